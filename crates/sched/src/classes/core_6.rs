@@ -230,6 +230,9 @@ pub trait FairClass6 {
     /// `cpu` idles from now on.
     fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId);
 
+    /// A task of `from` gives `cpu` to one of `to`: what is left of the CPU for this class follows.
+    fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId);
+
     /// `sched_balance_trigger`: the tick, after the running thread's class has had it.
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
@@ -613,6 +616,7 @@ impl<F: FairClass6> Core6<F> {
     fn pick_and_switch(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
         self.core.update_rq_clock(platform, cpu);
         let first = self.core.curr(cpu);
+        let first_class = self.class_of(first);
         if self.core.rqs[cpu.index()].stopper_waits {
             self.stopper(platform, cpu, first);
         }
@@ -639,6 +643,7 @@ impl<F: FairClass6> Core6<F> {
             (false, false) => {}
         }
         rqs.set_curr(cpu, next);
+        fair.class_switch(platform.now_ns(), cpu, first_class, rqs.thread(next).class);
         if next == rqs.idle_thread(cpu) && first != next {
             fair.cpu_idles(rqs, cpu);
         }
@@ -723,11 +728,13 @@ impl<F: FairClass6> Core6<F> {
         if running {
             self.put_prev(platform, cpu, pid);
         }
+        let class = self.class_of(pid);
         change(self, platform);
         if queued {
             self.activate(platform, pid, Enqueue::Restored);
         }
         if running {
+            self.fair.class_switch(platform.now_ns(), cpu, class, self.class_of(pid));
             self.set_next(platform, cpu, pid);
         }
     }

@@ -3,6 +3,7 @@
 
 use super::cfs_rq::{CfsRq, CfsRqId, CfsRqs};
 use super::cfs_tasks::CfsTasks;
+use super::cpu_capacity::CpuCapacity;
 use super::domains::Near;
 use super::entity::{Entity, EntityId, Info};
 use super::flags::Attach;
@@ -64,6 +65,8 @@ pub struct Fair<R: PickRule> {
     /// as
     /// its old CPU idled.
     pub(super) no_hz: bool,
+    /// What more urgent classes leave of the CPUs.
+    pub(super) capacity: CpuCapacity,
     /// All CPUs together, as balancing sees them.
     pub(super) lb_cache: LbCache,
     /// Whom the present pick has met, if somebody asked for its grounds.
@@ -145,10 +148,12 @@ impl<R: PickRule> Fair<R> {
             near,
             group_scheduling: true,
             no_hz: true,
+            capacity: CpuCapacity::new(domains),
             lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
         };
         (0..cpus).for_each(|_| R::queue_made(&mut fair));
+        fair.restart_capacity(domains, 0, hz);
         fair
     }
 

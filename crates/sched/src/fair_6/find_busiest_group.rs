@@ -20,7 +20,7 @@ use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
 use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
-use schedlab_core::CpuId;
+use schedlab_core::{CpuId, Platform};
 
 /// Between nodes so many tasks too many do no harm.
 const NUMA_IMBALANCE_MIN: u64 = 2;
@@ -79,6 +79,8 @@ impl<R: PickRule> Fair<R> {
             && stats.h_nr_runnable > 1
         {
             GroupType::SmtBalance
+        } else if stats.misfit_load > 0 {
+            GroupType::MisfitTask
         } else {
             by_numbers
         };
@@ -87,13 +89,20 @@ impl<R: PickRule> Fair<R> {
 
     /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
     /// to even out, and how much, goes into the pass. None: all is well.
-    pub(super) fn find_source(&mut self, rqs: &mut Rqs, env: &mut LbEnv) -> Option<CpuId> {
+    pub(super) fn find_source(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &Platform,
+        env: &mut LbEnv,
+    ) -> Option<CpuId> {
         self.refresh_lb_cache(rqs);
+        self.update_group_capacity(rqs, platform, env);
         let rqs = &*rqs;
-        let Survey { local, whole, busiest } = match self.lb_cache.knows(env.level) {
-            true => self.lb_cache.survey(env.here),
-            false => self.survey(rqs, env),
-        };
+        let Survey { local, whole, busiest } =
+            match self.lb_cache.knows(env.level) && !self.capacity.is_any_lost() {
+                true => self.lb_cache.survey(env.here),
+                false => self.survey(rqs, env),
+            };
         let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
         if rqs.domains.is_top(env.here, env.level) {
@@ -111,14 +120,14 @@ impl<R: PickRule> Fair<R> {
         }
         let (group, stats) = busiest?;
         let busiest = Busiest { group, stats };
-        let average = whole.load / whole.weight;
+        let average = whole.avg_load();
         if !self.is_worth_while(rqs, env, &local, &busiest, average) {
             return None;
         }
         let (kind, imbalance) = self.calculate_imbalance(rqs, env, &local, &busiest, average)?;
         env.kind = kind;
         env.imbalance = imbalance as i64;
-        self.busiest_queue(span.group(busiest.group), kind, imbalance)
+        self.busiest_queue(span.group(busiest.group), kind, imbalance, level.params.imbalance_pct)
     }
 
     /// Looks at all groups of the pass's domain.
@@ -127,14 +136,17 @@ impl<R: PickRule> Fair<R> {
         let span = level.span(env.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(env.here);
-        let local = self.sum_up(rqs, span.group(own));
+        let mut local = self.sum_up(rqs, span.group(own));
+        self.note_lost(rqs, env, own, &mut local);
         let local = self.class(rqs, env, level, own, local, true);
-        let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
+        let mut whole = Stats::of_sums(0, 0, 0, false);
+        whole.add(&local);
         let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
         for group in (own + 1..groups).chain(0..own) {
             let cpus = span.group(group);
-            let stats = self.sum_up(rqs, cpus);
+            let mut stats = self.sum_up(rqs, cpus);
+            self.note_lost(rqs, env, group, &mut stats);
             whole.add(&stats);
             if stats.h_nr_runnable == 0 {
                 // Of one that has nothing to give nobody need know the class.
@@ -159,7 +171,7 @@ impl<R: PickRule> Fair<R> {
     ) -> bool {
         let pct = u64::from(rqs.domains.level(env.level).params.imbalance_pct);
         let (number, busiest) = (busiest.group, &busiest.stats);
-        if busiest.kind == GroupType::Imbalanced {
+        if matches!(busiest.kind, GroupType::Imbalanced | GroupType::MisfitTask) {
             return true;
         }
         if local.kind > busiest.kind {
@@ -195,11 +207,14 @@ impl<R: PickRule> Fair<R> {
         if matches!(busiest.kind, GroupType::SmtBalance | GroupType::Imbalanced) {
             return Some((MigrationType::Task, 1));
         }
+        if busiest.kind == GroupType::MisfitTask {
+            return Some((MigrationType::Load, busiest.misfit_load));
+        }
         if local.kind == GroupType::HasSpare {
             if busiest.kind == GroupType::Overloaded
                 && self.near.llc_level(env.here) < Some(env.level)
             {
-                let room = (CAPACITY * local.weight).saturating_sub(local.util);
+                let room = local.capacity().saturating_sub(local.util);
                 return match room {
                     0 => (env.why != CpuIdleType::NotIdle).then_some((MigrationType::Task, 1)),
                     room => Some((MigrationType::Util, room)),
@@ -224,8 +239,8 @@ impl<R: PickRule> Fair<R> {
             return None;
         }
         // Unsigned: when the busiest is below the average the first wraps, and the second counts.
-        let out = other.wrapping_sub(average).wrapping_mul(CAPACITY * busiest.weight);
-        let into = (average - own) * CAPACITY * local.weight;
+        let out = other.wrapping_sub(average).wrapping_mul(busiest.capacity());
+        let into = (average - own) * local.capacity();
         let load = out.min(into) / CAPACITY;
         (load > 0).then_some((MigrationType::Load, load))
     }
@@ -290,23 +305,42 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `sched_balance_find_src_rq`: the busiest CPU of the group.
-    fn busiest_queue(&self, group: &[CpuId], kind: MigrationType, imbalance: u64) -> Option<CpuId> {
+    fn busiest_queue(
+        &self,
+        group: &[CpuId],
+        kind: MigrationType,
+        imbalance: u64,
+        pct: u32,
+    ) -> Option<CpuId> {
         let mut best = (0, None);
+        // Loads are compared as parts of what the CPUs have.
+        let mut best_capacity = 1;
         for &cpu in group.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
             let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
             let tasks = u64::from(queue.h_nr_runnable);
             let measure = match kind {
                 MigrationType::Task => tasks,
                 // A CPU's only task is not to be moved if it is more than what is to be moved.
-                MigrationType::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
+                MigrationType::Load
+                    if tasks == 1
+                        && queue.avg.load_avg > imbalance
+                        && !self.capacity.is_reduced(cpu, pct) =>
+                {
+                    0
+                }
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
                 MigrationType::Util if !self.version.balances_cores() => queue.cpu_util(),
                 // Who waits counts like who runs.
-                MigrationType::Util => queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY),
+                MigrationType::Util if self.version.waiting_is_utilisation() => {
+                    queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY)
+                }
+                MigrationType::Util => queue.cpu_util(),
             };
-            if tasks > 0 && measure > best.0 {
+            let capacity = if kind == MigrationType::Load { self.capacity.of(cpu) } else { 1 };
+            if tasks > 0 && measure * best_capacity > best.0 * capacity {
                 best = (measure, Some(cpu));
+                best_capacity = capacity;
             }
         }
         best.1

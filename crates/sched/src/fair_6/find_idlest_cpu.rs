@@ -94,6 +94,9 @@ impl<R: PickRule> Fair<R> {
                 {
                     self.take_out(rqs, execs, &mut stats);
                 }
+                if self.capacity.is_any_lost() {
+                    stats.lost = self.capacity.lost_of_group(number, span.balancers(group));
+                }
                 stats.kind = stats.type_by_numbers(pct);
                 let mark = number + span.balancers(group)[0].index() * rqs.domains.levels();
                 if stats.kind != GroupType::Overloaded && self.balance.imbalanced[mark] {
@@ -103,6 +106,7 @@ impl<R: PickRule> Fair<R> {
             })
         };
         if self.lb_cache.knows(number)
+            && !self.capacity.is_any_lost()
             && allowed.count(self.cpus) == self.cpus
             && execs.is_none_or(|execs| rqs.cpu_of(execs.task) == cpu)
         {
@@ -193,7 +197,7 @@ fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> b
                 && other < own + margin
                 && 100 * own > pct * other
         }
-        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::Imbalanced | GroupType::SmtBalance | GroupType::MisfitTask => false,
         GroupType::HasSpare => {
             if let Some(allowed) = numa {
                 let imbalance = here.idle_cpus.abs_diff(there.idle_cpus);

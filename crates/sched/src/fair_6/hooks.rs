@@ -277,6 +277,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.balance.overloaded |= rqs.nr_running[cpu.index()] >= 2;
     }
 
+    #[inline]
+    fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
+        Fair::class_switch(self, now_ns, cpu, from, to);
+    }
+
     fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId) {
         self.cpu_goes_idle(rqs, cpu);
     }

@@ -14,6 +14,8 @@ pub(super) enum GroupType {
     HasSpare,
     /// It has no capacity to spare, and no more tasks than CPUs.
     FullyBusy,
+    /// More urgent classes have left little of a CPU to the only task there.
+    MisfitTask,
     /// It is a core whose threads share what one could have alone.
     SmtBalance,
     /// Affinity has kept it from being balanced within.
@@ -29,6 +31,10 @@ pub(super) struct Stats {
     pub(super) kind: GroupType,
     /// Its CPUs (`group_weight`).
     pub(super) weight: u64,
+    /// What its CPUs lack of their capacity, which more urgent classes use.
+    pub(super) lost: u64,
+    /// The load of the heaviest lone task on a CPU that lacks much; 0 if there is none.
+    pub(super) misfit_load: u64,
     /// Sum of load averages.
     pub(super) load: u64,
     /// Sum of utilisations.
@@ -89,7 +95,7 @@ impl Stats {
     /// Overloaded, fully busy, or with spare capacity.
     pub(super) fn type_by_numbers(&self, imbalance_pct: u32) -> GroupType {
         let pct = u64::from(imbalance_pct);
-        let capacity = CAPACITY * self.weight;
+        let capacity = self.capacity();
         let crowded = capacity * pct < self.runnable * 100;
         let (has, uses) = (capacity * 100, self.util * pct);
         if self.nr_running > self.weight && (has < uses || crowded) {
@@ -111,12 +117,19 @@ impl Stats {
         self.weight += other.weight;
         self.load += other.load;
         self.util += other.util;
+        self.lost += other.lost;
         self.has_waiting |= other.has_waiting;
     }
 
     /// Load as if it were one CPU.
     pub(super) fn avg_load(&self) -> u64 {
-        self.load / self.weight
+        self.load * CAPACITY / self.capacity()
+    }
+
+    /// What its CPUs have for fair tasks.
+    #[inline]
+    pub(super) fn capacity(&self) -> u64 {
+        CAPACITY * self.weight - self.lost
     }
 
     /// The same, where the kernel has worked it out.
@@ -141,6 +154,7 @@ impl Stats {
             GroupType::Overloaded => self.avg_load() > best.avg_load(),
             // Affinity is the trouble: one is as good as another.
             GroupType::Imbalanced => false,
+            GroupType::MisfitTask => self.misfit_load >= best.misfit_load,
             GroupType::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
             // Their average loads are not worked out and all count as 0: the last one looked at, or
             // a core of threads.
@@ -158,7 +172,7 @@ impl Stats {
                     || (self.idle_cpus == best.idle_cpus && self.util < best.util)
             }
             // These are not told apart.
-            GroupType::Imbalanced | GroupType::SmtBalance => false,
+            GroupType::Imbalanced | GroupType::SmtBalance | GroupType::MisfitTask => false,
             _ => self.avg_load() < best.avg_load(),
         }
     }

@@ -232,7 +232,11 @@ impl<R: PickRule> Fair<R> {
 
     /// `update_blocked_averages`: the averages of all queues of `cpu`, groups' queues first, the
     /// inner ones before the outer ones.
-    pub(super) fn update_blocked_averages(&mut self, now_ns: u64, cpu: CpuId) {
+    pub(super) fn update_blocked_averages(&mut self, rqs: &Rqs, now_ns: u64, cpu: CpuId) {
+        let curr = rqs.curr(cpu);
+        if !rqs.is_migration_thread(curr) {
+            self.capacity.update_blocked(now_ns, cpu, rqs.thread(curr).class);
+        }
         for number in (1..self.groups.len()).rev() {
             let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
                 continue;

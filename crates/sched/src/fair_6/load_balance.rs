@@ -82,6 +82,7 @@ impl<R: PickRule> Fair<R> {
         self.near = Near::new(&rqs.domains);
         self.lb_cache = LbCache::new(&rqs.domains, !self.version.balances_cores());
         self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
+        self.restart_capacity(&rqs.domains, platform.jiffies(), platform.hz());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
         self.order.uniform_slices = false;
@@ -108,7 +109,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
             return;
         }
-        self.update_blocked_averages(platform.now_ns(), cpu);
+        self.update_blocked_averages(rqs, platform.now_ns(), cpu);
         let mut idle = is_idle_cpu(rqs, cpu);
         let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
@@ -151,7 +152,7 @@ impl<R: PickRule> Fair<R> {
         let mut next = u64::MAX;
         let overloaded = self.balance.overloaded;
         if overloaded {
-            self.update_blocked_averages(platform.now_ns(), cpu);
+            self.update_blocked_averages(rqs, platform.now_ns(), cpu);
         }
         for level in rqs.domains.of(cpu) {
             let interval = self.interval_jiffies(platform, cpu, level, false);
@@ -159,10 +160,13 @@ impl<R: PickRule> Fair<R> {
             if !overloaded {
                 break;
             }
-            if self.balance.levels == 1 && !rqs.any_overcommitted() {
+            if self.balance.levels == 1 && !rqs.any_overcommitted() && !self.capacity.is_any_lost()
+            {
                 // The mark is out of date: nothing will be found, and it is taken back.
                 self.balance.overloaded = false;
                 self.balance.domain(cpu, level).failures = 0;
+                let env = LbEnv::new(cpu, level, CpuIdleType::NewlyIdle);
+                self.update_group_capacity(rqs, platform, &env);
                 break;
             }
             self.load_balance(rqs, platform, cpu, level, CpuIdleType::NewlyIdle);
@@ -209,7 +213,7 @@ impl<R: PickRule> Fair<R> {
         platform.work.balances += 1;
         let moved = loop {
             platform.work.queues += u64::from(self.cpus);
-            let Some(source) = self.find_source(rqs, &mut env) else {
+            let Some(source) = self.find_source(rqs, platform, &mut env) else {
                 self.found_balanced(rqs, &env);
                 break None;
             };
@@ -261,7 +265,9 @@ impl<R: PickRule> Fair<R> {
             if why != CpuIdleType::NewlyIdle {
                 self.balance.domain(here, level).failures += 1;
             }
-            if env.kind == MigrationType::Task && self.balance.failures(here, level) > patience {
+            let tried =
+                env.kind == MigrationType::Task && self.balance.failures(here, level) > patience;
+            if tried || self.is_better_here(rqs, &env, source) {
                 if !rqs.is_allowed(rqs.curr(source), here) || rqs.is_idle_thread(rqs.curr(source)) {
                     self.lengthen_interval(rqs, &env);
                     return false;

@@ -21,6 +21,7 @@
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
 //! | [`load_balance`] | who takes work from whom, and when |
 //! | [`find_busiest_group`], [`lb_stats`] | from which group, and how much of what |
+//! | [`cpu_capacity`] | what real-time and deadline tasks leave of each CPU |
 //! | [`detach_tasks`], [`cfs_tasks`] | which tasks |
 //! | [`lb_env`] | what balancing keeps |
 //! | [`lb_cache`] | the same on a wide machine without looking at every CPU |
@@ -45,6 +46,7 @@ pub mod cfs;
 pub mod cfs_rq;
 pub mod cfs_tasks;
 pub mod class;
+pub mod cpu_capacity;
 pub mod cpu_cgroup;
 pub mod detach_tasks;
 pub mod domains;

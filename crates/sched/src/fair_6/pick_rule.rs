@@ -36,6 +36,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Where utilisation is evened out the busiest CPU is found by what runs there or waits, not
+    /// only by what runs.
+    #[inline]
+    fn waiting_is_utilisation(self) -> bool {
+        true
+    }
+
     /// A new task's utilisation is worked out with its stored weight, and so is nearly always half
     /// of what its queue has to spare.
     #[inline]

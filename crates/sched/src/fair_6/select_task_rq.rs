@@ -131,9 +131,10 @@ impl<R: PickRule> Fair<R> {
         }
         let pct = i64::from(rqs.domains.level(level).params.imbalance_pct);
         let moves = self.task_h_load(jiffies, task) as i64;
-        let this_load = (this_load + moves) * 100;
-        let prev_load =
-            (load(self, prev) - moves) * (100 + (pct - 100) / 2) + i64::from(waker.is_sync());
+        let capacity = |cpu: CpuId| self.capacity.of(cpu) as i64;
+        let this_load = (this_load + moves) * 100 * capacity(prev);
+        let prev_load = (load(self, prev) - moves) * (100 + (pct - 100) / 2) * capacity(this)
+            + i64::from(waker.is_sync());
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 

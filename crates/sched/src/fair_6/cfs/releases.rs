@@ -75,6 +75,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn waiting_is_utilisation(self) -> bool {
+        false
+    }
+
+    #[inline]
     fn first_util_by_stored_weight(self) -> bool {
         true
     }

@@ -1,0 +1,255 @@
+//! What the more urgent classes leave of each CPU.
+//!
+//! Real-time and deadline tasks are not balanced here, but a CPU on which they run has less for
+//! fair ones. How much of it they use is an average of the same kind as those of
+//! [`pelt`](crate::classes::pelt), one for each class; what is left of 1024 is the CPU's
+//! **capacity** (`scale_rt_capacity`). Capacities are found anew only when a CPU balances, and kept
+//! for its group; a newly idle CPU takes them as they are, unless they are old. Then loads are
+//! compared as parts of the capacities, and a lone task on a CPU that has lost much of its own is a
+//! **misfit**: an idle CPU takes it over, although it runs.
+//!
+//! As long as only fair tasks run every CPU has 1024, and nothing is looked at.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::domains::{is_numa, min_interval};
+use super::lb_env::{CpuIdleType, LbEnv};
+use super::lb_stats::{CAPACITY, Stats};
+use super::pick_rule::PickRule;
+use crate::classes::domains::{DomainLevel, Domains};
+use crate::classes::pelt::Average;
+use crate::classes::{ClassId, Rqs};
+use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
+
+/// What the class keeps of others' use of its CPUs.
+#[derive(Debug)]
+pub(super) struct CpuCapacity {
+    /// By CPU: how much real-time tasks use (`avg_rt`), and deadline tasks (`avg_dl`).
+    urgent: Vec<[Average; 2]>,
+    /// By CPU: what it lacks of 1024, as last looked at (`cpu_capacity`).
+    lost: Vec<u64>,
+    /// By the first of a group's balancing CPUs and level: what the group lacks, as last looked at.
+    lost_of_group: Vec<u64>,
+    /// In the same order: the jiffy from which a newly idle CPU looks again.
+    next_update: Vec<u64>,
+    levels: usize,
+    /// So many entries of `lost` and `lost_of_group` are not 0.
+    losses: usize,
+}
+
+/// The place of a class among the averages, if it has one.
+#[inline]
+fn place_of(class: ClassId) -> Option<usize> {
+    match class {
+        ClassId::Rt => Some(0),
+        ClassId::Deadline => Some(1),
+        ClassId::Fair | ClassId::Idle => None,
+    }
+}
+
+impl CpuCapacity {
+    /// Nobody has used anything.
+    pub(super) fn new(domains: &Domains) -> CpuCapacity {
+        let cpus = domains.cpus() as usize;
+        let groups = cpus * domains.levels();
+        CpuCapacity {
+            urgent: alloc::vec![[Average::default(); 2]; cpus],
+            lost: alloc::vec![0; cpus],
+            lost_of_group: alloc::vec![0; groups],
+            next_update: alloc::vec![0; groups],
+            levels: domains.levels(),
+            losses: 0,
+        }
+    }
+
+    /// Whether any CPU or group lacks anything.
+    #[inline]
+    pub(super) fn is_any_lost(&self) -> bool {
+        self.losses > 0
+    }
+
+    /// `capacity_of`.
+    #[inline]
+    pub(super) fn of(&self, cpu: CpuId) -> u64 {
+        CAPACITY - self.lost[cpu.index()]
+    }
+
+    /// `check_cpu_capacity`: whether `cpu` has lost more of its own than a domain lets be.
+    pub(super) fn is_reduced(&self, cpu: CpuId, imbalance_pct: u32) -> bool {
+        self.of(cpu) * u64::from(imbalance_pct) < CAPACITY * 100
+    }
+
+    /// Time on `cpu` up to now has been used by tasks of `class`, or not.
+    #[inline]
+    fn pass(&mut self, now_ns: u64, cpu: CpuId, class: usize, used: bool) {
+        let avg = &mut self.urgent[cpu.index()][class];
+        // (Of nothing nothing is left, however long ago that was.)
+        if used || avg.util_sum > 0 {
+            avg.update(now_ns, u64::from(used), u64::from(used), used, 1);
+        }
+    }
+
+    /// A task of `from` gives `cpu` to one of `to`.
+    #[inline]
+    pub(super) fn switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
+        if let Some(class) = place_of(from) {
+            self.pass(now_ns, cpu, class, true);
+        }
+        if to != from
+            && let Some(class) = place_of(to)
+        {
+            // What it uses begins now, to the 1024 ns in which time is counted.
+            self.urgent[cpu.index()][class].update(now_ns, 0, 0, false, 1);
+        }
+    }
+
+    /// `__update_blocked_others`: the averages of `cpu`, on which `curr` runs, up to now.
+    pub(super) fn update_blocked(&mut self, now_ns: u64, cpu: CpuId, curr: ClassId) {
+        for class in 0..2 {
+            self.pass(now_ns, cpu, class, place_of(curr) == Some(class));
+        }
+    }
+
+    /// `scale_rt_capacity`: what `cpu` lacks at the moment. Something is always left.
+    fn used(&self, cpu: CpuId) -> u64 {
+        let used: u64 = self.urgent[cpu.index()].iter().map(|avg| avg.util_avg).sum();
+        used.min(CAPACITY - 1)
+    }
+
+    fn put(&mut self, place: impl FnOnce(&mut CpuCapacity) -> &mut u64, lost: u64) {
+        let before = core::mem::replace(place(self), lost);
+        self.losses = self.losses + usize::from(lost > 0) - usize::from(before > 0);
+    }
+
+    /// The domains are new: so are their groups. `interval` says how long, in jiffies, a domain of
+    /// this level of a CPU waits at first.
+    pub(super) fn restart(
+        &mut self,
+        domains: &Domains,
+        jiffies: u64,
+        interval: impl Fn(CpuId, usize) -> u64,
+    ) {
+        self.lost_of_group.fill(0);
+        self.losses = self.lost.iter().filter(|&&lost| lost > 0).count();
+        for cpu in (0..domains.cpus()).map(CpuId) {
+            for level in domains.of(cpu) {
+                let group = self.place(domains.level(level), level, cpu);
+                self.next_update[group] = jiffies + interval(cpu, level);
+            }
+        }
+    }
+
+    /// Where the group of `cpu` at this level stands.
+    fn place(&self, level: &DomainLevel, number: usize, cpu: CpuId) -> usize {
+        let first = level.span(cpu).balancers(level.group_of(cpu))[0];
+        first.index() * self.levels + number
+    }
+
+    /// What the group that the CPUs of `balancers` balance for lacks.
+    #[inline]
+    pub(super) fn lost_of_group(&self, level: usize, balancers: &[CpuId]) -> u64 {
+        self.lost_of_group[balancers[0].index() * self.levels + level]
+    }
+
+    /// `update_group_capacity`: what the own group of `cpu` at this level has, which is not asked
+    /// again for `interval` jiffies by newly idle ones.
+    fn update_group(
+        &mut self,
+        domains: &Domains,
+        number: usize,
+        cpu: CpuId,
+        jiffies: u64,
+        interval: u64,
+    ) {
+        let group = self.place(domains.level(number), number, cpu);
+        self.next_update[group] = jiffies + interval;
+        let lost = match domains.child(cpu, number) {
+            None => {
+                let lost = self.used(cpu);
+                if lost == 0 && self.losses == 0 {
+                    return;
+                }
+                self.put(|all| &mut all.lost[cpu.index()], lost);
+                lost
+            }
+            Some(_) if self.losses == 0 => return,
+            Some(below) => {
+                let span = domains.level(below).span(cpu);
+                let groups =
+                    if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
+                let overlap = is_numa(domains.level(below).kind);
+                let of_group = |group: usize| match overlap {
+                    true => span.group(group).iter().map(|cpu| self.lost[cpu.index()]).sum(),
+                    false => self.lost_of_group(below, span.balancers(group)),
+                };
+                (0..groups).map(of_group).sum::<u64>()
+            }
+        };
+        self.put(|all| &mut all.lost_of_group[group], lost);
+    }
+}
+
+impl<R: PickRule> Fair<R> {
+    /// The domains are new.
+    pub(super) fn restart_capacity(&mut self, domains: &Domains, jiffies: u64, hz: u32) {
+        let (hz, longest) = (u64::from(hz), (u64::from(hz) * u64::from(self.online) / 10).max(1));
+        self.capacity.restart(domains, jiffies, |cpu, level| {
+            let ms = u64::from(min_interval(domains.level(level).span(cpu)));
+            (ms * hz).div_ceil(1000).clamp(1, longest)
+        });
+    }
+
+    /// A task of `from` gives `cpu` to one of `to`.
+    #[inline]
+    pub(super) fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
+        if self.cpus > 1 {
+            self.capacity.switch(now_ns, cpu, from, to);
+        }
+    }
+
+    /// A pass looks at capacities: those of its own group are found anew, by a newly idle CPU only
+    /// if they are old.
+    pub(super) fn update_group_capacity(&mut self, rqs: &Rqs, platform: &Platform, env: &LbEnv) {
+        let jiffies = platform.jiffies();
+        let level = rqs.domains.level(env.level);
+        let group = self.capacity.place(level, env.level, env.here);
+        if env.why == CpuIdleType::NewlyIdle && jiffies < self.capacity.next_update[group] {
+            return;
+        }
+        let hz = u64::from(platform.hz());
+        let ms = u64::from(self.balance.domain(env.here, env.level).interval);
+        let interval = (ms * hz).div_ceil(1000).clamp(1, (hz * u64::from(self.online) / 10).max(1));
+        self.capacity.update_group(&rqs.domains, env.level, env.here, jiffies, interval);
+    }
+
+    /// What a group lacks goes into its statistics, and whether a lone task of it is a misfit.
+    pub(super) fn note_lost(&self, rqs: &Rqs, env: &LbEnv, group: usize, stats: &mut Stats) {
+        if !self.capacity.is_any_lost() {
+            return;
+        }
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        stats.lost = self.capacity.lost_of_group(env.level, span.balancers(group));
+        if env.why == CpuIdleType::NotIdle {
+            return;
+        }
+        for &cpu in span.group(group).iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
+            let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
+            if queue.h_nr_runnable == 1 && self.capacity.is_reduced(cpu, level.params.imbalance_pct)
+            {
+                stats.misfit_load = stats.misfit_load.max(queue.avg.load_avg);
+            }
+        }
+    }
+
+    /// Whether the only task of `source` is to be pushed to the CPU of the pass, which has clearly
+    /// more left for it.
+    pub(super) fn is_better_here(&self, rqs: &Rqs, env: &LbEnv, source: CpuId) -> bool {
+        let pct = rqs.domains.level(env.level).params.imbalance_pct;
+        env.why != CpuIdleType::NotIdle
+            && self.cfs_rqs[CfsRqId::of_cpu(source)].h_nr_runnable == 1
+            && self.capacity.is_reduced(source, pct)
+            && self.capacity.of(source) * u64::from(pct) < self.capacity.of(env.dst) * 100
+    }
+}
