@@ -273,7 +273,8 @@ fn drive<S: Scheduler, O: Observer>(
         file.timetable.run(machine, &plan, &[], file.end_ns).map_err(broken)?;
         return Ok(());
     }
-    for action in &file.actions {
+    // What would be done behind the end is not waited for.
+    for action in file.actions.iter().take_while(|action| action.at_ns < file.end_ns) {
         if machine.run_to(action.at_ns).map_err(broken)? != RunEnd::TimeUp {
             break;
         }
@@ -323,6 +324,15 @@ mod tests {
 
     fn verify(text: &[u8]) -> Result<Verdict, GoldenError> {
         verify_bytes("some.json", text)
+    }
+
+    #[test]
+    fn an_action_behind_the_end_is_not_waited_for() {
+        let verdict = verify(&golden(|file| {
+            file["actions"] =
+                serde_json::json!([[1_000_000_000_000_000_000_u64, "renice", "hog-0", 0]]);
+        }));
+        assert!(verdict.unwrap().agrees());
     }
 
     #[test]
