@@ -55,3 +55,21 @@ fn virtual_times_of_other_groups_are_no_fault_of_the_books() {
     assert_eq!(checked.failure, None);
     assert!(checked.events > 1_000);
 }
+
+#[test]
+fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
+    for (scheduler, seed) in [
+        // A sleeper's affinity changed between its last work and the reschedule.
+        ("sd@2.6.22-ck1", 68),
+        ("rsdl@0.36", 68),
+        // The balancer moved a migration thread that an execve had woken.
+        ("cfs@2.6.24", 35),
+        ("cfs@2.6.32", 1279),
+    ] {
+        let choice = select::find(scheduler).expect("there is such a release");
+        let checked = check_seed(&(choice, seed));
+        if let Some(Failure { turn, violation }) = checked.failure {
+            panic!("schedlab stress --scheduler {scheduler} --seed {seed}: {turn}: {violation}");
+        }
+    }
+}

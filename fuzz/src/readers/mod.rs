@@ -1,9 +1,9 @@
 //! Every reader of foreign files and of the words of the command line, each as a function that
 //! reads an input as the program would and checks what came of it.
 //!
-//! Files of tests that the program only reads of its own (`papers/data`, the benchmarks' tables)
-//! are not foreign. A mix's file is read by the command line, member by member as `clap` reads
-//! options; what stands in it are parameters (`values`) and the mix of a plan (`plan`).
+//! Files of which the program only reads its own (`papers/data`, the benchmarks' tables) are not
+//! foreign. A mix's file is read by the command line, member by member as `clap` reads options;
+//! what stands in it are parameters (`values`) and the mix of a plan (`plan`).
 
 mod groups;
 mod lab;

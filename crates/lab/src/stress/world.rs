@@ -297,6 +297,9 @@ fn size(random: &mut SplitMix64, choice: &Choice) -> (u32, u64) {
     let (cpus, tasks) = match random.below(100) {
         0..75 => (1 + random.below(8), 1 + random.below(16)),
         75..97 => (1 + random.below(32), 1 + random.below(100)),
+        // What a tick costs some schedulers grows with the CPUs: a large world takes as long as
+        // hundreds of small ones.
+        97 | 98 => (1 + random.below(64), 1 + random.below(300)),
         _ => (1 + random.below(256), 1 + random.below(1000)),
     };
     ((cpus as u32).min(choice.release.cpus_max), tasks)

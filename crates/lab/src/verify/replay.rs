@@ -7,14 +7,15 @@ use crate::catch_panic::catch_panic;
 use crate::check::{Limits, Violation, Watched};
 use crate::compressed::{self, ReadError};
 use crate::config::RunConfig;
-use crate::select::Choice;
+use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId};
+use schedlab_core::{GroupId, Observer, Policy, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::description::Description;
 use schedlab_machine::{ActionError, Machine, RunEnd};
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
+use schedlab_workload::golden::GoldenChange;
 use schedlab_workload::programs::Kernel;
 use schedlab_workload::{Diagnostic, GoldenFile, GroupPlan};
 use std::collections::HashMap;
@@ -218,6 +219,10 @@ fn run<S: Scheduler, O: Observer>(
             file.hz
         ));
     }
+    let needs = Needs { cpus: file.cpus, policies: policies_of(file), ..Needs::default() };
+    if let Some(why) = choice.refuses(&needs) {
+        return refused(format!("{choice} cannot run it: {why}"));
+    }
     let known = conventions::of(file);
     let mut conventions = file.conventions.unwrap_or(known.conventions);
     let mut config = RunConfig { hz: Some(file.hz), reasons, ..RunConfig::flat(file.cpus) };
@@ -261,6 +266,17 @@ fn run<S: Scheduler, O: Observer>(
     Ok(machine)
 }
 
+/// The policies that tasks have at some time.
+fn policies_of(file: &GoldenFile) -> Vec<Policy> {
+    let mut policies = file.model.policies();
+    policies.extend(file.timetable.policies());
+    policies.extend(file.actions.iter().filter_map(|action| match action.what {
+        GoldenChange::Policy(_, policy, _) => Some(policy),
+        _ => None,
+    }));
+    policies
+}
+
 /// Runs the machine, and does to it what the file says is done from outside.
 fn drive<S: Scheduler, O: Observer>(
     file: &GoldenFile,
@@ -273,7 +289,8 @@ fn drive<S: Scheduler, O: Observer>(
         file.timetable.run(machine, &plan, &[], file.end_ns).map_err(broken)?;
         return Ok(());
     }
-    for action in &file.actions {
+    // What would be done behind the end is not waited for.
+    for action in file.actions.iter().take_while(|action| action.at_ns < file.end_ns) {
         if machine.run_to(action.at_ns).map_err(broken)? != RunEnd::TimeUp {
             break;
         }
@@ -323,6 +340,33 @@ mod tests {
 
     fn verify(text: &[u8]) -> Result<Verdict, GoldenError> {
         verify_bytes("some.json", text)
+    }
+
+    #[test]
+    fn a_policy_that_the_release_has_not_is_refused() {
+        for [task, action] in [["SCHED_DEADLINE", ""], ["SCHED_OTHER", "SCHED_FIFO"]] {
+            let error = verify(&golden(|file| {
+                let hog = &mut file["scenario"]["tasks"]["hog"];
+                hog["policy"] = task.into();
+                hog["dl-runtime"] = 1_000.into();
+                hog["dl-period"] = 10_000.into();
+                if task == "SCHED_OTHER" {
+                    hog.as_object_mut().unwrap().retain(|key, _| !key.starts_with("dl-"));
+                    file["actions"] = serde_json::json!([[5, "chrt", "hog-0", action, 5]]);
+                }
+            }));
+            let error = error.unwrap_err().to_string();
+            assert!(error.starts_with("round_robin@1.0 cannot run it: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_action_behind_the_end_is_not_waited_for() {
+        let verdict = verify(&golden(|file| {
+            file["actions"] =
+                serde_json::json!([[1_000_000_000_000_000_000_u64, "renice", "hog-0", 0]]);
+        }));
+        assert!(verdict.unwrap().agrees());
     }
 
     #[test]

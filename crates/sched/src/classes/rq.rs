@@ -222,8 +222,11 @@ impl Rqs {
                 ..Thread::default()
             });
         }
-        let mut settings = Vec::new();
-        settings.resize(threads.len(), Settings::default());
+        // Idle and migration threads run on their own CPUs and nowhere else: balancers that move
+        // real-time tasks see the latter on the queue.
+        let bound =
+            |thread: &Thread| Settings { allowed: CpuSet::only(thread.cpu), ..Settings::default() };
+        let settings = threads.iter().map(bound).collect();
         Rqs {
             cpus,
             rqs: (0..cpus).map(Rq::idle).collect(),

@@ -506,6 +506,11 @@ impl Scheduler for Staircase {
             if !task.runnable {
                 self.deactivate_task(cpu, p);
                 platform.work.dequeues += 1;
+                // Its affinity changed while it ran, and it fell asleep before this reschedule: the
+                // migration thread moves sleepers, too.
+                if !self.tasks[p].allowed.contains(cpu) {
+                    self.tasks[p].cpu = self.first_allowed(&self.tasks[p].allowed);
+                }
             } else if !task.allowed.contains(cpu) {
                 self.move_to_allowed(platform, p);
             }

@@ -393,3 +393,15 @@ fn an_account_of_a_pick_has_each_level_and_place() {
     assert_eq!(account.evidence.best(), Ok(Some(schedlab_core::Who::Task(TaskId(1)))));
     assert_eq!(account.evidence.candidates[1].terms[1].name, "prio");
 }
+
+#[test]
+fn who_falls_asleep_before_a_change_of_affinity_moves_it_wakes_where_it_may() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 2, &[SchedAttr::default()]);
+    assert_eq!(running(&sched, CPU0), Some(0));
+    sched.set_affinity(&mut platform, TaskId(0), &CpuSet::only(CPU1));
+    sleep(&mut sched, &mut platform, 0, BlockReason::Interruptible);
+    let waker = Waker::Interrupt { cpu: CPU0 };
+    sched.wake(&mut platform, TaskId(0), waker);
+    settle(&mut sched, &mut platform);
+    assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (None, Some(0)));
+}
