@@ -1,4 +1,5 @@
-//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask mutants`.
+//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask mutants`,
+//! `cargo xtask worlds`.
 //!
 //! `tidy` holds the claims of `ARCHITECTURE.md` against the source: which crate may use which, what
 //! no crate below the command line does, how files begin, how wide lines are, which words are out
@@ -8,6 +9,8 @@
 //! `cargo xtask tidy --write-debts` writes that list anew.
 //!
 //! `wasm` type-checks everything below `lab` for a machine without an operating system.
+//!
+//! `worlds` runs the next random worlds of those that every release shall have been through.
 //!
 //! `mutants` puts small faults into the code and counts which of them the tests find
 //! (`docs/testing.md`). It is a package of its own, in `mutants`.
@@ -24,6 +27,7 @@ mod scan;
 mod tests_named;
 mod wasm;
 mod words;
+mod worlds;
 
 use repository::Repository;
 use std::fmt;
@@ -77,8 +81,11 @@ fn main() -> ExitCode {
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["wasm"] => wasm::check(),
         ["mutants", ..] => mutants::run(&arguments[1..]),
+        ["worlds", ref arguments @ ..] => worlds::run(arguments),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--write-debts] | wasm | mutants [...]");
+            eprintln!(
+                "usage: cargo xtask tidy [--write-debts] | wasm | mutants [...] | worlds [...]"
+            );
             ExitCode::from(2)
         }
     }

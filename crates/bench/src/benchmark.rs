@@ -220,6 +220,12 @@ pub trait Benchmark: Send + Sync {
         vec![]
     }
 
+    /// About how many tasks it has at once, if that may be very many.
+    fn tasks(&self, values: &Values) -> u64 {
+        let _ = values;
+        0
+    }
+
     /// Makes the tasks, in `os`.
     ///
     /// # Errors

@@ -292,6 +292,11 @@ impl Benchmark for Mix {
         policies
     }
 
+    fn tasks(&self, values: &Values) -> u64 {
+        let of = |member: &Mixed| member.benchmark.tasks(&member.own(values));
+        self.members.iter().map(of).fold(0, u64::saturating_add)
+    }
+
     fn binds(&self, values: &Values) -> bool {
         let bound = |member: &Mixed| {
             values.word(member.setting(AFFINITY)) != ALL_CPUS

@@ -94,6 +94,10 @@ impl Benchmark for Hackbench {
         if values.flag("fifo") { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
     }
 
+    fn tasks(&self, values: &Values) -> u64 {
+        values.whole("groups").saturating_mul(values.whole("fds")).saturating_mul(2)
+    }
+
     fn prepare(
         &self,
         values: &Values,

@@ -60,7 +60,8 @@ pub enum ListFormat {
 /// once under each scheduler, and what came of it is shown side by side.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` stands
+Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release; with tunables
+set for one alone, \"eevdf[DELAY_DEQUEUE=0]\", it is a column beside the others. `linux` stands
 for every scheduler that Linux had, in its default release, `textbook` for the policies of the
 textbooks; the default is both. `all` is every release of everything. Those that cannot run the
 workload or the machine (no real-time policies, one CPU only ...) are left out with a note, unless
@@ -124,7 +125,7 @@ pub struct RunArgs {
         allow_negative_numbers = true
     )]
     pub duration: Option<u64>,
-    /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
+    /// Set a tunable of all schedulers that have it (`schedlab list NAME` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, i64)>,
     /// Task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`; or a
@@ -257,8 +258,8 @@ pub struct VerifyArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  schedlab list                                    all of them
-  schedlab list cfs                                one, in all its releases
+  schedlab list                                    all of them, a line each
+  schedlab list cfs                                one, in all its releases, with its tunables
   schedlab list --format json                      for programs
   schedlab list --machines                         which machines there are
   schedlab list cfs --machine z800-2x6             the scheduling domains that it builds of one")]

@@ -4,7 +4,7 @@
 //! benchmarks share have long names only; where a benchmark has the same name, the shared option
 //! becomes `--lab-NAME`.
 
-use crate::bench_options::{Common, PLANNED, SHARED, given, options_of};
+use crate::bench_options::{Common, PLANNED, given, options_of, shared};
 use crate::{mix_args, plan_args};
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
@@ -128,7 +128,7 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
     command = options_of(benchmark, command);
     // The words about the shared options are not about the benchmark.
     command = Common::augment_args(command).about(about).long_about(None);
-    for id in SHARED {
+    for id in shared() {
         let long = &id["lab-".len()..];
         if parameters.iter().any(|parameter| parameter.name == long) {
             command = command.mut_arg(id, |option| option.long(id));
@@ -157,11 +157,11 @@ mod tests {
     fn every_benchmark_has_options_that_do_not_collide() {
         use clap::CommandFactory;
         Whole::command().debug_assert();
-        let shared = Common::augment_args(Command::new(""));
+        let common = Common::augment_args(Command::new(""));
         let ids: Vec<&str> =
-            shared.get_arguments().map(|option| option.get_id().as_str()).collect();
-        assert_eq!(ids, SHARED);
-        for option in shared.get_arguments() {
+            common.get_arguments().map(|option| option.get_id().as_str()).collect();
+        assert_eq!(ids, shared().collect::<Vec<_>>());
+        for option in common.get_arguments() {
             assert_eq!(
                 option.get_long().map(|long| format!("lab-{long}")).as_deref(),
                 Some(option.get_id().as_str())

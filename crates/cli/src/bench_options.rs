@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// What can be set about all benchmarks. Each one's identifier is the name that it takes if the
-/// benchmark has its own: see [`SHARED`].
+/// benchmark has its own: see [`shared`].
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Laboratory")]
 pub struct Common {
@@ -59,7 +59,7 @@ pub struct Common {
     /// has it]
     #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
-    /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
+    /// Set a tunable of the schedulers that have it (`schedlab list NAME` shows them)
     #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, i64)>,
     /// End each run after so many simulated seconds at the latest
@@ -108,7 +108,7 @@ pub struct Common {
     pub plan_out: Option<PathBuf>,
 }
 
-/// Those of [`SHARED`] that say what is run, rather than how it is done and shown.
+/// The identifiers of the options of [`Common`] that say what is run: `lab-` and their long names.
 pub const PLANNED: [&str; 11] = [
     "lab-scheduler",
     "lab-cpus",
@@ -123,27 +123,14 @@ pub const PLANNED: [&str; 11] = [
     "lab-repeat",
 ];
 
-/// The identifiers of the options of [`Common`]: `lab-` and their long names.
-pub const SHARED: [&str; 18] = [
-    "lab-scheduler",
-    "lab-cpus",
-    "lab-machine",
-    "lab-hz",
-    "lab-no-costs",
-    "lab-cost",
-    "lab-nohz",
-    "lab-set",
-    "lab-duration",
-    "lab-seed",
-    "lab-repeat",
-    "lab-format",
-    "lab-figure",
-    "lab-plot",
-    "lab-save",
-    "lab-resume",
-    "lab-cores",
-    "lab-plan-out",
-];
+/// Those of the options that say how it is done and shown.
+const SHOWN: [&str; 7] =
+    ["lab-format", "lab-figure", "lab-plot", "lab-save", "lab-resume", "lab-cores", "lab-plan-out"];
+
+/// Those of all options of [`Common`].
+pub fn shared() -> impl Iterator<Item = &'static str> {
+    PLANNED.into_iter().chain(SHOWN)
+}
 
 /// Identifiers of parameters given by their place.
 const PLACES: [&str; 4] = ["place-1", "place-2", "place-3", "place-4"];

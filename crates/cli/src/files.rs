@@ -39,9 +39,10 @@ pub fn check(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// That what stands in a file which `option` is to write may be lost: there is none, or it is empty,
-/// or `is_ours` knows it as an earlier result of the same kind (`what`). A file whose name came after the
-/// option by mistake would be lost otherwise. (What is there and is no file is written to.)
+/// That what stands in a file which `option` is to write may be lost: there is none, or it is
+/// empty, or `is_ours` knows it as an earlier result of the same kind (`what`). A file whose name
+/// came after the option by mistake would be lost otherwise. (What is there and is no file is
+/// written to.)
 ///
 /// # Errors
 /// It may not.

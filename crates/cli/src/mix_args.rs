@@ -73,8 +73,9 @@ pub fn mix(matches: &ArgMatches) -> Result<Mix, Error> {
     Ok(Mix { members })
 }
 
+/// An error, with how to use this command.
 fn failed(message: String) -> Error {
-    Error::raw(ErrorKind::ValueValidation, message)
+    subcommand().bin_name("schedlab bench mix").error(ErrorKind::ValueValidation, message)
 }
 
 /// The members: those of the file, then those of the command line.
@@ -83,9 +84,11 @@ fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
     if let Some(path) = matches.get_one::<PathBuf>(FILE) {
         let text = files::read(path).map_err(failed)?.text;
         for (number, line) in text.lines().enumerate() {
-            let text = line.split('#').next().unwrap_or_default().trim();
+            let place = format!("{}:{}", path.display(), number + 1);
+            // A quote that does not end is told of where the member is read.
+            let comment = words(line).map_or(line.len(), |words| words.comment_at);
+            let text = line[..comment].trim();
             if !text.is_empty() {
-                let place = format!("{}:{}", path.display(), number + 1);
                 written.push(Written { place, text: text.into() });
             }
         }
@@ -100,7 +103,8 @@ fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
 /// Reads a member.
 fn member(written: &Written) -> Result<Member, Error> {
     let Written { place, text } = written;
-    let mut words = text.split_whitespace();
+    let words = words(text).map_err(|message| failed(format!("{place}: {message}")))?.words;
+    let mut words = words.iter().map(String::as_str);
     let first = words.next().unwrap_or_default();
     let (name, benchmark) = match first.split_once('=') {
         Some((name, benchmark)) => (Some(name.to_string()), benchmark),
@@ -118,6 +122,43 @@ fn member(written: &Written) -> Result<Member, Error> {
         name: benchmark.name().into(),
         parameters: given_of(benchmark, &matches),
     })
+}
+
+/// A line cut into words.
+struct Words {
+    words: Vec<String>,
+    /// Where its comment begins, or its end.
+    comment_at: usize,
+}
+
+/// The words of a line, as a shell has them: blanks between them, quotes around what holds blanks;
+/// `#` at a word's beginning begins a comment.
+fn words(line: &str) -> Result<Words, String> {
+    let mut words = vec![];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut comment_at = line.len();
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => {
+                comment_at = at;
+                break;
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(open) = quote {
+        return Err(format!("a quote ({open}) is opened and not closed"));
+    }
+    words.extend(word);
+    Ok(Words { words, comment_at })
 }
 
 /// Why there is no such benchmark, and which there are.
@@ -168,4 +209,19 @@ fn given_of(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<Sett
     }
     all.sort_by_key(|(place, ..)| *place);
     all.into_iter().map(|(_, name, values)| setting(name, &values)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_as_a_shell_does() {
+        let of = |line: &str| words(line).map(|words| words.words.join("|"));
+        assert_eq!(of("hackbench 10  --pipe # twice").as_deref(), Ok("hackbench|10|--pipe"));
+        assert_eq!(of("a=game --time '1 '\"2#\"x#y").as_deref(), Ok("a=game|--time|1 2#x#y"));
+        assert_eq!(of("x ''").as_deref(), Ok("x|"));
+        assert_eq!(of("  # nothing").as_deref(), Ok(""));
+        assert!(of("game --time 1 'abc").is_err_and(|message| message.contains("not closed")));
+    }
 }

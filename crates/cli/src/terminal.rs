@@ -4,7 +4,9 @@ use crate::escape::{self, harmless};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_report::Style;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// `1 CPU`, `2 CPUs`.
 pub fn counted(count: usize, thing: &str) -> String {
@@ -27,6 +29,12 @@ impl Output {
     pub fn write_styled(&mut self, text: &str) -> io::Result<()> {
         self.to.write_all(escape::harmless_styled(text).as_bytes())?;
         self.end_lines(text.as_bytes())
+    }
+
+    /// Where documents are written, piece by piece, by writers that spell out control characters
+    /// themselves (JSON).
+    pub fn documents(&mut self) -> &mut impl Write {
+        &mut self.to
     }
 
     fn end_lines(&mut self, written: &[u8]) -> io::Result<()> {
@@ -62,26 +70,68 @@ pub fn complain(message: &str) {
     let _ = writeln!(io::stderr(), "{who}{message}");
 }
 
-/// How far a long piece of work is, shown on standard error if that is a terminal, after half a
-/// second.
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// How far a long piece of work is, shown on standard error: on a terminal as a bar, after half a
+/// second; elsewhere by a line every ten seconds.
 pub struct Progress {
     bar: ProgressBar,
+    lines: Option<Lines>,
+}
+
+/// Where there is no terminal: writes a line now and then until it is dropped.
+struct Lines {
+    over: Sender<()>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Lines {
+    /// `line` says how it goes.
+    fn new(line: impl Fn(Duration) -> String + Send + 'static) -> Lines {
+        let (over, is_over) = mpsc::channel();
+        let begun = Instant::now();
+        let writer = std::thread::spawn(move || {
+            while is_over.recv_timeout(LINE_EVERY) == Err(RecvTimeoutError::Timeout) {
+                complain(&line(begun.elapsed()));
+            }
+        });
+        Lines { over, writer: Some(writer) }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let _ = self.over.send(());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
 }
 
 impl Progress {
     /// Begins a piece of work of `steps` steps.
-    pub fn new(steps: u64, unit: &str) -> Progress {
-        let bar = if io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10))
+    pub fn new(steps: u64, unit: &'static str) -> Progress {
+        let (bar, lines) = if io::stderr().is_terminal() {
+            let target = ProgressDrawTarget::stderr_with_hz(10);
+            (ProgressBar::with_draw_target(Some(steps), target), None)
         } else {
-            ProgressBar::hidden()
+            let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+            let counter = bar.clone();
+            let line = move |since: Duration| {
+                let s = since.as_secs();
+                format!("note: {} of {steps} {unit} done after {s} s", counter.position())
+            };
+            (bar, Some(Lines::new(line)))
         };
         let style = ProgressStyle::with_template(&format!(
             "{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"
         ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Progress { bar }
+        if lines.is_none() {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        Progress { bar, lines }
     }
 
     /// One step is done; `print` may write.
@@ -98,6 +148,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.lines = None;
         self.bar.finish_and_clear();
     }
 }
@@ -106,22 +157,33 @@ impl Drop for Progress {
 /// is.
 pub struct Spinner {
     bar: ProgressBar,
+    lines: Option<Lines>,
 }
 
 impl Spinner {
     /// Begins a piece of work.
-    pub fn new(unit: &str) -> Spinner {
-        let bar = if io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
+    pub fn new(unit: &'static str) -> Spinner {
+        let (bar, lines) = if io::stderr().is_terminal() {
+            let target = ProgressDrawTarget::stderr_with_hz(10);
+            (ProgressBar::with_draw_target(None, target), None)
         } else {
-            ProgressBar::hidden()
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+            let counter = bar.clone();
+            let line = move |since: Duration| {
+                let (done, said) = (counter.position(), counter.message());
+                let said = if said.is_empty() { said } else { format!("; {said}") };
+                format!("note: {done} {unit} done after {} s{said}", since.as_secs())
+            };
+            (bar, Some(Lines::new(line)))
         };
         let style = ProgressStyle::with_template(&format!(
             "{{spinner}} {{elapsed}}, {{pos}} {unit}; {{msg}}"
         ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Spinner { bar }
+        if lines.is_none() {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        Spinner { bar, lines }
     }
 
     /// One step is done, on any thread.
@@ -137,6 +199,7 @@ impl Spinner {
 
 impl Drop for Spinner {
     fn drop(&mut self) {
+        self.lines = None;
         self.bar.finish_and_clear();
     }
 }

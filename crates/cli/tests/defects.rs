@@ -258,7 +258,7 @@ fn no_control_character_reaches_the_terminal() {
         format!("run {missing} -s cfs"),
         format!("run {two} -s {evil}"),
         format!("run {two} --{evil}"),
-        format!("{evil}"),
+        evil.to_string(),
         format!("run {two} -s cfs --set {evil}=1"),
         format!("run {two} -s cfs --machine {evil}"),
         format!("run {two} -s cfs --group /g:{evil}=1"),
@@ -290,4 +290,69 @@ fn no_control_character_reaches_the_terminal() {
     // A name in a document is the same when it is read again.
     let document = json(&schedlab(&["run", &named, "-s", "cfs", "--format", "json"]).good());
     assert_eq!(document["runs"][0]["tasks"][0]["key"], evil);
+}
+
+#[test]
+fn memory_stays_bounded_where_who_ran_when_is_recorded() {
+    // 4,000,000 slices are kept at most; here there would be more.
+    let long = ["-s", "cfs", "-c", "2", "-d", "4.2"];
+    let ran = run("many-slices.json", &[&long[..], &["--timeline"]].concat());
+    assert!(ran.stdout.contains("CPU use"), "{}", ran.stdout);
+    ran.error(&["who ran when was not recorded", "--from", "--timeline: the slices"]);
+    // A part of it can be drawn.
+    let part = ["-s", "cfs", "-c", "2", "--timeline", "--from", "0.5", "--to", "0.50001"];
+    let picture = run("many-slices.json", &part).good();
+    assert!(picture.contains("one column"), "{picture}");
+    let ran = run("many-slices.json", &[&long[..], &["--format", "json"]].concat());
+    assert!(ran.stderr.contains("who ran when was not recorded"), "{}", ran.stderr);
+    let run = json(&ran.good())["runs"][0].clone();
+    assert!(run["slices"].is_null() && run["spans"].is_null());
+    assert_eq!(run["end"]["at_ns"], 4_200_000_000_u64);
+}
+
+#[test]
+fn messages_of_other_files_are_as_good_as_those_of_workloads() {
+    let machine = |file: &str, parts: &[&str]| {
+        let file = format!("tests/defects/{file}.machine.json");
+        run_error("two.json", &["-s", "cfs", "--machine", &file], parts);
+    };
+    machine("torn", &["topology.cpus: core 0 is in two packages: CPUs 0 and 1"]);
+    machine(
+        "bare-cost",
+        &[r#"1:74: invalid type: integer `5`, expected a number with its source"#],
+    );
+    machine("empty", &["empty.machine.json: the file is empty"]);
+    let mix = ["bench", "mix", "--file", "tests/defects/unfinished.mix", "--scheduler", "o_1"];
+    let parts = ["unfinished.mix:1: a quote (') is opened and not closed", "schedlab bench mix"];
+    schedlab(&mix).error(&parts);
+    let begun = std::time::Instant::now();
+    schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])
+        .error(&["there is no figure \"foo\"; there are time, messages a second"]);
+    assert!(begun.elapsed().as_secs() < 2, "it is found before anything is simulated");
+    let table = run("phases-only.json", &["-s", "cfs"]).good();
+    assert!(table.contains("no task has finished a whole round"), "{table}");
+}
+
+#[test]
+fn settings_of_one_scheduler_are_a_column_of_their_own() {
+    let args = ["-s", "eevdf@6.6,eevdf,eevdf[DELAY_DEQUEUE=0,base_slice_ns=2800000]"];
+    let table = run("naps.json", &args).good();
+    assert!(table.contains("DELAY_DEQUEUE=0\n"), "{table}");
+    let document = json(&run("naps.json", &[&args[..], &["--format", "json"]].concat()).good());
+    let runs = document["runs"].as_array().expect("it is a list");
+    assert_eq!(runs.len(), 3);
+    assert_eq!(runs[2]["scheduler"]["set"][0]["name"], "DELAY_DEQUEUE");
+    assert_ne!(runs[1]["tasks"], runs[2]["tasks"]);
+    let ran = run("naps.json", &["-s", "eevdf,eevdf", "--set", "DELAY_DEQUEUE=0"]);
+    assert!(ran.stderr.contains("eevdf@6.18 is named twice; it is run once"), "{}", ran.stderr);
+    ran.good();
+    run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is no tunable of eevdf@6.18"]);
+    run_error("naps.json", &["-s", "eevdf[x"], &["there is no ] at the end"]);
+    // A plan keeps them.
+    let scratch = support::Scratch::new("settings");
+    let plan = format!("{}/plan.json", scratch.path());
+    let file = "tests/defects/naps.json";
+    schedlab(&["run", file, "-s", "eevdf[DELAY_DEQUEUE=0]", "--plan-out", &plan]).good();
+    let document = json(&schedlab(&["run", &plan, "--format", "json"]).good());
+    assert_eq!(document["runs"][0]["scheduler"]["set"][0]["value"], 0);
 }

@@ -114,17 +114,24 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn list_shows_every_release_and_what_can_be_set() {
     let text = schedlab(&["list"]).good();
-    assert!(text.contains("round_robin@1.0, the default"), "{text}");
-    assert!(text.contains("Tunables"), "{text}");
+    assert!(text.contains("round_robin@1.0"), "{text}");
+    assert!(text.contains("reconstructed") && !text.contains("sched_latency_ns"), "{text}");
+    assert!(text.lines().count() < 100, "it is short");
+    let text = schedlab(&["list", "cfs"]).good();
+    assert!(text.contains("cfs@2.6.32, the default"), "{text}");
+    assert!(text.contains("Tunables") && text.contains("sched_latency_ns"), "{text}");
     let one = schedlab(&["list", "round_robin@1.2"]).good();
     assert!(one.contains("round_robin@1.2") && !one.contains("round_robin@1.0"), "{one}");
     let json: serde_json::Value =
         serde_json::from_str(&schedlab(&["list", "--format", "json"]).good()).expect("it is JSON");
     let first = &json[0];
     assert_eq!(first["name"], "round_robin@1.0");
+    assert_eq!(first["standing"], "checked");
     assert_eq!(first["policies"], serde_json::json!(["SCHED_OTHER"]));
     schedlab(&["list", "rond_robin"])
         .error(&["no scheduler \"rond_robin\"", "did you mean round_robin?"]);
+    let parts = ["nearest is eevdf@6.6 (eevdf@6.8: rules as 6.6; delayed dequeue"];
+    schedlab(&["list", "eevdf@6.8"]).error(&parts);
     schedlab(&["list", "--format", "xml"]).error(&["xml", "table", "json"]);
 }
 

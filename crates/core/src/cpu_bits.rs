@@ -6,7 +6,7 @@ use core::ops::Range;
 
 /// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty
 /// one of 4096 is seen to be empty by one look.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CpuBits {
     words: Vec<u64>,
     /// Bit w: words[w] is not 0.
@@ -26,7 +26,8 @@ impl CpuBits {
     /// Adds `cpu`.
     #[inline]
     pub fn insert(&mut self, cpu: CpuId) {
-        self.words[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        let Some(word) = self.words.get_mut(cpu.index() / 64) else { no_such_cpu(cpu) };
+        *word |= 1 << (cpu.0 % 64);
         self.summary |= 1 << (cpu.0 / 64);
     }
 
@@ -88,6 +89,12 @@ impl CpuBits {
             (cpu < range.end).then_some(CpuId(cpu))
         })
     }
+}
+
+/// The scheduler named a CPU that the machine has not.
+#[cold]
+fn no_such_cpu(cpu: CpuId) -> ! {
+    panic!("the scheduler named CPU {}, which the machine has not", cpu.0)
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ pub struct Topology {
     /// Row by row: how far each node's memory is from each node.
     distances: Vec<u32>,
     levels: Vec<Level>,
+    is_flat: bool,
 }
 
 /// The largest machine, in CPUs.
@@ -136,8 +137,8 @@ impl fmt::Display for TopologyError {
             }
             TopologyError::DoesNotNest { shared: (what, number), torn, cpus: (a, b) } => write!(
                 f,
-                "{what} {number} is torn: CPUs {a} and {b} are both in it, but in different {torn}s; give them the same \
-                 {torn}, or different {what}s"
+                "{what} {number} is in two {torn}s: CPUs {a} and {b} are both in it, but in \
+                 different {torn}s; give them the same {torn}, or different {what}s"
             ),
             TopologyError::NodeMissing(node) => {
                 write!(f, "no CPU is in node {node}: nodes are numbered from 0 without gaps")
@@ -169,7 +170,7 @@ impl Topology {
     pub fn flat(cpus: u32) -> Topology {
         let place = |cpu| Place { core: cpu, cache: cpu, package: cpu, node: 0 };
         match Topology::new((0..cpus).map(place).collect(), &[]) {
-            Ok(topology) => topology,
+            Ok(topology) => Topology { is_flat: true, ..topology },
             Err(error) => panic!("{error}"),
         }
     }
@@ -188,8 +189,14 @@ impl Topology {
         }
         let nodes = check_nesting(&places)?;
         let distances = check_distances(nodes, distances)?;
-        let mut topology =
-            Topology { cpus: places.len() as u32, places, nodes, distances, levels: Vec::new() };
+        let mut topology = Topology {
+            cpus: places.len() as u32,
+            places,
+            nodes,
+            distances,
+            levels: Vec::new(),
+            is_flat: false,
+        };
         topology.levels = topology.make_levels();
         Ok(topology)
     }
@@ -216,7 +223,8 @@ impl Topology {
             })
             .collect();
         let nodes = places.iter().map(|place| place.node).max().map_or(1, |max| max + 1);
-        Topology { cpus, places, nodes, distances: uniform_distances(nodes), levels }
+        let distances = uniform_distances(nodes);
+        Topology { cpus, places, nodes, distances, levels, is_flat: false }
     }
 
     /// The machine with its first `cpus` CPUs only, as `maxcpus=` leaves it; None if it has not so
@@ -231,13 +239,21 @@ impl Topology {
         let row = |&from: &u32| nodes.iter().map(|&to| self.distance(from, to)).collect();
         let distances: Vec<Vec<u32>> = nodes.iter().map(row).collect();
         // A part of what hangs together does.
-        Topology::new(places.collect(), &distances).ok()
+        let topology = Topology::new(places.collect(), &distances).ok()?;
+        Some(Topology { is_flat: self.is_flat, ..topology })
     }
 
     /// Number of CPUs.
     #[inline]
     pub const fn cpus(&self) -> u32 {
         self.cpus
+    }
+
+    /// Whether nothing is said of how the CPUs hang together ([`Topology::flat`]): where that
+    /// counts they share one cache. On other machines CPUs with caches of their own share none.
+    #[inline]
+    pub const fn is_flat(&self) -> bool {
+        self.is_flat
     }
 
     /// The CPUs, rising.
@@ -332,7 +348,10 @@ fn check_nesting(places: &[Place]) -> Result<u32, TopologyError> {
     const CACHE: Part = ("cache", |place| place.cache);
     const PACKAGE: Part = ("package", |place| place.package);
     const NODE: Part = ("node", |place| place.node);
-    for (small, large) in [(CORE, CACHE), (CACHE, PACKAGE), (CACHE, NODE)] {
+    // Cores first: where no cache is given its number is nobody's concern.
+    for (small, large) in
+        [(CORE, PACKAGE), (CORE, NODE), (CORE, CACHE), (CACHE, PACKAGE), (CACHE, NODE)]
+    {
         check_within(places, small, large)?;
     }
     let package_in_node = check_within(places, PACKAGE, NODE);
@@ -489,13 +508,13 @@ mod tests {
             |places: &[Place]| Topology::new(places.to_vec(), &[]).unwrap_err().to_string();
         assert_eq!(
             refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 0), place(1, 2, 0, 0)]),
-            "core 1 is torn: CPUs 1 and 2 are both in it, but in different caches; give them the same cache, or different \
+            "core 1 is in two caches: CPUs 1 and 2 are both in it, but in different caches; give them the same cache, or different \
              cores"
         );
         let torn_cache = refuse(&[place(0, 0, 0, 0), place(1, 0, 1, 0)]);
-        assert!(torn_cache.starts_with("cache 0 is torn: CPUs 0 and 1"), "{torn_cache}");
+        assert!(torn_cache.starts_with("cache 0 is in two packages: CPUs 0 and 1"), "{torn_cache}");
         let overlap = refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 1), place(2, 2, 1, 1)]);
-        assert!(overlap.starts_with("package 0 is torn"), "{overlap}");
+        assert!(overlap.starts_with("package 0 is in two nodes"), "{overlap}");
         assert_eq!(
             refuse(&[place(0, 0, 0, 0), place(1, 1, 1, 2)]),
             "no CPU is in node 1: nodes are numbered from 0 without gaps"

@@ -129,6 +129,7 @@ pub(crate) fn report(
             name: choice.entry.name.into(),
             release: choice.release.version.into(),
             title: choice.entry.title.into(),
+            set: vec![],
         },
         machine: MachineInfo { cpus: config.cpus, hz, model: config.model_name() },
         tunables: &scheduler.inspect().tunables(),

@@ -102,8 +102,8 @@ pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
         keys: key_figures(&tasks, stats),
         groups: group_figures(inputs.groups, inputs.group_usage, stats),
         tasks,
-        slices: inputs.slices.map(|slices| slices.iter().map(slice_row).collect()),
-        spans: inputs.spans.map(|spans| spans.iter().map(span_row).collect()),
+        slices: inputs.slices.map(|slices| slices.into_iter().map(slice_row).collect()),
+        spans: inputs.spans.map(|spans| spans.into_iter().map(span_row).collect()),
     }
 }
 
@@ -340,7 +340,7 @@ fn fairness_figures(fairness: &Fairness) -> FairnessFigures {
     }
 }
 
-fn slice_row(slice: &Slice) -> SliceRow {
+fn slice_row(slice: Slice) -> SliceRow {
     SliceRow(slice.cpu.0, slice.start_ns, slice.end_ns, slice.task.0)
 }
 
@@ -364,6 +364,6 @@ pub(crate) fn asked(request: Request) -> &'static str {
     }
 }
 
-fn span_row(span: &Span) -> SpanRow {
+fn span_row(span: Span) -> SpanRow {
     SpanRow(span.start_ns, span.end_ns, span.task.0)
 }

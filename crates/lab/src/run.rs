@@ -13,7 +13,7 @@ use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{
-    Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats, Weights,
+    Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats, Weights,
 };
 use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
@@ -31,8 +31,8 @@ pub struct Experiment {
     pub model: Model,
     /// The groups there are.
     pub groups: GroupPlan,
-    /// Whether to record who ran where and when.
-    pub record: bool,
+    /// How much to record of who ran where and when; none: nothing.
+    pub record: Option<Extent>,
     /// What is done to the machine while it runs. Tunables that a scheduler has not are passed
     /// over.
     pub timetable: Timetable,
@@ -71,7 +71,7 @@ impl Experiment {
             groups: GroupPlan::new(settings, &model.group_paths(), cpus)?,
             model,
             config: RunConfig::flat(cpus),
-            record: false,
+            record: None,
             timetable: Timetable::default(),
         })
     }
@@ -223,6 +223,15 @@ impl Experiment {
             (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect();
         let (scheduler, vm, ((measures, refusals), others)) = machine.into_parts();
         let ((stats, fairness), ((slices, spans), usage)) = measures;
+        let over = slices.as_ref().is_some_and(SliceRecorder::is_over)
+            || spans.as_ref().is_some_and(SpanRecorder::is_over);
+        if over {
+            let most = self.record.map_or(0, |extent| extent.most);
+            warnings.push(format!(
+                "who ran when was not recorded: that would be more than {most} slices; shorten \
+                 the run (--duration), or for a timeline the window (--from, --to)"
+            ));
+        }
         let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
             .map(|(group, &id)| GroupInfo {
@@ -237,8 +246,8 @@ impl Experiment {
             fairness: Some(&fairness),
             group_usage: usage.as_ref(),
             refusals: Some(&refusals),
-            slices: slices.map(SliceRecorder::into_slices),
-            spans: spans.map(SpanRecorder::into_spans),
+            slices: slices.filter(|_| !over).map(SliceRecorder::into_slices),
+            spans: spans.filter(|_| !over).map(SpanRecorder::into_spans),
         };
         let report = assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
@@ -266,7 +275,7 @@ impl Experiment {
         let measures = (
             (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
             (
-                (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
+                (self.record.map(SliceRecorder::within), self.record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
             ),
         );

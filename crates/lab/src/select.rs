@@ -3,6 +3,7 @@
 use crate::error::Error;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tunable};
+use schedlab_sched::nearest::{Nearest, nearest};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
 use std::collections::BTreeSet;
@@ -99,10 +100,19 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
                 };
                 entry.releases.iter().flat_map(versions).collect()
             });
+            let (bare, version) = name.split_once('@').unwrap_or((name, ""));
+            let nearest = entry.and_then(|entry| nearest(entry, version)).map_or(
+                String::new(),
+                |Nearest { release, differs }| {
+                    let like = release.version;
+                    format!(
+                        "; the nearest is {bare}@{like} ({bare}@{version}: rules as {like}; \
+                         {differs})"
+                    )
+                },
+            );
             Err(UnknownScheduler(format!(
-                "there is no release \"{}\" of {}; there are {}",
-                name.split_once('@').map_or("", |(_, version)| version),
-                name.split('@').next().unwrap_or(name),
+                "there is no release \"{version}\" of {bare}{nearest}; there are {}",
                 known.join(", ")
             )))
         }
@@ -121,23 +131,79 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
 }
 
 /// A scheduler that a user asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chosen {
     /// Which.
     pub choice: Choice,
     /// Whether by its own name, rather than as one of many.
     pub named: bool,
+    /// Tunables to set for it alone: `eevdf[DELAY_DEQUEUE=0]`.
+    pub set: Settings,
+    /// It was named so again: it is run once all the same.
+    pub again: bool,
+}
+
+/// `eevdf[DELAY_DEQUEUE=0,base_slice_ns=3000000]` as the name and what is set; without brackets
+/// nothing is.
+fn with_settings(name: &str) -> Result<(&str, Settings), UnknownScheduler> {
+    let is_name = |bare: &str| {
+        bare.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '.' | '-'))
+    };
+    let Some((bare, rest)) = name.split_once('[').filter(|(bare, _)| is_name(bare)) else {
+        return Ok((name, vec![]));
+    };
+    let wrong = |what: &str| {
+        UnknownScheduler(format!("{name}: {what}; write it as {bare}[NAME=VALUE,...]"))
+    };
+    let inner = rest.strip_suffix(']').ok_or_else(|| wrong("there is no ] at the end"))?;
+    let mut set: Settings = vec![];
+    for setting in inner.split(',') {
+        let (key, value) =
+            setting.trim().split_once('=').ok_or_else(|| wrong("a setting has no ="))?;
+        let value = value.parse().map_err(|_| wrong("a value is not a whole number"))?;
+        if set.iter().any(|(other, _)| other == key) {
+            return Err(wrong("a tunable is set twice"));
+        }
+        set.push((key.into(), value));
+    }
+    Ok((bare, set))
+}
+
+/// As it stands behind a scheduler's name; empty if nothing is set.
+pub fn settings_text(set: &[(String, i64)]) -> String {
+    if set.is_empty() {
+        return String::new();
+    }
+    let set: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("[{}]", set.join(","))
+}
+
+/// The names in `names`, of which those with brackets may have been cut at the commas in them.
+fn whole_names(names: &[impl AsRef<str>]) -> Vec<String> {
+    let mut whole: Vec<String> = vec![];
+    for name in names {
+        let name = name.as_ref();
+        match whole.last_mut() {
+            Some(last) if last.contains('[') && !last.contains(']') => {
+                last.push(',');
+                last.push_str(name);
+            }
+            _ => whole.push(name.into()),
+        }
+    }
+    whole
 }
 
 /// The schedulers that `names` stand for, each once, in the order in which they are named: names
-/// and releases, `linux`, `textbook` or `all`.
+/// and releases, `linux`, `textbook` or `all`. One that is given settings of its own is another
+/// than without.
 ///
 /// # Errors
 /// The first name that means nothing.
 pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler> {
     let mut chosen: Vec<Chosen> = vec![];
-    for name in names {
-        let name = name.as_ref().trim();
+    for name in whole_names(names) {
+        let (name, set) = with_settings(name.trim())?;
         let many = match name {
             "all" => Some(all()),
             "linux" => Some(linux()),
@@ -150,9 +216,12 @@ pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler
             None => vec![find(name)?],
         };
         for choice in choices {
-            match chosen.iter_mut().find(|other| other.choice == choice) {
-                Some(other) => other.named |= named,
-                None => chosen.push(Chosen { choice, named }),
+            match chosen.iter_mut().find(|other| other.choice == choice && other.set == set) {
+                Some(other) => {
+                    other.again |= other.named && named;
+                    other.named |= named;
+                }
+                None => chosen.push(Chosen { choice, named, set: set.clone(), again: false }),
             }
         }
     }
@@ -167,12 +236,23 @@ pub fn runnable_schedulers(
     chosen: &[Chosen],
     what: &str,
     refuses: impl Fn(&Choice) -> Option<String>,
-) -> Result<(Vec<Choice>, Option<String>), Error> {
+) -> Result<(Vec<Chosen>, Vec<String>), Error> {
     let mut choices = vec![];
+    let mut notes = vec![];
     let mut left_out = LeftOut::default();
     for chosen in chosen {
         match refuses(&chosen.choice) {
-            None => choices.push(chosen.choice),
+            None => {
+                if chosen.again {
+                    let set = settings_text(&chosen.set);
+                    notes.push(format!(
+                        "{}{set} is named twice; it is run once (to compare settings: \
+                         {}[NAME=VALUE])",
+                        chosen.choice, chosen.choice.entry.name
+                    ));
+                }
+                choices.push(chosen.clone());
+            }
             Some(why) if chosen.named => {
                 return Err(Error::Plan(format!("{} cannot run {what}: {why}", chosen.choice)));
             }
@@ -182,8 +262,10 @@ pub fn runnable_schedulers(
     if choices.is_empty() {
         return Err(Error::Plan(format!("no scheduler can run {what}: {left_out}")));
     }
-    let note = (!left_out.by_reason.is_empty()).then(|| format!("left out: {left_out}"));
-    Ok((choices, note))
+    if !left_out.by_reason.is_empty() {
+        notes.push(format!("left out: {left_out}"));
+    }
+    Ok((choices, notes))
 }
 
 /// Schedulers that cannot run a load, by the reason why.
@@ -213,13 +295,40 @@ impl fmt::Display for LeftOut {
 }
 
 /// Tunables to set: names and values.
-type Settings = Vec<(String, i64)>;
+pub type Settings = Vec<(String, i64)>;
 
-/// For each scheduler the settings that it has a tunable for, and notes about those who have none.
+/// For each scheduler the settings that it has a tunable for, then its own, and notes about those
+/// who have none.
 ///
 /// # Errors
-/// A setting that none has a tunable for.
+/// A setting that none has a tunable for; one of a scheduler's own that it has none for.
 pub fn tunables_for(
+    chosen: &[Chosen],
+    tunables: impl Fn(&Choice) -> Vec<Tunable>,
+    set: &[(String, i64)],
+) -> Result<(Vec<Settings>, Vec<String>), Error> {
+    let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice).collect();
+    let (mut all, notes) = common_tunables(&choices, &tunables, set)?;
+    for (chosen, settings) in chosen.iter().zip(&mut all) {
+        if chosen.set.is_empty() {
+            continue;
+        }
+        let known: Vec<&'static str> =
+            tunables(&chosen.choice).iter().map(|tunable| tunable.name).collect();
+        for (name, value) in &chosen.set {
+            if !known.contains(&name.as_str()) {
+                let known = [known];
+                return Err(Error::Plan(unknown_tunable(name, &[chosen.choice], &known)));
+            }
+            settings.retain(|(other, _)| other != name);
+            settings.push((name.clone(), *value));
+        }
+    }
+    Ok((all, notes))
+}
+
+/// What is set for all.
+fn common_tunables(
     choices: &[Choice],
     tunables: impl Fn(&Choice) -> Vec<Tunable>,
     set: &[(String, i64)],
@@ -328,6 +437,11 @@ mod tests {
         assert!(message.contains("there are round_robin"), "{message}");
         let message = find("round_robin@2.0").unwrap_err().to_string();
         assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
+        let message = find("eevdf@6.8").unwrap_err().to_string();
+        let nearest = "the nearest is eevdf@6.6 (eevdf@6.8: rules as 6.6; delayed dequeue";
+        assert!(message.contains(nearest), "{message}");
+        let message = find("fcfs@6.8").unwrap_err().to_string();
+        assert!(!message.contains("nearest"), "{message}");
         assert_eq!(find("round_robin@1.2.13").unwrap().to_string(), "round_robin@1.2");
     }
 

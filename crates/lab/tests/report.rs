@@ -72,6 +72,7 @@ fn run(
             name: name.into(),
             release: release.into(),
             title: name.to_uppercase(),
+            set: vec![],
         },
         machine: MachineInfo { cpus, hz: 100, model: "idealised".into() },
         tunables: &scheduler.inspect().tunables(),

@@ -44,3 +44,14 @@ fn worlds_come_to_the_same_on_any_number_of_threads() {
     assert!(first == on(4), "the same seeds came out differently on four threads");
     assert!(first.iter().any(|checked| checked.fingerprint != first[0].fingerprint));
 }
+
+#[test]
+fn virtual_times_of_other_groups_are_no_fault_of_the_books() {
+    // A task goes to and fro between two groups and two CPUs, and takes the virtual time of the one
+    // along to the other: sums of sums, until they go round. 2.6.32 does that.
+    let choices = select::all();
+    let choice = choices.iter().find(|choice| choice.to_string() == "cfs@2.6.32").unwrap();
+    let checked = check_seed(&(*choice, 1279));
+    assert_eq!(checked.failure, None);
+    assert!(checked.events > 1_000);
+}

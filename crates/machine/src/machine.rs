@@ -603,7 +603,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Parent::External => None,
             Parent::Task { task, .. } => Some(task),
         };
-        let cpu = self.scheduler.cpu_of(task);
+        let cpu = self.queue_of(task);
         self.observer.on(self.now_ns, Event::Born { task, parent: forked_by, attr });
         let (placed, preempts) = self.placement_rules();
         self.observer.on(self.now_ns, Event::Started { task, cpu, placed, preempts });
@@ -633,11 +633,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.platform.forget_rules();
         self.scheduler.wake(&mut self.platform, task, waker);
         let from_interrupt = !matches!(waker, Waker::Task { .. });
-        let cpu = self.scheduler.cpu_of(task);
+        let cpu = self.queue_of(task);
         self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, cpu);
         let (placed, preempts) = self.placement_rules();
         self.observer.on(self.now_ns, Event::Woken { task, cpu, waker, placed, preempts });
         self.apply_requests();
+    }
+
+    /// The CPU whose runqueue `task` belongs to, as the scheduler says.
+    #[inline]
+    fn queue_of(&self, task: TaskId) -> CpuId {
+        let cpu = self.scheduler.cpu_of(task);
+        if cpu.index() >= self.current.len() {
+            no_such_cpu(cpu, self.current.len());
+        }
+        cpu
     }
 
     /// The rules by which the scheduler has just chosen a CPU for a task, and preempted there or
@@ -928,6 +938,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
+        if cpu.index() >= self.current.len() {
+            no_such_cpu(cpu, self.current.len());
+        }
         if self.is_gone(cpu) {
             return;
         }
@@ -945,6 +958,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
             "picked {next:?} for {cpu:?}, but another CPU runs it"
         );
+        if let Some(task) = next
+            && task.index() >= self.tasks.len()
+        {
+            no_such_task(task, self.tasks.len());
+        }
         let why = self.platform.rule(Question::Pick);
         self.apply_requests();
         self.current[cpu.index()] = next;
@@ -1088,6 +1106,18 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     pub fn into_parts(self) -> (S, W, O) {
         (self.scheduler, self.workload, self.observer)
     }
+}
+
+/// The scheduler named a CPU that the machine has not.
+#[cold]
+fn no_such_cpu(cpu: CpuId, cpus: usize) -> ! {
+    panic!("the scheduler named CPU {}; the machine has 0 to {}", cpu.0, cpus - 1)
+}
+
+/// The scheduler picked a task that there is not.
+#[cold]
+fn no_such_task(task: TaskId, tasks: usize) -> ! {
+    panic!("the scheduler picked task {}; there are {tasks} tasks, from 0 on", task.0)
 }
 
 impl Task {

@@ -29,7 +29,7 @@ pub use fairness::{Fairness, FairnessReport, Group, Weights};
 pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};
 pub use refusals::{Refusal, Refusals};
-pub use slices::{Slice, SliceRecorder};
+pub use slices::{Extent, Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};
 pub use stats::{CpuStats, Stats, TaskStats};
 

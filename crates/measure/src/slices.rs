@@ -15,10 +15,37 @@ pub struct Slice {
     pub task: TaskId,
 }
 
+/// How much is recorded of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Of what ends after this time, ns ...
+    pub from_ns: u64,
+    /// ... and begins before this, ns;
+    pub until_ns: u64,
+    /// if it is at most so many: of more, none.
+    pub most: usize,
+}
+
+impl Default for Extent {
+    /// All of it.
+    fn default() -> Extent {
+        Extent { from_ns: 0, until_ns: u64::MAX, most: usize::MAX }
+    }
+}
+
+impl Extent {
+    pub(crate) fn covers(&self, start_ns: u64, end_ns: u64) -> bool {
+        end_ns > self.from_ns && start_ns < self.until_ns
+    }
+}
+
 /// Records all slices. Adjoining slices of one task on one CPU are one; those without length are
 /// left out.
 #[derive(Clone, Debug, Default)]
 pub struct SliceRecorder {
+    extent: Extent,
+    /// There were too many.
+    is_over: bool,
     slices: Vec<Slice>,
     /// For each CPU the task that runs, since when, and where in `slices` its last slice is.
     cpus: Vec<Lane>,
@@ -36,6 +63,16 @@ impl SliceRecorder {
         SliceRecorder::default()
     }
 
+    /// Nothing recorded yet; no more than `extent` says will be.
+    pub fn within(extent: Extent) -> SliceRecorder {
+        SliceRecorder { extent, ..SliceRecorder::default() }
+    }
+
+    /// Whether there were more slices than were to be recorded: there are none then.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     fn lane(&mut self, cpu: CpuId) -> &mut Lane {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, Lane::default());
@@ -46,7 +83,7 @@ impl SliceRecorder {
     fn close(&mut self, cpu: CpuId, now_ns: u64) {
         let Lane { running, last } = *self.lane(cpu);
         let Some((task, start_ns)) = running else { return };
-        if start_ns == now_ns {
+        if start_ns == now_ns || self.is_over || !self.extent.covers(start_ns, now_ns) {
             return;
         }
         if let Some(last) = last {
@@ -55,6 +92,11 @@ impl SliceRecorder {
                 previous.end_ns = now_ns;
                 return;
             }
+        }
+        if self.slices.len() >= self.extent.most {
+            self.is_over = true;
+            self.slices = Vec::new();
+            return;
         }
         self.lane(cpu).last = Some(self.slices.len());
         self.slices.push(Slice { cpu, start_ns, end_ns: now_ns, task });
@@ -95,6 +137,26 @@ impl SliceRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_is_recorded_than_was_asked_for() {
+        let run = |extent: Extent| {
+            let mut recorder = SliceRecorder::within(extent);
+            let (cpu, tasks) = (CpuId(0), [TaskId(0), TaskId(1)]);
+            for turn in 0..10 {
+                let next = Some(tasks[turn % 2]);
+                recorder.on(turn as u64 * 10, Event::switched(cpu, None, true, next));
+            }
+            recorder.on(100, Event::Finished);
+            (recorder.is_over(), recorder.into_slices())
+        };
+        let all = Extent::default();
+        assert_eq!(run(Extent { most: 10, ..all }).1.len(), 10);
+        assert_eq!(run(Extent { most: 9, ..all }), (true, vec![]));
+        // Those that reach into the window are whole.
+        let (over, slices) = run(Extent { from_ns: 15, until_ns: 40, most: 3 });
+        assert_eq!((over, slices[0].start_ns, slices[2].end_ns), (false, 10, 40));
+    }
 
     #[test]
     fn a_task_that_comes_back_in_the_same_nanosecond_has_one_slice() {

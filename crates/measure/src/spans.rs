@@ -1,6 +1,7 @@
 //! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had
 //! or not. Together with the slices they separate waiting from sleeping.
 
+use crate::slices::Extent;
 use schedlab_core::{Event, Observer, TaskId, TaskTable};
 
 /// A stretch of time in which a task was runnable.
@@ -18,6 +19,9 @@ pub struct Span {
 /// stays apart from it only if the task slept in between, for no time.
 #[derive(Clone, Debug, Default)]
 pub struct SpanRecorder {
+    extent: Extent,
+    /// There were too many.
+    is_over: bool,
     spans: Vec<Span>,
     /// For each task since when it has been runnable; none = it is not.
     since: TaskTable<Option<u64>>,
@@ -29,10 +33,27 @@ impl SpanRecorder {
         SpanRecorder::default()
     }
 
+    /// Nothing recorded yet; no more than `extent` says will be.
+    pub fn within(extent: Extent) -> SpanRecorder {
+        SpanRecorder { extent, ..SpanRecorder::default() }
+    }
+
+    /// Whether there were more spans than were to be recorded: there are none then.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     fn close(&mut self, task: TaskId, now_ns: u64) {
         if let Some(start_ns) = self.since[task].take()
             && start_ns < now_ns
+            && !self.is_over
+            && self.extent.covers(start_ns, now_ns)
         {
+            if self.spans.len() >= self.extent.most {
+                self.is_over = true;
+                self.spans = Vec::new();
+                return;
+            }
             self.spans.push(Span { start_ns, end_ns: now_ns, task });
         }
     }

@@ -15,7 +15,7 @@ pub fn comparison(report: &Report) -> String {
             let value = value(run, metric);
             rows.push(&[
                 run.scheduler.name.as_str(),
-                &run.scheduler.release,
+                &run.scheduler.version(),
                 &metric.id(),
                 &value.map_or(String::new(), |value| value.number()),
                 value.map_or("", |value| value.unit().name()),
@@ -23,7 +23,7 @@ pub fn comparison(report: &Report) -> String {
         }
         for group in &run.groups {
             for (name, value, unit) in group_metrics(group) {
-                let (scheduler, release) = (&run.scheduler.name, &run.scheduler.release);
+                let (scheduler, release) = (&run.scheduler.name, &run.scheduler.version());
                 let name = format!("{name}:{}", group.path);
                 rows.push(&[scheduler.as_str(), release, &name, &value, unit]);
             }
@@ -94,7 +94,7 @@ pub fn tasks(report: &Report) -> String {
     let names: Vec<&str> = TASK_COLUMNS.iter().map(|&(name, _)| name).collect();
     let mut rows = Rows::headed(&[&["scheduler", "release"], names.as_slice()].concat());
     let all = |run: &RunReport, task: &TaskFigures| -> Vec<String> {
-        let scheduler = [run.scheduler.name.clone(), run.scheduler.release.clone()];
+        let scheduler = [run.scheduler.name.clone(), run.scheduler.version()];
         let figures = TASK_COLUMNS.iter().map(|(_, figure)| figure(task));
         scheduler.into_iter().chain(figures).collect()
     };

@@ -39,16 +39,26 @@ pub fn to_json(report: &Report) -> String {
     document(report)
 }
 
+/// The same in small pieces, for a writer that gathers them: it never stands in memory as a whole.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_json(report: &Report, to: &mut impl Write) -> io::Result<()> {
+    write_document(report, to)
+}
+
 /// Any document in this form.
 pub(crate) fn document(report: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    let mut serializer =
-        serde_json::Serializer::with_formatter(&mut bytes, RowFormatter::default());
-    report
-        .serialize(&mut serializer)
+    write_document(report, &mut bytes)
         .expect("numbers, strings and lists can always be written to memory");
-    bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is UTF-8")
+}
+
+fn write_document(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *to, RowFormatter::default());
+    report.serialize(&mut serializer)?;
+    to.write_all(b"\n")
 }
 
 /// Reads a document back. Fields that are not known are passed over, as later minor additions may

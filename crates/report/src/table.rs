@@ -36,7 +36,7 @@ pub fn comparison(report: &Report, style: Style) -> String {
         .zip(&columns)
         .enumerate()
         .map(|(place, (run, column))| GridColumn {
-            head: format!("{}\n{}", run.scheduler.name, run.scheduler.release),
+            head: run.scheduler.heading(),
             cells: column.iter().map(|value| cell_text(*value, style)).collect(),
             bold: winners.iter().map(|row| row[place]).collect(),
         })
@@ -144,10 +144,7 @@ pub fn groups(report: &Report, style: Style) -> String {
     let label_width = widest(labels.iter().map(String::as_str));
     let column = |run: usize| rows.iter().map(move |row| row[run].as_str());
     let widths: Vec<usize> = (report.runs.iter().enumerate())
-        .map(|(number, run)| {
-            let heads = [run.scheduler.name.as_str(), &run.scheduler.release];
-            widest(column(number).chain(heads))
-        })
+        .map(|(number, run)| widest(column(number)).max(widest(run.scheduler.heading().lines())))
         .collect();
     let mut text = String::new();
     for block in blocks(&widths, style.columns().saturating_sub(label_width + MARGIN)) {
@@ -156,8 +153,7 @@ pub fn groups(report: &Report, style: Style) -> String {
         }
         let mut table = new_table(style);
         let heads = block.clone().map(|run| &report.runs[run].scheduler);
-        let heads =
-            heads.map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
+        let heads = heads.map(|scheduler| Cell::new(scheduler.heading()));
         table.set_header(
             std::iter::once(Cell::new("group,\nof the machine")).chain(heads.map(right)),
         );
@@ -188,6 +184,12 @@ fn notes(report: &Report, style: Style) -> String {
     let mut text = String::new();
     if !phrases.is_empty() {
         text.push_str("longest waits that were not over at the end:\n");
+        wrapped(&mut text, &phrases, style);
+    }
+    let none_done = report.runs.iter().filter(|run| run.totals.jobs == 0 && run.totals.busy_ns > 0);
+    let phrases: Vec<String> = none_done.map(RunReport::spec).collect();
+    if !phrases.is_empty() {
+        text.push_str("no task has finished a whole round (throughput counts those):\n");
         wrapped(&mut text, &phrases, style);
     }
     let refused = report.runs.iter().filter(|run| run.refused > 0);

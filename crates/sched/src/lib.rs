@@ -20,6 +20,7 @@ pub mod bfs;
 pub mod cfs;
 pub mod classes;
 pub mod fair_6;
+pub mod nearest;
 pub mod o_1;
 pub mod o_n;
 #[cfg(test)]

@@ -63,3 +63,17 @@ fn numbers_and_names_are_given_once() {
         }
     }
 }
+
+#[test]
+fn the_page_of_the_last_cfs_lists_its_own_rules() {
+    let cfs = ALL.iter().find(|entry| entry.name == "cfs").expect("there is CFS");
+    let release = cfs.releases.iter().find(|release| release.is_called("6.1")).expect("and 6.1");
+    let scheduler = (release.build)(&BuildConfig::flat(1, 100));
+    let mut own = scheduler.inspect().rules();
+    own.retain(|doc| (180..200).contains(&doc.rule.0));
+    assert!(own.len() > 5);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schedulers/cfs_6.md");
+    let text = std::fs::read_to_string(path).expect("the page can be read");
+    let table = table_of(&own);
+    assert!(text.contains(&table), "docs/schedulers/cfs_6.md should have:\n\n{table}");
+}

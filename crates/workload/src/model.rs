@@ -152,8 +152,8 @@ pub enum Action {
     Signal(String),
     /// `broad`: wake all that wait for a condition.
     Broad(String),
-    /// `sync`: signal and wait with the mutex held; who does not hold it locks it before and unlocks
-    /// it after.
+    /// `sync`: signal and wait with the mutex held; who does not hold it locks it before and
+    /// unlocks it after.
     Sync {
         /// The condition.
         condition: String,

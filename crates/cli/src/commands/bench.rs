@@ -17,6 +17,9 @@ use schedlab_workload::close_names;
 use std::io::Write;
 use std::path::Path;
 
+/// So many tasks at once take long.
+const MANY_TASKS: u64 = 50_000;
+
 /// Runs a benchmark, once or as a sweep.
 pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Failure> {
     let (plan, file) = plan(command)?;
@@ -35,6 +38,10 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     if let Some(path) = &command.common.plot {
         files::check(path)?;
         files::check_replaceable(path, "--plot", "a curve", |text| text.starts_with("<svg"))?;
+    }
+    let tasks = sweep.tasks_at_once();
+    if tasks >= MANY_TASKS {
+        complain(&format!("note: up to {tasks} tasks at once: this takes minutes and gigabytes"));
     }
     let report = run(sweep, &command.common)?;
     warn(&report);

@@ -22,6 +22,7 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
                 .is_ok_and(|machine| machine.numbers.iter().any(|number| number.calibrated))
         })?;
     }
+    complain("note: a calibration simulates every measurement many times, which takes minutes");
     // A scheduler that panics is told of as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let spinner = Spinner::new("simulations");

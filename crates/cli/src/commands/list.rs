@@ -7,6 +7,7 @@ use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Policy, Scheduler, Tunable};
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description::{self, Description};
+use schedlab_sched::nearest::Standing;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -28,6 +29,7 @@ pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
                 .map_err(|error| error.to_string())?;
             writeln!(output, "{text}")?;
         }
+        ListFormat::Table if args.schedulers.is_empty() => write_overview(&choices, output)?,
         ListFormat::Table => {
             write_releases(&choices, output)?;
             write_tunables(&choices, output)?;
@@ -64,6 +66,34 @@ fn policies(choice: &Choice) -> String {
     choice.release.policies.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
+/// A line for each release; the default of each scheduler is its first.
+fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
+    let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+    let widest = names.iter().map(String::len).max().unwrap_or(0);
+    let mut last = "";
+    for (choice, name) in choices.iter().zip(&names) {
+        let (entry, release) = (choice.entry, choice.release);
+        if entry.name != last {
+            if !last.is_empty() {
+                writeln!(output)?;
+            }
+            writeln!(output, "{}: {}", entry.name, entry.title)?;
+            last = entry.name;
+        }
+        let cpus = if release.cpus_max == 1 { ", one CPU" } else { "" };
+        writeln!(output, "  {name:widest$}  {}{cpus}", Standing::of(entry, release).name())?;
+    }
+    write!(
+        output,
+        "\n\
+         checked: agrees with golden schedules of that kernel; derived: from a release that is,\n\
+         by what is known to differ; reconstructed: from descriptions; defined: no kernel had it.\n\
+         The first release of each is its default. `schedlab list NAME` tells all of one: what is\n\
+         particular about each release, policies, HZ, tunables.\n"
+    )?;
+    Ok(())
+}
+
 fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
     let mut last = "";
     for choice in choices {
@@ -92,8 +122,15 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
         };
         let groups = if release.can.groups { ", task groups" } else { "" };
         writeln!(output, "    {cpus}, {hz}, policies {}{groups}", policies(choice))?;
-        for (_, kernel) in release.golden {
-            writeln!(output, "    checked against golden schedules of {kernel}")?;
+        let mut kernels: Vec<&str> = release.golden.iter().map(|(_, kernel)| *kernel).collect();
+        kernels.sort_unstable();
+        kernels.dedup();
+        match Standing::of(entry, release) {
+            Standing::Checked => {
+                writeln!(output, "    checked against golden schedules of {}", kernels.join(", "))?;
+            }
+            Standing::Defined => {}
+            other => writeln!(output, "    {}: no golden schedules", other.name())?,
         }
     }
     Ok(())
@@ -213,6 +250,7 @@ fn as_json(choices: &[Choice]) -> Value {
             "cpus_max": choice.release.cpus_max.min(CPUS_MAX),
             "policies": choice.release.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>(),
             "groups": choice.release.can.groups,
+            "standing": Standing::of(choice.entry, choice.release).name(),
             "golden": choice.release.golden.iter().map(|(_, kernel)| kernel).collect::<Vec<_>>(),
             "tunables": tunables,
         })

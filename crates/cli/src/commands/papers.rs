@@ -36,6 +36,9 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         check_report(directory, chosen.iter().map(|file| file.id.as_str()))?;
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
+    if args.ids.is_empty() && !args.reduced && args.from.is_none() {
+        complain("note: all experiments take minutes (some of them: name their ids; --list)");
+    }
     let mut progress = None;
     let outcomes = catalogue.run(&chosen, args.reduced, threads, |_, of| {
         progress.get_or_insert_with(|| Progress::new(of as u64, "simulations")).step(|| true)

@@ -39,8 +39,8 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     if reports.is_empty() {
         return Ok(Status::Error);
     }
-    print(args, &reports, output)?;
-    Ok(status)
+    let printed = print(args, &reports, output)?;
+    Ok(if status == Status::Good { printed } else { status })
 }
 
 /// A plan for each file: the one that stands in it, with the file's name, or the one that the
@@ -48,7 +48,14 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
 fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
     let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
-    let record = Record { slices: args.timeline || args.format == RunFormat::Json, reasons: false };
+    // A document has all that was recorded, a picture only its window.
+    let drawn = args.timeline && args.format == RunFormat::Table;
+    let record = Record {
+        slices: args.timeline || args.format == RunFormat::Json,
+        from_ns: args.from.filter(|_| drawn).unwrap_or(0),
+        until_ns: args.to.filter(|_| drawn),
+        reasons: false,
+    };
     let machine = MachineSpec {
         description: find_machine(args.machine.as_deref())?,
         cpus: args.cpus,
@@ -66,7 +73,7 @@ fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
         let source = files::read(path)?;
         if Plan::is_plan(&source.text) {
             let mut plan = planned(args, &source)?;
-            plan.record.slices |= record.slices;
+            plan.record = Record { reasons: plan.record.reasons, ..record };
             plans.push((plan, Some(source.file)));
             continue;
         }
@@ -152,7 +159,7 @@ fn run_all(prepared: &Prepared) -> Ran {
     let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
     let mut results = vec![];
     prepared.run_all(parallel::cores(), |scheduler, result| {
-        let choice = scheduler.choice;
+        let choice = scheduler.to_string();
         progress.step(|| {
             if let Ok(Run { warning: Some(warning), .. }) = &result {
                 complain(&format!("warning: {choice}: {warning}"));
@@ -186,10 +193,10 @@ fn run_all(prepared: &Prepared) -> Ran {
     ((!runs.is_empty()).then(|| prepared.report(runs)), failed.is_empty())
 }
 
-fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<Status, Failure> {
     match args.format {
-        RunFormat::Json => print_json(args, reports, output),
-        RunFormat::Csv => print_csv(args, reports, output),
+        RunFormat::Json => print_json(args, reports, output).map(|()| Status::Good),
+        RunFormat::Csv => print_csv(args, reports, output).map(|()| Status::Good),
         RunFormat::Table => print_tables(args, reports, output),
     }
 }
@@ -197,13 +204,15 @@ fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), 
 /// One document; an array of them if there are several files.
 fn print_json(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     if let ([report], [_]) = (reports, &*args.files) {
-        output.write_all(json::to_json(report).as_bytes())?;
+        json::write_json(report, output.documents())?;
         return Ok(());
     }
     writeln!(output, "[")?;
     for (number, report) in reports.iter().enumerate() {
-        let comma = if number + 1 < reports.len() { "," } else { "" };
-        writeln!(output, "{}{comma}", json::to_json(report).trim_end())?;
+        if number > 0 {
+            writeln!(output, ",")?;
+        }
+        json::write_json(report, output.documents())?;
     }
     writeln!(output, "]")?;
     Ok(())
@@ -229,8 +238,13 @@ fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<
     Ok(())
 }
 
-fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+fn print_tables(
+    args: &RunArgs,
+    reports: &[Report],
+    output: &mut Output,
+) -> Result<Status, Failure> {
     let style = style();
+    let mut status = Status::Good;
     for (number, report) in reports.iter().enumerate() {
         if number > 0 {
             writeln!(output)?;
@@ -248,22 +262,24 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
             }
             if args.timeline {
                 writeln!(output)?;
-                output.write_styled(&drawn(args, run, style)?)?;
+                match drawn(args, run, style) {
+                    Ok(picture) => output.write_styled(&picture)?,
+                    Err(message) => {
+                        output.flush()?;
+                        complain(&format!("{}: {message}", run.spec()));
+                        status = Status::Error;
+                    }
+                }
             }
         }
     }
-    Ok(())
+    Ok(status)
 }
 
-fn drawn(
-    args: &RunArgs,
-    run: &schedlab_report::RunReport,
-    style: Style,
-) -> Result<String, Failure> {
+fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, String> {
     let options =
         TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
-    timeline::draw(run, options, style)
-        .map_err(|error| Failure::Message(format!("--timeline: {error}")))
+    timeline::draw(run, options, style).map_err(|error| format!("--timeline: {error}"))
 }
 
 fn heading(report: &Report) -> String {

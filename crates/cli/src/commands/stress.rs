@@ -1,28 +1,35 @@
 //! `schedlab stress`.
 
 use crate::args::StressArgs;
-use crate::terminal::{Output, Progress, counted};
+use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
 use schedlab_lab::select::{Choice, choose};
-use schedlab_lab::stress::{Checked, Failure as Broken, World, check, recent_events, run_command};
+use schedlab_lab::stress::{
+    Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
+};
 use schedlab_workload::rt_app;
 use std::io::Write;
 use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let choices: Vec<Choice> = choose(&args.schedulers)
-        .map_err(|error| error.to_string())?
-        .iter()
-        .map(|chosen| chosen.choice)
-        .collect();
+    let chosen = choose(&args.schedulers).map_err(|error| error.to_string())?;
+    if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
+        let message =
+            format!("{}: a random world sets tunables itself; leave out [...]", one.choice);
+        return Err(Failure::Message(message));
+    }
+    let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice).collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),
     }
 }
+
+/// So many worlds take minutes.
+const MANY_WORLDS: u64 = 10_000;
 
 /// What came of a scheduler's worlds.
 #[derive(Default)]
@@ -46,7 +53,11 @@ fn many_worlds(
     // A scheduler that panics has broken a rule; its message is reported with the others.
     std::panic::set_hook(Box::new(|_| {}));
     let mut tallies: Vec<Tally> = choices.iter().map(|_| Tally::default()).collect();
-    let progress = Progress::new(args.seeds * choices.len() as u64, "worlds");
+    let worlds = args.seeds.saturating_mul(choices.len() as u64);
+    if worlds >= MANY_WORLDS {
+        complain(&format!("note: {worlds} worlds: this takes minutes"));
+    }
+    let progress = Progress::new(worlds, "worlds");
     let mut written = Ok(());
     // Some seeds at a time, so that a million of them need no memory.
     const BATCH: u64 = 64;
@@ -160,6 +171,15 @@ fn one_world(
         for (name, value) in &world.tunables {
             writeln!(output, "    {name} = {value}")?;
         }
+        if let Some(structure) = &world.structure {
+            writeln!(output, "    topology {}", structure.text)?;
+        }
+        if world.forks_inherit {
+            writeln!(output, "    forked tasks have their parents' attributes")?;
+        }
+        for line in &world.changes {
+            writeln!(output, "    {line}")?;
+        }
         for option in &world.group_settings {
             writeln!(output, "    group {option}")?;
         }
@@ -186,5 +206,9 @@ fn one_world(
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
     let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
-    Ok(crate::files::write_whole(path, &text)?)
+    crate::files::write_whole(path, &text)?;
+    for (ending, text) in side_files(world) {
+        crate::files::write_whole(Path::new(&format!("{name}.{ending}")), &text)?;
+    }
+    Ok(())
 }

@@ -83,7 +83,7 @@ impl Accounts {
             if got_ns > asked_ns {
                 return Err(wrong(format!("it asked for {asked_ns} ns and had {got_ns}")).of(task));
             }
-            if asked.ended && got_ns < asked_ns {
+            if asked.ended && !asked.killed && got_ns < asked_ns {
                 return Err(wrong(format!(
                     "it ended after {got_ns} ns of the {asked_ns} it asked for"
                 ))
@@ -134,6 +134,8 @@ pub struct Asked<W> {
 struct Asking {
     asked_ns: u64,
     ended: bool,
+    /// Somebody killed it, so that it did not get what it asked for.
+    killed: bool,
 }
 
 impl<W> Asked<W> {
@@ -178,6 +180,12 @@ impl<W> Asked<W> {
     fn asks(&mut self, task: TaskId, ns: u64) {
         let asking = self.task(task);
         asking.asked_ns = asking.asked_ns.saturating_add(ns);
+    }
+}
+
+impl<W: AsRef<K>, K> AsRef<K> for Asked<W> {
+    fn as_ref(&self) -> &K {
+        self.workload.as_ref()
     }
 }
 
@@ -227,7 +235,9 @@ impl<W: Workload> Workload for Asked<W> {
     }
 
     fn killed(&mut self, now_ns: u64, task: TaskId) {
-        self.task(task).ended = true;
+        let asking = self.task(task);
+        asking.killed = true;
+        asking.ended = true;
         self.workload.killed(now_ns, task);
     }
 

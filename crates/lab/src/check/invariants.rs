@@ -21,6 +21,9 @@ pub struct Limits {
     /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be
     /// throttled.
     pub idling: bool,
+    /// CPUs reschedule in the instant in which they are asked to. Not where that takes them time: a
+    /// task that may no longer run on its CPU goes on there until then.
+    pub prompt: bool,
 }
 
 impl Default for Limits {
@@ -31,6 +34,7 @@ impl Default for Limits {
             look_every: 1,
             waits: true,
             idling: true,
+            prompt: true,
         }
     }
 }
@@ -236,7 +240,7 @@ impl<S: Scheduler> Watched<S> {
                     Violation::new(Rule::RunnableOnly, self.now_ns, what).on(cpu).of(task),
                 );
             }
-            if !seen.allowed.contains(cpu) {
+            if self.limits.prompt && !seen.allowed.contains(cpu) {
                 let what = "it may no longer run here and does".into();
                 return Some(Violation::new(Rule::Affinity, self.now_ns, what).on(cpu).of(task));
             }

@@ -106,11 +106,7 @@ pub(super) fn experiment(plan: &Plan, source: &Source) -> Result<(Experiment, Ve
         model
     };
     let settings = owners.place(plan, &mut model, settings)?;
-    let experiment = Experiment {
-        record: plan.record.slices,
-        timetable,
-        ..Experiment::new(model, &settings, config.cpus)?
-    };
+    let experiment = Experiment { timetable, ..Experiment::new(model, &settings, config.cpus)? };
     Ok((Experiment { config: of_plan(plan, config), ..experiment }, notes))
 }
 

@@ -24,6 +24,7 @@ pub use machine::{MachineSource, MachineSpec};
 pub use prepare::{Contender, Prepared};
 
 use crate::error::Error;
+use schedlab_measure::Extent;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form that this program writes and reads.
@@ -124,10 +125,33 @@ pub struct Record {
     /// Who ran where, from when to when. A workload's only.
     #[serde(skip_serializing_if = "is_default")]
     pub slices: bool,
+    /// Only of what ends after this time, ns ...
+    #[serde(skip_serializing_if = "is_default")]
+    pub from_ns: u64,
+    /// ... and begins before this; none: of all that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ns: Option<u64>,
     /// Whether observers get the grounds of every decision
     /// ([`Event::Decided`](schedlab_core::Event::Decided)).
     #[serde(skip_serializing_if = "is_default")]
     pub reasons: bool,
+}
+
+/// So many slices are recorded at most, and as many spans, of all runs of a plan together ...
+const SLICES_MAX: usize = 4_000_000;
+
+/// ... but of each run so many: all together they take less than 1 GB.
+const SLICES_OF_A_RUN: usize = 500_000;
+
+impl Record {
+    /// What of this a recorder is told, of a plan with so many schedulers.
+    fn extent(&self, schedulers: usize) -> Option<Extent> {
+        self.slices.then(|| Extent {
+            from_ns: self.from_ns,
+            until_ns: self.until_ns.unwrap_or(u64::MAX),
+            most: (SLICES_MAX / schedulers.max(1)).max(SLICES_OF_A_RUN),
+        })
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

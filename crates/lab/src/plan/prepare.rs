@@ -5,11 +5,13 @@ use crate::config::RunConfig;
 use crate::error::Error;
 use crate::parallel;
 use crate::run::{Experiment, Run};
-use crate::select::{self, Choice};
+use crate::select::{self, Choice, Settings};
 use crate::sweep::Sweep;
 use schedlab_core::Observer;
+use schedlab_report::data::TunableValue;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_workload::groups::Feature;
+use std::fmt;
 use std::num::NonZeroUsize;
 
 /// The longest that a run can be asked to take, ns: 10^9 seconds.
@@ -20,14 +22,23 @@ const LIMIT_MAX_NS: u64 = 1_000_000_000_000_000_000;
 pub struct Contender {
     /// Which.
     pub choice: Choice,
-    /// Its tunables to set: of the plan's those that it has.
-    pub tunables: Vec<(String, i64)>,
+    /// Its tunables to set: of the plan's those that it has, and its own.
+    pub tunables: Settings,
+    /// Those of them that are set for it alone: `eevdf[DELAY_DEQUEUE=0]`.
+    pub own: Settings,
+}
+
+impl fmt::Display for Contender {
+    /// As users write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.choice, select::settings_text(&self.own))
+    }
 }
 
 impl From<Choice> for Contender {
     /// With nothing set.
     fn from(choice: Choice) -> Contender {
-        Contender { choice, tunables: vec![] }
+        Contender { choice, tunables: vec![], own: vec![] }
     }
 }
 
@@ -64,14 +75,16 @@ impl Plan {
         }
         let name = self.load.name();
         let mut notes = vec![];
-        let (load, choices, tunables) = match &self.load {
+        let (load, contenders, tunables) = match &self.load {
             Load::Workload(source) => {
-                let (experiment, said) = load::experiment(self, source)?;
+                let (mut experiment, said) = load::experiment(self, source)?;
                 notes.extend(said);
                 let needs = experiment.needs();
-                let (choices, left_out) =
+                let (contenders, left_out) =
                     select::runnable_schedulers(&chosen, name, |choice| choice.refuses(&needs))?;
                 notes.extend(left_out);
+                let choices: Vec<Choice> = contenders.iter().map(|one| one.choice).collect();
+                experiment.record = self.record.extent(choices.len());
                 note_what_groups_lack(&experiment, &choices, &mut notes);
                 if self.groups.user_groups {
                     note_who_had_no_user_groups(&choices, &mut notes);
@@ -79,33 +92,41 @@ impl Plan {
                 experiment.check_timetable(&choices)?;
                 notes.extend(experiment.notes());
                 let (tunables, said) = select::tunables_for(
-                    &choices,
+                    &contenders,
                     |choice| experiment.tunables(choice),
                     &self.set,
                 )?;
                 notes.extend(said);
-                (Checked::Workload(Box::new(experiment)), choices, tunables)
+                (Checked::Workload(Box::new(experiment)), contenders, tunables)
             }
             Load::Benchmark(_) | Load::Mix(_) => {
                 let mut sweep = load::sweep(self)?;
-                let (choices, left_out) =
+                if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
+                    let set = select::settings_text(&one.set);
+                    return Err(Error::Plan(format!(
+                        "{}{set}: only a workload is run with settings of a scheduler's own; \
+                         --set holds for all",
+                        one.choice
+                    )));
+                }
+                let (contenders, left_out) =
                     select::runnable_schedulers(&chosen, name, |choice| sweep.refuses(choice))?;
                 notes.extend(left_out);
                 let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
-                let (tunables, said) = select::tunables_for(&choices, known, &self.set)?;
+                let (tunables, said) = select::tunables_for(&contenders, known, &self.set)?;
                 notes.extend(said);
-                for (choice, tunables) in choices.iter().zip(&tunables) {
+                for (one, tunables) in contenders.iter().zip(&tunables) {
                     sweep
-                        .add(*choice, tunables.clone())
+                        .add(one.choice, tunables.clone())
                         .map_err(|error| Error::Plan(error.to_string()))?;
                 }
-                (Checked::Benchmark(Box::new(sweep)), choices, tunables)
+                (Checked::Benchmark(Box::new(sweep)), contenders, tunables)
             }
         };
-        let schedulers = choices
+        let schedulers = contenders
             .into_iter()
             .zip(tunables)
-            .map(|(choice, tunables)| Contender { choice, tunables })
+            .map(|(one, tunables)| Contender { choice: one.choice, tunables, own: one.set })
             .collect();
         Ok(Prepared { plan: self.clone(), load, schedulers, notes })
     }
@@ -115,7 +136,7 @@ impl Prepared {
     /// The plan with each of its schedulers named by release, so that it means the same to a
     /// program that knows more of them.
     pub fn plan(&self) -> Plan {
-        let schedulers = self.schedulers.iter().map(|one| one.choice.to_string()).collect();
+        let schedulers = self.schedulers.iter().map(Contender::to_string).collect();
         Plan { schedulers, ..self.plan.clone() }
     }
 
@@ -170,7 +191,7 @@ impl Prepared {
         scheduler: &Contender,
         observer: O,
     ) -> Result<(Run, O), Error> {
-        let Contender { choice, tunables } = scheduler;
+        let Contender { choice, tunables, own } = scheduler;
         match &self.load {
             Checked::Workload(experiment) => {
                 if let Some(why) = choice.refuses(&experiment.needs()) {
@@ -178,7 +199,24 @@ impl Prepared {
                 }
                 let tunables = tunables.clone();
                 let config = RunConfig { tunables, ..experiment.config.clone() };
-                experiment.run_under(&config, choice, observer)
+                let name = |run: &mut Run| {
+                    let value = |(name, value): &(String, i64)| TunableValue {
+                        name: name.clone(),
+                        value: *value,
+                    };
+                    run.report.scheduler.set = own.iter().map(value).collect();
+                };
+                match experiment.run_under(&config, choice, observer) {
+                    Ok((mut run, observer)) => {
+                        name(&mut run);
+                        Ok((run, observer))
+                    }
+                    Err(Error::Stuck { waits, mut run }) => {
+                        name(&mut run);
+                        Err(Error::Stuck { waits, run })
+                    }
+                    Err(error) => Err(error),
+                }
             }
             Checked::Benchmark(sweep) => {
                 let mut bench = sweep.first();

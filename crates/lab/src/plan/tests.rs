@@ -244,6 +244,49 @@ impl Scheduler for Own {
 }
 
 #[test]
+fn a_scheduler_that_names_what_is_not_there_is_told_so() {
+    struct Wild(u32, Option<u32>);
+    impl Scheduler for Wild {
+        fn fork(&mut self, platform: &mut Platform, _: TaskId, _: &TaskAttr, _: Parent) {
+            platform.resched(CpuId(self.0));
+        }
+        fn wake(&mut self, _: &mut Platform, _: TaskId, _: Waker) {}
+        fn block(&mut self, _: &mut Platform, _: CpuId, _: TaskId, _: BlockReason) {}
+        fn kill(&mut self, _: &mut Platform, _: TaskId) {}
+        fn schedule(&mut self, _: &mut Platform, _: CpuId) -> Option<TaskId> {
+            self.1.map(TaskId)
+        }
+        fn cpu_of(&self, _: TaskId) -> CpuId {
+            CpuId(if self.0 == 1 { 1 } else { 0 })
+        }
+    }
+    static RELEASES: [Release; 4] = {
+        const fn release(
+            version: &'static str,
+            build: fn(&schedlab_core::BuildConfig) -> Box<dyn Scheduler>,
+        ) -> Release {
+            Release { version, build, ..OWN.releases[0] }
+        }
+        [
+            release("1", |_| Box::new(Wild(0, Some(7)))),
+            release("2", |_| Box::new(Wild(5, None))),
+            release("3", |_| Box::new(Wild(500, None))),
+            release("4", |_| Box::new(Wild(1, None))),
+        ]
+    };
+    let mut plan = workload(&["cfs"]);
+    let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
+    plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
+    let prepared = plan.prepare().expect("it is in order");
+    let says = ["picked task 7; there are", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
+    for (release, said) in RELEASES.iter().zip(says) {
+        let error = prepared.run(&Contender::from(Choice { entry: &OWN, release }));
+        let error = error.expect_err("it is wild").to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
     let own = Contender::from(Choice { entry: &OWN, release: &OWN.releases[0] });
     let mut plan = workload(&["cfs"]);

@@ -7,10 +7,12 @@ use crate::catch_panic::catch_panic;
 use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
-use schedlab_core::{Event, Load, Policy, Scheduler, TaskId, Topology};
+use schedlab_core::{Event, Load, Policy, Scheduler, TaskId};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
-use schedlab_machine::{Machine, Observer, Order, RunEnd, SplitMix64};
-use schedlab_workload::{GroupPlan, GroupSettings, Kernel, Options, Target, groups, rt_app};
+use schedlab_machine::{Machine, Observer, Order, RunEnd, SplitMix64, Workload};
+use schedlab_workload::{
+    Conventions, GroupPlan, GroupSettings, Kernel, Options, Target, groups, rt_app,
+};
 use std::fmt;
 
 /// Which of a world's runs.
@@ -121,7 +123,7 @@ pub fn recent_events(
 ) -> Vec<String> {
     let ran = catch_panic(|| {
         let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Recent::new(most));
-        let _ = machine.run_to(at_ns.saturating_add(1));
+        let _ = run_by_timetable(world, &mut machine, at_ns.saturating_add(1));
         machine.into_parts().2.into_lines()
     });
     ran.unwrap_or_else(|message| vec![format!("(the run breaks off: {message})")])
@@ -151,7 +153,7 @@ fn prepare<S, W, O>(
 ) -> Machine<S, W, O>
 where
     S: Scheduler,
-    W: schedlab_machine::Workload,
+    W: Workload,
     O: Observer,
 {
     let plan = plan(world);
@@ -160,6 +162,7 @@ where
     let options = Options {
         group_ids: plan.ids_of(&ids, &world.model.group_paths()),
         calls: (turn == Turn::Modelled).then(CallCosts::default),
+        conventions: Conventions { forks_inherit: world.forks_inherit, ..Conventions::default() },
         ..Options::default()
     };
     let vm = rt_app::prepare(&world.model, &target, options)
@@ -173,7 +176,7 @@ where
         Turn::Shuffled => {
             assembly.machine.order = Order::Shuffled(SplitMix64::new(world.seed ^ 0x5EED));
         }
-        Turn::Free => assembly.costs = Some(Setup::free(&Topology::flat(world.cpus))),
+        Turn::Free => assembly.costs = Some(Setup::free(&world.topology())),
         Turn::Modelled => assembly.costs = Some(dear(world)),
     }
     assembly
@@ -192,12 +195,32 @@ fn dear(world: &World) -> Setup {
     model.kernel[Cost::Wakeup] = 1_000_000;
     model.kernel[Cost::IpiReceive] = 1_500_000;
     let nohz = world.seed.is_multiple_of(2);
-    Setup::new(&model, &Topology::flat(world.cpus), None, nohz)
+    Setup::new(&model, &world.topology(), None, nohz)
+}
+
+/// Runs `machine` until `until_ns` with all that is done to it from outside.
+fn run_by_timetable<S, W, O>(
+    world: &World,
+    machine: &mut Machine<S, W, O>,
+    until_ns: u64,
+) -> Result<RunEnd, schedlab_workload::Error>
+where
+    S: Scheduler,
+    W: Workload<Error = schedlab_workload::Error> + AsRef<Kernel>,
+    O: Observer,
+{
+    if world.changes.is_empty() {
+        return machine.run(until_ns);
+    }
+    let plan = plan(world);
+    let ids = setup::group_ids(plan.groups().len());
+    // What the kernel refuses belongs to the world.
+    world.timetable().run(machine, &plan, &ids, until_ns).map(|outcome| outcome.end)
 }
 
 fn unwatched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Fingerprint::default());
-    let stopped = machine.run(world.until_ns).err();
+    let stopped = run_by_timetable(world, &mut machine, world.until_ns).err();
     RunOutcome {
         events: machine.counts().events(),
         fingerprint: machine.observer().value(),
@@ -210,14 +233,19 @@ fn unwatched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
 fn limits(world: &World, choice: &Choice) -> Limits {
     let mut limits = Limits {
         real_time_throttled: real_time_throttled(world, choice),
-        // A promise about waiting speaks of tasks beside each other, not of groups within groups.
-        waits: world.groups.is_empty(),
-        idling: !world.limits,
+        // A promise about waiting speaks of tasks beside each other, not of groups within groups,
+        // and of those whom nobody stops.
+        waits: world.groups.is_empty() && world.changes.is_empty(),
+        // A CPU that is off line idles, too.
+        idling: !world.limits && world.changes.is_empty(),
         ..Limits::default()
     };
-    if u64::from(world.cpus) * world.model.initial_threads() as u64 > 400 {
-        limits.audit_every = 97;
-        limits.look_every = 16;
+    // What looking takes grows with the product of both, and so does what there is to be seen: of
+    // large worlds all would go into looking.
+    let size = u64::from(world.cpus) * world.model.initial_threads() as u64;
+    if size > 400 {
+        limits.audit_every = (size / 4).max(97);
+        limits.look_every = (size / 25).max(16);
     }
     limits
 }
@@ -237,6 +265,9 @@ fn real_time_throttled(world: &World, choice: &Choice) -> bool {
         || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
+/// A modelled machine runs for so long at most, ns.
+const MODELLED_NS: u64 = 10_000_000_000;
+
 type Witness = (Accounts, Fingerprint);
 
 fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
@@ -247,19 +278,33 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     if modelled {
         // A reschedule waits for its CPU to be out of the kernel, also one in favour of a real-time
         // task.
-        limits = Limits { waits: false, idling: false, real_time_throttled: true, ..limits };
+        limits = Limits {
+            waits: false,
+            idling: false,
+            real_time_throttled: true,
+            prompt: false,
+            ..limits
+        };
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
+    // Where everything costs much a world may never come to its end, and nobody demands it: what
+    // can be seen, is seen early.
+    let until_ns = if modelled { world.until_ns.min(MODELLED_NS) } else { world.until_ns };
     let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
     // In the first run every pick is accounted for. The second, which nobody asks, must be the
     // same.
     machine.ask_reasons(turn == Turn::Golden);
     let mut violation = None;
     let mut end = RunEnd::TimeUp;
-    for part in 1..=PARTS {
-        let until_ns = world.until_ns / PARTS * part;
-        match machine.run_to(until_ns) {
+    let parts = if world.changes.is_empty() { PARTS } else { 1 };
+    for part in 1..=parts {
+        let part_end_ns = until_ns / parts * part;
+        let ran = match parts {
+            1 => run_by_timetable(world, &mut machine, part_end_ns),
+            _ => machine.run_to(part_end_ns),
+        };
+        match ran {
             Ok(how) => end = how,
             Err(stop) => {
                 violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()))
@@ -273,9 +318,9 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
         }
     }
     let events = machine.counts().events();
-    if violation.is_none() {
+    if violation.is_none() && parts > 1 {
         // Tells the observers that it is over.
-        let until_ns = if end == RunEnd::TimeUp { world.until_ns } else { machine.now_ns() };
+        let until_ns = if end == RunEnd::TimeUp { until_ns } else { machine.now_ns() };
         if let Err(stop) = machine.run(until_ns) {
             violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
         }
@@ -336,6 +381,9 @@ fn shares_so_far(
 pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
     let World { cpus, hz, .. } = world;
     let mut command = format!("schedlab run {file} --scheduler {choice} --cpus {cpus} --hz {hz}");
+    for (side_file, _) in side_files(world) {
+        command += &format!(" --{side_file} {file}.{side_file}");
+    }
     command += &format!(" --duration {}", (world.until_ns as f64 / 1e9).ceil());
     for (name, value) in &world.tunables {
         command += &format!(" --set {name}={value}");
@@ -347,4 +395,17 @@ pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
         command += &format!(" --group \"{option}\"");
     }
     command
+}
+
+/// What stands in files beside a saved world: ending of the name, which is also the option of
+/// `schedlab run` that takes the file, and text.
+pub fn side_files(world: &World) -> Vec<(&'static str, String)> {
+    let mut files = vec![];
+    if let Some(structure) = &world.structure {
+        files.push(("machine", structure.file(&format!("seed-{}", world.seed))));
+    }
+    if !world.changes.is_empty() {
+        files.push(("timetable", world.changes.join("\n") + "\n"));
+    }
+    files
 }

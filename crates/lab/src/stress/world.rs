@@ -1,9 +1,12 @@
 //! Random worlds: a machine, its tunables, and a workload, all from one seed.
 
+use super::changes;
+use super::structure::Structure;
 use crate::config::RunConfig;
 use crate::select::{Choice, Needs};
-use schedlab_core::{Administer, Policy, Scheduler};
+use schedlab_core::{Administer, Policy, Scheduler, Topology};
 use schedlab_machine::SplitMix64;
+use schedlab_workload::Timetable;
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
 use std::fmt;
 
@@ -50,6 +53,13 @@ pub struct World {
     pub group_settings: Vec<String>,
     /// Whether groups are limited.
     pub limits: bool,
+    /// How the CPUs hang together; none: all are equally far from each other.
+    pub structure: Option<Structure>,
+    /// Whether forked tasks have their parents' attributes at that time, rather than those of their
+    /// own program.
+    pub forks_inherit: bool,
+    /// What is done from outside while it runs: lines of a timetable.
+    pub changes: Vec<String>,
     /// What tasks do.
     pub model: Model,
     /// When the run is stopped, ns. In finite worlds all tasks have had time enough by then, many
@@ -165,7 +175,7 @@ impl World {
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
         // The least limit is a quarter of a CPU.
         let enough_us = if limits { 4 * enough_us } else { enough_us };
-        World {
+        let mut world = World {
             seed,
             kind,
             cpus,
@@ -174,12 +184,63 @@ impl World {
             groups,
             group_settings,
             limits,
+            structure: None,
+            forks_inherit: false,
+            changes: vec![],
             model: Model {
                 name: format!("seed-{seed}"),
                 global: Global { duration_ns, ..Global::default() },
                 tasks,
             },
             until_ns: duration_ns.unwrap_or(enough_us * 1000),
+        };
+        world.elaborate(choice);
+        world
+    }
+
+    /// What makes two of three worlds less simple: structure, `execve`, idle groups, forks that
+    /// inherit, changes from outside. Drawn apart from all else, so that a seed's tasks are the same
+    /// with and without.
+    fn elaborate(&mut self, choice: &Choice) {
+        const APART: u64 = 0x57AC_7ED0;
+        let mut random = SplitMix64::new(self.seed ^ APART);
+        let mut random = SplitMix64::new(random.next_u64());
+        if random.below(3) == 0 {
+            return;
+        }
+        let mut chance = |percent: u64| random.below(100) < percent;
+        let (structured, execs, idle, inherit, changed) =
+            (chance(60), chance(40), chance(40), chance(50), chance(50));
+        if structured && self.cpus > 1 {
+            self.structure = Some(Structure::random(&mut random, self.cpus));
+        }
+        if !matches!(self.kind, Kind::Finite | Kind::Endless) {
+            return;
+        }
+        self.forks_inherit = inherit;
+        if execs {
+            self.add_execs(&mut random);
+        }
+        if idle && choice.release.can.idle_groups {
+            for (path, _) in &self.groups {
+                if random.below(3) == 0 {
+                    self.group_settings.push(format!("{path}:cpu.idle=1"));
+                }
+            }
+        }
+        if changed {
+            self.changes = changes::random(random, self, choice);
+        }
+    }
+
+    /// Lets some tasks call `execve` as a phase begins or ends.
+    fn add_execs(&mut self, random: &mut SplitMix64) {
+        for phase in self.model.tasks.iter_mut().flat_map(|task| &mut task.phases) {
+            if random.below(3) == 0 {
+                let exec = Event { key: "exec".into(), action: Action::Exec };
+                let place = if random.below(2) == 0 { 0 } else { phase.events.len() };
+                phase.events.insert(place, exec);
+            }
         }
     }
 
@@ -188,11 +249,24 @@ impl World {
         Needs {
             cpus: self.cpus,
             hz: Some(self.hz),
-            policies: self.model.policies(),
+            policies: self.policies(),
             groups: !self.groups.is_empty(),
             limits: self.limits,
             affinity: false,
         }
+    }
+
+    /// The policies that tasks have at some time.
+    fn policies(&self) -> Vec<Policy> {
+        let mut policies = self.model.policies();
+        policies.extend(self.timetable().policies());
+        policies
+    }
+
+    /// What is done from outside while it runs.
+    pub fn timetable(&self) -> Timetable {
+        let text = self.changes.join("\n");
+        Timetable::parse("changes", &text).expect("its maker has read each line")
     }
 
     /// The machine and what is set about it.
@@ -201,8 +275,15 @@ impl World {
         RunConfig {
             hz: Some(self.hz),
             tunables: self.tunables.iter().map(tunable).collect(),
+            machine: self.structure.as_ref().map(Structure::description),
             ..RunConfig::flat(self.cpus)
         }
+    }
+
+    /// How the CPUs hang together.
+    pub fn topology(&self) -> Topology {
+        let structure = self.structure.as_ref();
+        structure.map_or(Topology::flat(self.cpus), |structure| structure.topology.clone())
     }
 
     /// The start of the lone hog, ns.

@@ -9,7 +9,7 @@ mod results;
 #[cfg(test)]
 mod tests;
 
-pub use results::{Results, ResultsError, fingerprint};
+pub use results::{Results, ResultsError, fingerprint, read_finished};
 
 use crate::bench::Bench;
 use crate::error::Error;
@@ -121,6 +121,12 @@ impl Sweep {
             rest /= list.len();
         }
         values
+    }
+
+    /// About how many tasks the largest of its runs has at once, if they may be very many.
+    pub fn tasks_at_once(&self) -> u64 {
+        let tasks = |number| self.bench.benchmark.tasks(&self.values(number));
+        (0..self.combinations()).map(tasks).max().unwrap_or(0)
     }
 
     /// Why `choice` cannot run all of it; none: it can.

@@ -142,6 +142,47 @@ impl Header {
     }
 }
 
+/// The runs of `sweep`, by the version `program` of this program, that are finished in what was read
+/// from the file `name`: how many of its bytes are whole lines, and how many runs there are.
+///
+/// # Errors
+/// It is not of this form, or of another sweep.
+pub fn read_finished(
+    name: &str,
+    bytes: &[u8],
+    sweep: &Sweep,
+    program: &str,
+) -> Result<(usize, usize), ResultsError> {
+    let (whole, finished) = finished_runs(name, bytes, &Header::of(sweep, program))?;
+    Ok((whole, finished.len()))
+}
+
+fn finished_runs(
+    name: &str,
+    bytes: &[u8],
+    ours: &Header,
+) -> Result<(usize, BTreeMap<String, BenchRow>), ResultsError> {
+    // What stands behind the last line's end was being written when the program was stopped.
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let form = |line| ResultsError::Form { name: name.into(), line };
+    let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| form(1))?;
+    let mut lines = text.lines();
+    let mut finished = BTreeMap::new();
+    if let Some(line) = lines.next() {
+        let theirs: Header = serde_json::from_str(line).map_err(|_| form(1))?;
+        if let Some((what, theirs, ours)) = theirs.difference(ours) {
+            return Err(ResultsError::Other { name: name.into(), what, theirs, ours });
+        }
+    } else if !is_cut_header(bytes) {
+        return Err(form(1));
+    }
+    for (number, line) in lines.enumerate() {
+        let Line { run, result } = serde_json::from_str(line).map_err(|_| form(number + 2))?;
+        finished.insert(run, result);
+    }
+    Ok((whole, finished))
+}
+
 impl Results {
     /// A new file at `path` for the results of `sweep`, by the version `program` of this program.
     ///
@@ -170,25 +211,8 @@ impl Results {
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
         let mut bytes = vec![];
         file.read_to_end(&mut bytes).map_err(failed)?;
-        // What stands behind the last line's end was being written when the program was stopped.
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-        let form = |line| ResultsError::Form { name: name.clone(), line };
-        let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| form(1))?;
-        let mut lines = text.lines();
         let ours = Header::of(sweep, program);
-        let mut finished = BTreeMap::new();
-        if let Some(line) = lines.next() {
-            let theirs: Header = serde_json::from_str(line).map_err(|_| form(1))?;
-            if let Some((what, theirs, ours)) = theirs.difference(&ours) {
-                return Err(ResultsError::Other { name, what, theirs, ours });
-            }
-        } else if !is_cut_header(&bytes) {
-            return Err(form(1));
-        }
-        for (number, line) in lines.enumerate() {
-            let Line { run, result } = serde_json::from_str(line).map_err(|_| form(number + 2))?;
-            finished.insert(run, result);
-        }
+        let (whole, finished) = finished_runs(&name, &bytes, &ours)?;
         file.set_len(whole as u64).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
         let results = Results { name, finished, file: Mutex::new(file) };

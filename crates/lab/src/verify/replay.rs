@@ -115,6 +115,7 @@ pub fn check_file(path: &Path) -> Result<Option<Violation>, GoldenError> {
             look_every: 16,
             waits: false,
             idling: false,
+            prompt: true,
         };
         let watch = |scheduler| Watched::new(scheduler, file.cpus, limits);
         let machine = run(&file, &choice, true, watch, ())?;

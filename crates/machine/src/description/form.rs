@@ -104,6 +104,10 @@ struct Cpu {
 
 /// Reads a file's text.
 pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
+    if text.trim().is_empty() {
+        let message = "the file is empty; a machine begins with {\"format\": 1, \"name\": \"...\"";
+        return Err((String::new(), message.into()));
+    }
     let any: AnyForm = serde_json::from_str(text).map_err(mistake_of)?;
     match any.format {
         Some(FORMAT) => {}
@@ -157,8 +161,21 @@ fn mistake_of(error: serde_json::Error) -> Mistake {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let mut message = text.strip_suffix(&place).unwrap_or(&text).to_string();
     // The reader names types as programs do.
+    const NUMBER: &str = "a number with its source: {\"value\": 5, \"source\": \"...\"}";
     for (type_name, plain) in [
         ("struct AnyForm", "a machine: {\"format\": 1, ...}"),
+        ("struct File", "a machine: {\"format\": 1, ...}"),
+        ("struct Number", NUMBER),
+        ("struct Shape", "a topology: {\"flat\": 4}"),
+        ("struct Regular", "numbers of parts: {\"packages\": 2, \"cores\": 4}"),
+        ("struct Cpu", "a CPU's place: {\"core\": 0, \"package\": 0}"),
+        ("struct Costs", "costs: {\"kernel\": {...}}"),
+        ("struct Cache", "a cache: {\"of\": \"core\", \"size_kib\": {...}, \"refill_kib\": {...}}"),
+        ("struct Draws", "power: {\"base_watts\": {...}, ...}"),
+        ("struct Idle", "an idle state: {\"name\": \"C1\", ...}"),
+        ("enum Numbering", "siblings_apart, siblings_together or packages_alternate"),
+        ("a sequence", "a list"),
+        ("a map", "an object"),
         ("u32", "a whole number, 0 or more"),
         ("u64", "a whole number, 0 or more"),
         ("f64", "a number"),

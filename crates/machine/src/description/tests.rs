@@ -108,7 +108,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     let torn = r#"{"cpus": [{"core": 0, "cache": 0}, {"core": 0, "cache": 1}]}"#;
     assert_eq!(
         refuse(&with_topology(torn)),
-        "m.json:topology.cpus: core 0 is torn: CPUs 0 and 1 are both in it, but in different caches; give them the same \
+        "m.json:topology.cpus: core 0 is in two caches: CPUs 0 and 1 are both in it, but in different caches; give them the same \
          cache, or different cores"
     );
 }

@@ -11,6 +11,7 @@
 
 pub mod file;
 mod point;
+mod probe;
 pub mod text;
 
 use crate::error::{At, Error};
@@ -147,6 +148,17 @@ impl Calibration {
         {
             let message = format!("{} is fitted to; it cannot be held out, too", twice.what);
             return Err(Error::new(message).at("held_out"));
+        }
+        let mut checked = vec![];
+        for point in points.iter().chain(&held_out) {
+            let (benchmark, figure, choice) = point.figure();
+            if checked.contains(&(benchmark, figure)) {
+                continue;
+            }
+            checked.push((benchmark, figure));
+            if let Some(benchmark) = schedlab_bench::find(benchmark) {
+                probe::check_figure(benchmark, choice, figure).at(&point.what)?;
+            }
         }
         Ok(Calibration { file, machine_text, costs, parameters, points, held_out })
     }

@@ -118,6 +118,11 @@ impl Point {
         })
     }
 
+    /// The benchmark, its figure, and under what it is run: see `probe`.
+    pub fn figure(&self) -> (&'static str, &str, Choice) {
+        (self.bench.benchmark.name(), &self.figure, self.choice)
+    }
+
     pub fn compared(&self, before: f64, after: f64) -> Compared {
         Compared {
             what: self.what.clone(),

@@ -54,6 +54,7 @@ pub(crate) mod tests {
                 name: "some".into(),
                 release: "1".into(),
                 title: "Some scheduler".into(),
+                set: vec![],
             },
             machine: MachineInfo { cpus, hz: 100, model: "idealised".into() },
             tunables: vec![],

@@ -46,6 +46,27 @@ pub struct SchedulerInfo {
     pub release: String,
     /// What it is called in full.
     pub title: String,
+    /// Tunables that were set for it alone, by which it differs from others of its release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<TunableValue>,
+}
+
+impl SchedulerInfo {
+    /// Its release, and what was set for it alone: `6.18`, `6.18[DELAY_DEQUEUE=0]`.
+    pub fn version(&self) -> String {
+        let set = self.set.iter().map(|set| format!("{}={}", set.name, set.value));
+        match set.collect::<Vec<_>>().join(",") {
+            none if none.is_empty() => self.release.clone(),
+            set => format!("{}[{set}]", self.release),
+        }
+    }
+
+    /// The heading of its column.
+    pub fn heading(&self) -> String {
+        let set: Vec<String> =
+            self.set.iter().map(|set| format!("\n{}={}", set.name, set.value)).collect();
+        format!("{}\n{}{}", self.name, self.release, set.concat())
+    }
 }
 
 /// On what it was run.
@@ -128,7 +149,7 @@ pub struct RunReport {
 impl RunReport {
     /// The scheduler as users write it, e.g. `cfs@2.6.24`.
     pub fn spec(&self) -> String {
-        format!("{}@{}", self.scheduler.name, self.scheduler.release)
+        format!("{}@{}", self.scheduler.name, self.scheduler.version())
     }
 }
 

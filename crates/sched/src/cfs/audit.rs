@@ -67,13 +67,15 @@ impl Cfs {
         if queue.entity.is_some_and(|e| self.entities[e].on_rq != competes) {
             return Err("a group is queued although it has nothing to run, or the other way round");
         }
-        for buddy in [queue.next, queue.last].into_iter().flatten() {
+        for buddy in [queue.next, queue.last, queue.skip].into_iter().flatten() {
             if !self.entities[buddy].on_rq {
                 return Err("a buddy is not queued");
             }
         }
         let too_far = queue.min_vruntime - (1 << 62);
-        if queue.timeline.leftmost_vruntime().is_some_and(|leftmost| leftmost.is_before(too_far)) {
+        if !self.keeps_foreign_time
+            && queue.timeline.leftmost_vruntime().is_some_and(|left| left.is_before(too_far))
+        {
             return Err("an entity is impossibly far behind");
         }
         Ok(())

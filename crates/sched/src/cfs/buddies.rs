@@ -1,7 +1,8 @@
 //! Buddies: entities that are picked before the leftmost one, if they are not far ahead of it.
 //!
 //! `next` is an entity that was woken, `last` one that a wakeup preempted and whose data are still
-//! in the cache. Each queue has one of each; a task's groups are buddies in the queues above.
+//! in the cache. `skip` (3.2) is one that has yielded, to be passed over. Each queue has one of
+//! each; a task's groups are buddies in the queues above.
 
 use super::Cfs;
 use super::ids::EntityId;
@@ -35,6 +36,16 @@ impl Cfs {
         }
     }
 
+    /// `set_skip_buddy`: `e` and its groups become `skip` of their queues.
+    pub(super) fn set_skip_buddy(&mut self, e: EntityId) {
+        let mut level = Some(e);
+        while let Some(e) = level {
+            let entity = &self.entities[e];
+            self.queues[entity.cfs_rq].skip = Some(e);
+            level = entity.parent;
+        }
+    }
+
     /// `clear_buddies`: `e` and its groups are buddies no longer.
     #[inline]
     pub(super) fn clear_buddies(&mut self, e: EntityId) {
@@ -47,6 +58,9 @@ impl Cfs {
             }
             if queue.next == Some(e) {
                 queue.next = None;
+            }
+            if queue.skip == Some(e) {
+                queue.skip = None;
             }
             level = entity.parent;
         }

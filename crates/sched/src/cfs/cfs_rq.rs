@@ -26,6 +26,8 @@ pub struct CfsRq {
     pub next: Option<EntityId>,
     /// Buddy: the entity was preempted by a wakeup and should run on.
     pub last: Option<EntityId>,
+    /// The entity has yielded and should not run next (3.2).
+    pub skip: Option<EntityId>,
     /// Entities, the running one included.
     pub nr_running: u32,
     /// Tasks here and below; those of throttled queues below are not counted.
@@ -42,6 +44,8 @@ pub struct CfsRq {
     pub newest_task: Option<EntityId>,
     /// The part of the group's shares that this CPU got when they were last divided.
     pub shares: u64,
+    /// `exec_clock` at that time (3.2).
+    pub shares_at: u64,
     /// `load` at that time.
     pub rq_weight: u64,
     /// The weight of this queue's tasks as the CPU sees it.
@@ -59,6 +63,7 @@ impl CfsRq {
             curr: None,
             next: None,
             last: None,
+            skip: None,
             nr_running: 0,
             h_nr_running: 0,
             exec_clock: 0,
@@ -67,6 +72,7 @@ impl CfsRq {
             entity,
             newest_task: None,
             shares: 0,
+            shares_at: 0,
             rq_weight: 0,
             h_load: 0,
         }

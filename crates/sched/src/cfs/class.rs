@@ -1,9 +1,12 @@
 //! The hooks of the fair class, as the core of the kernel calls them.
 
+use super::domain_levels::first_interval_ms;
 use super::features::Feature;
 use super::interactive::Interactive;
+use super::rules::Buddies;
 use super::{Cfs, cpu_power::CpuPower, reasons};
 use crate::classes::bandwidth::{self, Quota};
+use crate::classes::load_balance_2_6_22::{self, Walk};
 use crate::classes::rt::RealTime;
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{Challenge, Class, Dequeue, Enqueue, FairClass, Pid, Rqs, Select};
@@ -41,8 +44,9 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing. The task is charged, and goes back to where its virtual
-    /// time puts it; it may well be picked again at once.
+    /// `yield_task_fair`: almost nothing; since 3.2 it is to be passed over once. The task is
+    /// charged, and goes back to where its virtual time puts it; it may well be picked again at
+    /// once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e].cfs_rq;
@@ -50,6 +54,13 @@ impl Class for Cfs {
             return;
         }
         self.clear_buddies(e);
+        if self.rules.buddies == Buddies::Preempting {
+            if rqs.thread(pid).policy != Policy::Batch {
+                self.update_curr(rqs, platform, q);
+            }
+            self.set_skip_buddy(e);
+            return;
+        }
         if !self.tunables.compat_yield && rqs.thread(pid).policy != Policy::Batch {
             self.update_curr(rqs, platform, q);
             return;
@@ -114,6 +125,7 @@ impl Class for Cfs {
         select: Select,
     ) -> CpuId {
         match select {
+            _ if self.early.is_some() => self.select_early(rqs, platform, pid, select),
             Select::Wakeup { sync } => self.select_for_wakeup(rqs, platform, pid, sync),
             Select::Fork => self.select_for_fork(rqs, platform, pid),
         }
@@ -127,6 +139,9 @@ impl Class for Cfs {
         while let Some(e) = level {
             let q = self.entities[e].cfs_rq;
             self.update_curr(rqs, platform, q);
+            if self.rules.shares_follow_load {
+                self.update_entity_shares_tick(rqs, platform, q);
+            }
             let alone = self.queues[q].nr_running <= 1;
             if !by_timer && (!alone || !self.tunables.has(Feature::WakeupPreempt)) {
                 self.check_preempt_tick(rqs, platform, q, e);
@@ -243,6 +258,14 @@ impl FairClass for Cfs {
         }
     }
 
+    fn select_for_exec(&mut self, rqs: &mut Rqs, _: &mut Platform, pid: Pid) -> CpuId {
+        let cpu = rqs.cpu_of(pid);
+        if self.early.is_some() {
+            return self.idlest_early(rqs, pid, cpu, Walk::Exec);
+        }
+        self.idlest(rqs, pid, cpu, |params| params.balance_exec)
+    }
+
     #[inline]
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {
         if self.rules.interactive {
@@ -279,7 +302,10 @@ impl FairClass for Cfs {
     }
 
     #[inline]
-    fn update_cpu_load(&mut self, _: &Rqs, cpu: CpuId) {
+    fn update_cpu_load(&mut self, rqs: &Rqs, cpu: CpuId) {
+        if self.early.is_some() {
+            return self.update_early_cpu_load(rqs, cpu);
+        }
         self.cpu_loads.update(cpu);
     }
 
@@ -291,6 +317,9 @@ impl FairClass for Cfs {
         platform: &mut Platform,
         cpu: CpuId,
     ) {
+        if self.early.is_some() {
+            return self.rebalance_early(rqs, rt, platform, cpu);
+        }
         self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
@@ -303,11 +332,14 @@ impl FairClass for Cfs {
             self.tunables.rescale(&self.rules, self.scaled_for, counted);
             (self.online_before, self.scaled_for) = (online, counted);
         }
+        if let Some(early) = &mut self.early {
+            early.set_online(platform.jiffies(), |cpu| rqs.is_online(cpu));
+        }
         self.cpu_power = CpuPower::at_boot(&rqs.domains, |cpu| rqs.is_online(cpu));
         for (level, rows) in self.balancing.iter_mut().enumerate() {
             for row in rows {
                 row.last_balance = platform.jiffies();
-                row.interval_ms = u64::from(rqs.domains.level(level).params.min_interval_ms);
+                row.interval_ms = first_interval_ms(rqs.domains.level(level).kind);
                 row.nr_failed = 0;
             }
         }
@@ -316,6 +348,36 @@ impl FairClass for Cfs {
 
     fn idle_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         self.idle_balance_fair(rqs, platform, cpu);
+    }
+
+    fn idle_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        if self.early.is_some() {
+            return self.idle_balance_early(rqs, rt, platform, cpu);
+        }
+        self.idle_balance_fair(rqs, platform, cpu);
+    }
+
+    fn active_load_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        if self.early.is_some() {
+            return self.active_balance_early(rqs, rt, platform, cpu);
+        }
+        self.move_one_task(rqs, platform, cpu);
+    }
+
+    fn selects_for_all(&self) -> bool {
+        self.early.is_some()
     }
 
     fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
@@ -437,6 +499,13 @@ impl FairClass for Cfs {
 
     fn rules(&self) -> &'static [RuleDoc] {
         reasons::RULES
+    }
+
+    fn more_rules(&self) -> &'static [RuleDoc] {
+        match self.early {
+            None => &[],
+            Some(_) => load_balance_2_6_22::rules::RULES,
+        }
     }
 
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {

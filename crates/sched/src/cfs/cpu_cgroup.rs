@@ -64,6 +64,10 @@ impl Cfs {
         let load = LoadWeight::computed(shares, self.rules.inverse);
         for place in 0..row.queues.len() {
             let q = self.groups[group].queues[place].1;
+            if self.rules.shares_follow_load {
+                self.update_cfs_shares(rqs, platform, q);
+                continue;
+            }
             self.queues[q].shares = 0;
             if let Some(e) = self.queues[q].entity {
                 self.reweight_entity(rqs, platform, e, load);
@@ -73,7 +77,8 @@ impl Cfs {
     }
 
     /// `moved_group_fair`: a task, off its queue, joins another group and is placed there as a
-    /// newcomer.
+    /// newcomer: if its virtual time is later than a newcomer's, it keeps that, although it is by
+    /// another group's clock. Alone on a queue it then takes the clock along.
     pub(super) fn moved_group_fair(
         &mut self,
         rqs: &mut Rqs,
@@ -88,7 +93,9 @@ impl Cfs {
         self.set_task_rq(e, group, rqs.cpu_of(pid));
         let q = self.entities[e].cfs_rq;
         self.update_curr(rqs, platform, q);
+        let foreign = self.entities[e].vruntime;
         self.place_newcomer(q, e);
+        self.keeps_foreign_time |= self.entities[e].vruntime == foreign;
         Ok(())
     }
 

@@ -1,16 +1,22 @@
 //! CPU power: how much a group of CPUs can do for ordinary tasks.
+//!
+//! All CPUs see the same groups, but for those of a NODE domain: each node has copies of its own,
+//! and renews its own group's only. What real-time tasks take on other nodes it never learns.
 
 use super::lb_env::SCHED_LOAD_SCALE;
 use crate::classes::Rqs;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use schedlab_core::CpuId;
+use schedlab_core::topology::LevelKind;
 
 /// The power of all groups of all domains.
 #[derive(Clone, Debug)]
 pub struct CpuPower {
     /// By level: the power of each group, at its first CPU.
     power: Vec<Vec<u64>>,
+    /// By level of nodes: what that was at boot; empty for other levels.
+    at_boot: Vec<Vec<u64>>,
     /// By level: how many CPUs have other than the power of one.
     weak_groups: Vec<u32>,
 }
@@ -39,13 +45,23 @@ impl CpuPower {
         let is_weak = |power: &&u64| **power != SCHED_LOAD_SCALE;
         let weak_groups =
             power.iter().map(|level| level.iter().filter(is_weak).count() as u32).collect();
-        CpuPower { power, weak_groups }
+        let copies = |(number, row): (usize, &Vec<u64>)| {
+            let has_copies = domains.level(number).kind == LevelKind::Node;
+            if has_copies { row.clone() } else { Vec::new() }
+        };
+        let at_boot = power.iter().enumerate().map(copies).collect();
+        CpuPower { power, at_boot, weak_groups }
     }
 
-    /// The power of a group of CPUs, as of when its first CPU last looked.
+    /// The power of a group of CPUs, as of when its first CPU last looked; of another node's, as of
+    /// boot. `is_own`: the CPU that asks is in the group.
     #[inline]
-    pub fn of_group(&self, level: usize, group: &[CpuId]) -> u64 {
-        self.power[level][group[0].index()]
+    pub fn of_group(&self, level: usize, group: &[CpuId], is_own: bool) -> u64 {
+        let first = group[0].index();
+        match self.at_boot[level].get(first) {
+            Some(&at_boot) if !is_own => at_boot,
+            _ => self.power[level][first],
+        }
     }
 
     /// The power of a single CPU: that of its group in its smallest domain (or at `level`, if it
@@ -73,8 +89,10 @@ impl CpuPower {
         let power = match rqs.domains.child(cpu, level) {
             None => update_cpu_power(rqs, level, cpu),
             Some(child) => {
-                let groups = &rqs.domains.level(child).span(cpu).groups;
-                groups.iter().map(|group| self.of_group(child, group)).sum()
+                let child_level = rqs.domains.level(child);
+                let own = child_level.group_of(cpu);
+                let groups = child_level.span(cpu).groups.iter().enumerate();
+                groups.map(|(number, group)| self.of_group(child, group, number == own)).sum()
             }
         };
         let whole = |power: u64| u32::from(power == SCHED_LOAD_SCALE);

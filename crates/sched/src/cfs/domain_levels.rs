@@ -1,58 +1,23 @@
-//! Which scheduling domains 2.6.32 builds of a machine, and what it gives them.
-//!
-//! From the smallest: the hardware threads of a core (SMT), the cores that share a cache (MC), the
-//! CPUs of a node (CPU), up to 16 nodes (NODE), and all nodes where there are more (ALLNODES).
-//! Levels that add nothing are dropped.
-//!
-//! The distances of nodes decide only which of them share a NODE domain on a machine of more than
-//! 16. The kernel takes the nearest 16 as each node sees them, spans that may overlap; here the
-//! largest distance that divides the nodes cleanly into parts of at most 16 is taken, and none of
-//! them if there is no such distance.
-//!
-//! The releases before 2.6.32 run on one CPU only here and have no domain. Their CPU level is known
-//! (`newidle_idx` 2, `wake_idx` 1, `forkexec_idx` 1, other flags), what their balancers did with it
-//! is not.
+//! What 2.6.32 gives the scheduling domains of a machine.
+//! ([`domain_levels_2_6`] says which it builds.)
 
+use crate::classes::domain_levels_2_6;
 use crate::classes::domains::{DomainParams, Domains};
-use alloc::vec::Vec;
 use schedlab_core::Topology;
-use schedlab_core::topology::{Level, LevelKind};
-
-/// How many nodes a NODE domain has at most (`SD_NODES_PER_DOMAIN`).
-const NODES_PER_DOMAIN: u32 = 16;
+use schedlab_core::topology::LevelKind;
 
 /// The domains of 2.6.32.
 pub fn domains(topology: &Topology) -> Domains {
     let params = |kind| domain_params(kind, topology.cpus());
-    Domains::of_levels(topology.cpus(), &levels(topology), params)
+    Domains::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), false, params)
 }
 
-/// The levels as 2.6.32 sees them.
-fn levels(topology: &Topology) -> Vec<Level> {
-    let is_node = |level: &&Level| level.kind == LevelKind::Node;
-    let mut levels: Vec<Level> =
-        topology.levels().iter().filter(|level| !is_node(level)).cloned().collect();
-    let mut node_levels: Vec<&Level> = topology.levels().iter().filter(is_node).collect();
-    let Some(all) = node_levels.last().copied() else {
-        return levels;
-    };
-    if topology.nodes() > NODES_PER_DOMAIN {
-        node_levels.retain(|level| most_nodes(topology, level) <= NODES_PER_DOMAIN);
+/// `balance_interval` of a new domain, ms: shorter than a domain of nodes ever has later.
+pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
+    match kind {
+        LevelKind::AllNodes => 64,
+        _ => 1,
     }
-    levels.extend(node_levels.last().copied().cloned());
-    if topology.nodes() > NODES_PER_DOMAIN {
-        levels.push(Level { kind: LevelKind::AllNodes, ..all.clone() });
-    }
-    levels
-}
-
-/// How many nodes the largest span of a level has.
-fn most_nodes(topology: &Topology, level: &Level) -> u32 {
-    let mut nodes: Vec<(u32, u32)> =
-        topology.iter().map(|cpu| (level.span_of[cpu.index()], topology.place(cpu).node)).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes.chunk_by(|a, b| a.0 == b.0).map(|span| span.len() as u32).max().unwrap_or(0)
 }
 
 /// The parameters of 2.6.32's domains, on a machine of so many CPUs.
@@ -73,6 +38,7 @@ pub fn domain_params(kind: LevelKind, cpus: u32) -> DomainParams {
         balance_fork: true,
         balance_wake: false,
         wake_affine: true,
+        wake_idle: false,
         share_cpupower: false,
         prefer_sibling: true,
         smt_gain: 1178,

@@ -68,6 +68,8 @@ impl Cfs {
                 self.enqueue_entity(rqs, platform, q, e, wakeup);
                 self.check_enqueue_throttle(rqs, platform, q);
                 wakeup = true;
+            } else if self.rules.shares_follow_load {
+                self.update_cfs_shares(rqs, platform, q);
             }
             self.queues[q].h_nr_running += count;
             if self.limits.is_throttled(q) {
@@ -142,6 +144,9 @@ impl Cfs {
         if is_task {
             self.list_task(q, e);
         }
+        if self.rules.shares_follow_load {
+            self.update_cfs_shares(rqs, platform, q);
+        }
     }
 
     /// `dequeue_entity`: `e` leaves its queue. If it runs it stays the queue's `curr`.
@@ -168,6 +173,9 @@ impl Cfs {
         if is_task {
             self.unlist_task(q, e);
         }
+        if self.rules.shares_follow_load {
+            self.update_cfs_shares(rqs, platform, q);
+        }
     }
 
     /// `reweight_entity`: gives an entity another weight, whether it is queued or not. If it is, a
@@ -180,12 +188,39 @@ impl Cfs {
         load: LoadWeight,
     ) {
         let &Entity { cfs_rq: q, on_rq, .. } = &self.entities[e];
+        if self.rules.shares_follow_load {
+            return self.reweight_in_place(rqs, platform, e, load);
+        }
         if on_rq {
             self.dequeue_entity(rqs, platform, q, e);
         }
         self.entities[e].load = load;
         if on_rq {
             self.enqueue_entity(rqs, platform, q, e, false);
+        }
+    }
+
+    /// `reweight_entity` of 3.2: the entity stays where it is.
+    fn reweight_in_place(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+        load: LoadWeight,
+    ) {
+        let &Entity { cfs_rq: q, on_rq, .. } = &self.entities[e];
+        if on_rq && self.queues[q].curr == Some(e) {
+            self.update_curr(rqs, platform, q);
+        }
+        let entity = &mut self.entities[e];
+        let old = core::mem::replace(&mut entity.load, load);
+        if on_rq {
+            let queue = &mut self.queues[q];
+            queue.load = queue.load - old.weight + load.weight;
+            queue.load_inverse = 0;
+            if entity.parent.is_none() {
+                self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
+            }
         }
     }
 

@@ -3,19 +3,18 @@
 
 use super::Cfs;
 use super::features::Feature;
-use super::lb_env::{CpuIdleType, Pass, SCHED_LOAD_SCALE};
+use super::lb_env::{CpuIdleType, Notes, Pass, SCHED_LOAD_SCALE};
 use super::lb_stats::{SdLbStats, SgLbStats, is_worthwhile};
 use crate::classes::Rqs;
 use schedlab_core::CpuId;
 
 impl Cfs {
     /// `find_busiest_group` and `find_busiest_queue`: from which CPU to pull, and how much weight.
-    /// `balance` becomes false if another CPU of the own group is to balance for it.
     pub(super) fn find_busiest(
         &mut self,
         rqs: &mut Rqs,
         pass: Pass,
-        balance: &mut bool,
+        notes: &mut Notes,
     ) -> Option<(CpuId, u64)> {
         let Pass { level, this, .. } = pass;
         let own_number = rqs.domains.level(level).group_of(this);
@@ -27,7 +26,7 @@ impl Cfs {
         let span = domain.span(this);
         let own_group = span.group(own_number);
         if pass.idle != CpuIdleType::NewlyIdle && self.balance_cpu(rqs, own_group) != this {
-            *balance = false;
+            notes.its_turn = false;
             return None;
         }
         let index = match pass.idle {
@@ -37,6 +36,11 @@ impl Cfs {
         };
         if span.single_cpu_groups && self.cpu_power.is_uniform(level) {
             return self.find_busiest_of_equals(rqs, level, this, index);
+        }
+        if domain.params.share_cpupower {
+            let is_busy =
+                |&&cpu: &&CpuId| self.candidates.contains(cpu) && rqs.nr_running[cpu.index()] > 0;
+            notes.busy_sibling |= span.cpus.iter().any(|cpu| is_busy(&cpu));
         }
         let stats = self.update_sd_lb_stats(rqs, level, this, index)?;
         if !is_worthwhile(&stats.this, &stats.busiest, domain.params.imbalance_pct) {
@@ -148,7 +152,7 @@ impl Cfs {
         index: u8,
     ) -> SgLbStats {
         let bias = self.tunables.has(Feature::LbBias);
-        let power = self.cpu_power.of_group(level, cpus);
+        let power = self.cpu_power.of_group(level, cpus, is_own);
         let mut group = SgLbStats { power, ..SgLbStats::default() };
         let (mut most, mut least) = (0, u64::MAX);
         let mut per_task = 0;

@@ -56,6 +56,26 @@ pub(super) struct Pass {
     pub idle: CpuIdleType,
 }
 
+/// What a pass notes on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Notes {
+    /// This CPU is the one that balances for its group.
+    pub its_turn: bool,
+    /// No task that was examined may run here.
+    pub all_pinned: bool,
+    /// The domain is a core, and this CPU or one that the pass has looked at is busy: an idle
+    /// thread beside a busy one is not as good as idle (`sd_idle` is 0).
+    pub busy_sibling: bool,
+}
+
+impl Notes {
+    /// At the beginning of a pass over a domain with these parameters.
+    pub(super) fn new(params: &DomainParams, idle: CpuIdleType) -> Notes {
+        let busy_sibling = params.share_cpupower && idle == CpuIdleType::NotIdle;
+        Notes { its_turn: true, all_pinned: false, busy_sibling }
+    }
+}
+
 /// The CPUs among which a pass looks (`cpus` in the kernel's `load_balance`).
 #[derive(Clone, Debug)]
 pub struct Candidates {

@@ -5,9 +5,13 @@
 //! for the busiest CPU in it, and pulls tasks from there ([`move_tasks`](super::move_tasks)). If
 //! that fails several times in a row, the busiest CPU's migration thread is woken to push the
 //! running task over (*active balancing*).
+//!
+//! An idle thread of a core whose other thread is busy has not much to offer. It does not look
+//! beyond the core when it goes idle, and at its tick it balances what is larger than the core as
+//! seldom as a busy CPU.
 
 use super::Cfs;
-use super::lb_env::{CpuIdleType, Pass, ms_to_jiffies};
+use super::lb_env::{CpuIdleType, Notes, Pass, ms_to_jiffies};
 use crate::classes::rt::RealTime;
 use crate::classes::{Rqs, core_2_6};
 use schedlab_core::{CpuId, Platform};
@@ -52,17 +56,19 @@ impl Cfs {
                 interval *= u64::from(params.busy_factor);
             }
             let interval = ms_to_jiffies(interval, hz).clamp(1, longest);
-            let mut balance = true;
+            let mut its_turn = true;
             if jiffies >= row.last_balance + interval {
                 let pass = Pass { level, this: cpu, idle };
-                if self.load_balance(rqs, rt, platform, pass, &mut balance) {
+                let mut notes = Notes::new(&params, idle);
+                if self.load_balance(rqs, rt, platform, pass, &mut notes) {
                     idle = CpuIdleType::NotIdle;
                 }
+                its_turn = notes.its_turn;
                 self.balancing[level][cpu.index()].last_balance = jiffies;
             }
             let due = self.balancing[level][cpu.index()].last_balance + interval;
             next = Some(next.map_or(due, |next: u64| next.min(due)));
-            if !balance {
+            if !its_turn {
                 break;
             }
         }
@@ -72,22 +78,38 @@ impl Cfs {
     }
 
     /// `load_balance`: a CPU's pass over one of its domains, and when the next is due. Returns
-    /// whether anything was moved.
+    /// whether the CPU counts as busy in the domains above: something was moved, or a sibling is
+    /// busy.
     fn load_balance(
         &mut self,
         rqs: &mut Rqs,
         rt: &mut RealTime,
         platform: &mut Platform,
         pass: Pass,
-        balance: &mut bool,
+        notes: &mut Notes,
+    ) -> bool {
+        let is_busy = self.balance_domain(rqs, rt, platform, pass, notes) || notes.busy_sibling;
+        if is_busy {
+            self.update_shares(rqs, platform, pass.level, pass.this);
+        }
+        is_busy
+    }
+
+    /// The pass. Returns whether anything was moved.
+    fn balance_domain(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        pass: Pass,
+        notes: &mut Notes,
     ) -> bool {
         let params = rqs.domains.level(pass.level).params;
-        let mut all_pinned = false;
-        let pulled = self.pull_from_busiest(rqs, platform, pass, balance, &mut all_pinned);
+        let pulled = self.pull_from_busiest(rqs, platform, pass, notes);
         let row = &mut self.balancing[pass.level][pass.this.index()];
         let Some((busiest, moved)) = pulled else {
             row.nr_failed = 0;
-            row.lengthen_interval(&params, all_pinned);
+            row.lengthen_interval(&params, notes.all_pinned);
             return false;
         };
         let mut active_balance = false;
@@ -125,28 +147,25 @@ impl Cfs {
         rqs: &mut Rqs,
         platform: &mut Platform,
         pass: Pass,
-        balance: &mut bool,
-        all_pinned: &mut bool,
+        notes: &mut Notes,
     ) -> Option<(CpuId, bool)> {
         self.candidates.reset();
         platform.work.balances += 1;
         loop {
             platform.work.queues += rqs.domains.level(pass.level).span(pass.this).cpus.len() as u64;
             self.update_shares(rqs, platform, pass.level, pass.this);
-            let (busiest, imbalance) = self.find_busiest(rqs, pass, balance)?;
+            let (busiest, imbalance) = self.find_busiest(rqs, pass, notes)?;
             let mut moved = false;
             if rqs.nr_running[busiest.index()] > 1 {
                 platform.double_lock(pass.this, busiest);
                 rqs.update_rq_clock(platform, pass.this);
                 rqs.update_rq_clock(platform, busiest);
+                let all_pinned = &mut notes.all_pinned;
                 moved = self.move_tasks(rqs, platform, pass, busiest, imbalance, all_pinned);
-                if *all_pinned {
+                if notes.all_pinned {
                     self.candidates.take_out(busiest);
                     continue;
                 }
-            }
-            if moved {
-                self.update_shares(rqs, platform, pass.level, pass.this);
             }
             return Some((busiest, moved));
         }
@@ -180,7 +199,7 @@ impl Cfs {
     }
 
     /// `load_balance_newidle`. Returns whether there is no use in looking further: something was
-    /// moved, or a busy CPU has nothing to give.
+    /// moved, a busy CPU has nothing to give, or a sibling is busy.
     fn load_balance_newidle(
         &mut self,
         rqs: &mut Rqs,
@@ -189,10 +208,22 @@ impl Cfs {
         this: CpuId,
     ) -> bool {
         let pass = Pass { level, this, idle: CpuIdleType::NewlyIdle };
-        let pulled = self.pull_from_busiest(rqs, platform, pass, &mut true, &mut false);
-        if !matches!(pulled, Some((_, false))) {
-            self.balancing[level][this.index()].nr_failed = 0;
+        let mut notes = Notes::new(&rqs.domains.level(level).params, pass.idle);
+        let pulled = self.pull_from_busiest(rqs, platform, pass, &mut notes);
+        let row = &mut self.balancing[level][this.index()];
+        match pulled {
+            None if notes.busy_sibling => true,
+            None => {
+                row.nr_failed = 0;
+                false
+            }
+            Some((_, moved)) => {
+                if moved {
+                    row.nr_failed = 0;
+                    self.update_shares(rqs, platform, level, this);
+                }
+                true
+            }
         }
-        pulled.is_some()
     }
 }

@@ -57,6 +57,8 @@ pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
         // Of weight + 1, a little below 2^32 / weight.
         InverseRule::OfNext => 1 + (ONE - weight / 2) / (weight + 1),
         InverseRule::OfSame => 1 + (ONE - weight / 2) / weight,
+        // (A group that never had a task weighs 0.)
+        InverseRule::Floor => ONE.checked_div(weight).unwrap_or(ONE),
     }
 }
 
@@ -106,5 +108,14 @@ mod tests {
         assert_eq!(calc_delta_fair(1_000_000, nice(-5)), 328_100);
         assert_eq!(calc_delta_fair(1_000_000, nice(0)), 1_000_000);
         assert_eq!(calc_delta_fair(1_000_000, LoadWeight::computed(2048, NEXT)), 499_756);
+    }
+
+    #[test]
+    fn the_inverses_of_3_2_are_rounded_down() {
+        let weights = [1024, 2048, 3072, 2383, 0];
+        let inverses = weights.map(|weight| inverse(weight, InverseRule::Floor));
+        assert_eq!(inverses, [4194304, 2097152, 1398101, 1802336, 1 << 32]);
+        // A lone task's slice is the whole period.
+        assert_eq!(calc_delta_mine(6_000_000, 1024, inverses[0]), 6_000_000);
     }
 }

@@ -46,6 +46,7 @@
 //! | [`throttle`] | taking groups that have used up their quota off, and putting them back (3.2) |
 //! | [`select_task_rq`] | where a woken or new task goes |
 //! | [`load_balance`], [`find_busiest_group`], [`move_tasks`] | moving tasks between CPUs |
+//! | `balance_2_6_24` | several CPUs in 2.6.24 |
 //! | [`cpu_load`], [`cpu_power`], [`lb_env`], [`lb_stats`] | what the balancer compares |
 //! | [`domain_levels`] | which domains 2.6.32 builds of a machine |
 //! | [`hrtick`] | ending turns between ticks |
@@ -66,6 +67,7 @@
 
 mod audit;
 pub mod averages;
+mod balance_2_6_24;
 pub mod buddies;
 pub mod cfs_rq;
 pub mod class;
@@ -109,7 +111,7 @@ pub mod vruntime;
 pub mod wait_runtime;
 
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
-use crate::classes::{Pid, Rqs};
+use crate::classes::{Pid, Rqs, load_balance_2_6_22};
 use alloc::vec::Vec;
 use cfs_rq::CfsRq;
 use cpu_load::CpuLoads;
@@ -157,6 +159,13 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
+    /// 2.6.24: its domains and loads, which are not those of the later releases.
+    early: Option<load_balance_2_6_22::Domains>,
+    /// 2.6.24: the tasks that a balancing pass looks at, in its order.
+    early_order: Vec<Pid>,
+    /// A task has come to another group and kept the virtual time that it had in the old one. What
+    /// lies between the two groups' clocks has no bound, and can double with each way back.
+    keeps_foreign_time: bool,
     /// The groups' quotas.
     limits: Bandwidth<CfsRqId>,
     /// The rule of `cfs_interactive`.
@@ -189,7 +198,7 @@ impl Cfs {
             .collect();
         let balancing = |level: usize| Balancing {
             last_balance: 0,
-            interval_ms: u64::from(domains.level(level).params.min_interval_ms),
+            interval_ms: domain_levels::first_interval_ms(domains.level(level).kind),
             nr_failed: 0,
             last_update_ns: 0,
         };
@@ -211,6 +220,9 @@ impl Cfs {
             next_balance: alloc::vec![0; cpus as usize],
             balancing: levels.map(|level| alloc::vec![balancing(level); cpus as usize]).collect(),
             candidates: Candidates::new(cpus),
+            early: None,
+            early_order: Vec::with_capacity(64),
+            keeps_foreign_time: false,
             limits: Bandwidth::new(rules.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
             interactive: Interactive::default(),
             hrtick_active: alloc::vec![false; cpus as usize],

@@ -144,7 +144,7 @@ impl Cfs {
     }
 
     /// `pull_task`: a waiting task comes to `this`, by `rule`.
-    fn pull_task(
+    pub(super) fn pull_task(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,

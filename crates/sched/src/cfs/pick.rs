@@ -71,7 +71,7 @@ impl Cfs {
     #[inline]
     fn pick_next_entity(&mut self, q: CfsRqId, rule: &mut Rule) -> EntityId {
         let queue = &mut self.queues[q];
-        if queue.last.is_none() && queue.next.is_none() {
+        if queue.last.is_none() && queue.next.is_none() && queue.skip.is_none() {
             return queue.timeline.pop_leftmost().expect("an entity waits");
         }
         let (picked, buddy) = self.pick_buddy_or_leftmost(q);
@@ -94,8 +94,13 @@ impl Cfs {
         };
         let next = || near(queue.next, reasons::NEXT_BUDDY);
         let last = || near(queue.last, reasons::LAST_BUDDY);
+        let second = || {
+            let second = queue.timeline.iter().nth(1).map(|(e, _)| e);
+            near(second.filter(|_| queue.skip == Some(left)), reasons::SKIP_BUDDY)
+        };
         let buddy = match self.rules.buddies {
             Buddies::None => None,
+            Buddies::Preempting => next().or_else(last).or_else(second),
             Buddies::EveryWakeup => next().or_else(last),
             Buddies::Preempted => last().or_else(next),
         };

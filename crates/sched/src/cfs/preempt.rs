@@ -34,9 +34,9 @@ fn is_of_fork(rule: Rule) -> bool {
 impl Cfs {
     /// `check_preempt_tick`: is the turn of the running entity over?
     ///
-    /// The second test compares a signed difference with an unsigned slice: on 64-bit machines an
-    /// entity that is still *behind* the leftmost one passes it, at every tick, as if it were far
-    /// ahead. It is then usually picked again, and its turn counts from there.
+    /// The second test of 2.6.32 compares a signed difference with an unsigned slice: on 64-bit
+    /// machines an entity that is still *behind* the leftmost one passes it, at every tick, as if
+    /// it were far ahead. It is then usually picked again, and its turn counts from there.
     #[inline]
     pub(super) fn check_preempt_tick(
         &mut self,
@@ -68,7 +68,9 @@ impl Cfs {
         let queue = &self.queues[q];
         if queue.nr_running > 1
             && let Some(leftmost) = queue.timeline.leftmost_vruntime()
-            && entity.vruntime.ahead_of(leftmost) as u64 > ideal
+            && let ahead = entity.vruntime.ahead_of(leftmost)
+            && ahead as u64 > ideal
+            && !(ahead < 0 && self.rules.tick_spares_behind)
         {
             platform.because(Question::Preempt, cpu, reasons::FAR_AHEAD, |out| {
                 self.account_of_tick(curr, ideal, out);
@@ -87,6 +89,7 @@ impl Cfs {
                 calc_delta_fair(limit, curr.load)
             }
             GranRule::OfHeavyRunning => limit,
+            GranRule::OfWoken => calc_delta_fair(limit, woken.load),
             GranRule::Adaptive => {
                 let queue = &self.queues[curr.cfs_rq];
                 let mut gran = limit;
@@ -219,14 +222,14 @@ impl Cfs {
                 self.set_last_buddy(curr);
                 self.set_next_buddy(woken);
             }
-            Buddies::Preempted
+            Buddies::Preempted | Buddies::Preempting
                 if self.tunables.has(Feature::NextBuddy)
                     && challenge != Challenge::Fork
                     && self.has_many(q) =>
             {
                 self.set_next_buddy(woken);
             }
-            Buddies::Preempted | Buddies::None => {}
+            Buddies::Preempted | Buddies::Preempting | Buddies::None => {}
         }
         let running = rqs.thread(curr_pid);
         if self.rules.checks_pending && running.need_resched {
@@ -317,8 +320,11 @@ impl Cfs {
             }
             return (false, self.rule_of_waiting(challenger, verdict, challenge));
         }
+        if self.rules.buddies == Buddies::Preempting {
+            self.set_next_buddy(challenger);
+        }
         let entity = &self.entities[running];
-        if self.rules.buddies == Buddies::Preempted
+        if matches!(self.rules.buddies, Buddies::Preempted | Buddies::Preempting)
             && self.tunables.has(Feature::LastBuddy)
             && entity.on_rq
             && entity.is_task()

@@ -5,6 +5,7 @@
 //! of a queue, by its virtual time, its arrival and its being a buddy.
 
 use super::Cfs;
+use super::cfs_rq::CfsRq;
 use super::entity::{Entity, EntityKind};
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
@@ -31,6 +32,9 @@ schedlab_core::define_rules! {
              than the wakeup granularity.";
         124 CURRENT_STAYS Pick "current_stays":
             "The task that had the CPU still has the smallest vruntime, and keeps it.";
+        125 SKIP_BUDDY Pick "skip_buddy":
+            "The leftmost entity has yielded and is skipped: the one after it runs, which is not \
+             ahead of it by more than the wakeup granularity (3.2).";
         126 LEAST_FAIR_KEY Pick "least_fair_key":
             "The task with the smallest fair_key runs: the one that is owed most (2.6.23).";
         127 CURRENT_LEAST_FAIR_KEY Pick "current_least_fair_key":
@@ -129,6 +133,11 @@ schedlab_core::define_rules! {
             "The child goes to the idlest CPU of the idlest group.";
         170 ONE_CPU SelectCpu "one_cpu":
             "The task stays on its CPU (2.6.23 has but one here).";
+        171 IDLE_SIBLING SelectCpu "idle_sibling":
+            "The CPU that was chosen is busy, and another one that shares its cache idles (3.2).";
+        172 WAKE_IDLE SelectCpu "wake_idle":
+            "One task is on the CPU that was chosen, and another one that shares its core or its \
+             cache idles (2.6.24).";
 
         180 PERIODIC_BUSY Migrate "periodic_balance_busy":
             "Periodic balancing: a CPU that has something to run pulls from the busiest CPU.";
@@ -191,10 +200,12 @@ impl Cfs {
             Buddies::None => [None, None],
             Buddies::EveryWakeup => [queue.next, queue.last],
             Buddies::Preempted => [queue.last, queue.next],
+            Buddies::Preempting => [queue.next, queue.last],
         };
         let place = match (is_near, Some(e)) {
             (true, e) if e == first => 0,
             (true, e) if e == second => 1,
+            (_, e) if e == Some(left) && self.is_skipped(queue, left) => 3,
             _ => 2,
         };
         let who = match entity.kind {
@@ -208,7 +219,9 @@ impl Cfs {
         if let EntityKind::Task(pid) = entity.kind {
             candidate = candidate.with("nice", i64::from(rqs.settings[pid.index()].attr.nice));
         }
-        for (buddy, name) in [(queue.next, "next_buddy"), (queue.last, "last_buddy")] {
+        let buddies =
+            [(queue.next, "next_buddy"), (queue.last, "last_buddy"), (queue.skip, "skip_buddy")];
+        for (buddy, name) in buddies {
             if buddy == Some(e) {
                 candidate = candidate.with(name, 1);
             }
@@ -224,6 +237,18 @@ impl Cfs {
         if runs { i64::MAX } else { i64::from(entity.arrival) }
     }
 
+    /// Whether a pick passes over `left`, the entity furthest behind, because it has yielded.
+    fn is_skipped(&self, queue: &CfsRq, left: EntityId) -> bool {
+        if queue.skip != Some(left) {
+            return false;
+        }
+        let q = self.entities[left].cfs_rq;
+        let others = self.members(q).into_iter().filter(|&e| e != left);
+        let second = others.map(|e| (self.entities[e].vruntime.ahead_of(queue.min_vruntime), e));
+        let second = second.min_by_key(|&(ahead, _)| ahead);
+        second.is_some_and(|(_, e)| self.is_near(&self.entities[e], &self.entities[left]))
+    }
+
     /// Whether a pick may prefer `buddy` to `left`, the entity furthest behind: it is not ahead of
     /// that one by more than the wakeup granularity, which does not adapt here.
     fn is_near(&self, buddy: &Entity, left: &Entity) -> bool {
@@ -231,6 +256,7 @@ impl Cfs {
         let by = match self.rules.gran {
             GranRule::OfRunning => Some(buddy),
             GranRule::OfHeavyRunning => Some(buddy).filter(|buddy| buddy.load.weight > 1024),
+            GranRule::OfWoken => Some(left),
             GranRule::Adaptive if self.tunables.has(Feature::AsymGran) => Some(left),
             GranRule::Adaptive => Some(buddy),
         };

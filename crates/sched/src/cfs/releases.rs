@@ -2,9 +2,10 @@
 //!
 //! Only releases whose rules are fully known are here. Left out: 2.6.25 to 2.6.27 (their buddies,
 //! and an hrtick that is on by default), 2.6.26 in particular (group arithmetic that was half-way
-//! between two designs), and 2.6.30. Before 2.6.32 only one CPU: the balancers of those releases
-//! are not known well enough.
+//! between two designs), and 2.6.30. 2.6.23 and 2.6.28 to 2.6.31 run on one CPU only: their
+//! balancers are not known well enough.
 
+use super::balance_2_6_24::early_domains;
 use super::features::{FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32};
 use super::rules::{Buddies, GranRule, InverseRule, PeriodRule, PlaceRule, Rules, SliceRule};
 use super::{Cfs, domains, wait_runtime};
@@ -39,15 +40,19 @@ impl Rules {
         checks_pending: true,
         resched_after_fork: false,
         tick_compares_leftmost: true,
+        tick_spares_behind: false,
         tick_clears_buddies: true,
         idle_policy_gives_way: true,
         idle_policy_never_preempts: true,
         min_vruntime_on_charge_only: false,
         old_idle_weight: false,
         groups: true,
+        shares_follow_load: false,
+        idle_sibling: false,
         bandwidth: None,
         interactive: false,
         many_cpus: true,
+        balances_as_2_6_24: false,
         factor_cpus_max: u32::MAX,
         rescales: false,
         over_pulls: true,
@@ -59,14 +64,19 @@ impl Rules {
     pub const V2_6_32_60: Rules =
         Rules { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Rules::V2_6_32 };
 
-    /// 3.2 as far as it is described: the rules of 2.6.32 with the defaults that hold since 2.6.36,
-    /// and quotas for groups. What else changed in the fair class between 2.6.33 and 3.2 is not
-    /// described to us.
+    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to
+    /// differ on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
     pub const V3_2: Rules = Rules {
         name: "3.2",
         latency_ns: 6_000_000,
         min_granularity_ns: 750_000,
         nr_latency: 8,
+        inverse: InverseRule::Floor,
+        gran: GranRule::OfWoken,
+        buddies: Buddies::Preempting,
+        tick_spares_behind: true,
+        shares_follow_load: true,
+        idle_sibling: true,
         bandwidth: Some(BandwidthVersion::V3_2),
         factor_cpus_max: 8,
         rescales: true,
@@ -131,6 +141,7 @@ impl Rules {
         tries_levels_upward: false,
         checks_pending: false,
         resched_after_fork: true,
+        balances_as_2_6_24: true,
         min_vruntime_on_charge_only: true,
         groups: false,
         ..Rules::V2_6_28
@@ -163,6 +174,8 @@ pub static ENTRY: Entry = Entry {
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
+        crate::fair_6::cfs::releases::V6_1,
+        crate::fair_6::cfs::releases::V5_10,
         Release {
             version: "2.6.32.60",
             summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come \
@@ -174,10 +187,10 @@ pub static ENTRY: Entry = Entry {
         },
         Release {
             version: "3.2",
-            summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in \
-                the fair class from 2.6.33 to 3.2 is not described to us, and no golden \
-                schedules exist",
-            golden: &[],
+            summary: "latency 6 ms, quotas for groups, weights of groups that follow their load; \
+                checked on one CPU and with tasks bound to CPUs; its balancing of several CPUs is \
+                not described to us, and is 2.6.32's here",
+            golden: &[("cfs", "3.2")],
             can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
             build: |config| build(Rules::V3_2, RtRules::V2_6_25, config),
             ..DEFAULT
@@ -212,9 +225,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "2.6.24",
             summary: "the first with vruntime: latency 20 ms, no buddies, every fork \
-                reschedules; one CPU",
+                reschedules; several CPUs balanced by weight",
             golden: &[("cfs", "2.6.24")],
-            cpus_max: 1,
             can: Capabilities { nohz: true, ..Capabilities::BASIC },
             build: |config| build(Rules::V2_6_24, RtRules::V2_6_23, config),
             ..DEFAULT
@@ -260,11 +272,13 @@ fn build(rules: Rules, rt: RtRules, config: &BuildConfig) -> Box<dyn Scheduler> 
 
 /// A release with its classes.
 pub fn core_2_6(rules: Rules, rt: RtRules, config: &BuildConfig) -> ClassList<Cfs> {
-    let rqs = Rqs::new(domains(&config.topology));
-    ClassList {
-        deadline: NoClass,
-        rt: RealTime::new(rt, rqs.cpus(), config.hz),
-        fair: Cfs::new(rules, &rqs, config.hz),
-        core: rqs,
-    }
+    let early = rules.balances_as_2_6_24.then(|| early_domains(&config.topology, config.hz));
+    let mut rqs = Rqs::new(match &early {
+        None => domains(&config.topology),
+        Some(early) => early.tree().clone(),
+    });
+    rqs.own_clocks_only = rules.balances_as_2_6_24;
+    let fair = Cfs { early, ..Cfs::new(rules, &rqs, config.hz) };
+    let rt = RealTime::new(rt, rqs.cpus(), config.hz);
+    ClassList { deadline: NoClass, rt, fair, core: rqs }
 }

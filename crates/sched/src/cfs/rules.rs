@@ -11,6 +11,8 @@ pub enum InverseRule {
     OfNext,
     /// 2^32 over the weight.
     OfSame,
+    /// The same, rounded down.
+    Floor,
 }
 
 /// What a queue's period, in which everybody is to run once, is with more than `nr_latency` tasks.
@@ -51,6 +53,8 @@ pub enum GranRule {
     OfRunning,
     /// The same, only if it is heavier than 1024.
     OfHeavyRunning,
+    /// The granularity in the virtual time of the woken entity.
+    OfWoken,
     /// Less the longer the running one has run, the sooner the woken one wakes others; in the
     /// virtual time of the woken entity.
     Adaptive,
@@ -66,6 +70,9 @@ pub enum Buddies {
     /// The preempted one (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
     /// preferred.
     Preempted,
+    /// The preempted one (`last`), if there are many; the one that preempts (`next`); the one that
+    /// yields, which is to be skipped (`skip`). `next` is preferred.
+    Preempting,
 }
 
 /// The rules and defaults of a release.
@@ -107,6 +114,9 @@ pub struct Rules {
     pub resched_after_fork: bool,
     /// The tick also reschedules for an entity that is far behind.
     pub tick_compares_leftmost: bool,
+    /// That test leaves an entity alone that is behind all others; otherwise such a one counts as
+    /// infinitely far ahead.
+    pub tick_spares_behind: bool,
     /// A slice that is over clears the buddies.
     pub tick_clears_buddies: bool,
     /// A running `SCHED_IDLE` task gives way to every woken one.
@@ -120,12 +130,19 @@ pub struct Rules {
     pub old_idle_weight: bool,
     /// Task groups.
     pub groups: bool,
+    /// The weight of a group's entity follows the load of its queue at every enqueue and dequeue;
+    /// otherwise it is divided anew now and then.
+    pub shares_follow_load: bool,
+    /// A wakeup looks for an idle CPU that shares the cache.
+    pub idle_sibling: bool,
     /// Limits on the CPU time of groups, and which.
     pub bandwidth: Option<BandwidthVersion>,
     /// Makes CPU-bound tasks less nice ([`interactive`](super::interactive)).
     pub interactive: bool,
     /// Balances many CPUs, and divides the groups' shares over them.
     pub many_cpus: bool,
+    /// Several CPUs are balanced as in 2.6.22, with weights, and each reads its own clock only.
+    pub balances_as_2_6_24: bool,
     /// The boot factor counts no more CPUs than this.
     pub factor_cpus_max: u32,
     /// Times that were never written follow the number of CPUs on line when one comes or goes.

@@ -32,7 +32,8 @@ impl Cfs {
             } else {
                 inverse(queue.load + entity.load.weight, inverse_rule)
             };
-            slice = calc_delta_mine(slice, entity.load.weight, inverse);
+            // (The entity of a group that never had a task weighs 0, and counts as 1.)
+            slice = calc_delta_mine(slice, entity.load.weight.max(1), inverse);
             level = entity.parent;
         }
         slice

@@ -1,19 +1,42 @@
-//! Choosing a CPU for a woken or new task.
+//! Choosing a CPU for a woken or new task, and for one that execs.
 //!
 //! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or
-//! to the CPU of the waker if that does not upset the balance (`wake_affine`).
+//! to the CPU of the waker if that does not upset the balance (`wake_affine`). 3.2 then looks for
+//! an idle CPU that shares the cache with that one.
 
 use super::features::Feature;
 use super::ids::EntityId;
 use super::lb_env::SCHED_LOAD_SCALE;
 use super::{Cfs, reasons};
+use crate::classes::domains::DomainParams;
 use crate::classes::{Pid, Rqs};
+use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Evidence, Platform, Question, Rule};
 
 impl Cfs {
     /// `select_task_rq_fair` at a wakeup.
     #[inline]
     pub(super) fn select_for_wakeup(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        sync: bool,
+    ) -> CpuId {
+        let chosen = self.affine_for_wakeup(rqs, platform, pid, sync);
+        if !self.rules.idle_sibling {
+            return chosen;
+        }
+        let idle = idle_sibling(rqs, pid, chosen);
+        if idle != chosen {
+            platform.by_rule(Question::SelectCpu, idle, reasons::IDLE_SIBLING);
+        }
+        idle
+    }
+
+    /// The CPU where the task ran last, or the waker's if that does not upset the balance.
+    #[inline]
+    fn affine_for_wakeup(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -102,8 +125,7 @@ impl Cfs {
         }
     }
 
-    /// `select_task_rq_fair` at a fork: from the largest domain downward the idlest group, and in
-    /// it the idlest CPU.
+    /// Where a forked task starts.
     pub(super) fn select_for_fork(
         &mut self,
         rqs: &Rqs,
@@ -111,7 +133,7 @@ impl Cfs {
         pid: Pid,
     ) -> CpuId {
         let this = rqs.this_cpu;
-        let chosen = self.idlest_for_fork(rqs, pid);
+        let chosen = self.idlest(rqs, pid, this, |params| params.balance_fork);
         let rule = if chosen == this { reasons::FORK_HERE } else { reasons::FORK_IDLEST };
         platform.because(Question::SelectCpu, chosen, rule, |out| {
             self.account_of_fork(this, chosen, out);
@@ -119,24 +141,27 @@ impl Cfs {
         chosen
     }
 
-    fn idlest_for_fork(&self, rqs: &Rqs, pid: Pid) -> CpuId {
-        let mut cpu = rqs.this_cpu;
-        let forks = |&level: &usize| rqs.domains.level(level).params.balance_fork;
-        // All domains up to the first that does not balance at fork.
-        let mut level = rqs.domains.of(cpu).take_while(forks).last();
+    /// `select_task_rq_fair` at a fork or an exec on `this`: from the largest domain downward the
+    /// idlest group, and in it the idlest CPU. Domains without the flag take no part.
+    pub(super) fn idlest(
+        &self,
+        rqs: &Rqs,
+        pid: Pid,
+        this: CpuId,
+        flag: impl Fn(&DomainParams) -> bool,
+    ) -> CpuId {
+        let mut cpu = this;
+        let takes_part = |&level: &usize| flag(&rqs.domains.level(level).params);
+        let smaller = |cpu, than| {
+            rqs.domains.of(cpu).take_while(move |&level| level < than).filter(takes_part).last()
+        };
+        let mut level = rqs.domains.of(cpu).filter(takes_part).last();
         while let Some(number) = level {
-            level = rqs.domains.child(cpu, number).filter(forks);
-            let Some(group) = self.find_idlest_group(rqs, number, cpu, pid) else {
-                continue;
-            };
-            let cpus = rqs.domains.level(number).span(cpu).group(group);
-            let Some(idlest) = self.find_idlest_cpu(rqs, cpus, cpu, pid) else {
-                continue;
-            };
-            if idlest != cpu {
-                cpu = idlest;
-                level = rqs.domains.child(cpu, number).filter(forks);
+            if let Some(group) = self.find_idlest_group(rqs, number, cpu, pid) {
+                let cpus = rqs.domains.level(number).span(cpu).group(group);
+                cpu = self.find_idlest_cpu(rqs, cpus, cpu, pid).unwrap_or(cpu);
             }
+            level = smaller(cpu, number);
         }
         cpu
     }
@@ -161,7 +186,7 @@ impl Cfs {
                     self.cpu_loads.target_load(*cpu, index, bias)
                 }
             };
-            let power = self.cpu_power.of_group(level, cpus);
+            let power = self.cpu_power.of_group(level, cpus, number == own);
             Some(cpus.iter().map(load).sum::<u64>() * SCHED_LOAD_SCALE / power)
         };
         let own_load = load_of(own).unwrap_or(0);
@@ -197,6 +222,25 @@ impl Cfs {
         }
         best.map(|(_, cpu)| cpu)
     }
+}
+
+/// `select_idle_sibling` (3.2): `cpu`, or if that is busy the first idle CPU that shares its cache.
+fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
+    let is_idle = |cpu: CpuId| rqs.is_idle_thread(rqs.curr(cpu));
+    if is_idle(cpu) {
+        return cpu;
+    }
+    for level in rqs.domains.of(cpu) {
+        let level = rqs.domains.level(level);
+        if !matches!(level.kind, LevelKind::Smt | LevelKind::MultiCore) {
+            break;
+        }
+        let cpus = &level.span(cpu).cpus;
+        if let Some(&idle) = cpus.iter().find(|&&cpu| is_idle(cpu) && rqs.is_allowed(pid, cpu)) {
+            return idle;
+        }
+    }
+    cpu
 }
 
 /// What `wake_affine` compares.

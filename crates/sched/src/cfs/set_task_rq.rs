@@ -29,8 +29,13 @@ impl Cfs {
         let parent_queue = self.queue_of(parent, cpu);
         let q = CfsRqId::new(self.queues.len());
         let row = &mut self.groups[group];
-        let load =
-            LoadWeight::computed(row.absent_weight[self.leaf_of[cpu.index()]], self.rules.inverse);
+        let weight = if self.rules.shares_follow_load {
+            // No task has been there.
+            0
+        } else {
+            row.absent_weight[self.leaf_of[cpu.index()]]
+        };
+        let load = LoadWeight::computed(weight, self.rules.inverse);
         let mut entity =
             Entity::new(EntityKind::Group(q), load, parent_queue, self.queues[parent_queue].entity);
         entity.depth = row.depth - 1;
@@ -38,7 +43,7 @@ impl Cfs {
         row.queues.insert(place, (cpu, q));
         let e = self.entities.push(entity);
         self.queues.push(CfsRq::new(cpu, group, Some(e)));
-        self.limits.queue_made(group);
+        self.limits.queue_made(group, cpu);
         let here = &mut self.queues_on[cpu.index()];
         let place = here.partition_point(|&(other, _)| other > group);
         here.insert(place, (group, q));

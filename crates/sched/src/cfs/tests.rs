@@ -9,7 +9,7 @@ use crate::classes::{ClassList, FairClass};
 use crate::random::Random;
 use alloc::vec::Vec;
 use schedlab_core::index::TypedIndex;
-use schedlab_core::topology::{Level, LevelKind};
+use schedlab_core::topology::{Level, LevelKind, Place};
 use schedlab_core::{
     Administer, BuildConfig, CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler,
     TaskAttr, TaskId, Topology, TunableError, Waker,
@@ -519,4 +519,134 @@ fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
         m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("it is not the last");
     }
     assert_eq!(latency_ms(&m), 7, "what was written stays");
+}
+
+/// Nodes of two CPUs that share a cache.
+fn nodes(count: u32) -> Topology {
+    let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 2, node: cpu / 2 };
+    Topology::new((0..2 * count).map(place).collect(), &[]).unwrap()
+}
+
+fn machine_of(rules: Rules, topology: Topology) -> Machine {
+    let cpus = topology.cpus();
+    let config = BuildConfig { topology, ..BuildConfig::flat(cpus, 1000) };
+    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000)
+}
+
+#[test]
+fn nodes_are_first_balanced_after_one_ms_and_then_after_eight() {
+    let m = machine_of(Rules::V2_6_32, nodes(2));
+    let levels: Vec<_> = m.sched.core.domains.of(CpuId(0)).collect();
+    let params = levels.iter().map(|&level| m.sched.core.domains.level(level).params);
+    assert_eq!(params.map(|params| params.min_interval_ms).collect::<Vec<_>>(), [1, 8]);
+    let intervals = levels.iter().map(|&level| m.sched.fair.balancing[level][0].interval_ms);
+    assert_eq!(intervals.collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn what_real_time_tasks_take_of_another_node_is_never_learnt() {
+    let mut m = machine_of(Rules::V2_6_32, nodes(2));
+    m.realtime(Policy::Fifo, 10, Some(0), Life::Hog);
+    m.run_until(700 * MS);
+    let level = m.sched.core.domains.of(CpuId(0)).last().unwrap();
+    let group = [CpuId(0), CpuId(1)];
+    let power = |is_own| m.sched.fair.cpu_power.of_group(level, &group, is_own);
+    assert_eq!(power(false), 2048, "as of boot");
+    assert!(power(true) < 1600, "as the node itself sees it: {}", power(true));
+}
+
+#[test]
+fn the_policy_that_a_task_has_already_restarts_its_turn() {
+    let mut m = machine_2_6_32(1);
+    let (a, b) = (m.nice(0, Life::Hog), m.nice(0, Life::Hog));
+    m.run_until(10 * MS + MS / 2);
+    let first = m.current[0].unwrap();
+    let turn = |m: &Machine, task| {
+        let e = m.sched.fair.entity_of(m.sched.core.pid(task));
+        let entity = &m.sched.fair.entities[e];
+        entity.sum_exec - entity.prev_sum_exec
+    };
+    let others = [a, b].map(|task| vruntime(&m, task));
+    m.sched.set_same_attr(&mut m.platform, first, CpuId(0));
+    assert_eq!(turn(&m, first), 0);
+    let waiting = if first == a { 1 } else { 0 };
+    assert_eq!(vruntime(&m, [a, b][waiting]), others[waiting]);
+    m.sched.inspect().audit().unwrap();
+}
+
+#[test]
+fn an_exec_moves_a_task_away_from_others_but_not_from_an_empty_cpu() {
+    // Alone, it is sent to the idle CPU, and comes straight back: the one it left has no load.
+    let mut m = machine_2_6_32(2);
+    let a = m.nice(0, Life::Hog);
+    m.run_until(3 * MS);
+    m.sched.exec(&mut m.platform, CpuId(0), a);
+    m.reschedule();
+    assert_eq!(m.current, [Some(a), None]);
+    // Beside another task it goes for good, and comes as a sleeper.
+    let mut m = machine_2_6_32(2);
+    let on_cpu_0 = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
+    let pinned = m.start(on_cpu_0, Life::Hog, Parent::External);
+    let b = m.nice(0, Life::Hog);
+    assert_eq!(m.sched.cpu_of(b), CpuId(1));
+    m.run_until(2 * MS);
+    m.sched.set_affinity(&mut m.platform, b, &CpuSet::only(CpuId(0)));
+    m.reschedule();
+    m.sched.set_affinity(&mut m.platform, b, &CpuSet::All);
+    assert_eq!(m.sched.cpu_of(b), CpuId(0));
+    if m.current[0] == Some(b) {
+        m.sched.exec(&mut m.platform, CpuId(0), b);
+    } else {
+        m.sched.exec(&mut m.platform, CpuId(0), pinned);
+        assert_eq!(m.platform.next_resched(0), None, "it may not run elsewhere");
+        m.sched.block(&mut m.platform, CpuId(0), pinned, schedlab_core::BlockReason::Dead);
+        m.kill(pinned);
+        return;
+    }
+    m.reschedule();
+    assert_eq!(m.current, [Some(pinned), Some(b)]);
+    m.sched.inspect().audit().unwrap();
+}
+
+#[test]
+fn a_group_of_3_2_weighs_two_without_tasks_and_its_shares_with_them() {
+    let mut m = machine(Rules::V3_2, 1);
+    let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 3000).unwrap();
+    let weight = |m: &Machine| {
+        let fair = &m.sched.fair;
+        let q = fair.queue_if_any(group, CpuId(0))?;
+        Some(fair.entities[fair.queues[q].entity?].load.weight)
+    };
+    assert_eq!(weight(&m), None);
+    m.in_group(group, Life::Periodic { run: MS, sleep: 5 * MS });
+    m.nice(0, Life::Hog);
+    assert_eq!(weight(&m), Some(3000));
+    while m.tasks[0].state == State::Running {
+        let now = m.now();
+        m.run_until(now + MS);
+    }
+    assert_eq!(weight(&m), Some(2));
+}
+
+#[test]
+fn the_tick_of_3_2_leaves_a_task_alone_that_is_catching_up() {
+    // 2.6.32 takes one that is behind all others for one that is far ahead.
+    let asks = |rules: Rules| {
+        let mut m = machine(rules, 1);
+        m.nice(0, Life::Hog);
+        m.nice(0, Life::Hog);
+        m.run_until(MS + MS / 2);
+        let (fair, rqs) = (&mut m.sched.fair, &mut m.sched.core);
+        let e = fair.entity_of(rqs.pid(m.current[0].unwrap()));
+        let q = fair.entities[e].cfs_rq;
+        // It has run for longer than the minimal granularity, and not for its slice.
+        fair.entities[e].prev_sum_exec = 0;
+        fair.entities[e].sum_exec = 1_200_000;
+        fair.entities[e].vruntime = fair.queues[q].min_vruntime - 50_000_000;
+        fair.check_preempt_tick(rqs, &mut m.platform, q, e);
+        m.platform.next_resched(0).is_some()
+    };
+    assert!(asks(Rules::V2_6_32));
+    assert!(asks(Rules { tick_spares_behind: false, ..Rules::V3_2 }));
+    assert!(!asks(Rules::V3_2));
 }

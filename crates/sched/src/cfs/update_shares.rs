@@ -15,6 +15,9 @@ use schedlab_core::{CpuId, GroupId, Platform};
 /// The load of a CPU without any of a group's tasks, in this division.
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
+/// `sched_shares_window`, ns.
+const SHARES_WINDOW_NS: u64 = 10_000_000;
+
 impl Cfs {
     /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was
     /// done a moment ago.
@@ -38,6 +41,9 @@ impl Cfs {
         level: usize,
         cpu: CpuId,
     ) {
+        if self.rules.shares_follow_load {
+            return;
+        }
         let now_ns = platform.now_ns();
         let last_update = &mut self.balancing[level][cpu.index()].last_update_ns;
         if now_ns - *last_update < self.tunables.shares_ratelimit_ns {
@@ -102,6 +108,41 @@ impl Cfs {
             if rqs.domains.level(level).share(leaf_cpu, cpu) && part.abs_diff(*weight) > thresh {
                 *weight = part;
             }
+        }
+    }
+
+    /// `update_cfs_shares` (3.2): the load of queue `q` has changed, and its group's entity is to
+    /// weigh that part of the shares that this load is of the group's load everywhere; the least
+    /// there is, if it has none. (How 3.2 sums the group's load over the CPUs is not described to
+    /// us: the loads are taken as they are.)
+    pub(super) fn update_cfs_shares(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+        let queue = &self.queues[q];
+        let Some(e) = queue.entity else {
+            return;
+        };
+        let row = &self.groups[queue.group];
+        let total: u64 = row.queues.iter().map(|&(_, q)| self.queues[q].load).sum();
+        let part = (row.shares * queue.load).checked_div(total).unwrap_or(0);
+        let weight = part.clamp(*SHARES.start(), row.shares);
+        let queue = &mut self.queues[q];
+        (queue.rq_weight, queue.shares, queue.shares_at) = (queue.load, weight, queue.exec_clock);
+        if self.entities[e].load.weight != weight {
+            let load = LoadWeight::computed(weight, self.rules.inverse);
+            self.reweight_entity(rqs, platform, e, load);
+        }
+    }
+
+    /// At the tick: the same for a queue whose load stays as it is, when its tasks have run for so
+    /// long that those of other CPUs may have come or gone.
+    pub(super) fn update_entity_shares_tick(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+    ) {
+        let queue = &self.queues[q];
+        if queue.exec_clock - queue.shares_at > SHARES_WINDOW_NS {
+            self.update_cfs_shares(rqs, platform, q);
         }
     }
 

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's
-//! queue as if it had gone to sleep, with all that is in it. At the next period the throttled
-//! queues are first brought just above zero, in the order in which they were throttled, and come
+//! queue as if it had gone to sleep, with all that is in it. (In 6.18 its tasks leave one by one.)
+//! At the next period the throttled queues are first brought just above zero, in the order in which they were throttled, and come
 //! back; what else they need they draw like everybody.
 //!
 //! What a queue has drawn it may keep when the period is over. In 3.2 it then **expires**; since
@@ -46,7 +46,7 @@ use alloc::vec::Vec;
 pub use schedlab_core::Quota;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::GroupStats;
-use schedlab_core::{Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
+use schedlab_core::{CpuId, Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
 
 /// `min_cfs_rq_runtime`: what a queue keeps when its last task leaves, ns.
 const KEPT_NS: i64 = 1_000_000;
@@ -77,16 +77,21 @@ pub struct BandwidthVersion {
     /// A group may not have a larger part of the CPU than the group it is in: the rule of the first
     /// version of control groups, which the second does not have.
     pub child_within_parent: bool,
+    /// What each queue has when limits are set, ns.
+    pub first_ns: i64,
 }
 
 impl BandwidthVersion {
     /// 3.2.
     pub const V3_2: BandwidthVersion =
-        BandwidthVersion { expires: true, burst: false, child_within_parent: true };
+        BandwidthVersion { expires: true, burst: false, child_within_parent: true, first_ns: 0 };
+
+    /// 6.18.
+    pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
 
     /// 5.14 and later.
     pub const V5_14: BandwidthVersion =
-        BandwidthVersion { expires: false, burst: true, child_within_parent: false };
+        BandwidthVersion { expires: false, burst: true, child_within_parent: false, first_ns: 0 };
 }
 
 /// The account of a group (`cfs_bandwidth`).
@@ -108,6 +113,10 @@ struct Pool<Q> {
     idle: bool,
     /// When the period timer fires, ns, if it is running.
     period_ends: Option<u64>,
+    /// When it fires next, ns, or would if it were running: refills keep to a grid.
+    expires_ns: u64,
+    /// The CPU whose timer it is: the one on which it was started.
+    timer_cpu: CpuId,
     slack_timer_active: bool,
     /// The throttled queues, the one throttled longest first: ends of the list.
     first_throttled: Option<Q>,
@@ -123,6 +132,7 @@ struct Pool<Q> {
 #[derive(Clone, Copy, Debug)]
 struct Local<Q> {
     group: GroupId,
+    cpu: CpuId,
     /// `runtime_enabled`: the group has a quota.
     enabled: bool,
     throttled: bool,
@@ -183,29 +193,30 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             version,
             slice_ns: SLICE_US as i64 * 1000,
             tick_ns: 1_000_000_000 / u64::from(hz),
-            pools: alloc::vec![Pool::new(None)],
+            pools: alloc::vec![Pool::new(None, version)],
             locals: IndexVec::new(),
             limited: 0,
             ever_used: false,
         };
-        for _ in 0..cpus {
-            all.queue_made(GroupId::ROOT);
+        for cpu in 0..cpus {
+            all.queue_made(GroupId::ROOT, CpuId(cpu));
         }
         all
     }
 
     /// The next group has been made, below `parent`.
     pub fn group_made(&mut self, parent: GroupId) {
-        self.pools.push(Pool::new(Some(parent)));
+        self.pools.push(Pool::new(Some(parent), self.version));
     }
 
-    /// The next queue has been made, of `group`.
-    pub fn queue_made(&mut self, group: GroupId) {
+    /// The next queue has been made, of `group` on `cpu`.
+    pub fn queue_made(&mut self, group: GroupId, cpu: CpuId) {
         self.locals.push(Local {
             group,
+            cpu,
             enabled: self.pools[group.index()].quota_ns.is_some(),
             throttled: false,
-            remaining_ns: 0,
+            remaining_ns: self.version.first_ns,
             expires: 0,
             throttled_at: 0,
             earlier: None,
@@ -221,6 +232,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// Whether any group has had a quota at any time, so that tasks may have been kept waiting
     /// beside idle CPUs.
+    #[inline]
     pub fn was_ever_used(&self) -> bool {
         self.ever_used
     }
@@ -248,7 +260,10 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.limited == 0 || !self.locals[q].enabled || {
             self.locals[q].remaining_ns -= delta_ns as i64;
             self.expire(q, now_ns);
-            self.locals[q].remaining_ns > 0 || self.assign(platform, q)
+            // (A throttled queue draws nothing, and is asked nothing.)
+            self.locals[q].remaining_ns > 0
+                || (self.version.burst && self.locals[q].throttled)
+                || self.assign(platform, q)
         }
     }
 
@@ -270,8 +285,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it
     /// may go on.
     fn assign(&mut self, platform: &mut Platform, q: Q) -> bool {
-        let group = self.locals[q].group;
-        self.start_period_timer(platform, group);
+        let Local { group, cpu, .. } = self.locals[q];
+        self.start_period_timer(platform, group, cpu);
         let pool = &mut self.pools[group.index()];
         let local = &mut self.locals[q];
         let wanted = (self.slice_ns - local.remaining_ns).max(0) as u64;
@@ -289,7 +304,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// What later releases try before they throttle queue `q`: enough to be just above zero.
     pub fn gets_the_least(&mut self, platform: &mut Platform, q: Q) -> bool {
-        self.start_period_timer(platform, self.locals[q].group);
+        let Local { group, cpu, .. } = self.locals[q];
+        self.start_period_timer(platform, group, cpu);
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
         let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
@@ -301,8 +317,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns > 0
     }
 
-    /// If the period timer of `group` is not running, a new period begins now.
-    fn start_period_timer(&mut self, platform: &mut Platform, group: GroupId) {
+    /// If the period timer of `group` is not running, a new period begins now: the timer is started
+    /// on `cpu`.
+    fn start_period_timer(&mut self, platform: &mut Platform, group: GroupId, cpu: CpuId) {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         if pool.period_ends.is_none() {
@@ -311,7 +328,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
                 // drawn from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
-            pool.arm_period_timer(platform, group, now_ns + pool.period_ns);
+            let ends_ns = pool.next_end(now_ns);
+            pool.timer_cpu = cpu;
+            pool.arm_period_timer(platform, group, ends_ns);
         }
     }
 
@@ -352,12 +371,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.throttled_at = clock_ns;
         local.earlier = pool.last_throttled.replace(q);
         local.later = None;
-        let (group, earlier) = (local.group, local.earlier);
+        let (group, cpu, earlier) = (local.group, local.cpu, local.earlier);
         match earlier {
             None => pool.first_throttled = Some(q),
             Some(earlier) => self.locals[earlier].later = Some(q),
         }
-        self.start_period_timer(platform, group);
+        self.start_period_timer(platform, group, cpu);
     }
 
     /// Queue `q` is throttled no longer. (Its entity is about to come back.)
@@ -393,6 +412,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         pool.period_ends = None;
+        pool.expires_ns = now_ns + pool.period_ns;
         if pool.quota_ns.is_none() {
             return Expiry::Nothing;
         }
@@ -422,7 +442,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     fn slack_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let pool = &mut self.pools[group.index()];
         pool.slack_timer_active = false;
-        if pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS)
+        if pool.quota_ns.is_none()
+            || pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS)
             || pool.runtime_ns as i64 <= self.slice_ns
         {
             return Expiry::Nothing;
@@ -444,6 +465,43 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns += given as i64;
         local.expires = pool.runtime_expires;
         (local.remaining_ns > 0).then_some(q)
+    }
+
+    /// `distribute_cfs_runtime`, all of it: brings the throttled queues of `group` just above zero,
+    /// in their order, as far as the pool goes. Those that [may go on](Bandwidth::may_go_on) then
+    /// are to be let go.
+    pub fn distribute(&mut self, group: GroupId) {
+        let pool = &mut self.pools[group.index()];
+        let mut next = pool.first_throttled;
+        while let Some(q) = next
+            && pool.runtime_ns > 0
+        {
+            let local = &mut self.locals[q];
+            let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
+            pool.runtime_ns -= given;
+            local.remaining_ns += given as i64;
+            next = local.later;
+        }
+    }
+
+    /// Whether queue `q` has something left.
+    pub fn may_go_on(&self, q: Q) -> bool {
+        self.locals[q].remaining_ns > 0
+    }
+
+    /// The CPU on which the period timer of `group` fires.
+    pub fn timer_cpu(&self, group: GroupId) -> CpuId {
+        self.pools[group.index()].timer_cpu
+    }
+
+    /// Whether queue `q` is in its pool's list of throttled queues, be its limit lifted just now.
+    pub fn is_listed(&self, q: Q) -> bool {
+        self.locals[q].throttled
+    }
+
+    /// The throttled queue after `q`.
+    pub fn next_throttled(&self, q: Q) -> Option<Q> {
+        self.locals[q].later
     }
 
     /// The queue of `group` that is throttled longest.
@@ -474,18 +532,26 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.period_ns = quota.period_us * 1000;
         pool.burst_ns = quota.burst_us * 1000;
         pool.refill(platform.now_ns(), version.burst);
-        let was_active = pool.period_ends.take().is_some();
-        platform.cancel_timer(period_timer_of(group));
-        if core::mem::take(&mut pool.slack_timer_active) {
+        // Later releases leave a timer that is running alone.
+        let keeps_timer = version.burst && pool.period_ends.is_some();
+        let was_active = pool.period_ends.is_some();
+        if !keeps_timer {
+            pool.period_ends = None;
+            platform.cancel_timer(period_timer_of(group));
+        }
+        if !version.burst && core::mem::take(&mut pool.slack_timer_active) {
             platform.cancel_timer(slack_timer_of(group));
         }
-        if quota.quota_us.is_some() && (was_active || version.burst) {
-            pool.arm_period_timer(platform, group, platform.now_ns() + pool.period_ns);
+        if quota.quota_us.is_some() && !keeps_timer && (was_active || version.burst) {
+            let ends_ns = pool.next_end(platform.now_ns());
+            // The caller is on the first CPU.
+            pool.timer_cpu = CpuId(0);
+            pool.arm_period_timer(platform, group, ends_ns);
         }
         for q in queues {
             let local = &mut self.locals[q];
             local.enabled = quota.quota_us.is_some();
-            local.remaining_ns = 0;
+            local.remaining_ns = version.first_ns;
         }
         Ok(())
     }
@@ -627,7 +693,18 @@ fn ratio(quota: u64, period: u64) -> u64 {
 }
 
 impl<Q> Pool<Q> {
-    fn new(parent: Option<GroupId>) -> Pool<Q> {
+    /// When a period ends that begins now. Timers go on where they stopped: when they were to
+    /// expire next, or whole periods after that. (The first time is a random part of a period in
+    /// later releases; 0 here.)
+    fn next_end(&mut self, now_ns: u64) -> u64 {
+        if self.expires_ns <= now_ns {
+            let since = (now_ns - self.expires_ns) % self.period_ns;
+            self.expires_ns = now_ns - since + self.period_ns;
+        }
+        self.expires_ns
+    }
+
+    fn new(parent: Option<GroupId>, version: BandwidthVersion) -> Pool<Q> {
         Pool {
             parent,
             quota_ns: None,
@@ -636,8 +713,11 @@ impl<Q> Pool<Q> {
             runtime_ns: 0,
             runtime_snap_ns: 0,
             runtime_expires: 0,
-            idle: true,
+            // Later releases let a first period pass.
+            idle: !version.burst,
             period_ends: None,
+            expires_ns: 0,
+            timer_cpu: CpuId(0),
             slack_timer_active: false,
             first_throttled: None,
             last_throttled: None,

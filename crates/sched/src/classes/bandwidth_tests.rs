@@ -182,10 +182,10 @@ fn a_period_in_which_nothing_is_drawn_stops_the_timer() {
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.due_ms(), []);
     assert_eq!(m.all.stats(GROUP).nr_periods, 3);
-    // The next draw begins a period of its own.
+    // The next draw starts it again, on the old grid: the first period is short.
     m.at(777 * MS);
     assert!(m.runs(0, 10 * MS));
-    assert_eq!(m.due_ms(), [877.0]);
+    assert_eq!(m.due_ms(), [800.0]);
 }
 
 #[test]
@@ -378,8 +378,8 @@ fn another_quota_voids_what_was_drawn() {
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.at(50 * MS);
     m.set(Quota { quota_us: Some(30_000), period_us: 80_000, burst_us: 0 });
-    // Its period begins now, with all of it in the pool.
-    assert_eq!(m.due_ms(), [130.0]);
+    // All of it is in the pool; the timer stays set for what it was.
+    assert_eq!(m.due_ms(), [100.0]);
     assert_eq!(m.may_run_ms(1), 30);
     assert!(!m.runs(0, 0), "4 ms of the old quota are gone");
     // And none at all: everybody may run, no timer is left.

@@ -19,8 +19,12 @@
 //! # The migration thread
 //!
 //! Each CPU has one, real-time priority 99, bound to it. It is woken to push a task away from its
-//! CPU (active balancing, or an affinity that forbids the CPU), and takes no time: its whole turn
-//! lies within one call of `schedule()`, so that the machine never sees it.
+//! CPU (active balancing, an affinity that forbids the CPU, an exec), and takes no time: its whole
+//! turn lies within one call of `schedule()`, so that the machine never sees it.
+//!
+//! A task that calls `execve(2)`, and for which another CPU is better, asks the migration thread
+//! and sleeps. The thread moves it and wakes it, from the CPU that it leaves: so it comes as a
+//! sleeper does, and may be taken straight back.
 
 use super::bandwidth::Quota;
 use super::rq::{ClassId, Settings, Thread, prio_of};
@@ -58,6 +62,8 @@ schedlab_core::define_rules! {
             "The affinity of the task forbids the CPU where it is.";
         22 HOTPLUG Migrate "hotplug":
             "The CPU goes off line: its tasks must leave it.";
+        23 EXEC Migrate "exec":
+            "The task has called execve(2), and another CPU has less load.";
     }
 }
 
@@ -91,6 +97,12 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     #[inline]
     fn class_of(&self, pid: Pid) -> ClassId {
         self.core.thread(pid).class
+    }
+
+    /// The class that chooses a CPU for `pid`.
+    #[inline]
+    fn selecting_class(&self, pid: Pid) -> ClassId {
+        if self.fair.selects_for_all() { ClassId::Fair } else { self.class_of(pid) }
     }
 
     /// `activate_task`: `pid` joins the runqueue of its CPU.
@@ -173,7 +185,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             self.report_migrations();
         }
         if self.core.nr_running[cpu.index()] == 0 {
-            self.fair.idle_balance(&mut self.core, platform, cpu);
+            self.fair.idle_balance_of_all(&mut self.core, &mut self.rt, platform, cpu);
         }
         if prev_class != ClassId::Idle {
             self.fair.task_put(&self.core, prev);
@@ -213,11 +225,15 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     /// The whole turn of a migration thread: do what it was woken for, and sleep.
     fn migration_thread(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if self.core.rqs[cpu.index()].active_balance {
-            self.fair.active_load_balance(&mut self.core, platform, cpu);
+            let Self { core: rqs, rt, fair, .. } = self;
+            fair.active_load_balance_of_all(rqs, rt, platform, cpu);
             self.core.rqs[cpu.index()].active_balance = false;
         }
         while let Some((task, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
             self.migrate_task(platform, cpu, task, to);
+            if core::mem::take(&mut self.core.thread_mut(task).execs) {
+                self.try_to_wake_up(platform, task, false, None);
+            }
         }
         self.core.thread_mut(pid).runnable = false;
     }
@@ -232,13 +248,51 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             self.core.update_rq_clock(platform, cpu);
             self.deactivate_task(platform, pid, Dequeue::Migrate);
         }
-        self.must_leave(platform, cpu, to);
+        if self.core.thread(pid).execs {
+            platform.by_rule(Question::Migrate, to, EXEC);
+        } else {
+            self.must_leave(platform, cpu, to);
+        }
         self.set_task_cpu(platform, pid, to);
         if queued {
             self.core.update_rq_clock(platform, to);
             self.activate_task(platform, pid, Enqueue::Migrated);
             self.check_preempt_curr(platform, pid, Challenge::Other);
         }
+    }
+
+    /// `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is none for an interrupt and for
+    /// what is none of the workload's tasks.
+    fn try_to_wake_up(
+        &mut self,
+        platform: &mut Platform,
+        pid: Pid,
+        sync: bool,
+        waker: Option<Pid>,
+    ) {
+        let cpu = self.core.cpu_of(pid);
+        self.core.update_rq_clock(platform, cpu);
+        if !self.core.thread(pid).on_rq {
+            let select = Select::Wakeup { sync };
+            let class = self.selecting_class(pid);
+            let chosen = class!(self, class, select_task_rq(platform, pid, select));
+            if chosen != cpu {
+                platform.by_rule(Question::Migrate, chosen, PLACED);
+                self.set_task_cpu(platform, pid, chosen);
+                self.core.update_rq_clock(platform, chosen);
+            }
+            self.activate_task(platform, pid, Enqueue::Wakeup);
+            if let Some(waker) = waker {
+                self.fair.task_wakes_other(&self.core, waker);
+            }
+        } else {
+            platform.by_rule(Question::SelectCpu, cpu, STILL_QUEUED);
+        }
+        self.check_preempt_curr(platform, pid, Challenge::Wakeup { sync });
+        self.core.thread_mut(pid).runnable = true;
+        let cpu = self.core.cpu_of(pid);
+        class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
+        self.report_migrations();
     }
 
     /// Names the rule by which a task leaves `cpu`, which is forbidden to it, for `to`.
@@ -395,8 +449,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
         if let Parent::Task { .. } = parent {
-            let chosen =
-                class!(self, self.class_of(pid), select_task_rq(platform, pid, Select::Fork));
+            let class = self.selecting_class(pid);
+            let chosen = class!(self, class, select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
                 chosen
             } else {
@@ -425,29 +479,11 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let pid = self.core.pid(task);
         self.core.act_on(waker.cpu());
         self.core.external = matches!(waker, Waker::Process { .. });
-        let sync = waker.is_sync();
-        let cpu = self.core.cpu_of(pid);
-        self.core.update_rq_clock(platform, cpu);
-        if !self.core.thread(pid).on_rq {
-            let select = Select::Wakeup { sync };
-            let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, select));
-            if chosen != cpu {
-                platform.by_rule(Question::Migrate, chosen, PLACED);
-                self.set_task_cpu(platform, pid, chosen);
-                self.core.update_rq_clock(platform, chosen);
-            }
-            self.activate_task(platform, pid, Enqueue::Wakeup);
-            if let Waker::Task { task, .. } = waker {
-                self.fair.task_wakes_other(&self.core, self.core.pid(task));
-            }
-        } else {
-            platform.by_rule(Question::SelectCpu, cpu, STILL_QUEUED);
-        }
-        self.check_preempt_curr(platform, pid, Challenge::Wakeup { sync });
-        self.core.thread_mut(pid).runnable = true;
-        let cpu = self.core.cpu_of(pid);
-        class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
-        self.report_migrations();
+        let waker_pid = match waker {
+            Waker::Task { task, .. } => Some(self.core.pid(task)),
+            Waker::Interrupt { .. } | Waker::Process { .. } => None,
+        };
+        self.try_to_wake_up(platform, pid, waker.is_sync(), waker_pid);
     }
 
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, _reason: BlockReason) {
@@ -508,9 +544,36 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         }
     }
 
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        let pid = self.core.pid(task);
+        self.core.act_on(by);
+        let present = self.core.settings[pid.index()].attr;
+        self.set_scheduler(platform, pid, present);
+    }
+
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let pid = self.core.pid(task);
+        self.core.act_on(cpu);
+        if self.selecting_class(pid) != ClassId::Fair {
+            return;
+        }
+        let to = self.fair.select_for_exec(&mut self.core, platform, pid);
+        if to == cpu || !self.core.is_allowed(pid, to) {
+            return;
+        }
+        self.core.rqs[cpu.index()].migration_queue.push((pid, to));
+        self.fair.task_wakes_other(&self.core, pid);
+        let Self { core: rqs, rt, fair, .. } = self;
+        wake_migration_thread(fair, rqs, rt, platform, cpu);
+        let thread = self.core.thread_mut(pid);
+        (thread.runnable, thread.execs) = (false, true);
+        self.core.resched_curr(platform, cpu);
+    }
+
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);
+        self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
         let nr = allowed.count(self.core.cpus());
         self.core.settings[pid.index()].allowed = allowed.clone();
@@ -602,7 +665,8 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
     }
 
     fn rules(&self) -> Vec<&'static RuleDoc> {
-        RULES.iter().chain(rt::rules::RULES).chain(self.fair.rules()).collect()
+        let fair = self.fair.rules().iter().chain(self.fair.more_rules());
+        RULES.iter().chain(rt::rules::RULES).chain(fair).collect()
     }
 
     /// Of the first class that has anybody.

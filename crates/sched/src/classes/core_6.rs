@@ -54,6 +54,9 @@ pub trait FairClass6 {
         attr: &SchedAttr,
     );
 
+    /// `task_fork`: `pid`, new, is on the CPU of its parent and has its attributes.
+    fn task_fork(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
     /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; the averages that it
     /// starts with.
     fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
@@ -152,6 +155,12 @@ pub trait FairClass6 {
         nice: i32,
     );
 
+    /// `switched_from`: `pid`, queued or not, has left the fair class.
+    fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
+
+    /// `switched_to`: `pid`, queued or not, has come to the fair class. Preemption is the core's.
+    fn switched_to(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
+
     /// Whether `pid`, whose nice value has changed, is checked as at a wakeup.
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool;
 
@@ -174,6 +183,15 @@ pub trait FairClass6 {
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId;
+
+    /// `select_task_rq` at an exec by `pid`, which runs.
+    fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId;
+
+    /// `child` has just been born of `parent`: what it knows of whom that wakes.
+    fn inherit(&mut self, child: Pid, parent: Pid);
+
+    /// A wakeup has put somebody on the runqueue of `cpu`.
+    fn woken_on(&mut self, cpu: CpuId);
 
     /// `select_task_rq` at a wakeup.
     fn select_at_wakeup(
@@ -210,7 +228,7 @@ pub trait FairClass6 {
     fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
 
     /// `cpu` idles from now on.
-    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId);
+    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId);
 
     /// `sched_balance_trigger`: the tick, after the running thread's class has had it.
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
@@ -268,11 +286,20 @@ pub trait FairClass6 {
     /// What `group` has used and suffered.
     fn group_stats(&self, group: GroupId) -> GroupStats;
 
-    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
-    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId);
+    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`. `asleep`: it
+    /// was on none.
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId, asleep: bool);
 
     /// A timer of the quotas has fired.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
+
+    /// Whether `pid`, fair and just picked, leaves its CPU again in place of returning to user
+    /// mode,
+    /// because its group has no runtime.
+    fn must_leave(&self, pid: Pid) -> bool;
+
+    /// Such a `pid`, which runs, leaves its queue and is held back.
+    fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
     /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
     fn throttled_hierarchy(&self, pid: Pid) -> bool;
@@ -316,6 +343,14 @@ pub struct Core6<F> {
     pub rt: RealTime,
     /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`.
     pub fair: F,
+    /// Tasks that execute another program and go on elsewhere, when the stopper of their CPU has
+    /// had its turn: who, from where, to where.
+    execs: Vec<(Pid, CpuId, CpuId)>,
+    /// Tasks that were woken before their CPU had switched away from them, and by whom.
+    early_wakeups: Vec<(Pid, Waker)>,
+    /// By CPU: the one that was last chosen there for a task that could not stay where it was
+    /// (`distribute_cpu_mask_prev`).
+    last_fallback: Vec<CpuId>,
 }
 
 /// Calls a hook of the class of a thread that is not idle.
@@ -351,6 +386,8 @@ impl<F: FairClass6> Core6<F> {
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
             push_pull: true,
+            stays_over_lesser: true,
+            periods_from_start: true,
         };
         let mut deadline = Deadline::new(cpus);
         if fair.has_fair_server() {
@@ -358,7 +395,15 @@ impl<F: FairClass6> Core6<F> {
             debug_assert!(fits.is_ok(), "5 % of an empty machine");
         }
         let rt = RealTime::new(real_time, cpus, hz);
-        Core6 { core: Rqs::new(domains), deadline, rt, fair }
+        Core6 {
+            core: Rqs::new(domains),
+            deadline,
+            rt,
+            fair,
+            execs: Vec::with_capacity(16),
+            early_wakeups: Vec::with_capacity(16),
+            last_fallback: alloc::vec![CpuId(0); cpus as usize],
+        }
     }
 
     #[inline]
@@ -462,11 +507,11 @@ impl<F: FairClass6> Core6<F> {
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
         self.core.set_curr(cpu, stopper);
-        self.core.add_nr_running(cpu, 1);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
-        while let Some((pid, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
+        let mut queue = core::mem::take(&mut self.core.rqs[cpu.index()].migration_queue);
+        for (pid, to) in queue.drain(..) {
             if self.core.cpu_of(pid) == cpu
                 && !self.core.is_allowed(pid, cpu)
                 && self.core.thread(pid).on_rq
@@ -474,7 +519,76 @@ impl<F: FairClass6> Core6<F> {
                 self.move_queued(platform, pid, to);
             }
         }
+        self.core.rqs[cpu.index()].migration_queue = queue;
+        while let Some(at) = self.execs.iter().position(|&(_, from, _)| from == cpu) {
+            let (pid, _, to) = self.execs.remove(at);
+            if self.core.cpu_of(pid) == cpu
+                && self.core.is_allowed(pid, to)
+                && self.core.thread(pid).on_rq
+            {
+                self.move_queued(platform, pid, to);
+            }
+        }
+        self.core.rqs[cpu.index()].stopper_waits = false;
         self.core.sub_nr_running(cpu, 1);
+    }
+
+    /// `try_to_wake_up`.
+    fn wake_up(&mut self, platform: &mut Platform, pid: Pid, waker: Waker) {
+        let sync = waker.is_sync();
+        let cpu = self.core.cpu_of(pid);
+        self.core.update_rq_clock(platform, cpu);
+        let running = self.core.is_running(pid);
+        if self.core.thread(pid).on_rq {
+            // Asleep, but its dequeue was delayed: woken where it is.
+            self.fair.wake_delayed(&mut self.core, platform, pid);
+            if !running {
+                self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
+            }
+            return;
+        }
+        if running {
+            // Its CPU has yet to switch away from it.
+            platform.by_rule(Question::SelectCpu, cpu, rules::STILL_CURRENT);
+            self.early_wakeups.push((pid, waker));
+            return;
+        }
+        let select = Select::Wakeup { sync };
+        let Self { core: rqs, deadline, rt, fair, .. } = self;
+        let mut chosen = match rqs.thread(pid).class {
+            ClassId::Fair => fair.select_at_wakeup(rqs, platform, pid, waker),
+            ClassId::Rt => rt.select_task_rq(rqs, platform, pid, select),
+            _ => deadline.select_task_rq(rqs, platform, pid, select),
+        };
+        if !self.core.is_allowed(pid, chosen) {
+            chosen = self.forced_cpu(platform, pid);
+        }
+        if chosen != cpu {
+            platform.by_rule(Question::Migrate, chosen, rules::WAKE_PLACEMENT);
+        }
+        self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
+        self.core.update_rq_clock(platform, chosen);
+        self.activate(platform, pid, Enqueue::Wakeup);
+        self.fair.woken_on(chosen);
+        self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
+        self.task_woken(platform, pid);
+    }
+
+    /// The stopper of `cpu` is given something to do. It counts as a thread of its CPU.
+    fn wake_stopper(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if !core::mem::replace(&mut self.core.rqs[cpu.index()].stopper_waits, true) {
+            self.fair.add_nr_running(&mut self.core, cpu, 1);
+        }
+        self.core.resched_curr(platform, cpu);
+    }
+
+    /// Those that were woken while `prev`, which is one of them, had not yet left its CPU.
+    #[cold]
+    fn wake_early_ones(&mut self, platform: &mut Platform, prev: Pid) {
+        while let Some(at) = self.early_wakeups.iter().position(|&(pid, _)| pid == prev) {
+            let (pid, waker) = self.early_wakeups.remove(at);
+            self.wake_up(platform, pid, waker);
+        }
     }
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
@@ -499,8 +613,7 @@ impl<F: FairClass6> Core6<F> {
     fn pick_and_switch(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
         self.core.update_rq_clock(platform, cpu);
         let first = self.core.curr(cpu);
-        let rq = &self.core.rqs[cpu.index()];
-        if rq.active_balance || !rq.migration_queue.is_empty() {
+        if self.core.rqs[cpu.index()].stopper_waits {
             self.stopper(platform, cpu, first);
         }
         let prev = self.core.curr(cpu);
@@ -515,7 +628,8 @@ impl<F: FairClass6> Core6<F> {
         if self.deadline.fair_server_competes(cpu) {
             self.charge_fair_server(platform, cpu, prev);
         }
-        let (next, is_fair) = self.pick_next(platform, cpu);
+        let above_fair = is_stopper || prev_class > ClassId::Fair;
+        let (next, is_fair) = self.pick_next(platform, cpu, above_fair);
         let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
@@ -526,21 +640,25 @@ impl<F: FairClass6> Core6<F> {
         }
         rqs.set_curr(cpu, next);
         if next == rqs.idle_thread(cpu) && first != next {
-            fair.cpu_idles(rqs, platform, cpu);
+            fair.cpu_idles(rqs, cpu);
         }
         rqs.thread_mut(prev).need_resched = false;
         rqs.thread_mut(next).need_resched = false;
         platform.clear_resched(cpu);
         if first != next {
             fair.task_switched_away(rqs, first);
+            if !self.early_wakeups.is_empty() {
+                self.wake_early_ones(platform, first);
+            }
         }
         next
     }
 
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a
-    /// fair task.
-    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
-        let Self { core: rqs, deadline, rt, fair } = self;
+    /// fair task. `above_fair`: whoever has run was of a class above the fair one. (Then balancing
+    /// comes before the pick and takes a delayed task for one that can be picked.)
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, above_fair: bool) -> (Pid, bool) {
+        let Self { core: rqs, deadline, rt, fair, .. } = self;
         let idle = rqs.idle_thread(cpu);
         let mut urgent = deadline.pick_next_task(rqs, platform, cpu);
         if urgent == Some(idle) {
@@ -561,7 +679,11 @@ impl<F: FairClass6> Core6<F> {
             }
             return (pid, false);
         }
-        match fair.pick_or_pull(rqs, platform, cpu) {
+        let task = match above_fair && fair.is_wanted(cpu) {
+            true => fair.pick_task(rqs, platform, cpu),
+            false => fair.pick_or_pull(rqs, platform, cpu),
+        };
+        match task {
             Some(task) => (task, true),
             None => {
                 // Unless real-time tasks are held back, which they have accounted for.
@@ -588,6 +710,7 @@ impl<F: FairClass6> Core6<F> {
         &mut self,
         platform: &mut Platform,
         pid: Pid,
+        why: Dequeue,
         change: impl FnOnce(&mut Self, &mut Platform),
     ) {
         let cpu = self.core.cpu_of(pid);
@@ -595,7 +718,7 @@ impl<F: FairClass6> Core6<F> {
         let running = self.core.is_running(pid);
         self.core.update_rq_clock(platform, cpu);
         if queued {
-            self.deactivate(platform, pid, Dequeue::Save);
+            self.deactivate(platform, pid, why);
         }
         if running {
             self.put_prev(platform, cpu, pid);
@@ -649,10 +772,25 @@ impl<F: FairClass6> Core6<F> {
         }
     }
 
-    /// Where `pid` may go that may not stay where it is.
+    /// `select_fallback_rq`: where `pid` goes that may not be where it was to wake: the first
+    /// allowed
+    /// CPU.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
         allowed.first(self.core.cpus()).unwrap_or(self.core.cpu_of(pid))
+    }
+
+    /// `cpumask_any_and_distribute`: one of the CPUs where `pid` may run, another each time that
+    /// `caller` asks: the next after the last one that it was told.
+    fn next_allowed_cpu(&mut self, pid: Pid, caller: CpuId) -> CpuId {
+        let cpus = self.core.cpus();
+        let allowed = &self.core.settings[pid.index()].allowed;
+        let last = self.last_fallback[caller.index()];
+        let round = (1..=cpus).map(|step| CpuId((last.0 + step) % cpus));
+        let mut usable = round.filter(|&cpu| allowed.contains(cpu) && self.core.is_online(cpu));
+        let chosen = usable.next().unwrap_or(self.core.cpu_of(pid));
+        self.last_fallback[caller.index()] = chosen;
+        chosen
     }
 
     /// [`fallback_cpu`](Core6::fallback_cpu), as the answer to where `pid` is queued.
@@ -709,7 +847,9 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let known = self.fair.has_group(attr.group);
         self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
         self.set_params(platform, pid, &sched);
-        if let Parent::Task { .. } = parent {
+        self.fair.task_fork(&mut self.core, platform, pid);
+        if let Parent::Task { task, .. } = parent {
+            self.fair.inherit(pid, self.core.pid(task));
             let chosen = match self.class_of(pid) {
                 ClassId::Fair => {
                     self.fair.select_at_fork(&mut self.core, platform, &attr.allowed, cpu)
@@ -735,42 +875,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.core.act_on(waker.cpu());
         self.core.external = matches!(waker, Waker::Process { .. });
         self.core.thread_mut(pid).runnable = true;
-        let sync = waker.is_sync();
-        let cpu = self.core.cpu_of(pid);
-        self.core.update_rq_clock(platform, cpu);
-        let running = self.core.is_running(pid);
-        if self.core.thread(pid).on_rq {
-            // Asleep, but its dequeue was delayed: woken where it is.
-            self.fair.wake_delayed(&mut self.core, platform, pid);
-            if !running {
-                self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
-            }
-            return;
-        }
-        if !running {
-            let select = Select::Wakeup { sync };
-            let Self { core: rqs, deadline, rt, fair } = self;
-            let mut chosen = match rqs.thread(pid).class {
-                ClassId::Fair => fair.select_at_wakeup(rqs, platform, pid, waker),
-                ClassId::Rt => rt.select_task_rq(rqs, platform, pid, select),
-                _ => deadline.select_task_rq(rqs, platform, pid, select),
-            };
-            if !self.core.is_allowed(pid, chosen) {
-                chosen = self.forced_cpu(platform, pid);
-            }
-            if chosen != cpu {
-                platform.by_rule(Question::Migrate, chosen, rules::WAKE_PLACEMENT);
-            }
-            self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
-            self.core.update_rq_clock(platform, chosen);
-        } else {
-            platform.by_rule(Question::SelectCpu, cpu, rules::STILL_CURRENT);
-        }
-        self.activate(platform, pid, Enqueue::Wakeup);
-        if !running {
-            self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
-        }
-        self.task_woken(platform, pid);
+        self.wake_up(platform, pid, waker);
     }
 
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason) {
@@ -792,7 +897,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core: rqs, deadline, rt, fair } = self;
+        let Self { core: rqs, deadline, rt, fair, .. } = self;
         let curr = rqs.curr(cpu);
         match rqs.thread(curr).class {
             ClassId::Fair => fair.task_tick(rqs, platform, curr),
@@ -812,7 +917,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
-        let next = self.pick_and_switch(platform, cpu);
+        let mut next = self.pick_and_switch(platform, cpu);
+        while self.class_of(next) == ClassId::Fair && self.fair.must_leave(next) {
+            self.fair.throttle_task(&mut self.core, platform, next);
+            next = self.pick_and_switch(platform, cpu);
+        }
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
             let Self { core: rqs, deadline, rt, .. } = self;
             match rqs.thread(next).class {
@@ -829,7 +938,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core: rqs, deadline, rt, fair } = self;
+        let Self { core: rqs, deadline, rt, fair, .. } = self;
         match rqs.thread(pid).class {
             ClassId::Fair => fair.yield_task(rqs, platform, pid),
             ClassId::Rt => rt.yield_task(rqs, platform, cpu, pid),
@@ -854,17 +963,25 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             // Asleep in fact: it leaves the fair class as a sleeper.
             self.fair.finish_delayed(&mut self.core, platform, pid);
         }
-        self.change(platform, pid, |this, platform| {
+        self.change(platform, pid, Dequeue::Save, |this, platform| {
             this.set_params(platform, pid, attr);
             if old_class == ClassId::Deadline && class != old_class {
                 this.deadline.leave(platform, pid);
             }
         });
+        if class != old_class {
+            if old_class == ClassId::Fair {
+                self.fair.switched_from(&self.core, platform, pid);
+            }
+            if class == ClassId::Fair {
+                self.fair.switched_to(&self.core, platform, pid);
+            }
+        }
         if !self.core.thread(pid).on_rq {
             return;
         }
         let cpu = self.core.cpu_of(pid);
-        let Self { core: rqs, deadline, rt, fair } = self;
+        let Self { core: rqs, deadline, rt, fair, .. } = self;
         if class != old_class {
             match old_class {
                 ClassId::Rt => rt.switched_from(rqs, platform, cpu, pid),
@@ -908,25 +1025,51 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             platform.refuse(task, Errno::Busy);
             return;
         }
+        let old = &self.core.settings[pid.index()].allowed;
+        if (0..self.core.cpus()).map(CpuId).all(|cpu| old.contains(cpu) == allowed.contains(cpu)) {
+            return;
+        }
         self.core.update_rq_clock(platform, cpu);
-        self.core.settings[pid.index()].allowed = allowed.clone();
+        if class == ClassId::Fair && self.core.thread(pid).on_rq {
+            // It leaves its queue and comes back to it, wherever it may run from now on.
+            self.change(platform, pid, Dequeue::Save, |this, _| {
+                this.core.settings[pid.index()].allowed = allowed.clone();
+            });
+        } else {
+            self.core.settings[pid.index()].allowed = allowed.clone();
+        }
         if class == ClassId::Rt {
             self.rt.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         } else if class == ClassId::Deadline {
             self.deadline.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         }
         self.core.thread_mut(pid).nr_cpus_allowed = nr;
+        // A CPU is chosen whether it is needed or not.
+        let to = self.next_allowed_cpu(pid, cpu);
         if self.core.is_allowed(pid, cpu) || !self.core.thread(pid).on_rq {
             // A sleeper finds its place when it wakes.
             return;
         }
-        let to = self.fallback_cpu(pid);
         if self.core.is_running(pid) {
+            self.wake_stopper(platform, cpu);
             self.core.rqs[cpu.index()].migration_queue.push((pid, to));
-            self.core.resched_curr(platform, cpu);
         } else {
             self.move_queued(platform, pid, to);
             self.report_moves();
+        }
+    }
+
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let pid = self.core.pid(task);
+        if self.class_of(pid) != ClassId::Fair {
+            // Their classes leave them where they are.
+            return;
+        }
+        self.core.act_on(cpu);
+        let to = self.fair.select_at_exec(&mut self.core, platform, pid);
+        if to != cpu {
+            self.wake_stopper(platform, cpu);
+            self.execs.push((pid, cpu, to));
         }
     }
 
@@ -1063,6 +1206,8 @@ impl<F: FairClass6> Inspect for Core6<F> {
                             && self.fair.throttled_hierarchy(Pid(*number as u32)))
                 })
                 .count();
+            // The stopper counts while it waits for its turn.
+            let found = found + usize::from(self.core.rqs[cpu.index()].stopper_waits);
             if counted as usize != found {
                 return Err(alloc::format!(
                     "CPU {}: nr_running is {counted}, but {found} threads are on it",
@@ -1148,8 +1293,9 @@ impl<F: FairClass6> Core6<F> {
     ) -> Result<(), Refused> {
         self.check_group(group)?;
         let pid = self.core.pid(task);
-        self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group);
+        let asleep = !self.core.thread(pid).on_rq;
+        self.change(platform, pid, Dequeue::Move, |this, platform| {
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group, asleep);
         });
         let cpu = self.core.cpu_of(pid);
         // Waiting on an idle CPU, it was held back, and may run now.

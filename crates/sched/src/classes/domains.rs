@@ -48,6 +48,8 @@ pub struct DomainParams {
     pub balance_wake: bool,
     /// A wakeup may pull the task to the waker's CPU.
     pub wake_affine: bool,
+    /// A wakeup on a busy CPU looks here for an idle one (2.6.22, 2.6.24).
+    pub wake_idle: bool,
     /// Hardware threads that share a core's power.
     pub share_cpupower: bool,
     /// Each group of the level above should hold one task before any holds two.
@@ -80,6 +82,7 @@ impl DomainParams {
             (self.balance_fork, "BALANCE_FORK"),
             (self.balance_wake, "BALANCE_WAKE"),
             (self.wake_affine, "WAKE_AFFINE"),
+            (self.wake_idle, "WAKE_IDLE"),
             (self.share_cpupower, "SHARE_CPUPOWER"),
             (kind == LevelKind::MultiCore, "SHARE_PKG_RESOURCES"),
             (self.prefer_sibling, "PREFER_SIBLING"),
@@ -94,6 +97,43 @@ impl DomainParams {
         }
         text
     }
+
+    /// The flags as bits: first those that mean something between two groups or more, then those
+    /// that mean something within a single one.
+    fn flags(&self, kind: LevelKind) -> (u32, u32) {
+        let bits = |flags: &[bool]| {
+            let bit = |(place, &is_set): (usize, &bool)| u32::from(is_set) << place;
+            flags.iter().enumerate().map(bit).sum()
+        };
+        let between = [
+            self.balance_newidle,
+            self.balance_exec,
+            self.balance_fork,
+            self.share_cpupower,
+            kind == LevelKind::MultiCore,
+        ];
+        let within = [
+            self.balance_wake,
+            self.wake_affine,
+            self.wake_idle,
+            self.prefer_sibling,
+            matches!(kind, LevelKind::Node | LevelKind::AllNodes),
+        ];
+        (bits(&between), bits(&within))
+    }
+}
+
+/// Which domains are dropped that have the span of the one below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dropping {
+    /// All.
+    EqualSpans,
+    /// Those that bring no flag that the one below lacks (`sd_parent_degenerate`). Flags that mean
+    /// something between groups only do not count in a domain of one group.
+    NoNewFlags {
+        /// After each drop the next domain up stays, whatever it brings (2.6.22, 2.6.24).
+        next_stays: bool,
+    },
 }
 
 /// The domains of one level of the machine.
@@ -108,6 +148,39 @@ pub struct DomainLevel {
     /// For every CPU the number of its group within its span.
     group_of: Vec<u32>,
     spans: Vec<Span>,
+    /// What it was made of ...
+    reach: Reach,
+    /// ... and what its groups are made of: what each CPU reaches on the level below.
+    below: Reach,
+    /// Spans, or their groups, overlap.
+    overlaps: bool,
+}
+
+/// Which CPUs each CPU reaches at a level.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// For every CPU the number of its span: the level divides the machine.
+    Divided(Vec<u32>),
+    /// For every CPU the number of the row that lists, rising, the CPUs that it reaches; what two
+    /// CPUs reach may overlap.
+    Overlapping(Vec<u32>, Vec<Vec<CpuId>>),
+}
+
+impl Reach {
+    /// The CPUs that `cpu` reaches, rising, as far as they are on line.
+    fn of(&self, cpu: CpuId, is_online: impl Fn(CpuId) -> bool) -> Vec<CpuId> {
+        match self {
+            Reach::Divided(span_of) => {
+                let own = span_of[cpu.index()];
+                let all = (0..span_of.len() as u32).map(CpuId);
+                all.filter(|&cpu| span_of[cpu.index()] == own && is_online(cpu)).collect()
+            }
+            Reach::Overlapping(row_of, rows) => {
+                let row = &rows[row_of[cpu.index()] as usize];
+                row.iter().copied().filter(|&cpu| is_online(cpu)).collect()
+            }
+        }
+    }
 }
 
 /// The CPUs of a domain and their groups.
@@ -121,6 +194,8 @@ pub struct Span {
     pub set: CpuSet,
     /// Whether every group is a single CPU.
     pub single_cpu_groups: bool,
+    /// Where groups overlap: those of each group's CPUs that may balance for it.
+    balancers: Vec<Vec<CpuId>>,
 }
 
 /// All domains of a machine.
@@ -128,9 +203,19 @@ pub struct Span {
 pub struct Domains {
     cpus: u32,
     levels: Vec<DomainLevel>,
+    dropping: Dropping,
     /// By CPU: bit i = it has a domain at level i. (A span of one CPU, or one equal to that of a
-    /// level below, is dropped.)
+    /// level below, is [dropped](Dropping).)
     present: Vec<u32>,
+}
+
+/// A level before its spans are known.
+struct Described {
+    kind: LevelKind,
+    params: DomainParams,
+    reach: Reach,
+    /// What each CPU reaches on the level below, or itself.
+    below: Reach,
 }
 
 impl Domains {
@@ -146,43 +231,63 @@ impl Domains {
         machine: &[Level],
         params: impl Fn(LevelKind) -> DomainParams,
     ) -> Domains {
-        let levels =
-            machine.iter().map(|level| (level.kind, params(level.kind), level.span_of.clone()));
-        Domains::build(cpus, levels.collect(), |_| true)
+        Domains::build(cpus, described(cpus, machine, params), Dropping::EqualSpans, |_| true)
+    }
+
+    /// The same, by the flags of the domains. Levels at which no CPU has a domain are left out.
+    pub fn by_flags(
+        cpus: u32,
+        machine: &[Level],
+        next_stays: bool,
+        params: impl Fn(LevelKind) -> DomainParams,
+    ) -> Domains {
+        let dropping = Dropping::NoNewFlags { next_stays };
+        let build = |levels| Domains::build(cpus, levels, dropping, |_| true);
+        let all = build(described(cpus, machine, &params));
+        let used = all.present.iter().fold(0, |used, present| used | present);
+        let levels = described(cpus, machine, &params).into_iter().enumerate();
+        let kept = levels.filter(|(number, _)| used >> number & 1 == 1);
+        let fewer = build(kept.map(|(_, level)| level).collect());
+        // Without those left out another domain may be the one that stays after a drop.
+        let counts = |domains: &Domains| -> Vec<u32> {
+            domains.present.iter().map(|present| present.count_ones()).collect()
+        };
+        if counts(&all) == counts(&fewer) { fewer } else { all }
+    }
+
+    /// The same, of levels that may overlap.
+    pub fn of_reaches(cpus: u32, levels: Vec<(LevelKind, DomainParams, Reach)>) -> Domains {
+        let mut below = Reach::Divided((0..cpus).collect());
+        let levels = levels.into_iter().map(|(kind, params, reach)| {
+            let below = core::mem::replace(&mut below, reach.clone());
+            Described { kind, params, reach, below }
+        });
+        Domains::build(cpus, levels.collect(), Dropping::EqualSpans, |_| true)
     }
 
     /// A CPU has gone off line or come back: the domains of those that are on line. The others have
     /// none.
     pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
         let levels = core::mem::take(&mut self.levels).into_iter();
-        let levels = levels.map(|level| (level.kind, level.params, level.span_of));
-        *self = Domains::build(self.cpus, levels.collect(), is_online);
+        let levels = levels.map(Described::from).collect();
+        *self = Domains::build(self.cpus, levels, self.dropping, is_online);
     }
 
     fn build(
         cpus: u32,
-        described: Vec<(LevelKind, DomainParams, Vec<u32>)>,
+        described: Vec<Described>,
+        dropping: Dropping,
         is_online: impl Fn(CpuId) -> bool,
     ) -> Domains {
-        let mut present = alloc::vec![0u32; cpus as usize];
-        // What the groups of the next level are: at first single CPUs.
-        let mut below: Vec<u32> = (0..cpus).collect();
-        // For each CPU the size of the largest span it has so far.
-        let mut size_below = alloc::vec![1usize; cpus as usize];
-        let mut levels = Vec::new();
-        for (number, (kind, params, span_of)) in described.into_iter().enumerate() {
-            let built = DomainLevel::new(kind, params, &span_of, &below, &is_online);
-            for cpu in (0..cpus as usize).filter(|&cpu| is_online(CpuId(cpu as u32))) {
-                let size = built.span(CpuId(cpu as u32)).cpus.len();
-                if size > size_below[cpu] {
-                    size_below[cpu] = size;
-                    present[cpu] |= 1 << number;
-                }
-            }
-            levels.push(built);
-            below = span_of;
-        }
-        Domains { cpus, levels, present }
+        let levels: Vec<DomainLevel> =
+            described.into_iter().map(|level| DomainLevel::new(level, &is_online)).collect();
+        let present = (0..cpus).map(CpuId).map(|cpu| match dropping {
+            _ if !is_online(cpu) => 0,
+            Dropping::EqualSpans => growing_spans(&levels, cpu),
+            Dropping::NoNewFlags { next_stays } => new_flags(&levels, cpu, next_stays),
+        });
+        let present = present.collect();
+        Domains { cpus, levels, dropping, present }
     }
 
     /// Number of CPUs.
@@ -229,11 +334,14 @@ impl Domains {
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
-            let first_of = |span: &Span| span.cpus.first().copied();
-            let present = |span: &&Span| {
-                first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number))
-            };
-            let mut spans = level.spans.iter().filter(present).peekable();
+            // Where spans overlap their owners are not simply their members.
+            let mut is_present = alloc::vec![false; level.spans.len()];
+            for cpu in (0..self.cpus).map(CpuId) {
+                is_present[level.span_of[cpu.index()] as usize] |=
+                    self.of(cpu).any(|at| at == number);
+            }
+            let spans = level.spans.iter().zip(&is_present).filter(|(_, present)| **present);
+            let mut spans = spans.map(|(span, _)| span).peekable();
             let Some(&first) = spans.peek() else {
                 continue;
             };
@@ -269,16 +377,95 @@ impl Span {
         // Groups of single CPUs need not be looked up.
         if self.single_cpu_groups { &self.cpus[number..=number] } else { &self.groups[number] }
     }
+
+    /// Those of the CPUs of the group with this number that may balance for it: all of them, but
+    /// where groups overlap. The first stands for the group.
+    #[inline]
+    pub fn balancers(&self, number: usize) -> &[CpuId] {
+        if self.balancers.is_empty() { self.group(number) } else { &self.balancers[number] }
+    }
+}
+
+/// The levels of a machine with the parameters that a release gives them. The groups of each are
+/// the spans of the one below, and single CPUs at the lowest.
+fn described(
+    cpus: u32,
+    machine: &[Level],
+    params: impl Fn(LevelKind) -> DomainParams,
+) -> Vec<Described> {
+    let mut below: Vec<u32> = (0..cpus).collect();
+    let level = |level: &Level| Described {
+        kind: level.kind,
+        params: params(level.kind),
+        reach: Reach::Divided(level.span_of.clone()),
+        below: Reach::Divided(core::mem::replace(&mut below, level.span_of.clone())),
+    };
+    machine.iter().map(level).collect()
+}
+
+impl From<DomainLevel> for Described {
+    fn from(level: DomainLevel) -> Described {
+        let DomainLevel { kind, params, reach, below, .. } = level;
+        Described { kind, params, reach, below }
+    }
+}
+
+/// [`Dropping::EqualSpans`]: the levels whose spans are larger than all below, as bits.
+fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
+    let (mut present, mut size_below) = (0, 1);
+    for (number, level) in levels.iter().enumerate() {
+        let size = level.span(cpu).cpus.len();
+        if size > size_below {
+            size_below = size;
+            present |= 1 << number;
+        }
+    }
+    present
+}
+
+/// [`Dropping::NoNewFlags`]: the levels that `cpu` has a domain at, as bits.
+fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
+    let Some(lowest) = levels.first() else {
+        return 0;
+    };
+    let (mut present, mut below, mut next) = (1, 0, 1);
+    while next < levels.len() {
+        if levels[next].adds_nothing_to(&levels[below], cpu) {
+            next += 1;
+            if !next_stays || next == levels.len() {
+                continue;
+            }
+        }
+        present |= 1 << next;
+        below = next;
+        next += 1;
+    }
+    // At the bottom a domain of one CPU goes, too.
+    if lowest.span(cpu).cpus.len() == 1 { present & !1 } else { present }
 }
 
 impl DomainLevel {
-    fn new(
-        kind: LevelKind,
-        params: DomainParams,
-        span_of: &[u32],
-        below: &[u32],
-        is_online: impl Fn(CpuId) -> bool,
-    ) -> DomainLevel {
+    /// `sd_parent_degenerate`: whether the domain of `cpu` is of no use above that of `below`.
+    fn adds_nothing_to(&self, below: &DomainLevel, cpu: CpuId) -> bool {
+        let (span, span_below) = (self.span(cpu), below.span(cpu));
+        if span.cpus.len() == 1 {
+            return true;
+        }
+        if span.cpus.len() != span_below.cpus.len() {
+            return false;
+        }
+        let (between, within) = self.params.flags(self.kind);
+        let (between_below, within_below) = below.params.flags(below.kind);
+        let is_one_group = span.groups.len() == 1;
+        (is_one_group || between & !between_below == 0) && within & !within_below == 0
+    }
+
+    fn new(described: Described, is_online: impl Fn(CpuId) -> bool) -> DomainLevel {
+        let Described { kind, params, reach, below } = described;
+        let (Reach::Divided(span_of), Reach::Divided(parts)) = (&reach, &below) else {
+            return DomainLevel::overlapping(kind, params, reach, below, is_online);
+        };
+        let span_of = span_of.clone();
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
             .map(|_| Span {
@@ -286,18 +473,19 @@ impl DomainLevel {
                 groups: Vec::new(),
                 set: CpuSet::All,
                 single_cpu_groups: true,
+                balancers: Vec::new(),
             })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
         // For each group of the machine its number within its span.
         let mut numbers =
-            alloc::vec![u32::MAX; below.iter().max().map_or(0, |&max| max as usize + 1)];
+            alloc::vec![u32::MAX; parts.iter().max().map_or(0, |&max| max as usize + 1)];
         for (cpu, &span) in span_of.iter().enumerate() {
             if !is_online(CpuId(cpu as u32)) {
                 continue;
             }
             let span = &mut spans[span as usize];
-            let number = &mut numbers[below[cpu] as usize];
+            let number = &mut numbers[parts[cpu] as usize];
             if *number == u32::MAX {
                 *number = span.groups.len() as u32;
                 span.groups.push(Vec::new());
@@ -311,7 +499,54 @@ impl DomainLevel {
         for span in &mut spans {
             span.set = CpuSet::from_cpus(span.cpus.iter().copied());
         }
-        DomainLevel { kind, params, span_of: span_of.to_vec(), group_of, spans }
+        let overlaps = false;
+        DomainLevel { kind, params, span_of, group_of, spans, reach, below, overlaps }
+    }
+
+    /// A level whose spans overlap, or whose groups do: those of the level below overlap. Each CPU
+    /// walks its span from itself on, all round; each CPU that is not covered yet brings what it
+    /// reaches on the level below as a group. The own group is the first of each list.
+    fn overlapping(
+        kind: LevelKind,
+        params: DomainParams,
+        reach: Reach,
+        below: Reach,
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> DomainLevel {
+        let (Reach::Divided(owners) | Reach::Overlapping(owners, _)) = &reach;
+        let cpus = owners.len() as u32;
+        let reached_below: Vec<Vec<CpuId>> =
+            (0..cpus).map(|cpu| below.of(CpuId(cpu), &is_online)).collect();
+        let mut span_of = alloc::vec![0; owners.len()];
+        let mut spans: Vec<Span> = Vec::new();
+        for cpu in (0..cpus).map(CpuId).filter(|&cpu| is_online(cpu)) {
+            let reached = reach.of(cpu, &is_online);
+            let (before, behind) = reached.split_at(reached.partition_point(|&other| other < cpu));
+            let mut is_covered = alloc::vec![false; cpus as usize];
+            let mut groups: Vec<Vec<CpuId>> = Vec::new();
+            let mut balancers = Vec::new();
+            for &other in behind.iter().chain(before) {
+                if is_covered[other.index()] {
+                    continue;
+                }
+                let group = &reached_below[other.index()];
+                group.iter().for_each(|cpu| is_covered[cpu.index()] = true);
+                let may = |cpu: &&CpuId| reached_below[cpu.index()] == *group;
+                balancers.push(group.iter().filter(may).copied().collect());
+                groups.push(group.clone());
+            }
+            // CPUs of a node see the same.
+            let same = |span: &Span| span.cpus == reached && span.groups == groups;
+            let number = spans.iter().position(same).unwrap_or(spans.len());
+            span_of[cpu.index()] = number as u32;
+            if number == spans.len() {
+                let set = CpuSet::from_cpus(reached.iter().copied());
+                let cpus = reached;
+                spans.push(Span { cpus, groups, set, single_cpu_groups: false, balancers });
+            }
+        }
+        let group_of = alloc::vec![0; owners.len()];
+        DomainLevel { kind, params, span_of, group_of, spans, reach, below, overlaps: true }
     }
 
     /// The span of `cpu` at this level.
@@ -320,9 +555,12 @@ impl DomainLevel {
         &self.spans[self.span_of[cpu.index()] as usize]
     }
 
-    /// Whether `a` and `b`, both on line, are in one domain of this level.
+    /// Whether `b` is in the domain of `a` at this level, both being on line.
     #[inline]
     pub fn share(&self, a: CpuId, b: CpuId) -> bool {
+        if self.overlaps {
+            return self.span(a).set.contains(b);
+        }
         self.span_of[a.index()] == self.span_of[b.index()]
     }
 
@@ -354,6 +592,7 @@ pub(crate) mod tests {
         balance_fork: true,
         balance_wake: false,
         wake_affine: true,
+        wake_idle: false,
         share_cpupower: false,
         prefer_sibling: true,
         smt_gain: 1178,
@@ -413,5 +652,49 @@ pub(crate) mod tests {
         domains.rebuild(|_| true);
         assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(domains.level(1).span(CpuId(3)).groups[0], [CpuId(0), CpuId(1)]);
+    }
+
+    #[test]
+    fn domains_that_bring_a_flag_stay_though_they_span_nothing_new() {
+        // A core of two threads in each of two packages.
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
+        let machine = [
+            level(LevelKind::Smt, &[0, 0, 1, 1]),
+            level(LevelKind::MultiCore, &[0, 0, 1, 1]),
+            level(LevelKind::Cpu, &[0, 0, 0, 0]),
+        ];
+        let kinds = |prefer_sibling, next_stays| {
+            let params = |kind| DomainParams {
+                share_cpupower: kind == LevelKind::Smt,
+                prefer_sibling: prefer_sibling && kind != LevelKind::Smt,
+                ..SOME
+            };
+            let domains = Domains::by_flags(4, &machine, next_stays, params);
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect::<Vec<_>>()
+        };
+        // 2.6.32: MC has PREFER_SIBLING, which SMT lacks. Its one group is the core.
+        assert_eq!(kinds(true, false), [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu]);
+        // 2.6.22 has no such flag.
+        assert_eq!(kinds(false, true), [LevelKind::Smt, LevelKind::Cpu]);
+    }
+
+    #[test]
+    fn of_two_superfluous_domains_in_a_row_2_6_22_keeps_the_second() {
+        // A core of two threads in each of two nodes.
+        let pair = [0, 0, 1, 1];
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
+        let machine = [
+            level(LevelKind::Smt, &pair),
+            level(LevelKind::MultiCore, &pair),
+            level(LevelKind::Cpu, &pair),
+            level(LevelKind::Node, &[0, 0, 0, 0]),
+        ];
+        let kinds = |next_stays| {
+            let params = |_| DomainParams { prefer_sibling: false, ..SOME };
+            let domains = Domains::by_flags(4, &machine, next_stays, params);
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(true), [LevelKind::Smt, LevelKind::Cpu, LevelKind::Node]);
+        assert_eq!(kinds(false), [LevelKind::Smt, LevelKind::Node]);
     }
 }

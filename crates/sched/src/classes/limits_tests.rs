@@ -195,7 +195,9 @@ fn tasks_of_a_throttled_group_live_on_without_running() {
         let all = [hogs[0], hogs[1], hogs[3], sleeper, born, mover];
         // Where it went there was nothing left to draw.
         let meanwhile = m.ran(&[hogs[0], hogs[1], hogs[3], sleeper, born], 40 * MS, m.now());
-        assert_eq!(meanwhile, 0, "{spec}");
+        // (6.18 leaves 1 ns on each CPU when limits are written, which is enough for a tick.)
+        let first_tick = if spec == "eevdf@6.18" { MS } else { 0 };
+        assert_eq!(meanwhile, first_tick, "{spec}");
         assert!(m.ran(&[mover], 40 * MS, m.now()) >= 57 * MS, "{spec}");
         assert!(used <= 20 * MS + SLICE_NS, "{spec}: {used}");
         // And back into the held group, while it runs.
@@ -246,7 +248,9 @@ fn what_a_sleeper_leaves_is_there_for_the_other_cpus() {
         // The first CPU drew 5 ms, used 1 and kept 1.
         let used = [brief, hog].map(|task| m.ran(&[task], 0, m.now()));
         assert_eq!(used[0], MS, "{spec}");
-        assert!((38 * MS..39 * MS).contains(&used[1]), "{spec}: {used:?}");
+        // (And 6.18 had 1 ns before, which is enough for a tick.)
+        let most = if spec == "eevdf@6.18" { 39 * MS } else { 39 * MS - 1 };
+        assert!((38 * MS..=most).contains(&used[1]), "{spec}: {used:?}");
     }
 }
 

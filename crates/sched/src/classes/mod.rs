@@ -15,6 +15,7 @@
 //! | [`deadline`] | the deadline class of 6.x |
 //! | [`bandwidth`] | limits on the CPU time of task groups |
 //! | [`domains`] | which CPUs are balanced against each other |
+//! | [`domain_levels_2_6`] | the levels at which 2.6.22 to 2.6.32 have them |
 //! | [`load_balance_2_6_22`] | balancing before there were classes: O(1) and the staircase |
 //! | [`pelt`] | per-entity load tracking |
 //! | [`weights`] | what a nice value is worth |
@@ -29,7 +30,10 @@ mod bandwidth_tests;
 pub mod core_2_6;
 pub mod core_6;
 pub mod deadline;
+pub mod domain_levels_2_6;
 pub mod domains;
+#[cfg(test)]
+mod limbo_tests;
 #[cfg(test)]
 mod limits_tests;
 pub mod load_balance_2_6_22;
@@ -78,6 +82,8 @@ pub enum Dequeue {
     Migrate,
     /// Something about it is changed; it comes back at once.
     Save,
+    /// The same, and it comes back on the queue of another group (6.x).
+    Move,
 }
 
 /// What makes a thread a challenger for the CPU.
@@ -242,6 +248,11 @@ pub trait FairClass: Class {
     /// fair runqueue.
     fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId);
 
+    /// Where `pid`, which runs, is to go now that it has called `execve(2)`. Any CPU it may run on.
+    fn select_for_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
+        rqs.cpu_of(pid)
+    }
+
     /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {}
 
@@ -276,6 +287,35 @@ pub trait FairClass: Class {
     /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance)
     /// set: push a task away.
     fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+
+    /// As [`idle_balance`](FairClass::idle_balance), in a release that balances all classes' tasks.
+    #[inline]
+    fn idle_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        self.idle_balance(rqs, platform, cpu);
+    }
+
+    /// As [`active_load_balance`](FairClass::active_load_balance), in such a release.
+    fn active_load_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        self.active_load_balance(rqs, platform, cpu);
+    }
+
+    /// Whether it chooses the CPU of every woken or forked task, of whatever class.
+    #[inline]
+    fn selects_for_all(&self) -> bool {
+        false
+    }
 
     /// A timer that is not the real-time class's.
     fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {}
@@ -355,6 +395,11 @@ pub trait FairClass: Class {
 
     /// The rules by which the class decides: 120 to 199.
     fn rules(&self) -> &'static [RuleDoc] {
+        &[]
+    }
+
+    /// Those of balancing, if it shares it with other schedulers: 200 and later.
+    fn more_rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 

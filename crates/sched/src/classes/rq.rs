@@ -91,6 +91,9 @@ pub struct Thread {
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// It has called `execve(2)`, and sleeps until its CPU's migration thread has moved it (2.6.24
+    /// to 2.6.32).
+    pub execs: bool,
     /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run
     /// is the fair class's business; this is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
@@ -107,6 +110,7 @@ impl Default for Thread {
             runnable: false,
             on_rq: false,
             need_resched: false,
+            execs: false,
             rt_sum_exec: 0,
         }
     }
@@ -138,6 +142,9 @@ pub struct Rq {
     pub active_balance: bool,
     /// The CPU that the migration thread pushes to.
     pub push_cpu: CpuId,
+    /// Its migration thread has been given something to do and waits for its turn; 6.x counts it
+    /// among the threads meanwhile.
+    pub stopper_waits: bool,
     /// Tasks that must leave this CPU, with the CPU each is to go to. The migration thread moves
     /// them.
     pub migration_queue: Vec<(Pid, CpuId)>,
@@ -180,6 +187,8 @@ pub struct Rqs {
     /// The kernel acts there for something that is none of its threads (a parent outside the
     /// machine's workload).
     pub external: bool,
+    /// A CPU's clock is read only when the kernel acts on that CPU (2.6.24).
+    pub own_clocks_only: bool,
     /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
     pub rt_avg_period_ns: u64,
     /// Tasks that a class other than the fair one has moved, and from where. The core reports them
@@ -230,6 +239,7 @@ impl Rqs {
             online_cpus: cpus,
             this_cpu: CpuId(0),
             external: false,
+            own_clocks_only: false,
             rt_avg_period_ns: 500_000_000,
             moved: Vec::with_capacity(64),
         }
@@ -348,9 +358,13 @@ impl Rqs {
         self.rqs[cpu.index()].clock
     }
 
-    /// `update_rq_clock`: `cpu` reads the time.
+    /// `update_rq_clock`: `cpu` reads the time. Where CPUs read [their own
+    /// clocks](Rqs::own_clocks_only) only, nothing happens for another one.
     #[inline]
     pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if self.own_clocks_only && cpu != self.this_cpu {
+            return;
+        }
         platform.work.clock_reads += 1;
         self.rqs[cpu.index()].clock = platform.now_ns();
     }
@@ -519,6 +533,7 @@ impl Rq {
             post_schedule: false,
             active_balance: false,
             push_cpu: CpuId(0),
+            stopper_waits: false,
             migration_queue: Vec::new(),
             rt_avg: 0,
             age_stamp: 0,

@@ -53,7 +53,7 @@ impl<R: PickRule> Fair<R> {
         if let Some(owner) = queue.owner {
             let owner = &self.se[owner];
             // A group is queued while it has members, and may be a while longer.
-            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            let competes = queue.nr_queued > 0 && !self.hides(q);
             if owner.on_rq != competes && !owner.sched_delayed {
                 return Err("its group's entity is queued and it is empty, or the reverse".into());
             }
@@ -64,6 +64,7 @@ impl<R: PickRule> Fair<R> {
     fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
         let none = self.cfs_rqs.iter().map(|_| [0; 3]);
         let mut counted: IndexVec<CfsRqId, [u32; 3]> = none.collect();
+        let mut in_limbo = 0;
         for (number, &e) in self.entity_of.iter().enumerate() {
             let thread = &rqs.threads[number];
             let Some(e) = e.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
@@ -71,7 +72,12 @@ impl<R: PickRule> Fair<R> {
             };
             let entity = &self.se[e];
             let fair = thread.class == ClassId::Fair;
-            if entity.on_rq != (thread.on_rq && fair) {
+            let held_back = self.tasks[number].in_limbo;
+            in_limbo += usize::from(held_back);
+            if held_back && (entity.on_rq || !thread.on_rq || !fair) {
+                return Err(alloc::format!("thread {number} is in limbo, and queued or asleep"));
+            }
+            if entity.on_rq != (thread.on_rq && fair && !held_back) {
                 return Err(alloc::format!("thread {number}: queued or not?"));
             }
             if entity.sched_delayed && (!entity.on_rq || thread.runnable) {
@@ -93,7 +99,7 @@ impl<R: PickRule> Fair<R> {
                 count[1] += u32::from(!entity.sched_delayed);
                 count[2] += u32::from(idle);
                 idle |= self.groups[self.cfs_rqs[q].group.index()].idle;
-                if self.limits.is_throttled(q) {
+                if self.hides(q) {
                     break;
                 }
                 match self.cfs_rqs[q].owner {
@@ -102,10 +108,21 @@ impl<R: PickRule> Fair<R> {
                 }
             }
         }
+        let mut listed = 0;
         for (q, queue) in self.cfs_rqs.enumerate() {
+            let Some(len) = self.limbo_len(q) else {
+                return Err(alloc::format!("queue {}: its limbo is broken", q.index()));
+            };
+            if len > 0 && queue.pelt_clock.throttled == 0 {
+                return Err(alloc::format!("queue {}: a limbo without a limit", q.index()));
+            }
+            listed += len;
             if [queue.h_nr_queued, queue.h_nr_runnable, queue.h_nr_idle] != counted[q] {
                 return Err(alloc::format!("queue {}: its tasks were miscounted", q.index()));
             }
+        }
+        if listed != in_limbo {
+            return Err("a task in limbo is in no list".into());
         }
         Ok(())
     }

@@ -16,6 +16,7 @@
 
 use super::entity::{Entity, EntityId, Vruntime};
 use super::timeline;
+use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Root;
 use schedlab_core::index::{IndexVec, TypedIndex};
@@ -77,6 +78,13 @@ pub struct CfsRq {
     pub avg: Average,
     /// Averages of tasks that have left, to be subtracted.
     pub removed: Removed,
+    /// What the entity that stands for it has not been told yet.
+    pub pending: Pending,
+    /// How the clock of its averages differs from its CPU's.
+    pub pelt_clock: PeltClock,
+    /// The last of those tasks that are held back because this queue, or one above it, is throttled
+    /// (`throttled_limbo_list`); each knows the one before.
+    pub limbo: Option<Pid>,
     /// Group: the load average that it has told its group (`tg_load_avg_contrib`).
     pub published: u64,
     /// When, ns.
@@ -129,6 +137,100 @@ pub struct Removed {
     pub util_avg: u64,
 }
 
+/// Load that has come to a group's queue or left it, but for what time brings: to be passed up to
+/// the entity that stands for it (`propagate`, `prop_runnable_sum`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pending {
+    /// There is something to be passed, be it utilisation only.
+    pub is_marked: bool,
+    /// Sum of the load sums that have come and gone.
+    pub runnable_sum: i64,
+}
+
+impl Pending {
+    /// So much more has come, or less.
+    #[inline]
+    pub fn add(&mut self, runnable_sum: i64) {
+        self.is_marked = true;
+        self.runnable_sum += runnable_sum;
+    }
+}
+
+/// While a group is throttled on a CPU, time stands still for the averages of its queue there and
+/// of those below. (Where the tasks leave one by one: for those queues that are empty.)
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PeltClock {
+    /// How many throttled queues it and those above are (`throttle_count`).
+    pub throttled: u32,
+    /// It stands still (`pelt_clock_throttled`).
+    pub stands: bool,
+    /// Since when, ns.
+    since_ns: u64,
+    /// For how long it has stood still in all before, ns.
+    stood_ns: u64,
+    /// Since when this queue or one above it is throttled, ns.
+    throttled_at_ns: u64,
+    /// For how long that has been so in all before, ns.
+    throttled_ns: u64,
+}
+
+impl PeltClock {
+    /// What it shows when the CPU's clock is at `now_ns`.
+    #[inline]
+    pub fn at(&self, now_ns: u64) -> u64 {
+        let now_ns = if self.stands { self.since_ns } else { now_ns };
+        now_ns - self.stood_ns
+    }
+
+    /// This queue, or one above it, is throttled. `stops`: the clock stops by that.
+    pub fn throttle(&mut self, now_ns: u64, stops: bool) {
+        self.throttled += 1;
+        if self.throttled == 1 {
+            self.throttled_at_ns = now_ns;
+            if stops {
+                self.stop(now_ns);
+            }
+        }
+    }
+
+    /// This queue, or one above it, is throttled no longer. Whether none of them is.
+    pub fn unthrottle(&mut self, now_ns: u64) -> bool {
+        self.throttled -= 1;
+        if self.throttled == 0 {
+            self.throttled_ns += now_ns - self.throttled_at_ns;
+            self.go_on(now_ns);
+        }
+        self.throttled == 0
+    }
+
+    /// It stands still from now on, if it does not do so already.
+    pub fn stop(&mut self, now_ns: u64) {
+        if !self.stands {
+            self.stands = true;
+            self.since_ns = now_ns;
+        }
+    }
+
+    /// It goes on, if it has stood still.
+    pub fn go_on(&mut self, now_ns: u64) {
+        if self.stands {
+            self.stands = false;
+            self.stood_ns += now_ns - self.since_ns;
+        }
+    }
+
+    /// Of a new queue below one of which this is the clock. Of an empty queue the clock has stood
+    /// still whenever one above was throttled.
+    pub fn below(&self) -> PeltClock {
+        PeltClock {
+            stands: self.throttled > 0,
+            since_ns: self.throttled_at_ns,
+            stood_ns: self.throttled_ns,
+            ..*self
+        }
+    }
+}
+
 impl CfsRq {
     /// An empty one.
     pub fn new(cpu: CpuId, group: GroupId, owner: Option<EntityId>) -> CfsRq {
@@ -150,6 +252,9 @@ impl CfsRq {
             sum_w: 0,
             avg: Average::default(),
             removed: Removed::default(),
+            pending: Pending::default(),
+            pelt_clock: PeltClock::default(),
+            limbo: None,
             published: 0,
             published_at: 0,
             h_load: (0, u64::MAX),

@@ -8,7 +8,7 @@ use super::entity::{Entity, EntityId, Info};
 use super::flags::Attach;
 use super::lb_cache::LbCache;
 use super::lb_env::Balance;
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::task_group::TaskGroup;
 use super::timeline::{self, Order};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
@@ -56,6 +56,14 @@ pub struct Fair<R: PickRule> {
     pub(super) balance: Balance,
     /// Who is near whom.
     pub(super) near: Near,
+    /// The kernel was built with `CONFIG_FAIR_GROUP_SCHED`, as every distribution's is: a task's
+    /// part of its CPU's load is rounded as if it were in a group. (Without it there are no
+    /// groups.)
+    pub(super) group_scheduling: bool,
+    /// It was built with `CONFIG_NO_HZ_COMMON`: a task that wakes elsewhere has slept for as long
+    /// as
+    /// its old CPU idled.
+    pub(super) no_hz: bool,
     /// All CPUs together, as balancing sees them.
     pub(super) lb_cache: LbCache,
     /// Whom the present pick has met, if somebody asked for its grounds.
@@ -77,6 +85,14 @@ pub struct FairTask {
     pub dead: bool,
     /// Its parent has taken note.
     pub reaped: bool,
+    /// It waits off its queue until its group has runtime again.
+    pub in_limbo: bool,
+    /// It did so before it was dequeued to be changed or moved.
+    pub left_limbo: bool,
+    /// In limbo: who went there before it.
+    pub limbo_before: Option<Pid>,
+    /// In limbo: who went there after it.
+    pub limbo_after: Option<Pid>,
 }
 
 impl Default for FairTask {
@@ -88,6 +104,10 @@ impl Default for FairTask {
             wakee_flip_decay_ts: 0,
             dead: false,
             reaped: false,
+            in_limbo: false,
+            left_limbo: false,
+            limbo_before: None,
+            limbo_after: None,
         }
     }
 }
@@ -98,7 +118,11 @@ impl<R: PickRule> Fair<R> {
         let cpus = domains.cpus();
         let near = Near::new(domains);
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
-        Fair {
+        let bandwidth = match version.throttles_tasks() {
+            true => BandwidthVersion::V6_18,
+            false => BandwidthVersion::V5_14,
+        };
+        let mut fair = Fair {
             version,
             tunables: R::Tunables::new(version, cpus),
             rule: R::default(),
@@ -115,13 +139,17 @@ impl<R: PickRule> Fair<R> {
             entity_of: Vec::new(),
             tasks: Vec::new(),
             exec_clock: alloc::vec![0; cpus as usize],
-            limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
+            limits: Bandwidth::new(bandwidth, cpus, hz),
             cfs_tasks: CfsTasks::new(cpus),
             balance: Balance::new(domains, &near),
             near,
-            lb_cache: LbCache::new(domains),
+            group_scheduling: true,
+            no_hz: true,
+            lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
-        }
+        };
+        (0..cpus).for_each(|_| R::queue_made(&mut fair));
+        fair
     }
 
     // ---- small questions ----
@@ -231,13 +259,16 @@ impl<R: PickRule> Fair<R> {
         if waits {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_insert(q, e);
-            self.update_load_avg(platform.now_ns(), e, Attach::No);
+            self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         }
         self.cfs_rqs[q].curr = None;
     }
 
     /// `put_prev_task_fair`: on every level.
     pub(super) fn put_prev(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if R::take_put_in_pick(self, rqs.cpu_of(task)) {
+            return;
+        }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
             self.put_prev_entity(rqs, platform, self.cfs_rq_of(e), e);
@@ -264,6 +295,10 @@ impl<R: PickRule> Fair<R> {
         prev: Pid,
         next: Pid,
     ) {
+        if R::take_put_in_pick(self, rqs.cpu_of(prev)) {
+            self.set_next(rqs, platform, next);
+            return;
+        }
         let above = |fair: &Fair<R>, e: EntityId| fair.parent_of(e).unwrap_or(e);
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
         while self.cfs_rq_of(p) != self.cfs_rq_of(n) {
@@ -322,6 +357,8 @@ impl<R: PickRule> Fair<R> {
         }
         let e = self.new_task_entity(pid, group, cpu);
         self.info[e].recent_used_cpu = cpu;
+        // Nothing has been estimated yet.
+        self.info[e].avg_renewed = true;
         self.entity_of[pid.index()] = Some(e);
         self.tasks[pid.index()] = FairTask { group, ..FairTask::default() };
     }
@@ -352,11 +389,13 @@ impl<R: PickRule> Fair<R> {
     /// `sched_move_task`, middle part: `task`, taken off its queue, belongs to `group`.
     pub(super) fn change_group(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, group: GroupId) {
         let e = self.se_of(task);
-        if self.cpus > 1 && self.info[e].avg.last_update_time != 0 {
+        if self.tracks_load() && self.info[e].avg.last_update_time != 0 {
             self.update_load_avg(now_ns, e, Attach::Detach);
+            self.propagate_upward(now_ns, e);
         }
         self.info[e].avg.last_update_time = 0;
         self.set_task_rq(task, group, rqs.cpu_of(task));
         self.update_load_avg(now_ns, e, Attach::Attach);
+        self.propagate_upward(now_ns, e);
     }
 }

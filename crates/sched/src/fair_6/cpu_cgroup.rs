@@ -16,12 +16,29 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn new_group(&mut self, parent: GroupId, shares: u64) -> GroupId {
         self.limits.group_made(parent);
         self.order.uniform_slices = false;
-        self.groups.push(TaskGroup::new(self.cpus, Some(parent), shares));
-        GroupId(self.groups.len() as u32 - 1)
+        let group = GroupId(self.groups.len() as u32);
+        let next_older = self.groups[parent.index()].youngest.replace(group);
+        let mut row = TaskGroup::new(self.cpus, Some(parent), shares);
+        row.next_older = next_older;
+        self.groups.push(row);
+        if shares != 1024 {
+            self.mark_renewed(group);
+        }
+        group
     }
 
-    /// `sched_group_set_shares`: writes a group's shares; its entities get their new weights at
-    /// once.
+    /// The shares of `group` have been written: with it the groups above are looked at.
+    fn mark_renewed(&mut self, group: GroupId) {
+        let mut above = Some(group);
+        while let Some(group) = above {
+            let row = &mut self.groups[group.index()];
+            row.renewed = true;
+            above = row.parent;
+        }
+    }
+
+    /// `sched_group_set_shares`: writes a group's shares; its entities, and those of the groups
+    /// above, get their new weights at once.
     pub(super) fn set_shares(
         &mut self,
         rqs: &mut Rqs,
@@ -29,13 +46,18 @@ impl<R: PickRule> Fair<R> {
         group: GroupId,
         shares: u64,
     ) {
-        self.groups[group.index()].shares = stored_shares(shares);
+        let shares = stored_shares(shares);
+        if core::mem::replace(&mut self.groups[group.index()].shares, shares) == shares {
+            return;
+        }
+        self.mark_renewed(group);
         for cpu in (0..self.cpus).map(CpuId) {
-            if let Some(q) = self.groups[group.index()].cfs_rq_on(cpu)
-                && let Some(e) = self.cfs_rqs[q].owner
-            {
+            let q = self.groups[group.index()].cfs_rq_on(cpu);
+            let mut next = q.and_then(|q| self.cfs_rqs[q].owner);
+            while let Some(e) = next {
                 self.update_load_avg(platform.now_ns(), e, Attach::No);
                 self.update_cfs_group(rqs, platform, e);
+                next = self.parent_of(e);
             }
         }
     }
@@ -57,6 +79,7 @@ impl<R: PickRule> Fair<R> {
                 && let Some(owner) = self.cfs_rqs[q].owner
             {
                 self.info[owner].idle = idle;
+                R::idle_changed(self, owner);
                 self.recount_idle(q, idle);
             }
         }
@@ -80,7 +103,7 @@ impl<R: PickRule> Fair<R> {
             } else {
                 queue.h_nr_idle -= others;
             }
-            if self.groups[queue.group.index()].idle || self.limits.is_throttled(above) {
+            if self.groups[queue.group.index()].idle || self.hides(above) {
                 return;
             }
             next = self.parent_of(e);
@@ -96,8 +119,12 @@ impl<R: PickRule> Fair<R> {
         quota: &Quota,
     ) -> Result<(), Refused> {
         self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
-        while let Some(q) = self.limits.first_throttled(group) {
-            self.unthrottle(rqs, platform, q);
+        for cpu in (0..self.cpus).map(CpuId) {
+            if let Some(q) = self.groups[group.index()].cfs_rq_on(cpu)
+                && self.limits.is_listed(q)
+            {
+                self.unthrottle(rqs, platform, q);
+            }
         }
         Ok(())
     }

@@ -20,6 +20,11 @@ impl<R: PickRule> Fair<R> {
     ) -> bool {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
+        if env.imbalance <= 0 {
+            // A negative number of tasks (between nodes, up to 6.1).
+            env.all_pinned = false;
+            return false;
+        }
         let looks = self.tunables.nr_migrate().min(rqs.nr_running[source.index()]);
         for _ in 0..looks {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
@@ -38,7 +43,7 @@ impl<R: PickRule> Fair<R> {
             };
             self.pulls(platform, rqs, source, env);
             env.imbalance -= amount;
-            self.detach(rqs, platform, task, env.here);
+            self.detach(rqs, platform, task, env.dst);
             taken.push(task);
             if env.why == CpuIdleType::NewlyIdle || env.imbalance <= 0 {
                 break;
@@ -46,7 +51,7 @@ impl<R: PickRule> Fair<R> {
         }
         let moved = !taken.is_empty();
         while let Some(task) = taken.pop() {
-            self.attach(rqs, platform, task, env.here);
+            self.attach(rqs, platform, task, env.dst);
         }
         self.balance.taken = taken;
         moved
@@ -73,8 +78,8 @@ impl<R: PickRule> Fair<R> {
         source: CpuId,
         env: &mut LbEnv,
     ) -> Option<()> {
-        let here = env.here;
-        let failures = self.balance.failures(here, env.level);
+        let here = env.dst;
+        let failures = self.balance.failures(env.here, env.level);
         if self.is_throttled_pair(task, here)
             || (env.kind != MigrationType::Load && self.is_delayed_task(task))
             || (failures == 0 && R::is_ineligible_beside_others(self, task, here))
@@ -83,6 +88,9 @@ impl<R: PickRule> Fair<R> {
         }
         if !rqs.is_allowed(task, here) {
             env.some_pinned = true;
+            if env.why != CpuIdleType::NewlyIdle && env.new_dst.is_none() {
+                env.new_dst = self.other_destination(rqs, task, env);
+            }
             return None;
         }
         env.all_pinned = false;
@@ -92,6 +100,14 @@ impl<R: PickRule> Fair<R> {
         let stays = rqs.curr(source) == task
             || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
         (!stays).then_some(())
+    }
+
+    /// The first CPU of the destination's group that is still in the pass and where `task` may run.
+    #[cold]
+    fn other_destination(&self, rqs: &Rqs, task: Pid, env: &LbEnv) -> Option<CpuId> {
+        let level = rqs.domains.level(env.level);
+        let mut group = level.span(env.here).balancers(level.group_of(env.here)).iter().copied();
+        group.find(|&cpu| !self.balance.dropped[cpu.index()] && rqs.is_allowed(task, cpu))
     }
 
     /// `task_hot`.

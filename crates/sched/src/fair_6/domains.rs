@@ -6,14 +6,17 @@
 //! Balancing goes up them from the smallest; forks come down them from the largest; wakeups stay
 //! within the shared cache.
 //!
-//! Where nobody shares a core or a cache, as on the flat machine of the golden schedules, the CPUs
-//! of a node count as sharing one.
+//! On the flat machine of the golden schedules all CPUs share one cache. Where every core has a
+//! last-level cache of its own none is shared.
+//!
+//! Nodes may be near to others that are not near each other: then their domains overlap, and so do
+//! the groups of the domains above ([`Reach::Overlapping`]).
 
-use crate::classes::domains::{DomainLevel, DomainParams, Domains, Span};
+use crate::classes::domains::{DomainLevel, DomainParams, Domains, Reach, Span};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::cpu_set::CpuSet;
-use schedlab_core::topology::{Level, LevelKind};
+use schedlab_core::topology::{LOCAL_DISTANCE, LevelKind};
 use schedlab_core::{CpuId, Topology};
 
 /// A busy CPU waits this many times as long from one balancing to the next.
@@ -46,6 +49,7 @@ fn params(kind: LevelKind) -> DomainParams {
         balance_fork: !far,
         balance_wake: false,
         wake_affine: !far,
+        wake_idle: false,
         share_cpupower: kind == LevelKind::Smt,
         prefer_sibling: !is_numa(kind),
         smt_gain: 1024,
@@ -71,30 +75,59 @@ pub(super) fn min_interval(span: &Span) -> u32 {
 /// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each
 /// other.
 pub(super) fn build(topology: &Topology) -> Domains {
-    let nobody_shares = !topology.levels().iter().any(|level| shares_cache(level.kind));
-    let level = |level: &Level| {
+    let mut levels = Vec::new();
+    for level in topology.levels() {
         let kind = match level.kind {
-            LevelKind::Cpu if nobody_shares => LevelKind::MultiCore,
-            LevelKind::Node if reach(topology, level) > FAR => LevelKind::AllNodes,
+            // Nodes that overlap are no levels of the topology.
+            LevelKind::Node | LevelKind::AllNodes => continue,
+            LevelKind::Cpu if topology.is_flat() => LevelKind::MultiCore,
             kind => kind,
         };
-        Level { kind, span_of: level.span_of.clone() }
-    };
-    let levels: Vec<Level> = topology.levels().iter().map(level).collect();
-    Domains::of_levels(topology.cpus(), &levels, params)
-}
-
-/// How far the farthest nodes of a domain of `level` are from each other.
-fn reach(topology: &Topology, level: &Level) -> u32 {
-    // For each node the span that it is in.
-    let mut span_of = alloc::vec![0; topology.nodes() as usize];
-    for cpu in topology.iter() {
-        span_of[topology.place(cpu).node as usize] = level.span_of[cpu.index()];
+        levels.push((kind, params(kind), Reach::Divided(level.span_of.clone())));
     }
     let nodes = || 0..topology.nodes();
-    let pairs = nodes().flat_map(|a| nodes().map(move |b| (a, b)));
-    let within = pairs.filter(|&(a, b)| span_of[a as usize] == span_of[b as usize]);
-    within.map(|(a, b)| topology.distance(a, b)).max().unwrap_or(0)
+    let mut distances: Vec<u32> =
+        nodes().flat_map(|a| nodes().map(move |b| topology.distance(a, b))).collect();
+    distances.sort_unstable();
+    distances.dedup();
+    for &distance in distances.iter().filter(|&&distance| distance > LOCAL_DISTANCE) {
+        let kind = if distance > FAR { LevelKind::AllNodes } else { LevelKind::Node };
+        levels.push((kind, params(kind), nodes_within(topology, distance)));
+    }
+    Domains::of_reaches(topology.cpus(), levels)
+}
+
+/// The CPUs of all nodes within `distance` of each CPU's own.
+fn nodes_within(topology: &Topology, distance: u32) -> Reach {
+    let node_of = |cpu: CpuId| topology.place(cpu).node;
+    let row = |node: u32| -> Vec<CpuId> {
+        topology.iter().filter(|&cpu| topology.distance(node, node_of(cpu)) <= distance).collect()
+    };
+    let rows: Vec<Vec<CpuId>> = (0..topology.nodes()).map(row).collect();
+    // For each node the first that reaches the same.
+    let first: Vec<u32> = rows
+        .iter()
+        .map(|row| (0..).zip(&rows).find(|(_, other)| *other == row))
+        .map(|found| found.map_or(0, |(node, _)| node))
+        .collect();
+    let owners: Vec<u32> = topology.iter().map(|cpu| first[node_of(cpu) as usize]).collect();
+    let in_own_class = |cpu: CpuId| {
+        let row = &rows[owners[cpu.index()] as usize];
+        row.iter().all(|other| owners[other.index()] == owners[cpu.index()])
+    };
+    if topology.iter().all(in_own_class) {
+        Reach::Divided(renumber(&owners))
+    } else {
+        Reach::Overlapping(owners, rows)
+    }
+}
+
+/// The same division with numbers from 0 without gaps.
+fn renumber(numbers: &[u32]) -> Vec<u32> {
+    let mut known: Vec<u32> = numbers.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    numbers.iter().map(|number| known.partition_point(|other| other < number) as u32).collect()
 }
 
 /// The domains in words.
@@ -159,7 +192,7 @@ impl Near {
             llc_level: cpus().map(llc_level).collect(),
             smt_level: (0..domains.levels())
                 .find(|&level| domains.level(level).kind == LevelKind::Smt),
-            has_idle_cores: alloc::vec![true; domains.cpus() as usize],
+            has_idle_cores: alloc::vec![false; domains.cpus() as usize],
         }
     }
 
@@ -234,6 +267,7 @@ pub(super) fn round<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::String;
     use schedlab_core::topology::Place;
 
     /// Nodes of so many caches of so many cores of two threads each, siblings together; node
@@ -290,6 +324,107 @@ mod tests {
         let forks: Vec<bool> =
             domains.of(CpuId(0)).map(|level| domains.level(level).params.balance_fork).collect();
         assert_eq!(forks, [true, true, false]);
+    }
+
+    /// Nodes of caches of cores of threads, siblings together.
+    fn regular([nodes, caches, cores, threads]: [u32; 4], distances: &[Vec<u32>]) -> Topology {
+        let place = |cpu: u32| {
+            let core = cpu / threads;
+            let cache = core / cores;
+            Place { core, cache, package: cache / caches, node: cache / caches }
+        };
+        let cpus = nodes * caches * cores * threads;
+        Topology::new((0..cpus).map(place).collect(), distances).unwrap()
+    }
+
+    /// The domains of `cpu`: name, span and, of nodes, the imbalance that is let be.
+    fn table(topology: &Topology, cpu: u32) -> Vec<String> {
+        let domains = build(topology);
+        let near = Near::new(&domains);
+        let cpu = CpuId(cpu);
+        let row = |number: usize| {
+            let level = domains.level(number);
+            let name = match level.kind {
+                LevelKind::Smt => "SMT",
+                LevelKind::MultiCore => "MC",
+                LevelKind::Cpu => "PKG",
+                LevelKind::Node | LevelKind::AllNodes => "NUMA",
+            };
+            let span = schedlab_core::cpu_set::cpu_list(&level.span(cpu).cpus);
+            let mut text = alloc::format!("{name} {span}");
+            if is_numa(level.kind) {
+                text += &alloc::format!(" ({})", near.numa_imbalance(&domains, number, cpu));
+            }
+            text
+        };
+        domains.of(cpu).map(row).collect()
+    }
+
+    /// Four nodes in a ring with two distances.
+    fn ring() -> Topology {
+        let distances = [[10, 16, 16, 22], [16, 10, 22, 16], [16, 22, 10, 16], [22, 16, 16, 10]];
+        regular([4, 1, 2, 1], &distances.map(Vec::from))
+    }
+
+    #[test]
+    fn domains_of_the_machines_of_the_specification() {
+        let pairs = [[10, 21, 31, 31], [21, 10, 31, 31], [31, 31, 10, 21], [31, 31, 21, 10]];
+        let cases: [(Topology, &[&str]); 8] = [
+            (Topology::flat(4), &["MC 0-3"]),
+            (regular([1, 1, 2, 2], &[]), &["SMT 0-1", "MC 0-3"]),
+            (regular([1, 2, 2, 2], &[]), &["SMT 0-1", "MC 0-3", "PKG 0-7"]),
+            (regular([2, 1, 4, 2], &[]), &["SMT 0-1", "MC 0-7", "NUMA 0-15 (1)"]),
+            (regular([2, 2, 2, 1], &[]), &["MC 0-1", "PKG 0-3", "NUMA 0-7 (2)"]),
+            (ring(), &["MC 0-1", "NUMA 0-5 (1)", "NUMA 0-7 (1)"]),
+            (
+                regular([4, 1, 2, 1], &pairs.map(Vec::from)),
+                &["MC 0-1", "NUMA 0-3 (1)", "NUMA 0-7 (2)"],
+            ),
+            // Every core has a cache of its own: none is shared.
+            (regular([1, 4, 1, 1], &[]), &["PKG 0-3"]),
+        ];
+        for (topology, expected) in cases {
+            assert_eq!(table(&topology, 0), expected);
+        }
+        let far = build(&regular([4, 1, 2, 1], &pairs.map(Vec::from)));
+        let top = far.of(CpuId(0)).last().unwrap();
+        assert!(far.level(top).params.balance_newidle && !far.level(top).params.balance_exec);
+        let apart = build(&regular([1, 4, 1, 1], &[]));
+        assert_eq!(Near::new(&apart).llc_size(&apart, CpuId(0)), 1);
+    }
+
+    #[test]
+    fn cores_with_and_without_threads_are_groups_of_their_own_kind() {
+        let place = |(core, cpu): (u32, u32)| (cpu, Place { core, cache: 0, package: 0, node: 0 });
+        let cores = [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (3, 5)];
+        let places = cores.map(|pair| place(pair).1).to_vec();
+        let topology = Topology::new(places, &[]).unwrap();
+        assert_eq!(table(&topology, 0), ["SMT 0-1", "MC 0-5"]);
+        assert_eq!(table(&topology, 4), ["MC 0-5"]);
+        let domains = build(&topology);
+        let mc = domains.of(CpuId(4)).last().unwrap();
+        let groups = &domains.level(mc).span(CpuId(4)).groups;
+        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1, 1]);
+        // The group of a core with threads has the flags of the domain below; the other has none.
+        assert!(domains.child(CpuId(0), mc).is_some() && domains.child(CpuId(4), mc).is_none());
+    }
+
+    #[test]
+    fn nodes_that_overlap_form_groups_that_overlap() {
+        let domains = build(&ring());
+        let groups = |level: usize, cpu: u32| -> Vec<Vec<u32>> {
+            let span = domains.level(level).span(CpuId(cpu));
+            span.groups.iter().map(|group| group.iter().map(|cpu| cpu.0).collect()).collect()
+        };
+        let levels: Vec<usize> = domains.of(CpuId(0)).collect();
+        assert_eq!(groups(levels[1], 0), [[0, 1], [2, 3], [4, 5]]);
+        assert_eq!(groups(levels[2], 0), [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]);
+        let top = domains.level(levels[2]).span(CpuId(0));
+        assert_eq!(top.balancers(0), [CpuId(0), CpuId(1)]);
+        assert_eq!(top.balancers(1), [CpuId(6), CpuId(7)]);
+        assert_eq!(domains.level(levels[2]).group_of(CpuId(0)), 0);
+        let near = domains.level(levels[1]);
+        assert!(near.share(CpuId(0), CpuId(5)) && !near.share(CpuId(0), CpuId(6)));
     }
 
     #[test]

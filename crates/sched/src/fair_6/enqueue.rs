@@ -1,5 +1,5 @@
 //! Coming and going: how tasks, and the groups above them, get on and off their queues. (What does
-//! not go at once: [`delayed_dequeue`](super::delayed_dequeue).)
+//! not go at once: [`delayed_dequeue`](super::eevdf::delayed_dequeue).)
 
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
@@ -28,7 +28,7 @@ impl<R: PickRule> Fair<R> {
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
         self.update_cfs_group(rqs, platform, e);
-        R::place(self, q, e, why, is_curr);
+        R::place(self, platform.now_ns(), q, e, why, is_curr);
         let queue = &mut self.cfs_rqs[q];
         queue.load += self.info[e].load;
         queue.nr_queued += 1;
@@ -38,6 +38,9 @@ impl<R: PickRule> Fair<R> {
             self.tree_insert(q, e);
         }
         self.se[e].on_rq = true;
+        if self.version.throttles_tasks() && self.cfs_rqs[q].pelt_clock.stands {
+            self.cfs_rqs[q].pelt_clock.go_on(platform.now_ns());
+        }
         self.check_enqueue_throttle(rqs, platform, q);
     }
 
@@ -72,6 +75,9 @@ impl<R: PickRule> Fair<R> {
         queue.nr_queued -= 1;
         if queue.nr_queued == 0 {
             self.limits.return_slack(platform, q);
+            if self.version.throttles_tasks() && self.is_throttled_below(q) {
+                self.cfs_rqs[q].pelt_clock.stop(platform.now_ns());
+            }
         }
         self.update_cfs_group(rqs, platform, e);
         R::left(self, q, e, how);
@@ -103,6 +109,21 @@ impl<R: PickRule> Fair<R> {
     /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a
     /// throttled queue nobody hears of it.
     pub(super) fn enqueue(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        why: EnqueueFlags,
+    ) {
+        if self.limits.was_ever_used() && self.is_held_back(rqs, task) {
+            self.hold_back(rqs, task);
+        } else {
+            self.enqueue_now(rqs, platform, task, why);
+        }
+    }
+
+    /// [`enqueue`](Fair::enqueue), be `task` in a throttled group.
+    pub(super) fn enqueue_now(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -169,11 +190,23 @@ impl<R: PickRule> Fair<R> {
         task: Pid,
         how: DequeueFlags,
     ) -> bool {
-        let e = self.se_of(task);
-        if !self.se[e].sched_delayed {
-            self.util_est_dequeue(rqs.cpu_of(task), task, how.sleep);
+        if self.tasks[task.index()].in_limbo {
+            self.leave_limbo(rqs, platform.now_ns(), task, how);
+            return true;
         }
-        self.dequeue_entities(rqs, platform, e, how)
+        let e = self.se_of(task);
+        let late = self.version.estimates_after_dequeue();
+        if !self.se[e].sched_delayed {
+            self.util_est_dequeue(rqs.cpu_of(task), task);
+            if how.sleep && !late {
+                self.util_est_update(task);
+            }
+        }
+        let left = self.dequeue_entities(rqs, platform, e, how);
+        if how.sleep && late {
+            self.util_est_update(task);
+        }
+        left
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
@@ -226,7 +259,7 @@ impl<R: PickRule> Fair<R> {
                 }
                 break;
             }
-            reason = DequeueFlags::SLEEP;
+            reason = DequeueFlags { special: how.throttle, ..DequeueFlags::SLEEP };
         }
         while let Some(e) = next
             && !throttled

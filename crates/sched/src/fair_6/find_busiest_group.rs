@@ -17,7 +17,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
@@ -43,21 +43,31 @@ impl<R: PickRule> Fair<R> {
         self.lb_cache.refresh(rqs, &self.cfs_rqs, &self.balance.dropped);
     }
 
-    /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is
-    /// classed.
+    /// `update_sg_lb_stats`: the group of the pass's domain with this number, whose sums are
+    /// `stats`, is classed.
     fn class(
         &self,
         rqs: &Rqs,
         env: &LbEnv,
         level: &DomainLevel,
-        cpus: &[CpuId],
+        group: usize,
         mut stats: Stats,
         is_local: bool,
     ) -> Stats {
-        let of_threads = env.level.checked_sub(1).map(|below| rqs.domains.level(below));
-        stats.is_core =
-            cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
-        let mark = env.level + cpus[0].index() * rqs.domains.levels();
+        // A group has the flags of the domain below, as its own CPUs have it.
+        let first = level.span(env.here).balancers(group)[0];
+        let below = rqs.domains.child(first, env.level).map(|below| rqs.domains.level(below));
+        if self.version.balances_cores() {
+            stats.is_core = below.is_some_and(|below| below.params.share_cpupower);
+            stats.prefers_sibling = below.is_some_and(|below| below.params.prefer_sibling);
+        } else {
+            // What counts is the own domain below.
+            let below = rqs.domains.child(env.here, env.level);
+            stats.prefers_sibling =
+                below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling);
+            stats.first_stays = true;
+        }
+        let mark = env.level + first.index() * rqs.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
         stats.kind = if by_numbers == GroupType::Overloaded {
             GroupType::Overloaded
@@ -89,7 +99,9 @@ impl<R: PickRule> Fair<R> {
         if rqs.domains.is_top(env.here, env.level) {
             self.balance.overloaded = whole.has_waiting;
         }
-        if env.why != CpuIdleType::NewlyIdle && self.near.llc_level(env.here) == Some(env.level) {
+        // Asked as the kernel asks it, by size.
+        let is_llc = self.near.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
+        if env.why != CpuIdleType::NewlyIdle && is_llc {
             let llc = self.near.llc_id(env.here);
             self.balance.nr_idle_scan[llc] = idle_scan(
                 span.cpus.len() as u64,
@@ -115,8 +127,8 @@ impl<R: PickRule> Fair<R> {
         let span = level.span(env.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(env.here);
-        let local = span.group(own);
-        let local = self.class(rqs, env, level, local, self.sum_up(rqs, local), true);
+        let local = self.sum_up(rqs, span.group(own));
+        let local = self.class(rqs, env, level, own, local, true);
         let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
         let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
@@ -128,7 +140,7 @@ impl<R: PickRule> Fair<R> {
                 // Of one that has nothing to give nobody need know the class.
                 continue;
             }
-            let stats = self.class(rqs, env, level, cpus, stats, false);
+            let stats = self.class(rqs, env, level, group, stats, false);
             if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
                 busiest = Some((group, stats));
             }
@@ -158,15 +170,16 @@ impl<R: PickRule> Fair<R> {
             return own < other && own < average && 100 * other > pct * own;
         }
         if local.kind == GroupType::HasSpare
-            && self.prefers_sibling(rqs, env)
+            && busiest.prefers_sibling
             && self.sibling_imbalance(rqs, env, local, number, busiest) > 1
         {
             return true;
         }
         busiest.kind == GroupType::Overloaded
             || (env.why != CpuIdleType::NotIdle
-                && (busiest.weight == 1 || local.idle_cpus > busiest.idle_cpus + 1)
-                && busiest.h_nr_runnable > 1)
+                && ((busiest.kind == GroupType::SmtBalance && local.is_core != busiest.is_core)
+                    || ((busiest.weight == 1 || local.idle_cpus > busiest.idle_cpus + 1)
+                        && busiest.h_nr_runnable > 1)))
     }
 
     /// `calculate_imbalance`: what to move, and how much of it. None: nothing.
@@ -192,11 +205,14 @@ impl<R: PickRule> Fair<R> {
                     room => Some((MigrationType::Util, room)),
                 };
             }
-            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, env) {
+            let mut tasks = if busiest.weight == 1 || busiest.prefers_sibling {
                 self.sibling_imbalance(rqs, env, local, number, busiest)
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
+            if !self.version.balances_cores() {
+                return self.tasks_of_6_1(rqs, env, local, busiest);
+            }
             if is_numa(rqs.domains.level(env.level).kind) {
                 let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
                 tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
@@ -214,11 +230,31 @@ impl<R: PickRule> Fair<R> {
         (load > 0).then_some((MigrationType::Load, load))
     }
 
-    /// Whether each group of the domain should have one task before any has two: the domains below
-    /// say so, but for nodes.
-    fn prefers_sibling(&self, rqs: &Rqs, env: &LbEnv) -> bool {
-        let below = rqs.domains.child(env.here, env.level);
-        below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling)
+    /// Up to 6.1: how many tasks to move to the own group, which has spare capacity. Idle CPUs are
+    /// counted in 32 bits: if the busiest group has more of them, which it has when the own CPU is
+    /// only about to idle, it has some 2^32 less.
+    fn tasks_of_6_1(
+        &self,
+        rqs: &Rqs,
+        env: &LbEnv,
+        local: &Stats,
+        busiest: &Stats,
+    ) -> Option<(MigrationType, u64)> {
+        let mut tasks = if busiest.weight == 1 || busiest.prefers_sibling {
+            busiest.nr_running.saturating_sub(local.nr_running) as i64
+        } else {
+            i64::from((local.idle_cpus as u32).wrapping_sub(busiest.idle_cpus as u32))
+        };
+        if is_numa(rqs.domains.level(env.level).kind) {
+            let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+            // From here on the number is signed.
+            tasks = i64::from(tasks as i32);
+            if local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64 {
+                tasks = 0;
+            }
+        }
+        let half = tasks >> 1;
+        (half != 0).then_some((MigrationType::Task, half as u64))
     }
 
     /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
@@ -231,6 +267,9 @@ impl<R: PickRule> Fair<R> {
         number: usize,
         busiest: &Stats,
     ) -> u64 {
+        if !self.version.balances_cores() {
+            return busiest.nr_running.saturating_sub(local.nr_running);
+        }
         if env.why == CpuIdleType::NotIdle || busiest.nr_running == 0 {
             return 0;
         }
@@ -262,7 +301,9 @@ impl<R: PickRule> Fair<R> {
                 MigrationType::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
-                MigrationType::Util => queue.cpu_util(),
+                MigrationType::Util if !self.version.balances_cores() => queue.cpu_util(),
+                // Who waits counts like who runs.
+                MigrationType::Util => queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY),
             };
             if tasks > 0 && measure > best.0 {
                 best = (measure, Some(cpu));
@@ -304,8 +345,8 @@ mod tests {
         let (own, groups) = (level.group_of(env.here), span.groups.len());
         let classed: Vec<Stats> = (0..groups)
             .map(|group| {
-                let cpus = &span.groups[group];
-                fair.class(rqs, env, level, cpus, fair.sum_up(rqs, cpus), group == own)
+                let stats = fair.sum_up(rqs, &span.groups[group]);
+                fair.class(rqs, env, level, group, stats, group == own)
             })
             .collect();
         let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();

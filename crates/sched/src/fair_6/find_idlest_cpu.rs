@@ -1,4 +1,5 @@
-//! Where a child starts: down the domains from the largest, in each to the idlest group.
+//! Where a child starts, and where a task goes on that executes another program: down the domains
+//! from the largest, in each to the idlest group.
 //!
 //! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
 //! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
@@ -8,35 +9,46 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
-use super::lb_stats::{GroupType, Stats, is_idle_cpu};
+use super::lb_stats::{CAPACITY, GroupType, Stats, is_idle_cpu};
 use super::pick_rule::PickRule;
 use super::rules;
-use crate::classes::Rqs;
 use crate::classes::core_6::rules as core_rules;
+use crate::classes::{Pid, Rqs};
 use core::cmp::Reverse;
 use schedlab_core::{CpuId, CpuSet, Rule};
 
 /// The load of one task of nice 0 that always runs.
 const NICE_0_LOAD: u64 = 1024;
 
+/// A running task that executes another program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Execs {
+    /// Who.
+    pub task: Pid,
+    /// What it adds to its CPU's load.
+    pub h_load: u64,
+}
+
 impl<R: PickRule> Fair<R> {
-    /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`);
-    /// and by which rule.
-    pub(super) fn find_dst_cpu_at_fork(
+    /// `select_task_rq_fair` at a fork, the parent being on `this`, or at an exec by `execs`, which
+    /// runs there (`sched_balance_find_dst_cpu`); and by which rule.
+    pub(super) fn find_dst_cpu(
         &mut self,
         rqs: &mut Rqs,
         allowed: &CpuSet,
         this: CpuId,
+        execs: Option<Execs>,
     ) -> (CpuId, Rule) {
         self.refresh_lb_cache(rqs);
         let rqs = &*rqs;
         let domains = &rqs.domains;
+        // (What is for forks is for execs too.)
         let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
         // Up to the first domain that is not for forks.
         let mut level = domains.of(this).take_while(takes_part).last();
         let mut cpu = this;
         while let Some(at) = level {
-            let found = self.idlest_group(rqs, allowed, cpu, at);
+            let found = self.idlest_group(rqs, allowed, cpu, at, execs);
             let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, group));
             level = match found {
                 Some(better) if better != cpu => {
@@ -57,13 +69,15 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of
-    /// `cpu`, and by enough. None: it is best to stay.
+    /// `cpu`, and by enough. What `execs` adds where it runs does not count. None: it is best to
+    /// stay.
     pub(super) fn idlest_group<'a>(
         &self,
         rqs: &'a Rqs,
         allowed: &CpuSet,
         cpu: CpuId,
         number: usize,
+        execs: Option<Execs>,
     ) -> Option<&'a [CpuId]> {
         let level = rqs.domains.level(number);
         let span = level.span(cpu);
@@ -75,13 +89,27 @@ impl<R: PickRule> Fair<R> {
             let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
             usable.then(|| {
                 let mut stats = Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus);
+                if let Some(execs) = execs
+                    && cpus.contains(&rqs.cpu_of(execs.task))
+                {
+                    self.take_out(rqs, execs, &mut stats);
+                }
                 stats.kind = stats.type_by_numbers(pct);
+                let mark = number + span.balancers(group)[0].index() * rqs.domains.levels();
+                if stats.kind != GroupType::Overloaded && self.balance.imbalanced[mark] {
+                    stats.kind = GroupType::Imbalanced;
+                }
                 stats
             })
         };
-        if self.lb_cache.knows(number) && allowed.count(self.cpus) == self.cpus {
+        if self.lb_cache.knows(number)
+            && allowed.count(self.cpus) == self.cpus
+            && execs.is_none_or(|execs| rqs.cpu_of(execs.task) == cpu)
+        {
             let idlest = self.lb_cache.idlest(cpu)?;
-            let (here, there) = (self.lb_cache.row(cpu), self.lb_cache.row(idlest));
+            let there = self.lb_cache.row(idlest);
+            let own = execs.and_then(|_| survey(own));
+            let here = own.as_ref().unwrap_or(self.lb_cache.row(cpu));
             return is_worth_going(here, there, u64::from(pct), None)
                 .then(|| span.group(idlest.index()));
         }
@@ -103,25 +131,51 @@ impl<R: PickRule> Fair<R> {
         let worth = survey(own).is_none_or(|here| {
             let mut allowed_imbalance = None;
             if is_numa(level.kind) {
-                let usable = allowed.count(self.cpus);
+                let usable = span.group(own).iter().filter(|&&cpu| allowed.contains(cpu)).count();
                 let few = self.near.numa_imbalance(&rqs.domains, number, cpu);
-                allowed_imbalance = Some(few.min(u64::from(usable)));
+                allowed_imbalance = Some(few.min(usable as u64));
             }
             is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)
         });
         worth.then(|| span.group(group))
     }
 
+    /// What a running task adds to the sums over CPUs of which its own is one is taken out.
+    fn take_out(&self, rqs: &Rqs, Execs { task, h_load }: Execs, stats: &mut Stats) {
+        let cpu = rqs.cpu_of(task);
+        let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
+        let info = &self.info[self.se_of(task)];
+        let avg = &info.avg;
+        let less = |sum: &mut u64, whole: u64, part: u64| *sum -= part.min(whole).min(*sum);
+        if avg.last_update_time != 0 {
+            less(&mut stats.load, queue.avg.load_avg, h_load);
+            less(&mut stats.runnable, queue.avg.runnable_avg, avg.runnable_avg);
+            let util = queue.avg.util_avg.saturating_sub(avg.util_avg);
+            let util_est = queue.util_est.saturating_sub(u64::from(info.util_est));
+            let util = util.max(util_est).min(CAPACITY);
+            stats.util = stats.util - queue.cpu_util() + util;
+        }
+        stats.nr_running -= 1;
+        stats.h_nr_runnable -= 1;
+        stats.idle_cpus += u64::from(rqs.nr_running[cpu.index()] == 1);
+    }
+
     /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the
-    /// idle one that has been so for the shortest time; else the one with the least load.
+    /// idle one that has been so for the shortest time; else of those that do not idle the one with
+    /// the least load. An idle one that has been woken since it ran out of work is passed over.
     fn idlest_cpu(&self, rqs: &Rqs, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
+        if let &[only] = group {
+            return Some(only);
+        }
         let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
         if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(rqs, cpu)) {
             return Some(cpu);
         }
-        let since = |cpu: &CpuId| Reverse(self.balance.idle_since_ns[cpu.index()]);
-        let idle = usable().filter(|&cpu| is_idle_cpu(rqs, cpu)).min_by_key(since);
-        idle.or_else(|| usable().min_by_key(|&cpu| self.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg))
+        let since = |cpu: &CpuId| self.balance.idle_since_ns[cpu.index()];
+        let idle = usable().filter(|cpu| is_idle_cpu(rqs, *cpu) && since(cpu) != 0);
+        let busy = usable().filter(|&cpu| !is_idle_cpu(rqs, cpu));
+        let load = |cpu: &CpuId| self.cfs_rqs[CfsRqId::of_cpu(*cpu)].avg.load_avg;
+        idle.min_by_key(|cpu| Reverse(since(cpu))).or_else(|| busy.min_by_key(load))
     }
 }
 
@@ -131,18 +185,25 @@ fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> b
     if here.kind != there.kind {
         return here.kind > there.kind;
     }
-    if here.kind != GroupType::HasSpare {
-        let margin = NICE_0_LOAD * (pct - 100) / 100;
-        let (own, other) = (here.avg_load(), there.avg_load());
-        return own > other + margin && 100 * own > pct * other;
-    }
-    if let Some(allowed) = numa {
-        let imbalance = here.idle_cpus.abs_diff(there.idle_cpus);
-        if adjust_numa_imbalance(imbalance, here.nr_running + 1, allowed) == 0 {
-            return false;
+    match here.kind {
+        GroupType::Overloaded | GroupType::FullyBusy => {
+            let margin = NICE_0_LOAD * (pct - 100) / 100;
+            let (own, other) = (here.avg_load(), there.avg_load());
+            (numa.is_none() || other + margin < own)
+                && other < own + margin
+                && 100 * own > pct * other
+        }
+        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::HasSpare => {
+            if let Some(allowed) = numa {
+                let imbalance = here.idle_cpus.abs_diff(there.idle_cpus);
+                if adjust_numa_imbalance(imbalance, here.nr_running + 1, allowed) == 0 {
+                    return false;
+                }
+            }
+            there.idle_cpus > here.idle_cpus
         }
     }
-    there.idle_cpus > here.idle_cpus
 }
 
 impl Stats {
@@ -159,6 +220,39 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use alloc::vec::Vec;
+
+    fn busy(kind: GroupType, load: u64) -> Stats {
+        Stats { kind, load, weight: 1, ..Stats::default() }
+    }
+
+    #[test]
+    fn a_child_leaves_a_busy_group_only_for_one_that_is_clearly_idler() {
+        use GroupType::{FullyBusy, HasSpare, Imbalanced, Overloaded};
+        // The margin is 1024 x 17 / 100 = 174.
+        let goes = |own, other, numa| {
+            is_worth_going(&busy(Overloaded, own), &busy(Overloaded, other), 117, numa)
+        };
+        assert!(goes(1000, 854, None) && !goes(1000, 855, None), "100 x own > 117 x other");
+        assert!(!goes(900, 1074, None), "as much as own + margin is too much");
+        assert!(
+            goes(1000, 825, Some(1)) && !goes(1000, 826, Some(1)),
+            "a node must be left for more"
+        );
+        let kinds = |own, other| is_worth_going(&busy(own, 0), &busy(other, 0), 117, None);
+        assert!(kinds(FullyBusy, HasSpare) && !kinds(HasSpare, FullyBusy));
+        assert!(!kinds(Imbalanced, Imbalanced));
+    }
+
+    #[test]
+    fn a_child_stays_in_a_node_that_has_few_tasks() {
+        let spare =
+            |idle_cpus, nr_running| Stats { idle_cpus, nr_running, weight: 4, ..Stats::default() };
+        let goes = |own, numa| is_worth_going(&own, &spare(4, 0), 117, numa);
+        // One task more than it has is still as many as it may keep, and two idle CPUs more is few.
+        assert!(!goes(spare(2, 1), Some(2)) && goes(spare(1, 1), Some(2)));
+        assert!(goes(spare(2, 2), Some(2)) && goes(spare(3, 1), None));
+        assert!(!goes(spare(4, 0), None));
+    }
 
     #[test]
     fn a_cpu_that_is_passed_over_for_its_utilisation_would_not_have_been_chosen() {

@@ -35,18 +35,43 @@ pub struct DequeueFlags {
     pub finish: bool,
     /// It goes to another CPU.
     pub migrate: bool,
+    /// `DEQUEUE_THROTTLE`: its group has run out, and it leaves as if it slept.
+    pub throttle: bool,
+    /// `DEQUEUE_MOVE`: it goes to another group.
+    pub moves: bool,
 }
 
 impl DequeueFlags {
     /// An ordinary sleep.
-    pub const SLEEP: DequeueFlags =
-        DequeueFlags { sleep: true, special: false, finish: false, migrate: false };
+    pub const SLEEP: DequeueFlags = DequeueFlags {
+        sleep: true,
+        special: false,
+        finish: false,
+        migrate: false,
+        moves: false,
+        throttle: false,
+    };
     /// The end of a delayed dequeue.
-    pub const FINISH: DequeueFlags =
-        DequeueFlags { sleep: true, special: false, finish: true, migrate: false };
+    pub const FINISH: DequeueFlags = DequeueFlags {
+        sleep: true,
+        special: false,
+        finish: true,
+        migrate: false,
+        moves: false,
+        throttle: false,
+    };
+    /// Its group has run out.
+    pub const THROTTLE: DequeueFlags =
+        DequeueFlags { special: true, throttle: true, ..DequeueFlags::SLEEP };
     /// To another CPU.
-    pub const MIGRATE: DequeueFlags =
-        DequeueFlags { sleep: false, special: false, finish: false, migrate: true };
+    pub const MIGRATE: DequeueFlags = DequeueFlags {
+        sleep: false,
+        special: false,
+        finish: false,
+        migrate: true,
+        moves: false,
+        throttle: false,
+    };
 }
 
 /// What an update of an entity's averages does to its queue's besides (`DO_ATTACH`, `DO_DETACH`).
@@ -54,6 +79,8 @@ impl DequeueFlags {
 pub enum Attach {
     /// Nothing.
     No,
+    /// Nothing, and its queue does not tell its group either.
+    Quiet,
     /// A new or moved entity's are added.
     Attach,
     /// They are subtracted.

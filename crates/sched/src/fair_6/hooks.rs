@@ -2,12 +2,13 @@
 //! done elsewhere.
 
 use super::class::Fair;
+use super::find_idlest_cpu::Execs;
 use super::flags::{DequeueFlags, EnqueueFlags};
 use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
-use crate::classes::{Dequeue, Enqueue, Pid, Rqs};
+use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -30,9 +31,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.set_task_weight(rqs, platform, pid, attr);
     }
 
-    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
-        let e = self.se_of(pid);
-        self.info[e].recent_used_cpu = rqs.cpu_of(pid);
+    fn task_fork(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        R::forked(self, rqs, platform, pid);
+    }
+
+    fn wake_up_new(&mut self, _rqs: &Rqs, pid: Pid) {
         self.init_load_avg(pid);
     }
 
@@ -81,6 +84,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             Dequeue::Special => DequeueFlags { special: true, ..DequeueFlags::SLEEP },
             Dequeue::Migrate => DequeueFlags::MIGRATE,
             Dequeue::Save => DequeueFlags::default(),
+            Dequeue::Move => DequeueFlags { moves: true, ..DequeueFlags::default() },
         };
         self.dequeue(rqs, platform, pid, how)
     }
@@ -150,6 +154,18 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         }
     }
 
+    fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid) {
+        if !rqs.thread(pid).on_rq {
+            R::leaves_asleep(self, platform.now_ns(), pid);
+        }
+    }
+
+    fn switched_to(&mut self, rqs: &Rqs, _: &Platform, pid: Pid) {
+        if !rqs.thread(pid).on_rq {
+            R::comes_asleep(self, pid);
+        }
+    }
+
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
         let cpu = rqs.cpu_of(pid);
         self.has_several_queued(cpu) && rqs.curr(cpu) != pid
@@ -190,9 +206,34 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId {
-        let (chosen, rule) = self.find_dst_cpu_at_fork(rqs, allowed, cpu);
+        let (chosen, rule) = self.find_dst_cpu(rqs, allowed, cpu, None);
         platform.by_rule(Question::SelectCpu, chosen, rule);
         chosen
+    }
+
+    fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
+        let cpu = rqs.cpu_of(pid);
+        // It was last renewed at a tick or a pick; its queue since then, if others came or went.
+        self.sync_load_avg(pid);
+        let h_load = self.task_h_load(platform.jiffies(), pid);
+        let allowed = rqs.settings[pid.index()].allowed.clone();
+        let execs = Execs { task: pid, h_load };
+        let (chosen, rule) = self.find_dst_cpu(rqs, &allowed, cpu, Some(execs));
+        platform.by_rule(Question::SelectCpu, chosen, rule);
+        chosen
+    }
+
+    fn inherit(&mut self, child: Pid, parent: Pid) {
+        let of_parent = self.tasks[parent.index()];
+        let row = &mut self.tasks[child.index()];
+        row.last_wakee = of_parent.last_wakee;
+        row.wakee_flips = of_parent.wakee_flips;
+        row.wakee_flip_decay_ts = of_parent.wakee_flip_decay_ts;
+    }
+
+    #[inline]
+    fn woken_on(&mut self, cpu: CpuId) {
+        self.balance.idle_since_ns[cpu.index()] = 0;
     }
 
     #[inline]
@@ -236,8 +277,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.balance.overloaded |= rqs.nr_running[cpu.index()] >= 2;
     }
 
-    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
-        self.cpu_goes_idle(rqs, platform, cpu);
+    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId) {
+        self.cpu_goes_idle(rqs, cpu);
     }
 
     #[inline]
@@ -303,16 +344,32 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.stats_of_group(group)
     }
 
-    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId) {
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId, asleep: bool) {
+        let moves_place = asleep && rqs.thread(pid).class == ClassId::Fair;
+        if moves_place {
+            R::leaves_asleep(self, now_ns, pid);
+        }
         self.change_group(rqs, now_ns, pid, group);
+        if moves_place {
+            R::comes_asleep(self, pid);
+        }
     }
 
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         self.distribute_runtime(rqs, platform, key);
     }
 
+    #[inline]
+    fn must_leave(&self, pid: Pid) -> bool {
+        Fair::must_leave(self, pid)
+    }
+
+    fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        Fair::throttle_task(self, rqs, platform, pid);
+    }
+
     fn throttled_hierarchy(&self, pid: Pid) -> bool {
-        self.is_throttled_hierarchy(pid)
+        self.is_throttled_task(pid)
     }
 
     fn has_fair_server(&self) -> bool {
@@ -320,14 +377,28 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn tunables(&self) -> Vec<Tunable> {
-        self.tunables.list(self.limits.slice_us())
+        let mut all = self.tunables.list(self.limits.slice_us());
+        let switch =
+            |name, value, help| Tunable { name, value: i64::from(value), range: (0, 1), help };
+        all.push(switch(
+            "group_scheduling",
+            self.group_scheduling,
+            "the kernel was built with CONFIG_FAIR_GROUP_SCHED, as distributions' are",
+        ));
+        all.push(switch(
+            "no_hz",
+            self.no_hz,
+            "the kernel was built with CONFIG_NO_HZ_COMMON, as distributions' are",
+        ));
+        all
     }
 
     fn set_tunable(&mut self, name: &str, value: i64) {
-        if name == bandwidth::TUNABLE {
-            self.limits.set_slice_us(value);
-        } else {
-            R::set_tunable(self, name, value);
+        match name {
+            bandwidth::TUNABLE => self.limits.set_slice_us(value),
+            "group_scheduling" => self.group_scheduling = value != 0,
+            "no_hz" => self.no_hz = value != 0,
+            _ => R::set_tunable(self, name, value),
         }
     }
 

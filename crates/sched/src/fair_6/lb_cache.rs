@@ -35,6 +35,8 @@ const BLOCK: usize = 32;
 pub(super) struct LbCache {
     /// Whether the machine is one domain of single CPUs, all on line; else nothing is kept.
     is_kept: bool,
+    /// Of every row: see there.
+    first_stays: bool,
     /// The domain's level, and its `imbalance_pct`.
     level: usize,
     imbalance_pct: u32,
@@ -62,7 +64,7 @@ struct Block {
 
 impl LbCache {
     /// All CPUs idle.
-    pub(super) fn new(domains: &Domains) -> LbCache {
+    pub(super) fn new(domains: &Domains, first_stays: bool) -> LbCache {
         let cpus = domains.cpus() as usize;
         let mut level = domains.of(CpuId(0));
         let flat = level.next().filter(|&level| {
@@ -71,6 +73,7 @@ impl LbCache {
         });
         let mut lb_cache = LbCache {
             is_kept: flat.is_some(),
+            first_stays,
             level: flat.unwrap_or(0),
             imbalance_pct: flat.map_or(0, |level| domains.level(level).params.imbalance_pct),
             rows: Vec::new(),
@@ -192,6 +195,7 @@ impl LbCache {
     fn row_of(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpu: CpuId) -> Stats {
         let mut row = Stats::sum_up(rqs, cfs_rqs, dropped, &[cpu]);
         row.kind = row.type_by_numbers(self.imbalance_pct);
+        row.first_stays = self.first_stays;
         row
     }
 
@@ -258,9 +262,9 @@ mod tests {
                         "{cpus} CPUs, round {round}, {here:?}"
                     );
                     found += u32::from(short.busiest.is_some());
-                    let short = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
+                    let short = fair.idlest_group(rqs, &CpuSet::All, here, env.level, None);
                     fair.lb_cache.is_kept = false;
-                    let long = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
+                    let long = fair.idlest_group(rqs, &CpuSet::All, here, env.level, None);
                     fair.lb_cache.is_kept = true;
                     assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
                     left += u32::from(short.is_some());

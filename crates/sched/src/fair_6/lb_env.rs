@@ -14,7 +14,7 @@ pub struct Balance {
     pub(super) levels: usize,
     /// By CPU and level.
     domains: Vec<DomainState>,
-    /// By level and CPU: affinity has kept the group whose first CPU it is from being balanced
+    /// By level and CPU: affinity has kept the group that it stands for from being balanced
     /// within.
     pub(super) imbalanced: Vec<bool>,
     /// By shared cache: how many CPUs a wakeup looks at when it searches for an idle one
@@ -23,7 +23,8 @@ pub struct Balance {
     /// Some CPU has more than one task, as last written: set when one comes to have two, taken back
     /// by balancing only.
     pub overloaded: bool,
-    /// By CPU: when it last went idle, ns.
+    /// By CPU: when it last ran out of work, ns (`idle_stamp`); 0 if it has been woken or has
+    /// pulled something since.
     pub(super) idle_since_ns: Vec<u64>,
     /// For passing to balancing without allocating.
     pub(super) taken: Vec<Pid>,
@@ -74,8 +75,10 @@ pub(super) enum MigrationType {
 /// A CPU's attempt to balance a domain (`struct lb_env`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LbEnv {
-    /// Who balances, and gets what is moved.
+    /// Who balances.
     pub here: CpuId,
+    /// Who gets what is moved: it, or another CPU of its group.
+    pub dst: CpuId,
     /// The level of the domain.
     pub level: usize,
     /// In what state it is.
@@ -88,6 +91,8 @@ pub(super) struct LbEnv {
     pub all_pinned: bool,
     /// Some task that was looked at may not.
     pub some_pinned: bool,
+    /// Where the first of those may go instead (`LBF_DST_PINNED`).
+    pub new_dst: Option<CpuId>,
 }
 
 impl LbEnv {
@@ -95,12 +100,14 @@ impl LbEnv {
     pub fn new(here: CpuId, level: usize, why: CpuIdleType) -> LbEnv {
         LbEnv {
             here,
+            dst: here,
             level,
             why,
             kind: MigrationType::Task,
             imbalance: 0,
             all_pinned: false,
             some_pinned: false,
+            new_dst: None,
         }
     }
 }
@@ -118,7 +125,7 @@ impl Balance {
             imbalanced: alloc::vec![false; cpus * levels],
             nr_idle_scan: alloc::vec![0; cpus],
             overloaded: false,
-            idle_since_ns: alloc::vec![0; cpus],
+            idle_since_ns: alloc::vec![1; cpus],
             taken: Vec::with_capacity(64),
             dropped: alloc::vec![false; cpus],
         };

@@ -41,8 +41,12 @@ pub(super) struct Stats {
     pub(super) h_nr_runnable: u64,
     /// CPUs that idle.
     pub(super) idle_cpus: u64,
-    /// The threads of one rqs.
+    /// The threads of one core.
     pub(super) is_core: bool,
+    /// Each group of its level should hold one task before any holds two.
+    pub(super) prefers_sibling: bool,
+    /// Among fully busy groups the first that is looked at is taken, not the last.
+    pub(super) first_stays: bool,
     /// Some CPU has more than one thread.
     pub(super) has_waiting: bool,
 }
@@ -126,6 +130,10 @@ impl Stats {
             return self.kind > best.kind;
         }
         let by_spare = || {
+            if self.is_core != best.is_core {
+                // A core with threads and one without are not compared by what idles.
+                return !self.is_core || self.h_nr_runnable > 1;
+            }
             self.idle_cpus < best.idle_cpus
                 || (self.idle_cpus == best.idle_cpus && self.nr_running > best.nr_running)
         };
@@ -136,7 +144,7 @@ impl Stats {
             GroupType::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
             // Their average loads are not worked out and all count as 0: the last one looked at, or
             // a core of threads.
-            GroupType::SmtBalance | GroupType::FullyBusy => !best.is_core,
+            GroupType::SmtBalance | GroupType::FullyBusy => !best.is_core && !self.first_stays,
             GroupType::HasSpare => by_spare(),
         }
     }
@@ -149,6 +157,8 @@ impl Stats {
                 self.idle_cpus > best.idle_cpus
                     || (self.idle_cpus == best.idle_cpus && self.util < best.util)
             }
+            // These are not told apart.
+            GroupType::Imbalanced | GroupType::SmtBalance => false,
             _ => self.avg_load() < best.avg_load(),
         }
     }

@@ -8,15 +8,20 @@ use super::cfs_rq::{CfsRq, CfsRqId, Removed};
 use super::class::Fair;
 use super::entity::{EntityId, Info, unscaled};
 use super::flags::Attach;
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
-use crate::classes::{Pid, Rqs};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
 
 /// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
 /// half: a queue with a load above 91934 forgets most of it when something is subtracted.
 fn raise(sum: u64, average: u64) -> u64 {
     u64::from((sum as u32).max((average * PELT_MIN_DIVIDER) as u32))
+}
+
+/// A sum in which something stands at `to` from now on that stood at `from`; not below 0.
+fn moved(sum: u64, from: u64, to: u64) -> u64 {
+    (sum + to).saturating_sub(from)
 }
 
 impl CfsRq {
@@ -40,6 +45,8 @@ impl CfsRq {
         let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut self.removed);
         let avg = &mut self.avg;
         let divider = avg.divider();
+        // (Of what is below 0 the shift keeps the sign.)
+        self.pending.add(-((runnable_avg * divider) as i64) >> 10);
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
@@ -67,6 +74,7 @@ impl CfsRq {
         queue.util_sum = queue.util_sum.wrapping_add(avg.util_sum);
         queue.runnable_avg += avg.runnable_avg;
         queue.runnable_sum += avg.runnable_sum;
+        self.pending.add(avg.load_sum as i64);
     }
 
     /// `detach_entity_load_avg`: the queue loses the entity's averages.
@@ -81,6 +89,7 @@ impl CfsRq {
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
         queue.runnable_sum =
             raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+        self.pending.add(-(avg.load_sum as i64));
     }
 
     /// The entity weighs `new` from now on in place of `old`: its load average, and the queue's
@@ -88,7 +97,8 @@ impl CfsRq {
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
         // One that is attached nowhere has nothing to take along.
-        let attached = avg.last_update_time != 0;
+        // (At time 0 that cannot be told; groups' entities take along what they have.)
+        let attached = avg.last_update_time != 0 || info.my_q.is_some();
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
             queue.load_sum =
@@ -105,8 +115,8 @@ impl CfsRq {
 impl<R: PickRule> Fair<R> {
     /// Whether load is tracked at all.
     #[inline]
-    fn tracks_load(&self) -> bool {
-        self.cpus > 1
+    pub(super) fn tracks_load(&self) -> bool {
+        self.cpus > 1 || self.version.renews_empty_groups()
     }
 
     /// `update_load_avg`: the entity, then its queue, up to now.
@@ -115,9 +125,11 @@ impl<R: PickRule> Fair<R> {
         if !self.tracks_load() {
             return;
         }
+        let cpu_now_ns = now_ns;
         let info = &mut self.info[e];
         let q = info.cfs_rq;
         let queue = &mut self.cfs_rqs[q];
+        let now_ns = queue.pelt_clock.at(now_ns);
         if info.avg.last_update_time != 0 && info.avg.is_due(now_ns) {
             let entity = &self.se[e];
             let running = queue.curr == Some(e);
@@ -130,9 +142,13 @@ impl<R: PickRule> Fair<R> {
                 info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight));
         }
         let mut changed = queue.update_load_avg(now_ns);
+        if let Some(below) = info.my_q {
+            changed |= self.propagate(q, e, below);
+        }
+        let (queue, info) = (&mut self.cfs_rqs[q], &mut self.info[e]);
         let group = queue.group;
         match attach {
-            Attach::No => {}
+            Attach::No | Attach::Quiet => {}
             Attach::Attach if info.avg.last_update_time != 0 => {}
             Attach::Attach => {
                 queue.attach(info, u64::from(self.se[e].weight));
@@ -146,9 +162,97 @@ impl<R: PickRule> Fair<R> {
         if changed {
             self.invalidate(q);
         }
-        if group != GroupId::ROOT {
-            self.update_tg_load_avg(now_ns, q);
+        if changed && group != GroupId::ROOT && attach != Attach::Quiet {
+            self.update_tg_load_avg(cpu_now_ns, q);
         }
+    }
+
+    /// `propagate_entity_load_avg`: what has come to queue `below` and left it is passed up to its
+    /// entity `e`, which is on queue `q`, and to that. Whether there was anything.
+    #[inline]
+    fn propagate(&mut self, q: CfsRqId, e: EntityId, below: CfsRqId) -> bool {
+        if !self.cfs_rqs[below].pending.is_marked {
+            return false;
+        }
+        let pending = core::mem::take(&mut self.cfs_rqs[below].pending);
+        self.cfs_rqs[q].pending.add(pending.runnable_sum);
+        let (inner, inner_load) = (self.cfs_rqs[below].avg, unscaled(self.cfs_rqs[below].load));
+        let queue = &mut self.cfs_rqs[q].avg;
+        let avg = &mut self.info[e].avg;
+        let divider = queue.divider();
+        // Utilisation and time spent runnable are those of the queue.
+        if inner.util_avg != avg.util_avg {
+            let sum = inner.util_avg * divider;
+            queue.util_avg = moved(queue.util_avg, avg.util_avg, inner.util_avg);
+            let queue_sum = moved(u64::from(queue.util_sum), u64::from(avg.util_sum), sum);
+            queue.util_sum = raise(queue_sum, queue.util_avg) as u32;
+            avg.util_avg = inner.util_avg;
+            avg.util_sum = sum as u32;
+        }
+        if inner.runnable_avg != avg.runnable_avg {
+            let sum = inner.runnable_avg * divider;
+            queue.runnable_avg = moved(queue.runnable_avg, avg.runnable_avg, inner.runnable_avg);
+            let queue_sum = moved(queue.runnable_sum, avg.runnable_sum, sum);
+            queue.runnable_sum = raise(queue_sum, queue.runnable_avg);
+            avg.runnable_avg = inner.runnable_avg;
+            avg.runnable_sum = sum;
+        }
+        // How long there was load is only estimated: what has come adds to it; when something has
+        // left, no more can be left than the queue has.
+        if pending.runnable_sum == 0 {
+            return true;
+        }
+        let load_sum = if pending.runnable_sum > 0 {
+            (avg.load_sum + pending.runnable_sum as u64).min(divider)
+        } else {
+            avg.load_sum.min(inner.load_sum.checked_div(inner_load).unwrap_or(0))
+        };
+        // Whoever ran was there.
+        let load_sum = load_sum.max(u64::from(avg.util_sum >> 10));
+        let weight = u64::from(self.se[e].weight);
+        let load_avg = weight * load_sum / divider;
+        if load_avg != avg.load_avg {
+            queue.load_avg = moved(queue.load_avg, avg.load_avg, load_avg);
+            let queue_sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
+            queue.load_sum = raise(queue_sum, queue.load_avg);
+            avg.load_sum = load_sum;
+            avg.load_avg = load_avg;
+        }
+        true
+    }
+
+    /// `propagate_entity_cfs_rq`: the averages of all groups above `e` are renewed.
+    pub(super) fn propagate_upward(&mut self, now_ns: u64, e: EntityId) {
+        let mut next = self.parent_of(e);
+        while let Some(e) = next {
+            self.update_load_avg(now_ns, e, Attach::No);
+            next = self.parent_of(e);
+        }
+    }
+
+    /// `update_blocked_averages`: the averages of all queues of `cpu`, groups' queues first, the
+    /// inner ones before the outer ones.
+    pub(super) fn update_blocked_averages(&mut self, now_ns: u64, cpu: CpuId) {
+        for number in (1..self.groups.len()).rev() {
+            let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
+                continue;
+            };
+            let queue = &mut self.cfs_rqs[q];
+            if queue.pelt_clock.stands {
+                continue;
+            }
+            let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);
+            if queue.update_load_avg(clock) {
+                self.update_tg_load_avg(now_ns, q);
+            }
+            if let Some(e) = owner {
+                let avg = &self.info[e].avg;
+                if avg.load_avg != 0 || avg.util_avg != 0 || self.cfs_rqs[q].pending.is_marked {
+                    self.update_load_avg(now_ns, e, Attach::No);
+                }
+            }
+        }
+        self.update_cfs_rq_load_avg(now_ns, CfsRqId::of_cpu(cpu));
     }
 
     /// `update_cfs_rq_load_avg` of queue `q`.
@@ -188,13 +292,15 @@ impl<R: PickRule> Fair<R> {
         let weight = u64::from(self.se[e].weight);
         let info = &mut self.info[e];
         let queue = &self.cfs_rqs[info.cfs_rq].avg;
+        // Compared with the stored weight the queue's load is next to nothing.
+        let measure = if self.version.first_util_by_stored_weight() { info.load } else { weight };
         let cap = (1024 - queue.util_avg as i64) / 2;
         let mut util = 0;
         if cap > 0 {
             let cap = cap as u64;
             util = match queue.util_avg {
                 0 => cap,
-                util => cap.min(util * weight / (queue.load_avg + 1)),
+                util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
         info.avg =
@@ -207,8 +313,8 @@ impl<R: PickRule> Fair<R> {
         if !self.tracks_load() {
             return;
         }
+        self.decay_with_queue(e);
         let q = self.cfs_rq_of(e);
-        self.decay_blocked(e, self.cfs_rqs[q].avg.last_update_time);
         let avg = &self.info[e].avg;
         let removed = &mut self.cfs_rqs[q].removed;
         removed.nr += 1;
@@ -217,27 +323,44 @@ impl<R: PickRule> Fair<R> {
         removed.util_avg += avg.util_avg;
     }
 
+    /// `sync_entity_load_avg`: the averages of `task` are brought up to those of its queue, as if
+    /// it had been blocked since they were last renewed, even if it runs.
+    pub(super) fn sync_load_avg(&mut self, task: Pid) {
+        if !self.tracks_load() {
+            return;
+        }
+        self.decay_with_queue(self.se_of(task));
+    }
+
     /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
     /// is woken there.
     pub(super) fn leave_cpu(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
+        if waking && rqs.thread(task).class == ClassId::Fair {
+            R::wakes_elsewhere(self, e);
+        }
         if waking && self.tracks_load() {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);
             // An idle CPU's queue may be long behind.
-            if rqs.is_idle_thread(rqs.curr(cpu)) {
-                self.decay_blocked(e, now_ns);
+            if self.no_hz && rqs.is_idle_thread(rqs.curr(cpu)) {
+                self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].pelt_clock.at(now_ns));
             }
         }
         self.info[e].avg.last_update_time = 0;
         self.info[e].exec_start = 0;
     }
 
-    /// Brings a blocked entity's averages up to `until_ns`.
+    /// Brings a blocked entity's averages up to its queue's time.
+    fn decay_with_queue(&mut self, e: EntityId) {
+        self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].avg.last_update_time);
+    }
+
+    /// Brings a blocked entity's averages up to `until_ns`. For the estimate that does not count.
     fn decay_blocked(&mut self, e: EntityId, until_ns: u64) {
         let info = &mut self.info[e];
         let weight = u64::from(self.se[e].weight);
-        info.avg_renewed |= info.avg.update(until_ns, 0, 0, false, weight);
+        info.avg.update(until_ns, 0, 0, false, weight);
     }
 
     // ---- estimated utilisation ----
@@ -249,17 +372,27 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[CfsRqId::of_cpu(cpu)].util_est += u64::from(util_est);
     }
 
-    /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows
-    /// increases at once and decreases by quarters.
-    pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
+    /// The queue counts on it no longer.
+    pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid) {
         self.lb_cache.invalidate(cpu);
         let e = self.se_of(task);
         let info = &mut self.info[e];
         let queue = &mut self.cfs_rqs[CfsRqId::of_cpu(cpu)];
         queue.util_est = queue.util_est.saturating_sub(u64::from(info.util_est));
-        if !sleep || !info.avg_renewed || self.cpus == 1 {
-            return;
+    }
+
+    /// `util_est_update`: `task` goes to sleep, and its estimate is renewed, unless its averages
+    /// have not been since the last time.
+    pub(super) fn util_est_update(&mut self, task: Pid) {
+        let e = self.se_of(task);
+        if self.cpus > 1 && self.info[e].avg_renewed {
+            R::estimate(self, e);
         }
+    }
+
+    /// The estimate follows increases at once and decreases by quarters.
+    pub(super) fn estimate_once(&mut self, e: EntityId) {
+        let info = &mut self.info[e];
         info.avg_renewed = false;
         let avg = &info.avg;
         let (stored, dequeued) = (info.util_est, avg.util_avg as u32);
@@ -283,11 +416,13 @@ impl<R: PickRule> Fair<R> {
         info.avg.util_avg.max(u64::from(info.util_est))
     }
 
-    /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.
+    /// `task_h_load`: what the task adds to its CPU's load. In a kernel without group scheduling
+    /// its
+    /// load average.
     pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);
         let load = self.info[e].avg.load_avg;
-        if self.groups.len() == 1 {
+        if !self.group_scheduling && self.groups.len() == 1 {
             return load;
         }
         let q = self.cfs_rq_of(e);

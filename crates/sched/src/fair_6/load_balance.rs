@@ -21,7 +21,7 @@ use super::domains::{self, BUSY_FACTOR, Near};
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use crate::classes::Rqs;
 use schedlab_core::{CpuId, CpuSet, Platform};
 
@@ -80,16 +80,15 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
         self.online = rqs.online_cpus();
         self.near = Near::new(&rqs.domains);
-        self.lb_cache = LbCache::new(&rqs.domains);
+        self.lb_cache = LbCache::new(&rqs.domains, !self.version.balances_cores());
         self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
         self.order.uniform_slices = false;
     }
 
-    /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle rqs.
-    pub(super) fn cpu_goes_idle(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
-        self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
+    /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle core.
+    pub(super) fn cpu_goes_idle(&mut self, rqs: &Rqs, cpu: CpuId) {
         if self.near.has_smt() && self.is_core_idle(rqs, cpu) {
             let llc = self.near.llc_id(cpu);
             self.near.has_idle_cores[llc] = true;
@@ -109,7 +108,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
             return;
         }
-        self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+        self.update_blocked_averages(platform.now_ns(), cpu);
         let mut idle = is_idle_cpu(rqs, cpu);
         let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
@@ -119,7 +118,10 @@ impl<R: PickRule> Fair<R> {
             if jiffies >= self.balance.domain(cpu, level).last_balance + interval {
                 let occasion = if idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                 its_turn = self.is_its_turn(rqs, cpu, level);
-                if its_turn && self.load_balance(rqs, platform, cpu, level, occasion) {
+                if !its_turn {
+                    // That counts as balanced.
+                    self.found_balanced(rqs, &LbEnv::new(cpu, level, occasion));
+                } else if self.load_balance(rqs, platform, cpu, level, occasion) {
                     idle = is_idle_cpu(rqs, cpu);
                     busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
                 }
@@ -145,10 +147,11 @@ impl<R: PickRule> Fair<R> {
         if self.cpus == 1 {
             return false;
         }
+        self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
         let mut next = u64::MAX;
         let overloaded = self.balance.overloaded;
         if overloaded {
-            self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+            self.update_blocked_averages(platform.now_ns(), cpu);
         }
         for level in rqs.domains.of(cpu) {
             let interval = self.interval_jiffies(platform, cpu, level, false);
@@ -169,19 +172,24 @@ impl<R: PickRule> Fair<R> {
         }
         let row = &mut self.balance.cpus[cpu.index()];
         row.next_balance = row.next_balance.min(next);
-        self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_queued > 0
+        let found = self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_queued > 0;
+        if found {
+            self.balance.idle_since_ns[cpu.index()] = 0;
+        }
+        found
     }
 
-    /// `should_we_balance`: whether `cpu` is the one that balances for its group: the first CPU of
-    /// an idle core (among threads of one core: the first idle one), else the first idle CPU, else
-    /// the first.
+    /// `should_we_balance`: whether `cpu`, of those that may balance for its group, is the one: the
+    /// first of an idle core (among threads of one core: the first idle one), else the first idle
+    /// CPU, else the first.
     fn is_its_turn(&self, rqs: &Rqs, cpu: CpuId, level: usize) -> bool {
         let domain = rqs.domains.level(level);
-        let group = domain.span(cpu).group(domain.group_of(cpu));
+        let group = domain.span(cpu).balancers(domain.group_of(cpu));
         let among_threads = domain.params.share_cpupower;
         let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(rqs, cpu));
         let first_idle = idle.clone().next();
-        let best = idle.find(|&cpu| among_threads || self.is_core_idle(rqs, cpu));
+        let any = among_threads || !self.version.balances_cores();
+        let best = idle.find(|&cpu| any || self.is_core_idle(rqs, cpu));
         best.or(first_idle).unwrap_or(group[0]) == cpu
     }
 
@@ -197,7 +205,7 @@ impl<R: PickRule> Fair<R> {
         why: CpuIdleType,
     ) -> bool {
         let mut env = LbEnv::new(here, level, why);
-        let mut dropped = 0;
+        let mut dropped = false;
         platform.work.balances += 1;
         let moved = loop {
             platform.work.queues += u64::from(self.cpus);
@@ -210,18 +218,24 @@ impl<R: PickRule> Fair<R> {
             if several {
                 platform.double_lock(here, source);
             }
-            let moved = several && self.move_tasks(rqs, platform, source, &mut env);
+            let mut moved = several && self.move_tasks(rqs, platform, source, &mut env);
+            while env.imbalance > 0
+                && let Some(other) = env.new_dst.take()
+            {
+                // Who may not come here may go to another CPU of the group, which takes over.
+                self.drop_cpu(env.dst);
+                dropped = true;
+                env.dst = other;
+                moved |= self.move_tasks(rqs, platform, source, &mut env);
+            }
             if several {
                 self.mark_group(rqs, &env);
             }
             if several && !moved && env.all_pinned {
                 // All of them are bound elsewhere: look again without that CPU.
-                self.balance.dropped[source.index()] = true;
-                self.lb_cache.invalidate(source);
-                dropped += 1;
-                let domain = rqs.domains.level(level);
-                let span = domain.span(here);
-                if span.cpus.len() > span.group(domain.group_of(here)).len() + dropped {
+                self.drop_cpu(source);
+                dropped = true;
+                if self.others_left(rqs, &env) {
                     continue;
                 }
                 self.found_balanced(rqs, &env);
@@ -229,7 +243,7 @@ impl<R: PickRule> Fair<R> {
             }
             break Some((moved, source));
         };
-        if dropped > 0 {
+        if dropped {
             for cpu in 0..self.cpus {
                 if core::mem::take(&mut self.balance.dropped[cpu as usize]) {
                     self.lb_cache.invalidate(CpuId(cpu));
@@ -256,6 +270,10 @@ impl<R: PickRule> Fair<R> {
                 if !rq.active_balance {
                     rq.active_balance = true;
                     rq.push_cpu = here;
+                    if !core::mem::replace(&mut rq.stopper_waits, true) {
+                        // The stopper waits, and counts.
+                        self.count_running(rqs, source, 1);
+                    }
                     rqs.resched_curr(platform, source);
                 }
             }
@@ -272,7 +290,22 @@ impl<R: PickRule> Fair<R> {
     fn group_above(&self, rqs: &Rqs, env: &LbEnv) -> Option<(usize, CpuId)> {
         let above = rqs.domains.of(env.here).find(|&level| level > env.level)?;
         let level = rqs.domains.level(above);
-        Some((above, level.span(env.here).group(level.group_of(env.here))[0]))
+        Some((above, level.span(env.here).balancers(level.group_of(env.here))[0]))
+    }
+
+    /// The pass takes no more notice of `cpu`.
+    fn drop_cpu(&mut self, cpu: CpuId) {
+        self.balance.dropped[cpu.index()] = true;
+        self.lb_cache.invalidate(cpu);
+    }
+
+    /// Whether the pass has still got CPUs besides those of the own group.
+    fn others_left(&self, rqs: &Rqs, env: &LbEnv) -> bool {
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        let own = span.balancers(level.group_of(env.here));
+        let mut left = span.cpus.iter().filter(|cpu| !self.balance.dropped[cpu.index()]);
+        left.any(|cpu| !own.contains(cpu))
     }
 
     /// Affinity has left something to be moved: the domain, as a group of the next larger one, is

@@ -5,6 +5,7 @@
 //! whom, and what becomes of a group without quota went on as they were. So there is one such
 //! class here, [`Fair`](class::Fair), and two rules of picking:
 //!
+//! * [`cfs`]: the least vruntime (6.1, 5.10);
 //! * [`eevdf`]: the earliest virtual deadline of those that are eligible (6.6, 6.12, 6.18).
 //!
 //! # Where to read
@@ -14,6 +15,7 @@
 //! | [`enqueue`], [`class`] | coming and going, and what runs, on every level of the groups |
 //! | [`task_group`], [`set_task_rq`], [`cpu_cgroup`] | task groups and their queues |
 //! | [`update_shares`], [`throttle`] | what groups weigh, and what becomes of them without quota |
+//! | [`limbo`] | what becomes of their tasks then, one by one (6.18) |
 //! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is brought up to date |
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
@@ -30,8 +32,8 @@
 //! | [`rules`] | the rules of decisions by number, and their grounds |
 //! | [`audit`] | checks |
 //!
-//! State stands in files that do not know [`Fair`] ([`entity`], [`cfs_rq`], [`timeline`],
-//! [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
+//! State stands in files that do not know [`Fair`](class::Fair) ([`entity`], [`cfs_rq`],
+//! [`timeline`], [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
 //! [`flags`]); rules are methods of `Fair`, and no file imports in a circle. Where rules call
 //! each other in a circle the kernel does: the pick throttles a queue that has run out, which
 //! dequeues its group, and picks anew; a dequeue charges, which may ask for a throttling.
@@ -39,6 +41,7 @@
 
 pub mod audit;
 pub mod buddies;
+pub mod cfs;
 pub mod cfs_rq;
 pub mod cfs_tasks;
 pub mod class;
@@ -55,6 +58,7 @@ pub mod hooks;
 pub mod lb_cache;
 pub mod lb_env;
 pub mod lb_stats;
+pub mod limbo;
 pub mod load_avg;
 pub mod load_balance;
 pub mod load_weight;

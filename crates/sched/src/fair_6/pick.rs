@@ -4,7 +4,7 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::DequeueFlags;
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question};
@@ -28,7 +28,10 @@ impl<R: PickRule> Fair<R> {
                 if self.cfs_rqs[q].competing_curr(&self.se).is_some() {
                     R::update_curr(self, rqs, platform, q);
                 }
-                if self.limits.has_run_out(q) && self.throttle(rqs, platform, q) {
+                if self.limits.has_run_out(q)
+                    && self.throttle(rqs, platform, q)
+                    && !self.version.throttles_tasks()
+                {
                     R::throttled_in_pick(self, rqs, platform, cpu);
                     continue 'again;
                 }

@@ -28,6 +28,41 @@ pub trait FairVersion: Copy + Debug {
     /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the
     /// others.
     fn has_fair_server(self) -> bool;
+
+    /// Balancing tells cores with several threads from CPUs: an idle core is first to balance, a
+    /// core with two tasks is relieved, groups are compared by their cores.
+    #[inline]
+    fn balances_cores(self) -> bool {
+        true
+    }
+
+    /// A new task's utilisation is worked out with its stored weight, and so is nearly always half
+    /// of what its queue has to spare.
+    #[inline]
+    fn first_util_by_stored_weight(self) -> bool {
+        false
+    }
+
+    /// A sleeping task's utilisation is estimated when it has left its queue, not before.
+    #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        false
+    }
+
+    /// The tasks of a group without quota leave one by one as they are picked, and what is not
+    /// picked stays queued. Otherwise the whole queue leaves at once.
+    #[inline]
+    fn throttles_tasks(self) -> bool {
+        false
+    }
+
+    /// What a group's entity weighs is found anew whenever the kernel comes by, be its queue empty
+    /// or its weight the same; and a queue tells its group of every change of its load that is
+    /// large enough, not once in a millisecond.
+    #[inline]
+    fn renews_empty_groups(self) -> bool {
+        false
+    }
 }
 
 /// What an administrator can set, as the shared half sees it.
@@ -73,6 +108,48 @@ pub trait PickRule: Sized + Default + Debug {
     /// A task's attributes have changed: its request, if it makes any.
     fn set_request(fair: &mut Fair<Self>, e: EntityId, attr: &SchedAttr);
 
+    /// A queue has been made, the next in number.
+    fn queue_made(fair: &mut Fair<Self>) {
+        let _ = fair;
+    }
+
+    /// `e` is new.
+    fn entity_made(fair: &mut Fair<Self>, e: EntityId) {
+        let _ = (fair, e);
+    }
+
+    /// `util_est_update`: the task of `e` sleeps; what it is going to use is estimated anew.
+    fn estimate(fair: &mut Fair<Self>, e: EntityId) {
+        fair.estimate_once(e);
+    }
+
+    // ---- coming into the world, going elsewhere ----
+
+    /// `task_fork`: `task`, new and of whatever class, belongs on a queue of its parent's CPU.
+    fn forked(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        let _ = (fair, rqs, platform, task);
+    }
+
+    /// The task of `e` sleeps, and is about to be woken on another CPU.
+    fn wakes_elsewhere(fair: &mut Fair<Self>, e: EntityId) {
+        let _ = (fair, e);
+    }
+
+    /// `task` sleeps, and leaves the class or its group.
+    fn leaves_asleep(fair: &mut Fair<Self>, now_ns: u64, task: Pid) {
+        let _ = (fair, now_ns, task);
+    }
+
+    /// `task` sleeps, and has come to the class or to another group.
+    fn comes_asleep(fair: &mut Fair<Self>, task: Pid) {
+        let _ = (fair, task);
+    }
+
+    /// The group of `e` counts as idle, or no longer does.
+    fn idle_changed(fair: &mut Fair<Self>, e: EntityId) {
+        let _ = (fair, e);
+    }
+
     // ---- what stands on a queue ----
 
     /// `entity` is about to enter the tree of `queue`.
@@ -86,7 +163,14 @@ pub trait PickRule: Sized + Default + Debug {
 
     /// `e` joins `q`, where everything has been charged and its weight is renewed. `is_curr`:
     /// [`place_curr`](PickRule::place_curr) has been called before.
-    fn place(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags, is_curr: bool);
+    fn place(
+        fair: &mut Fair<Self>,
+        now_ns: u64,
+        q: CfsRqId,
+        e: EntityId,
+        why: EnqueueFlags,
+        is_curr: bool,
+    );
 
     /// `e` is about to leave `q`. True: not yet, it stays queued though it sleeps.
     fn delays(
@@ -146,6 +230,13 @@ pub trait PickRule: Sized + Default + Debug {
 
     /// A queue has been throttled in the pick of `cpu`, which begins anew.
     fn throttled_in_pick(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+
+    /// Whether the running task of `cpu` was put away in the pick that is over; asked once.
+    #[inline]
+    fn take_put_in_pick(fair: &mut Fair<Self>, cpu: CpuId) -> bool {
+        let _ = (fair, cpu);
+        false
+    }
 
     /// `check_preempt_wakeup`: `task` has become runnable on a CPU where `curr` runs, both fair.
     fn check_preempt_wakeup(

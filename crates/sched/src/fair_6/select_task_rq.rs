@@ -48,16 +48,20 @@ impl<R: PickRule> Fair<R> {
     ) -> CpuId {
         let prev = rqs.cpu_of(task);
         let mut target = (prev, rules::PREV_CPU);
-        if let Waker::Task { task: by, .. } = waker {
-            self.record_wakee(rqs, platform, rqs.pid(by), task);
-        }
         if rqs.thread(task).nr_cpus_allowed == 1 {
-            return self.selects(rqs, platform, task, (prev, rules::PINNED));
+            let only = rqs.settings[task.index()].allowed.first(self.cpus).unwrap_or(prev);
+            return self.selects(rqs, platform, task, (only, rules::PINNED));
         }
         let this = waker.cpu();
+        // Whatever runs there is in the waker's part, be it the idle task that a timer interrupted.
+        let by = match waker {
+            Waker::Task { task, .. } => rqs.pid(task),
+            Waker::Interrupt { cpu } | Waker::Process { cpu } => rqs.curr(cpu),
+        };
+        self.record_wakee(platform, by, task);
         if this != prev
             && rqs.is_allowed(task, this)
-            && !self.is_wide(rqs, task, waker)
+            && !self.is_wide(rqs, by, task, this)
             && let Some(level) = affine_level(rqs, this, prev)
         {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
@@ -67,7 +71,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `record_wakee`: notes whether the waker wakes another than last time.
-    fn record_wakee(&mut self, _core: &Rqs, platform: &Platform, waker: Pid, wakee: Pid) {
+    fn record_wakee(&mut self, platform: &Platform, waker: Pid, wakee: Pid) {
         let row = &mut self.tasks[waker.index()];
         if platform.jiffies()
             > row.wakee_flip_decay_ts + u64::from(platform.hz()) * FLIPS_HALVED_AFTER_S
@@ -81,13 +85,10 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `wake_wide`: the waker wakes so many that they cannot all stay near it.
-    fn is_wide(&self, rqs: &Rqs, task: Pid, waker: Waker) -> bool {
-        let Waker::Task { task: by, cpu, .. } = waker else {
-            return false;
-        };
+    /// `wake_wide`: `waker`, on `cpu`, wakes so many that they cannot all stay near it.
+    fn is_wide(&self, rqs: &Rqs, waker: Pid, wakee: Pid, cpu: CpuId) -> bool {
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
-        let (a, b) = (flips(rqs.pid(by)), flips(task));
+        let (a, b) = (flips(waker), flips(wakee));
         let (more, less) = (a.max(b), a.min(b));
         let n = u64::from(self.near.llc_size(&rqs.domains, cpu));
         less >= n && more >= less * n
@@ -109,7 +110,9 @@ impl<R: PickRule> Fair<R> {
         if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
             return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
         }
-        if waker.is_sync() && rqs.nr_running[this.index()] == 1 {
+        let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
+        let delayed = queue.h_nr_queued - queue.h_nr_runnable;
+        if waker.is_sync() && rqs.nr_running[this.index()] - delayed == 1 {
             return (this, rules::WAKER_SYNC);
         }
         if is_idle_cpu(rqs, prev) {
@@ -147,10 +150,11 @@ impl<R: PickRule> Fair<R> {
                 && fair.is_free(rqs, cpu)
                 && rqs.is_allowed(task, cpu)
         };
-        if suits(self, target) {
+        // Of these two nobody asks whether they are allowed: the core does, afterwards.
+        if self.is_free(rqs, target) {
             return (target, by);
         }
-        if prev != target && suits(self, prev) {
+        if prev != target && self.near.share_cache(prev, target) && self.is_free(rqs, prev) {
             return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);
@@ -206,12 +210,15 @@ impl<R: PickRule> Fair<R> {
         let allowed = &rqs.settings[task.index()].allowed;
         let mut free = None;
         for cpu in round(cpus, target, allowed) {
-            let is_free = self.is_free(rqs, cpu);
+            let threads = self.near.threads(&rqs.domains, cpu);
             if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
                 return Some((cpu, rules::IDLE_CORE));
             }
-            if is_free && free.is_none() {
-                free = Some(cpu);
+            if free.is_none() {
+                let own = [cpu];
+                let threads = if threads.is_empty() { &own } else { threads };
+                let mut may = threads.iter().copied().filter(|&thread| allowed.contains(thread));
+                free = may.find(|&thread| self.is_free(rqs, thread));
             }
         }
         self.near.has_idle_cores[llc] = false;

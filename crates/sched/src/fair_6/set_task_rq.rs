@@ -3,7 +3,8 @@
 use super::cfs_rq::{CfsRq, CfsRqId};
 use super::class::Fair;
 use super::entity::{Entity, EntityId, Info};
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::update_shares::LEAST_WEIGHT;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use schedlab_core::{CpuId, GroupId};
@@ -16,14 +17,22 @@ impl<R: PickRule> Fair<R> {
         if let Some(q) = row.cfs_rq_on(cpu) {
             return q;
         }
-        let idle = row.idle;
+        let (idle, row_renewed) = (row.idle, row.renewed);
         let above = self.group_cfs_rq(row.parent.unwrap_or(GroupId::ROOT), cpu);
         // A group that has done nothing yet has no load.
         let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
-        let owner = self.new_entity(Entity::new(self.tunables.base_slice()), info);
+        let mut entity = Entity::new(self.tunables.base_slice());
+        let mut info = info;
+        if row_renewed && self.version.renews_empty_groups() {
+            entity.set_weight(LEAST_WEIGHT, None);
+            info.load = LEAST_WEIGHT;
+        }
+        let owner = self.new_entity(entity, info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
+        self.cfs_rqs[q].pelt_clock = self.cfs_rqs[above].pelt_clock.below();
         self.info[owner].my_q = Some(q);
-        self.limits.queue_made(group);
+        R::queue_made(self);
+        self.limits.queue_made(group, cpu);
         self.groups[group.index()].set_cfs_rq(cpu, q);
         q
     }
@@ -59,10 +68,13 @@ impl<R: PickRule> Fair<R> {
         if let Some(e) = self.free.pop() {
             self.se[e] = entity;
             self.info[e] = info;
+            R::entity_made(self, e);
             return e;
         }
         self.info.push(info);
         self.cfs_tasks.make_room(self.info.len());
-        self.se.push(entity)
+        let e = self.se.push(entity);
+        R::entity_made(self, e);
+        e
     }
 }

@@ -14,10 +14,17 @@ use schedlab_core::{CpuId, GroupId};
 pub struct TaskGroup {
     /// The group above; none for the root.
     pub parent: Option<GroupId>,
+    /// The last of the groups in it that was made.
+    pub youngest: Option<GroupId>,
+    /// The last one that was made before it in the same group.
+    pub next_older: Option<GroupId>,
     /// Its weight as a whole, stored (shifted); 2 to 262144 before shifting.
     pub shares: u64,
     /// `cpu.idle`: it counts as `SCHED_IDLE` beside its siblings.
     pub idle: bool,
+    /// The shares of this group or of one below have been written: entities that have come into
+    /// being since then were as empty when their weight was found.
+    pub renewed: bool,
     /// By CPU: its queue, if it has come into being.
     cfs_rqs: Vec<Option<CfsRqId>>,
     /// Sum of what its queues have published of their load.
@@ -40,8 +47,11 @@ impl TaskGroup {
     pub fn new(cpus: u32, parent: Option<GroupId>, shares: u64) -> TaskGroup {
         TaskGroup {
             parent,
+            youngest: None,
+            next_older: None,
             shares: stored_shares(shares),
             idle: false,
+            renewed: false,
             cfs_rqs: alloc::vec![None; cpus as usize],
             load_avg: 0,
         }

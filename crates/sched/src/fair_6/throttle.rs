@@ -1,13 +1,15 @@
 //! Taking groups that have used up their quota off their CPU, and putting them back
 //! ([`bandwidth`](crate::classes::bandwidth) keeps the accounts).
 //!
-//! A **throttled** queue is no longer represented in its parent's queue. What is in it stays in it,
-//! may sleep, wake and be moved there as elsewhere; but none of it counts further up, and none of
-//! it can be picked.
+//! How that is done depends on the release.
 //!
-//! This is how 6.6 and 6.12 do it. 6.18 lets each task of a throttled group leave by itself when it
-//! is about to return to user space, so that none is held up in the kernel with a lock; as tasks
-//! here are always in user space, it is not told apart.
+//! **6.1 to 6.12, whole groups.** A **throttled** queue is no longer represented in its parent's
+//! queue. What is in it stays in it, may sleep, wake and be moved there as elsewhere; but none of
+//! it counts further up, and none of it can be picked.
+//!
+//! **6.18, task by task**, so that nobody is held up in the kernel with a lock in hand
+//! ([`limbo`](super::limbo)): throttling dequeues nothing, and what is queued counts as ever. But
+//! who is picked below a throttled queue leaves as he would return to user mode.
 
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
@@ -15,7 +17,7 @@ use super::flags::{Count, DequeueFlags, EnqueueFlags};
 use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform, TimerKey};
+use schedlab_core::{CpuId, GroupId, Platform, TimerKey};
 
 impl<R: PickRule> Fair<R> {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
@@ -43,7 +45,13 @@ impl<R: PickRule> Fair<R> {
         if self.groups[self.cfs_rqs[q].group.index()].idle {
             count.idle = count.queued;
         }
-        self.limits.is_throttled(q)
+        self.hides(q)
+    }
+
+    /// Whether queue `q` is throttled and nobody above knows of what is on it.
+    #[inline]
+    pub(super) fn hides(&self, q: CfsRqId) -> bool {
+        self.limits.is_throttled(q) && !self.version.throttles_tasks()
     }
 
     /// All that queue `q` has, as its parents count it.
@@ -94,6 +102,20 @@ impl<R: PickRule> Fair<R> {
             return false;
         }
         let cpu = self.cfs_rqs[q].cpu;
+        let now_ns = platform.now_ns();
+        let by_task = self.version.throttles_tasks();
+        let mut next = Some(self.innermost_below(q));
+        while let Some(group) = next {
+            if let Some(below) = self.groups[group.index()].cfs_rq_on(cpu) {
+                let queue = &mut self.cfs_rqs[below];
+                queue.pelt_clock.throttle(now_ns, !by_task || queue.nr_queued == 0);
+            }
+            next = self.next_below(q, group);
+        }
+        if by_task {
+            self.limits.set_throttled(platform, q, now_ns);
+            return true;
+        }
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
         let (mut leaves, mut throttled) = (true, false);
@@ -131,7 +153,23 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(q, platform.now_ns());
+        let now_ns = platform.now_ns();
+        self.limits.clear_throttled(q, now_ns);
+        let by_task = self.version.throttles_tasks();
+        let mut next = Some(self.innermost_below(q));
+        while let Some(group) = next {
+            if let Some(below) = self.groups[group.index()].cfs_rq_on(cpu)
+                && self.cfs_rqs[below].pelt_clock.unthrottle(now_ns)
+                && by_task
+            {
+                self.release_tasks(rqs, platform, below);
+            }
+            next = self.next_below(q, group);
+        }
+        if by_task {
+            self.wake_idle_cpu(rqs, platform, cpu);
+            return;
+        }
         if self.cfs_rqs[q].load == 0 {
             return;
         }
@@ -165,11 +203,41 @@ impl<R: PickRule> Fair<R> {
         if !throttled {
             self.count_running(rqs, cpu, count.queued);
         }
-        // A busy CPU is not asked: its tick will find out.
+        self.wake_idle_cpu(rqs, platform, cpu);
+    }
+
+    /// Something may have come back to `cpu`. A busy one is not asked: its tick will find out.
+    fn wake_idle_cpu(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if rqs.is_idle_thread(rqs.curr(cpu)) && self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0 {
             rqs.resched_curr(platform, cpu);
         }
     }
+
+    // ---- the groups below a queue's: the inner ones first, of siblings the youngest ----
+
+    /// The first one.
+    fn innermost_below(&self, top: CfsRqId) -> GroupId {
+        self.innermost(self.cfs_rqs[top].group)
+    }
+
+    fn innermost(&self, group: GroupId) -> GroupId {
+        let mut group = group;
+        while let Some(child) = self.groups[group.index()].youngest {
+            group = child;
+        }
+        group
+    }
+
+    /// The one after `group`; the queue's own is the last.
+    fn next_below(&self, top: CfsRqId, group: GroupId) -> Option<GroupId> {
+        if group == self.cfs_rqs[top].group {
+            return None;
+        }
+        let row = &self.groups[group.index()];
+        row.next_older.map_or(row.parent, |sibling| Some(self.innermost(sibling)))
+    }
+
+    // ---- handing out ----
 
     /// A period is over, or returned runtime is to be handed out.
     pub(super) fn distribute_runtime(
@@ -178,41 +246,53 @@ impl<R: PickRule> Fair<R> {
         platform: &mut Platform,
         key: TimerKey,
     ) {
-        if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
+        let Expiry::Distribute(group) = self.limits.timer(platform, key) else {
+            return;
+        };
+        if !self.version.throttles_tasks() {
             while let Some(q) = self.limits.next_to_release(group) {
                 self.unthrottle(rqs, platform, q);
             }
+            return;
+        }
+        // All get what they get before any comes back: the one on the timer's own CPU within the
+        // timer's work, the others by interrupts after it.
+        self.limits.distribute(group);
+        let own = self.limits.timer_cpu(group);
+        for here in [true, false] {
+            let mut next = self.limits.first_throttled(group);
+            while let Some(q) = next {
+                next = self.limits.next_throttled(q);
+                if (self.cfs_rqs[q].cpu == own) == here && self.limits.may_go_on(q) {
+                    self.unthrottle(rqs, platform, q);
+                }
+            }
         }
     }
 
-    /// Whether queue `q` or one above it is throttled.
-    fn is_throttled_below(&self, q: CfsRqId) -> bool {
-        let mut q = q;
-        loop {
-            if self.limits.is_throttled(q) {
-                return true;
-            }
-            match self.cfs_rqs[q].owner {
-                None => return false,
-                Some(owner) => q = self.cfs_rq_of(owner),
-            }
-        }
-    }
-
-    /// `throttled_hierarchy`: whether `task` is in a group that is throttled on its CPU, or whose
-    /// ancestor is.
+    /// `throttled_hierarchy`: whether queue `q` or one above it is throttled.
     #[inline]
-    pub(super) fn is_throttled_hierarchy(&self, task: Pid) -> bool {
+    pub(super) fn is_throttled_below(&self, q: CfsRqId) -> bool {
+        self.cfs_rqs[q].pelt_clock.throttled > 0
+    }
+
+    /// Whether `task` cannot be picked because its group, or one above, is throttled on its CPU.
+    #[inline]
+    pub(super) fn is_throttled_task(&self, task: Pid) -> bool {
+        if self.version.throttles_tasks() {
+            return self.tasks[task.index()].in_limbo;
+        }
         self.limits.is_used()
             && self.entity_of(task).is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
     }
 
-    /// `throttled_lb_pair`: whether the group of `task` is throttled where it is or on `other`. It
-    /// is not balanced then.
+    /// Whether `task` is not balanced to `other` because its group is throttled there
+    /// (`lb_throttled_hierarchy`); where whole groups are throttled, also because it is so where
+    /// the task is (`throttled_lb_pair`).
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
         self.limits.is_used()
-            && (self.is_throttled_hierarchy(task) || self.is_group_throttled(task, other))
+            && (self.is_throttled_task(task) || self.is_group_throttled(task, other))
     }
 
     fn is_group_throttled(&self, task: Pid, cpu: CpuId) -> bool {

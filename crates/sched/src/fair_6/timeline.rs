@@ -207,6 +207,11 @@ pub fn iter<'a>(se: &'a Entities, root: &Root<EntityId>) -> impl Iterator<Item =
     rbtree::iter(View::<true>(se), root)
 }
 
+/// Who comes after `e`, which is in a tree.
+pub fn next(se: &Entities, e: EntityId) -> Option<EntityId> {
+    rbtree::next(&View::<true>(se), e)
+}
+
 /// 6.12 on: the entity with the earliest deadline among those that `eligible` says yes to, of whom
 /// those of smaller vruntime are a part; the first in order among equals.
 #[inline]

@@ -6,9 +6,12 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::{EntityId, unscaled};
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::Rqs;
 use schedlab_core::Platform;
+
+/// The least weight of a group's entity, stored.
+pub const LEAST_WEIGHT: u64 = 2;
 
 impl<R: PickRule> Fair<R> {
     /// `calc_group_shares`: the part of the group's shares that its load on this CPU is of its load
@@ -23,15 +26,15 @@ impl<R: PickRule> Fair<R> {
         if everywhere != 0 {
             shares /= u128::from(everywhere);
         }
-        shares.clamp(2, u128::from(group.shares)) as u64
+        shares.clamp(u128::from(LEAST_WEIGHT), u128::from(group.shares)) as u64
     }
 
     /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it
-    /// now. A queue that has become empty keeps its old one.
+    /// now. From 6.6 on a group whose queue has become empty keeps its old one.
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
         if let Some(q) = self.info[e].my_q
-            && self.cfs_rqs[q].load != 0
+            && (self.cfs_rqs[q].load != 0 || self.version.renews_empty_groups())
         {
             self.update_group_weight(rqs, platform, e, q);
         }
@@ -46,8 +49,12 @@ impl<R: PickRule> Fair<R> {
         e: EntityId,
         q: CfsRqId,
     ) {
+        let always = self.version.renews_empty_groups();
+        if always && self.limits.is_used() && self.is_throttled_below(q) {
+            return;
+        }
         let shares = self.calc_group_shares(q);
-        if shares != self.info[e].load {
+        if always || shares != self.info[e].load {
             R::reweight(self, rqs, platform, e, shares, None);
         }
     }
@@ -56,7 +63,7 @@ impl<R: PickRule> Fair<R> {
     /// has changed by more than a 64th and was not published for a millisecond.
     pub(super) fn update_tg_load_avg(&mut self, now_ns: u64, q: CfsRqId) {
         let queue = &mut self.cfs_rqs[q];
-        if now_ns - queue.published_at < 1_000_000 {
+        if now_ns - queue.published_at < 1_000_000 && !self.version.renews_empty_groups() {
             return;
         }
         let (load, told) = (queue.avg.load_avg, queue.published);

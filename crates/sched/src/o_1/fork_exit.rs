@@ -2,10 +2,11 @@
 
 use super::params::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS};
 use super::prio::{realtime_prio, static_prio};
-use super::releases::ExitRule;
+use super::releases::{Balancing, ExitRule};
 use super::task::{Activated, Pid, State, Task};
 use super::{O1, rules};
-use schedlab_core::{CpuId, CpuSet, Platform, Question, SchedAttr, TaskAttr, TaskId};
+use crate::classes::load_balance_2_6_22::Walk;
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, Rule, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
     /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but
@@ -68,6 +69,7 @@ impl O1 {
         let now = platform.now_ns();
         let is_thread = attr.address_space == self.tasks.address_space(parent);
         let parent = self.tasks.pid(parent);
+        let (child_cpu, placed) = self.child_cpu(cpu, &attr.allowed);
         let time_slice = self.split_parents_slice(platform, parent, cpu);
 
         // Both lose what is left of a step of bonus, the child a little more, so that forking does
@@ -75,12 +77,7 @@ impl O1 {
         let bonus = self.params.bonus(self.tasks[parent].sleep_avg);
         self.tasks[parent].sleep_avg = u64::from(bonus) * self.params.bonus_step_ns;
         let mut child = Task {
-            cpu: if attr.allowed.contains(cpu) {
-                cpu
-            } else {
-                // A mask that is not the parent's; there is no balancing at fork.
-                attr.allowed.first(self.cpus).unwrap_or(cpu)
-            },
+            cpu: child_cpu,
             time_slice,
             first_time_slice: true,
             interactive_credit: 0,
@@ -92,14 +89,15 @@ impl O1 {
         child.array = None;
         child.state = State::Running;
         child.prio = self.params.effective_prio(&child);
-        let child_cpu = child.cpu;
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         let child = self.tasks.pid(task);
 
-        let placed = if child_cpu == cpu { rules::PARENTS_CPU } else { rules::AFFINITY_FORCED };
         platform.by_rule(Question::SelectCpu, child_cpu, placed);
         let runs_on = is_thread && self.params.version.threads_run_on_after_fork;
         if child_cpu != cpu {
+            if self.params.version.balancing == Balancing::ByWeight {
+                self.shift_timestamp(child, cpu, child_cpu);
+            }
             self.enqueue_runnable(child);
             self.check_preempt(platform, child);
         } else if runs_on {
@@ -113,6 +111,22 @@ impl O1 {
             platform.resched(cpu);
         }
         self.set_attr_of(platform, child, &attr.sched);
+    }
+
+    /// The CPU of a child whose parent runs on `cpu`, and the rule.
+    fn child_cpu(&self, cpu: CpuId, allowed: &CpuSet) -> (CpuId, Rule) {
+        if self.params.version.balancing == Balancing::ByWeight {
+            let idlest = self.domains.idlest(cpu, Walk::Fork, allowed);
+            if idlest != cpu {
+                return (idlest, rules::IDLEST_NODE);
+            }
+        }
+        if allowed.contains(cpu) {
+            (cpu, rules::PARENTS_CPU)
+        } else {
+            // A mask that is not the parent's.
+            (allowed.first(self.cpus).unwrap_or(cpu), rules::AFFINITY_FORCED)
+        }
     }
 
     /// Parent and child share what is left of the parent's slice. Returns the child's part.
@@ -198,7 +212,9 @@ impl O1 {
         }
     }
 
-    fn setscheduler(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
+    /// `sched_setscheduler`, also if `p` has that policy and priority already: it leaves its list
+    /// and goes to the tail of the active array (`SCHED_BATCH`: of expired), with the slice it had.
+    pub(super) fn setscheduler(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let was_queued = self.tasks[p].is_queued();
         if was_queued {
             self.deactivate_task(p);
@@ -207,8 +223,14 @@ impl O1 {
         let old_prio = task.prio;
         self.set_policy(&mut task, attr);
         if !attr.policy.is_realtime() {
-            // The bonus is lost until the next wakeup or end of slice.
             task.prio = task.static_prio;
+            if !self.params.version.setscheduler_drops_bonus {
+                task.prio = self.params.effective_prio(&task);
+            }
+            if self.params.version.batch && attr.policy == Policy::Batch {
+                // (The priority keeps the old bonus until it is next worked out.)
+                task.sleep_avg = 0;
+            }
         }
         task.load_weight = self.params.load_weight(&task);
         let new_prio = task.prio;

@@ -1,4 +1,4 @@
-//! Affinity, and the migration thread of each CPU that moves tasks off it.
+//! Affinity and exec, and the migration thread of each CPU that moves tasks off it.
 //!
 //! The thread is a `SCHED_FIFO` task of the best priority. It is woken, preempts, does its work in
 //! no time and sleeps again, all before anything else runs on its CPU
@@ -6,8 +6,10 @@
 //! but weighs nothing.
 
 use super::releases::Balancing;
+use super::runqueue::Leaves;
 use super::task::{Pid, State, Tasks};
 use super::{O1, rules};
+use crate::classes::load_balance_2_6_22::Walk;
 use schedlab_core::{CpuId, CpuSet, Platform, Question, TaskId, Waker};
 
 impl O1 {
@@ -31,7 +33,7 @@ impl O1 {
             self.set_task_cpu(platform, p, to);
             return;
         }
-        self.rqs[cpu.index()].migration_queue.push(p);
+        self.rqs[cpu.index()].migration_queue.push((p, Leaves::Forbidden));
         self.wake_migration_thread_first(platform, cpu);
         if self.is_current(p) {
             // Even if it is itself of priority 0: it waits until it has been moved.
@@ -69,19 +71,54 @@ impl O1 {
             self.active_load_balance(platform, cpu, to);
         }
         while !self.rqs[cpu.index()].migration_queue.is_empty() {
-            let p = self.rqs[cpu.index()].migration_queue.remove(0);
-            // Meanwhile it may have been pulled, or allowed to stay.
-            if self.tasks[p].cpu == cpu
-                && self.tasks[p].state != State::Dead
-                && !self.tasks.may_run_on(p, cpu)
-            {
-                self.move_task_to_allowed(platform, p);
+            let (p, why) = self.rqs[cpu.index()].migration_queue.remove(0);
+            match why {
+                Leaves::Forbidden => {
+                    // Meanwhile it may have been pulled, or allowed to stay.
+                    if self.tasks[p].cpu == cpu
+                        && self.tasks[p].state != State::Dead
+                        && !self.tasks.may_run_on(p, cpu)
+                    {
+                        self.move_task_to_allowed(platform, p);
+                    }
+                }
+                Leaves::Exec(to) => self.move_after_exec(platform, p, cpu, to),
             }
         }
     }
 
-    /// Moves `p` to the lowest CPU that it may use. If it was queued it counts as activated there:
-    /// the time it waited is sleep to the estimator.
+    /// `sched_exec`: the task that runs on `cpu` goes to the idlest CPU there is, in 2.6.0 to that
+    /// of the emptiest node. It asks the migration thread, and sleeps until it has been moved.
+    pub(super) fn sched_exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let to = match self.params.version.balancing {
+            Balancing::ByNumber => self.nodes.emptiest_cpu(cpu, &self.loads),
+            Balancing::ByWeight => self.domains.idlest(cpu, Walk::Exec, self.tasks.allowed(task)),
+        };
+        if to == cpu || !self.tasks.allowed(task).contains(to) {
+            return;
+        }
+        let p = self.tasks.pid(task);
+        self.rqs[cpu.index()].migration_queue.push((p, Leaves::Exec(to)));
+        self.wake_migration_thread(platform, cpu);
+        self.tasks[p].state = State::Uninterruptible;
+        platform.resched(cpu);
+    }
+
+    /// The migration thread of `from` moves `p`, asleep since its exec, to `to`, and wakes it as a
+    /// process does. So it may come straight back.
+    fn move_after_exec(&mut self, platform: &mut Platform, p: Pid, from: CpuId, to: CpuId) {
+        if self.tasks[p].state == State::Dead {
+            return;
+        }
+        if self.tasks[p].cpu == from && self.tasks.may_run_on(p, to) {
+            platform.by_rule(Question::Migrate, to, rules::EXEC_IDLEST);
+            self.set_task_cpu(platform, p, to);
+        }
+        self.try_to_wake_up(platform, p, Waker::Process { cpu: from });
+    }
+
+    /// Moves `p` to the lowest CPU that it may use. If it was queued, it is queued there. In 2.6.0
+    /// it then counts as activated: the time it waited is sleep to the estimator.
     fn move_task_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
         let from = self.tasks[p].cpu;
         let to = self.lowest_allowed(self.tasks.task_id(p));
@@ -92,12 +129,15 @@ impl O1 {
         }
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, to);
-        let mut now = platform.now_ns();
-        if self.params.version.balancing == Balancing::ByWeight {
-            self.shift_timestamp(p, from, to);
-            now = self.queue_time(platform, from, to);
+        match self.params.version.balancing {
+            Balancing::ByNumber => {
+                self.activate_task(p, platform.now_ns(), Waker::Process { cpu: from });
+            }
+            Balancing::ByWeight => {
+                self.shift_timestamp(p, from, to);
+                self.enqueue_runnable(p);
+            }
         }
-        self.activate_task(p, now, Waker::Process { cpu: from });
         self.check_preempt(platform, p);
     }
 

@@ -201,6 +201,23 @@ impl Scheduler for O1 {
         }
     }
 
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, _by: CpuId) {
+        if self.tasks.is_alive(task) {
+            let p = self.tasks.pid(task);
+            let task = &self.tasks[p];
+            let attr = SchedAttr {
+                policy: task.policy,
+                rt_priority: task.rt_priority.into(),
+                ..SchedAttr::default()
+            };
+            self.setscheduler(platform, p, &attr);
+        }
+    }
+
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        self.sched_exec(platform, cpu, task);
+    }
+
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         if self.tasks.is_alive(task) {
             self.set_cpus_allowed(platform, task, allowed);

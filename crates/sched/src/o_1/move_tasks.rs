@@ -27,6 +27,10 @@ impl Balanced for O1 {
         self.pull_tasks(platform, why, from, to, max_tasks, max_load as i64)
     }
 
+    fn is_idle(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].curr.is_none()
+    }
+
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
         let curr = self.rqs[busiest.index()].curr;
         // The idle task may run only where it is.

@@ -7,8 +7,8 @@
 //! (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it does with its own.
 //!
 //! Whether to go to another node is decided per CPU, by the tick alone: a CPU that is about to idle
-//! looks in its own node only. (At exec a task would go to the emptiest node, too; workloads know
-//! no exec.)
+//! looks in its own node only. A task that calls `execve(2)` beside two others or more goes to the
+//! emptiest node.
 
 use super::O1;
 use super::loads::Loads;
@@ -88,6 +88,18 @@ impl Nodes {
     #[inline]
     pub(super) fn rank(&self, cpu: CpuId) -> usize {
         self.rank[cpu.index()] as usize
+    }
+
+    /// `sched_best_cpu`: where a task goes that calls `execve(2)` on `this` CPU. The node with the
+    /// fewest tasks for its CPUs, and in it the CPU with the fewest; the first among equals.
+    pub(super) fn emptiest_cpu(&self, this: CpuId, loads: &Loads) -> CpuId {
+        if self.count() == 1 || loads.nr_running(this) <= 2 {
+            return this;
+        }
+        let load = |&node: &NodeId| 10 * loads.node_running(node) / self.members[node].len() as u32;
+        let node = self.members.indices().min_by_key(load).unwrap_or(self.of(this));
+        let cpus = self.members[node].iter().copied();
+        cpus.min_by_key(|&cpu| loads.nr_running(cpu)).unwrap_or(this)
     }
 
     /// `find_busiest_node`: the node that has most above the own one of `this` CPU, by so much that
@@ -170,6 +182,18 @@ mod tests {
     fn the_busiest_counts_and_the_lowest_among_equals() {
         let (mut nodes, loads) = nodes(&[0, 2, 6, 6]);
         assert_eq!(busiest(&mut nodes, 1, &loads), Some(2));
+    }
+
+    #[test]
+    fn an_exec_beside_two_others_goes_to_the_emptiest_node() {
+        let (nodes, mut loads) = nodes(&[3, 1, 0, 0]);
+        assert_eq!(nodes.emptiest_cpu(CpuId(0), &loads), CpuId(4), "the first among equals");
+        loads.set_for_test(CpuId(4), 1);
+        loads.set_for_test(CpuId(6), 1);
+        // 10 * 1 / 2 = 5 on each; in the first of them the other CPU is empty.
+        assert_eq!(nodes.emptiest_cpu(CpuId(0), &loads), CpuId(3));
+        loads.set_for_test(CpuId(0), 2);
+        assert_eq!(nodes.emptiest_cpu(CpuId(0), &loads), CpuId(0), "two are not enough");
     }
 
     #[test]

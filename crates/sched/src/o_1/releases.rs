@@ -120,6 +120,8 @@ pub struct Version {
     pub last_jiffy_costs_a_tick: bool,
     /// A change of nice takes the bonus away until the next wakeup or end of slice.
     pub nice_drops_bonus: bool,
+    /// A change of policy takes the bonus away until the next wakeup or end of slice.
+    pub setscheduler_drops_bonus: bool,
     /// The child's first slice at exit.
     pub exit: ExitRule,
 }
@@ -140,6 +142,7 @@ impl Version {
         threads_run_on_after_fork: false,
         last_jiffy_costs_a_tick: true,
         nice_drops_bonus: true,
+        setscheduler_drops_bonus: true,
         exit: ExitRule::UpToMaxTimeslice,
     };
 
@@ -159,6 +162,7 @@ impl Version {
         threads_run_on_after_fork: true,
         last_jiffy_costs_a_tick: false,
         nice_drops_bonus: false,
+        setscheduler_drops_bonus: false,
         exit: ExitRule::SameCpu,
     };
 }

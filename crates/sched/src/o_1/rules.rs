@@ -55,6 +55,13 @@ define_rules! {
              (2.6.0).";
         23 BUSY_BALANCE Migrate "busy_balance":
             "A busy CPU takes tasks from a runqueue that is a quarter longer than its own (2.6.0).";
+        24 IDLE_THREAD SelectCpu "idle_thread":
+            "One task is on the CPU that was chosen, and another thread of its core idles: the \
+             task wakes there (2.6.22).";
+        25 IDLEST_NODE SelectCpu "idlest_node":
+            "Another node has less load: the child starts on its CPU with the least (2.6.22).";
+        26 EXEC_IDLEST Migrate "exec_idlest":
+            "The task has called execve(2), and another CPU or node has less load.";
     }
 }
 

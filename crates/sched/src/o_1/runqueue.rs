@@ -8,6 +8,15 @@ use super::{O1, rules};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform, Question};
 
+/// Why a task asks the migration thread to be moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Leaves {
+    /// It may no longer run there: to the lowest CPU that it may use.
+    Forbidden,
+    /// It has called `execve(2)`, and sleeps until it has been moved to this CPU.
+    Exec(CpuId),
+}
+
 /// One CPU's queue. [`Loads`](super::loads::Loads) and
 /// [`Domains`](crate::classes::load_balance_2_6_22::Domains) hold the number and the weight of its
 /// tasks.
@@ -23,8 +32,8 @@ pub(super) struct Runqueue {
     pub(super) expired_timestamp: u64,
     /// 2.6.22: this queue's clock, ns: its last tick or `schedule()`.
     pub(super) most_recent_timestamp: u64,
-    /// Tasks that the migration thread is to move away.
-    pub(super) migration_queue: Vec<Pid>,
+    /// Tasks that the migration thread is to move away, and why.
+    pub(super) migration_queue: Vec<(Pid, Leaves)>,
     pub(super) arrays: [PrioArray; 2],
 }
 

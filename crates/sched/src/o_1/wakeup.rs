@@ -3,7 +3,8 @@
 use super::releases::WakeCpu;
 use super::task::{Activated, Pid, State};
 use super::{O1, rules};
-use schedlab_core::{CpuId, Platform, Question, Waker};
+use crate::classes::load_balance_2_6_22;
+use schedlab_core::{CpuId, Platform, Question, Rule, Waker};
 
 impl O1 {
     /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been
@@ -81,12 +82,28 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`).
+    /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance, else where it
+    /// slept; or on an idle thread of the same core, if exactly one task is on the CPU so chosen.
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
+        let own = self.tasks[p].cpu;
+        let (mut cpu, mut rule) = self.affine_cpu(p, waker);
+        let may_run_on = |sched: &O1, cpu| sched.tasks.may_run_on(p, cpu);
+        let idle = load_balance_2_6_22::wake_idle(self, cpu, may_run_on);
+        if idle != cpu {
+            (cpu, rule) = (idle, rules::IDLE_THREAD);
+        }
+        platform.by_rule(Question::SelectCpu, cpu, rule);
+        if cpu != own {
+            platform.by_rule(Question::Migrate, cpu, rules::WAKES_ELSEWHERE);
+            self.set_task_cpu(platform, p, cpu);
+        }
+    }
+
+    /// The CPU of `waker`, or the one where `p` slept, and the rule.
+    fn affine_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if this == own || !self.tasks.may_run_on(p, this) {
-            platform.by_rule(Question::SelectCpu, own, rules::PREV_CPU);
-            return;
+            return (own, rules::PREV_CPU);
         }
         let curr = self.rqs[this.index()].curr;
         let leaving = match curr {
@@ -95,12 +112,9 @@ impl O1 {
             _ => 0,
         };
         let weight = u64::from(self.tasks[p].load_weight);
-        if let Some(rule) = self.domains.wakes_here(this, own, weight, leaving) {
-            platform.by_rule(Question::SelectCpu, this, rule);
-            platform.by_rule(Question::Migrate, this, rules::WAKES_ELSEWHERE);
-            self.set_task_cpu(platform, p, this);
-        } else {
-            platform.by_rule(Question::SelectCpu, own, rules::PREV_CPU);
+        match self.domains.wakes_here(this, own, weight, leaving) {
+            Some(rule) => (this, rule),
+            None => (own, rules::PREV_CPU),
         }
     }
 

@@ -184,6 +184,10 @@ impl Balanced for Staircase {
         Moved { tasks: go.pulled, all_pinned: go.pinned }
     }
 
+    fn is_idle(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].curr.is_none()
+    }
+
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
         self.cpus[busiest.index()].curr.is_some_and(|curr| self.tasks[curr].allowed.contains(cpu))
     }

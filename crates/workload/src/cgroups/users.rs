@@ -148,7 +148,7 @@ impl Users {
             for group in &line.groups {
                 // A group without a number has its user's if it is called like one, or the next
                 // that is free.
-                let next = gids.values().copied().max().unwrap_or(0).max(FIRST_UID * 10) + 1;
+                let next = next_gid(&gids);
                 let of_user = uids.get(group.name.as_str()).copied();
                 numbers.push(*gids.entry(&group.name).or_insert(of_user.unwrap_or(next)));
             }
@@ -182,6 +182,17 @@ impl Users {
         }
         uids
     }
+}
+
+/// A number that no group has: the one behind the greatest, or if there is none behind it, the first
+/// that is free.
+fn next_gid(gids: &BTreeMap<&str, u32>) -> u32 {
+    const FIRST_GID: u32 = FIRST_UID * 10;
+    let greatest = gids.values().copied().max().unwrap_or(0).max(FIRST_GID);
+    greatest.checked_add(1).unwrap_or_else(|| {
+        let free = (FIRST_GID + 1..).find(|gid| gids.values().all(|other| other != gid));
+        free.expect("there are more numbers than lines")
+    })
 }
 
 impl Line {
@@ -240,6 +251,16 @@ mod tests {
         assert_eq!(of("make-3"), ("bob".into(), 1000));
         assert_eq!(of("c"), ("77".into(), 77));
         assert_eq!((of("d"), of("else")), (("root".into(), 0), ("root".into(), 0)));
+    }
+
+    #[test]
+    fn the_greatest_number_of_all_leaves_others_for_the_next_group() {
+        assert_eq!(next_gid(&BTreeMap::from([("root", 0)])), 10_001);
+        assert_eq!(next_gid(&BTreeMap::from([("all", 20_000)])), 20_001);
+        assert_eq!(next_gid(&BTreeMap::from([("all", u32::MAX), ("a", 10_001)])), 10_002);
+        let users = Users::parse("u", "a anna/1:all/4294967295,students,guests\n").unwrap();
+        // Whoever adds 1 to it overflows.
+        drop(users.accounts());
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Kernel {
                 if parked.blocked == Blocked::Suspended {
                     return op(self.wake(number, other.0, sync));
                 }
-                parked.tokens += 1;
+                parked.tokens = if self.conventions.one_resume { 1 } else { parked.tokens + 1 };
             }
             Step::Disk(id, service_ns) => {
                 this.after_run = false;

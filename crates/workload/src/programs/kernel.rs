@@ -117,6 +117,13 @@ pub struct Kernel {
     pub(super) log: Option<Log>,
 }
 
+/// For those who stand around it and are asked for it.
+impl AsRef<Kernel> for Kernel {
+    fn as_ref(&self) -> &Kernel {
+        self
+    }
+}
+
 impl Kernel {
     /// One without tasks. `seed` is that of all random draws.
     pub fn new(profile: Profile, costs: CallCosts, seed: u64) -> Kernel {
@@ -507,6 +514,7 @@ impl Workload for Kernel {
         if !matches!(self.tasks[task.index()].stage, Stage::Between) {
             return None;
         }
+        let is_start = now_ns == self.tasks[task.index()].start_ns;
         match self.skip_markers(now_ns, number)? {
             Instr::Exit if exit_from_sleep => {
                 self.exit(now_ns, number);
@@ -521,8 +529,11 @@ impl Workload for Kernel {
                     }
                 }
             }
-            Instr::Cpus { set } if renice_before_wake => Some(self.set_script_cpus(number, set)),
-            Instr::Group { group } if renice_before_wake => {
+            // At the start these are set by the task itself, when it runs.
+            Instr::Cpus { set } if renice_before_wake && !is_start => {
+                Some(self.set_script_cpus(number, set))
+            }
+            Instr::Group { group } if renice_before_wake && !is_start => {
                 Some(self.set_script_group(number, group))
             }
             _ => None,

@@ -94,7 +94,7 @@ impl Timetable {
                 Change::Tunable(name, _) => {
                     if !around.tunables.contains(&name.as_str()) {
                         let help = did_you_mean(name, around.tunables.iter().copied())
-                            .or_else(|| Some("`schedlab list` shows those there are".into()));
+                            .or_else(|| Some("`schedlab list NAME` shows those there are".into()));
                         return Err(origin
                             .error(0, format!("unknown tunable `{name}`"))
                             .with_help_if(help));

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::groups::GroupPlan;
 use crate::programs::Kernel;
 use schedlab_core::{GroupId, SchedAttr, Scheduler, TaskId};
-use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState};
+use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState, Workload};
 
 /// An action that the machine refused; the run went on without it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,13 +56,16 @@ impl Timetable {
     ///
     /// # Errors
     /// When the workload says so.
-    pub fn run<S: Scheduler, O: Observer>(
+    pub fn run<S: Scheduler, W, O: Observer>(
         &self,
-        machine: &mut Machine<S, Kernel, O>,
+        machine: &mut Machine<S, W, O>,
         plan: &GroupPlan,
         ids: &[GroupId],
         until_ns: u64,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Outcome, Error>
+    where
+        W: Workload<Error = Error> + AsRef<Kernel>,
+    {
         let mut next: Vec<Option<u64>> =
             self.entries.iter().map(|entry| entry.when.first()).collect();
         let mut outcome =
@@ -106,20 +109,19 @@ impl super::When {
 }
 
 impl Entry {
-    fn perform<S: Scheduler, O: Observer>(
+    fn perform<S: Scheduler, W: Workload + AsRef<Kernel>, O: Observer>(
         &self,
-        machine: &mut Machine<S, Kernel, O>,
+        machine: &mut Machine<S, W, O>,
         groups: &mut Groups,
         outcome: &mut Outcome,
     ) {
-        let mut note = |machine: &Machine<S, Kernel, O>,
-                        task: Option<TaskId>,
-                        done: Result<(), ActionError>| {
-            if let Err(error) = done {
-                let thread = task.map(|task| machine.workload().thread_name(task));
-                outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
-            }
-        };
+        let mut note =
+            |machine: &Machine<S, W, O>, task: Option<TaskId>, done: Result<(), ActionError>| {
+                if let Err(error) = done {
+                    let thread = task.map(|task| machine.workload().as_ref().thread_name(task));
+                    outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
+                }
+            };
         match &self.change {
             Change::Tunable(name, value) => {
                 let done = machine.act(&Action::SetTunable { name: name.clone(), value: *value });
@@ -229,12 +231,12 @@ impl Change {
 
 impl Tasks {
     /// Those that are meant and have not ended, rising.
-    fn find<S: Scheduler, O: Observer>(
+    fn find<S: Scheduler, W: Workload + AsRef<Kernel>, O: Observer>(
         &self,
-        machine: &Machine<S, Kernel, O>,
+        machine: &Machine<S, W, O>,
         groups: &Groups,
     ) -> Vec<TaskId> {
-        let vm = machine.workload();
+        let vm = machine.workload().as_ref();
         let ended =
             |task| matches!(machine.task_state(task), TaskState::Zombie | TaskState::Reaped);
         let below: Vec<GroupId> = match self {

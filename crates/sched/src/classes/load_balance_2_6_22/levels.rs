@@ -1,21 +1,31 @@
-//! 2.6.22 on machines that are not flat: its levels, and the comparison of groups of several CPUs.
-//!
-//! **All of this file is from recollection of 2.6.22 and not checked against anything.** The
-//! description has the flat machine's one domain only.
+//! 2.6.22 and 2.6.24 on machines that are not flat: their levels, and the comparison of groups of
+//! several CPUs.
 //!
 //! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has
-//! the power of 128, and so has a group whose CPUs share a core or a cache, be they two or ten: it
-//! counts as full with one task, so that each cache, and each core, gets one task before any gets
-//! two. Other groups have what their parts have together.
+//! the power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache, be
+//! they two or ten: it counts as full with one task, so that each cache, and each core, gets one
+//! task before any gets two. Other groups have what their parts have together.
 
-use super::{Busiest, Domains, Idle, SCHED_LOAD_SCALE};
+use super::{Busiest, Domains, Idle, Version};
+use crate::classes::domain_levels_2_6;
 use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
-/// What 2.6.22 gives a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
+/// What a level gets (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
 /// x86-64).
-pub(super) const fn params(kind: LevelKind) -> DomainParams {
+pub(super) fn params(version: Version, kind: LevelKind, cpus: u32) -> DomainParams {
+    let params = params_2_6_22(kind, cpus);
+    match (version, kind) {
+        (Version::V2_6_24, LevelKind::Smt) => DomainParams { newidle_idx: 0, ..params },
+        (Version::V2_6_24, LevelKind::MultiCore) => {
+            DomainParams { idle_idx: 0, newidle_idx: 0, wake_idle: true, ..params }
+        }
+        _ => params,
+    }
+}
+
+const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
     let cpu = DomainParams {
         min_interval_ms: 1,
         max_interval_ms: 4,
@@ -32,6 +42,7 @@ pub(super) const fn params(kind: LevelKind) -> DomainParams {
         balance_fork: false,
         balance_wake: false,
         wake_affine: true,
+        wake_idle: false,
         share_cpupower: false,
         prefer_sibling: false,
         smt_gain: 1024,
@@ -46,11 +57,12 @@ pub(super) const fn params(kind: LevelKind) -> DomainParams {
             newidle_idx: 1,
             wake_idx: 0,
             forkexec_idx: 0,
+            wake_idle: true,
             share_cpupower: true,
             ..cpu
         },
         LevelKind::MultiCore | LevelKind::Cpu => cpu,
-        LevelKind::Node | LevelKind::AllNodes => DomainParams {
+        LevelKind::Node => DomainParams {
             min_interval_ms: 8,
             max_interval_ms: 32,
             busy_factor: 32,
@@ -64,12 +76,37 @@ pub(super) const fn params(kind: LevelKind) -> DomainParams {
             wake_affine: false,
             ..cpu
         },
+        // (As far as 2.6.32 has it; the description of 2.6.22 does not go so far.)
+        LevelKind::AllNodes => DomainParams {
+            min_interval_ms: 64,
+            max_interval_ms: 64 * cpus,
+            busy_factor: 128,
+            imbalance_pct: 133,
+            busy_idx: 3,
+            idle_idx: 3,
+            newidle_idx: 0,
+            wake_idx: 0,
+            forkexec_idx: 0,
+            balance_newidle: false,
+            balance_exec: false,
+            wake_affine: false,
+            ..cpu
+        },
+    }
+}
+
+/// `balance_interval` of a new domain, ms: shorter than a domain of nodes ever has later.
+pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
+    match kind {
+        LevelKind::AllNodes => 64,
+        _ => 1,
     }
 }
 
 /// The domains of `topology`.
-pub(super) fn build(topology: &Topology) -> Tree {
-    Tree::new(topology, params)
+pub(super) fn build(version: Version, topology: &Topology) -> Tree {
+    let params = |kind| params(version, kind, topology.cpus());
+    Tree::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), true, params)
 }
 
 /// A group of CPUs as balancing sees it.
@@ -82,43 +119,42 @@ struct Group {
     /// Present weight of what is runnable.
     weighted: u64,
     nr_running: u64,
+    /// 2.6.24: the loads of its CPUs differ by more than one ordinary task.
+    imbalanced: bool,
 }
 
 impl Domains {
     /// The power of the group of this level that `first` is the first CPU of.
-    fn power(&self, level: usize, first: CpuId) -> u64 {
+    pub(super) fn power(&self, level: usize, first: CpuId) -> u64 {
         let Some(below) = self.tree.child(first, level) else {
-            return SCHED_LOAD_SCALE;
+            return self.scale;
         };
         let domain = self.tree.level(below);
         if matches!(domain.kind, LevelKind::Smt | LevelKind::MultiCore) {
-            return SCHED_LOAD_SCALE;
+            return self.scale;
         }
         domain.span(first).groups.iter().map(|group| self.power(below, group[0])).sum()
     }
 
-    /// Whether `cpu` is the one of its group that balances this level and those above: the first
-    /// idle one, or the first.
-    pub(super) fn is_its_turn(&self, cpu: CpuId, level: usize) -> bool {
-        let domain = self.tree.level(level);
-        let group = domain.span(cpu).group(domain.group_of(cpu));
-        let idle = group.iter().find(|&&cpu| self.load(cpu).nr_running() == 0);
-        *idle.unwrap_or(&group[0]) == cpu
-    }
-
     fn survey(&self, level: usize, cpus: &[CpuId], index: u8, is_own: bool) -> Group {
         let mut group = Group { power: self.power(level, cpus[0]), ..Group::default() };
+        let (mut most, mut least) = (0, u64::MAX);
         for &cpu in cpus.iter().filter(|cpu| !self.excluded[cpu.index()]) {
             let load = self.load(cpu);
-            group.load += match (index.checked_sub(1), is_own) {
+            let seen = match (index.checked_sub(1), is_own) {
                 (None, _) => load.raw_weighted_load,
                 (Some(average), true) => load.target_load(average.into()),
                 (Some(average), false) => load.source_load(average.into()),
             };
+            group.load += seen;
+            (most, least) = (most.max(seen), least.min(seen));
             group.weighted += load.raw_weighted_load;
             group.nr_running += u64::from(load.nr_running);
         }
-        group.avg_load = group.load * SCHED_LOAD_SCALE / group.power;
+        group.avg_load = group.load * self.scale / group.power;
+        group.imbalanced = !is_own && self.version == Version::V2_6_24 && {
+            most.saturating_sub(least) > self.scale
+        };
         group
     }
 
@@ -145,13 +181,15 @@ impl Domains {
             total_load += group.load;
             total_power += group.power;
             let most = busiest.map_or(0, |(_, best)| best.avg_load);
-            if group.avg_load > most && group.nr_running > group.power / SCHED_LOAD_SCALE {
+            let is_full = group.nr_running > group.power / self.scale || group.imbalanced;
+            if group.avg_load > most && is_full {
                 busiest = Some((number, group));
             }
         }
         let (number, busiest) = busiest?;
-        let average = SCHED_LOAD_SCALE * total_load / total_power;
-        let imbalance = imbalance(&own, &busiest, average, u64::from(domain.params.imbalance_pct))?;
+        let average = self.scale * total_load / total_power;
+        let pct = u64::from(domain.params.imbalance_pct);
+        let imbalance = self.imbalance(&own, &busiest, average, pct)?;
         let weight = |cpu: CpuId| self.load(cpu).raw_weighted_load;
         let mut queue = None;
         for &cpu in span.group(number).iter().filter(|cpu| !self.excluded[cpu.index()]) {
@@ -162,33 +200,45 @@ impl Domains {
         }
         queue.map(|cpu| Busiest { cpu, imbalance })
     }
-}
 
-/// How much weight should move from the busiest group to the own one. None: they are balanced.
-fn imbalance(own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
-    let (max, mine) = (busiest.avg_load, own.avg_load);
-    let per_task = busiest.weighted / busiest.nr_running;
-    if mine >= max || mine >= average || 100 * max <= pct * mine || max <= per_task {
-        return None;
-    }
-    if max >= average {
-        let pull = (max - average).min(max - per_task) * busiest.power;
-        let imbalance = pull.min((average - mine) * own.power) / SCHED_LOAD_SCALE;
-        if imbalance >= per_task {
-            return Some(imbalance);
+    /// How much weight should move from the busiest group to the own one. None: they are balanced.
+    fn imbalance(&self, own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
+        let (max, mine) = (busiest.avg_load, own.avg_load);
+        let mut per_task = busiest.weighted / busiest.nr_running;
+        if busiest.imbalanced {
+            per_task = per_task.min(average);
+        }
+        if mine >= max || mine >= average || 100 * max <= pct * mine || max <= per_task {
+            return None;
+        }
+        let mut imbalance = 0;
+        if max >= average {
+            let pull = (max - average).min(max - per_task) * busiest.power;
+            imbalance = pull.min((average - mine) * own.power) / self.scale;
+            if imbalance >= per_task {
+                return Some(imbalance);
+            }
+        }
+        // Less than a task. One may help nevertheless.
+        let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(self.scale);
+        let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
+        let fuzz = match self.version {
+            Version::V2_6_22 => 0,
+            Version::V2_6_24 => self.scale,
+        };
+        if max - mine + fuzz >= per_task * factor {
+            return Some(per_task);
+        }
+        let now = busiest.power * per_task.min(max) + own.power * own_per_task.min(mine);
+        let left = max.saturating_sub(per_task * self.scale / busiest.power);
+        let added = (max * busiest.power).min(per_task * self.scale) / own.power;
+        let then = busiest.power * per_task.min(left) + own.power * own_per_task.min(mine + added);
+        match self.version {
+            _ if then / self.scale > now / self.scale => Some(per_task),
+            Version::V2_6_22 => None,
+            Version::V2_6_24 => Some(imbalance),
         }
     }
-    // Less than a task. One may help nevertheless.
-    let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(SCHED_LOAD_SCALE);
-    let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
-    if max - mine >= per_task * factor {
-        return Some(per_task);
-    }
-    let now = busiest.power * per_task.min(max) + own.power * own_per_task.min(mine);
-    let left = max.saturating_sub(per_task * SCHED_LOAD_SCALE / busiest.power);
-    let added = (max * busiest.power).min(per_task * SCHED_LOAD_SCALE) / own.power;
-    let then = busiest.power * per_task.min(left) + own.power * own_per_task.min(mine + added);
-    (then / SCHED_LOAD_SCALE > now / SCHED_LOAD_SCALE).then_some(per_task)
 }
 
 #[cfg(test)]
@@ -224,11 +274,11 @@ mod tests {
         // other node.
         let domains = machine(&[0, 1]);
         assert_eq!(from(&domains, 2, 1), Some(0));
-        assert_eq!(from(&domains, 4, 3), Some(0));
+        assert_eq!(from(&domains, 4, 2), Some(0));
         // One task may stay alone where it is.
         let domains = machine(&[0]);
         assert_eq!(
-            (from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 3)),
+            (from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 2)),
             (None, None, None)
         );
     }
@@ -238,19 +288,52 @@ mod tests {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 4, node: cpu / 4 };
         let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
         let domains = Domains::new(&topology, 1000);
-        // MC, CPU, NODE.
+        // MC, CPU, NODE: SMT has a CPU each, and is dropped.
         assert_eq!([0, 1, 2].map(|level| domains.power(level, CpuId(0))), [128, 128, 256]);
     }
 
     #[test]
-    fn one_cpu_of_a_group_balances_for_it() {
-        let domains = machine(&[0, 2]);
-        let turns: Vec<u32> = (0..4).filter(|&cpu| domains.is_its_turn(CpuId(cpu), 3)).collect();
-        assert_eq!(turns, [1], "the first idle one of the node");
-        let domains = machine(&[0, 1, 2, 3]);
-        let turns: Vec<u32> = (0..4).filter(|&cpu| domains.is_its_turn(CpuId(cpu), 3)).collect();
-        assert_eq!(turns, [0], "the first one");
+    fn domains_begin_at_one_ms_whatever_their_least_interval() {
+        let domains = machine(&[]);
+        // Levels SMT, MC, NODE: the CPUs of a node share a cache, so that CPU adds nothing.
+        assert_eq!(domains.tree.levels(), 3);
+        assert_eq!(domains.tree.level(2).params.min_interval_ms, 8);
+        assert!(domains.domains.iter().all(|domain| domain.balance_interval == 1));
     }
 
-    use alloc::vec::Vec;
+    #[test]
+    fn groups_of_2_6_24_count_as_full_if_their_cpus_differ() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let survey = |version: Version, loads: [u64; 2]| {
+            let mut domains = Domains::of(version, &topology, 1000);
+            for (cpu, load) in (0..).map(CpuId).zip(loads) {
+                domains.set_load(cpu, load, u32::from(load > 0));
+            }
+            domains.survey(1, &[CpuId(0), CpuId(1)], 0, false).imbalanced
+        };
+        let (v22, v24) = (Version::V2_6_22, Version::V2_6_24);
+        assert!(survey(v24, [1025, 0]) && !survey(v24, [1024, 0]) && !survey(v22, [4096, 0]));
+    }
+
+    #[test]
+    fn the_small_imbalance_of_2_6_24_is_generous_by_one_task() {
+        let group = |load, nr_running, power| Group {
+            avg_load: load,
+            load,
+            power,
+            weighted: load,
+            nr_running,
+            imbalanced: false,
+        };
+        // Three hogs on two CPUs: one to one and a half of an average.
+        let imbalance = |version: Version| {
+            let one = version.load_scale();
+            let domains = Domains::of(version, &Topology::flat(2), 1000);
+            let (own, busiest) = (group(one, 1, one), group(2 * one, 2, one));
+            domains.imbalance(&own, &busiest, one + one / 2, 125)
+        };
+        assert_eq!(imbalance(Version::V2_6_22), None);
+        assert_eq!(imbalance(Version::V2_6_24), Some(1024));
+    }
 }

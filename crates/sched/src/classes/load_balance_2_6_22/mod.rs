@@ -1,6 +1,5 @@
 //! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all
-//! CPUs. Other machines have domains of threads, caches, packages and nodes; what is particular
-//! about those stands in `levels.rs`, and is less certain.
+//! CPUs. Other machines have domains of threads, caches, packages and nodes (`levels.rs`).
 //!
 //! # The idea
 //!
@@ -11,6 +10,13 @@
 //! have to move to bring both to the average (the **imbalance**), and takes waiting tasks of at
 //! most that weight. Where nothing moves again and again, although it should, the busiest CPU's
 //! **migration thread** is woken to push a task that never waits, the running one.
+//!
+//! A thread of a core whose other thread is busy is not as good as an idle CPU: it does not look
+//! beyond the core when it goes idle, and at its tick it balances what is larger than the core as
+//! seldom as a busy one (**the busy sibling**).
+//!
+//! A fork chooses a node, and in another node the CPU of the least load; an exec chooses among all
+//! CPUs (`idlest.rs`).
 //!
 //! # What is here and what is not
 //!
@@ -25,6 +31,7 @@
 //! have any to give: O(CPUs / 64 + overloaded CPUs).
 
 mod audit;
+mod idlest;
 mod levels;
 pub mod rules;
 
@@ -32,11 +39,30 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
+pub use idlest::{Walk, wake_idle};
+use levels::first_interval_ms;
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 
-/// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
-const SCHED_LOAD_SCALE: u64 = 128;
+/// Whose balancing it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// 2.6.22.
+    V2_6_22,
+    /// 2.6.24, whose loads are CFS's: groups whose CPUs differ much count as overloaded, any number
+    /// of tasks may move at a time, and a CPU is busy if anything is queued there.
+    V2_6_24,
+}
+
+impl Version {
+    /// `SCHED_LOAD_SCALE`: the weight of one ordinary task, and the power of one CPU.
+    const fn load_scale(self) -> u64 {
+        match self {
+            Version::V2_6_22 => 128,
+            Version::V2_6_24 => 1024,
+        }
+    }
+}
 /// `MAX_PINNED_INTERVAL`: up to here the interval doubles when affinity lets nothing move, ms.
 const MAX_PINNED_INTERVAL_MS: u32 = 512;
 /// `imbalance_pct` of the flat machine's domain: less than a quarter more than here is not worth
@@ -102,13 +128,13 @@ impl CpuLoad {
         self.cpu_load[average].max(self.raw_weighted_load)
     }
 
-    /// The mean weight of its tasks.
+    /// The mean weight of its tasks; `scale` if it has none.
     #[inline]
-    fn per_task(&self) -> u64 {
+    fn per_task(&self, scale: u64) -> u64 {
         if self.nr_running > 0 {
             self.raw_weighted_load / u64::from(self.nr_running)
         } else {
-            SCHED_LOAD_SCALE
+            scale
         }
     }
 }
@@ -153,8 +179,11 @@ struct Busiest {
 const AVERAGES_USED: usize = 2;
 
 /// The loads and domains of all CPUs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Domains {
+    version: Version,
+    /// Its `SCHED_LOAD_SCALE`.
+    scale: u64,
     hz: u64,
     /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the
     /// sums.
@@ -183,6 +212,9 @@ pub trait Balanced {
     /// Its loads and domains.
     fn domains(&mut self) -> &mut Domains;
 
+    /// Brings the loads up to date, where they are not kept so.
+    fn refresh_loads(&mut self) {}
+
     /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to
     /// the CPU `to`, and names `why` as the rule by which each moves.
     fn move_tasks(
@@ -195,6 +227,9 @@ pub trait Balanced {
         max_load: u64,
     ) -> Moved;
 
+    /// Whether `cpu` runs its idle task, and nothing that is about to leave.
+    fn is_idle(&self, cpu: CpuId) -> bool;
+
     /// Whether the task that runs on `busiest` may run on `cpu`. The idle task may not.
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool;
 
@@ -206,13 +241,21 @@ pub trait Balanced {
 impl Domains {
     /// The idle CPUs of `topology`.
     pub fn new(topology: &Topology, hz: u32) -> Domains {
+        Domains::of(Version::V2_6_22, topology, hz)
+    }
+
+    /// The same of a version.
+    pub fn of(version: Version, topology: &Topology, hz: u32) -> Domains {
         let cpus = topology.cpus() as usize;
-        let tree = levels::build(topology);
+        let tree = levels::build(version, topology);
         let mut domains = Domains {
+            version,
+            scale: version.load_scale(),
             hz: u64::from(hz),
             online: cpus as u32,
             loads: alloc::vec![CpuLoad::default(); cpus],
-            is_flat: topology.levels().iter().all(|level| level.kind == LevelKind::Cpu),
+            is_flat: version == Version::V2_6_22
+                && topology.levels().iter().all(|level| level.kind == LevelKind::Cpu),
             domains: alloc::vec![Domain::default(); cpus * tree.levels()],
             cpus: alloc::vec![CpuState::default(); cpus],
             level: 0,
@@ -240,6 +283,19 @@ impl Domains {
         self.rebuild(platform.jiffies());
     }
 
+    /// CPUs have gone off line or come back.
+    pub fn set_online(&mut self, jiffies: u64, is_online: impl Fn(CpuId) -> bool) {
+        for (cpu, state) in (0..).map(CpuId).zip(&mut self.cpus) {
+            state.is_offline = !is_online(cpu);
+        }
+        self.rebuild(jiffies);
+    }
+
+    /// The domains, without what CPUs note about them.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     fn rebuild(&mut self, jiffies: u64) {
         self.tree.rebuild(|cpu| !self.cpus[cpu.index()].is_offline);
         self.restart(jiffies);
@@ -251,7 +307,7 @@ impl Domains {
         }
         let levels = self.tree.levels();
         for (place, domain) in self.domains.iter_mut().enumerate() {
-            let balance_interval = self.tree.level(place % levels).params.min_interval_ms;
+            let balance_interval = first_interval_ms(self.tree.level(place % levels).kind);
             *domain = Domain { balance_interval, last_balance: jiffies, nr_balance_failed: 0 };
         }
     }
@@ -309,6 +365,17 @@ impl Domains {
         self.change(cpu, |load| load.raw_weighted_load = load.raw_weighted_load - old + new);
     }
 
+    /// `cpu` has so many tasks of so much weight together. (For a scheduler that does not report
+    /// each coming and going.)
+    pub fn set_load(&mut self, cpu: CpuId, raw_weighted_load: u64, nr_running: u32) {
+        let load = &self.loads[cpu.index()];
+        if (load.raw_weighted_load, load.nr_running) != (raw_weighted_load, nr_running) {
+            self.change(cpu, |load| {
+                (load.raw_weighted_load, load.nr_running) = (raw_weighted_load, nr_running);
+            });
+        }
+    }
+
     /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later
     /// their number. What rises is rounded up, so that it gets there.
     #[inline]
@@ -350,6 +417,13 @@ impl Domains {
         Some(to)
     }
 
+    /// Whether the smallest domain of `this` that has `prev`, too, is one for affine wakeups.
+    pub fn is_affine(&self, this: CpuId, prev: CpuId) -> bool {
+        let mut levels = self.tree.of(this).map(|level| self.tree.level(level));
+        let smallest = levels.find(|level| level.share(this, prev));
+        smallest.is_some_and(|level| level.params.wake_affine)
+    }
+
     /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes on
     /// `this` CPU, its waker's, instead; none if it does not. `leaving` is the weight of the waker
     /// if it promises to sleep at once.
@@ -364,13 +438,16 @@ impl Domains {
             |load: &CpuLoad| average.map_or(load.raw_weighted_load, |at| load.target_load(at));
         let this_load = rather_high(here);
         let load = average.map_or(there.raw_weighted_load, |at| there.source_load(at));
+        if !params.wake_affine && !params.balance_wake {
+            return None;
+        }
         if !params.wake_affine {
             // Between nodes it moves only if this CPU has much less load (`SD_WAKE_BALANCE`).
             return (imbalance_pct * this_load <= 100 * load).then_some(rules::WAKE_BALANCE);
         }
         let this_load = this_load.saturating_sub(leaving);
         let one_task_between_them =
-            this_load <= load && this_load + rather_high(there) <= here.per_task();
+            this_load <= load && this_load + rather_high(there) <= here.per_task(self.scale);
         if one_task_between_them {
             return Some(rules::WAKE_AFFINE_ONE_TASK);
         }
@@ -403,7 +480,7 @@ impl Domains {
         }
         let cpu = busiest?;
         let avg_load = total / u64::from(self.online);
-        let per_task = self.load(cpu).per_task();
+        let per_task = self.load(cpu).per_task(self.scale);
         if this_load >= max_load
             || this_load >= avg_load
             || 100 * max_load <= IMBALANCE_PCT * this_load
@@ -427,7 +504,7 @@ impl Domains {
     /// time.
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
-        let own_per_task = own.per_task();
+        let own_per_task = own.per_task(self.scale);
         let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
         if max_load - this_load >= per_task * factor {
             return true;
@@ -534,15 +611,11 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
         let interval = domains.interval(cpu, factor);
         let mut its_turn = true;
         if jiffies >= domains.domain(cpu).last_balance + interval {
-            its_turn = domains.is_its_turn(cpu, level);
+            its_turn = is_its_turn(queues, cpu, level);
+            let idle = if is_idle { Idle::Idle } else { Idle::Busy };
             if !its_turn {
-                domains.found_balanced(cpu, false);
-            } else if load_balance(
-                queues,
-                platform,
-                cpu,
-                if is_idle { Idle::Idle } else { Idle::Busy },
-            ) {
+                queues.domains().found_balanced(cpu, false);
+            } else if load_balance(queues, platform, cpu, idle) {
                 is_idle = false;
             }
             let domains = queues.domains();
@@ -557,7 +630,47 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
     queues.domains().cpus[cpu.index()].next_balance = next;
 }
 
-/// `load_balance`: pulls tasks to `cpu`. Returns whether any came.
+/// Whether `cpu` is the one of its group that balances this level and those above: the first idle
+/// one, or the first.
+fn is_its_turn(queues: &mut impl Balanced, cpu: CpuId, level: usize) -> bool {
+    let domains = queues.domains();
+    let domain = domains.tree.level(level);
+    let number = domain.group_of(cpu);
+    let size = domain.span(cpu).group(number).len();
+    let member = |queues: &mut _, place: usize| {
+        Balanced::domains(queues).tree.level(level).span(cpu).group(number)[place]
+    };
+    for place in 0..size {
+        let other = member(queues, place);
+        if !queues.domains().excluded[other.index()] && queues.is_idle(other) {
+            return other == cpu;
+        }
+    }
+    member(queues, 0) == cpu
+}
+
+/// Whether the domain that is being balanced is a core, and a CPU of it that the attempt looks at
+/// is busy. In 2.6.22 one that is about to idle still has its last task, and so counts itself.
+fn has_busy_sibling(queues: &mut impl Balanced, cpu: CpuId) -> bool {
+    let domains = queues.domains();
+    if !domains.params().share_cpupower {
+        return false;
+    }
+    let level = domains.level;
+    let size = domains.tree.level(level).span(cpu).cpus.len();
+    (0..size).any(|place| {
+        let domains = queues.domains();
+        let other = domains.tree.level(level).span(cpu).cpus[place];
+        let is_busy = match domains.version {
+            Version::V2_6_22 => None,
+            Version::V2_6_24 => Some(domains.load(other).nr_running > 0),
+        };
+        !domains.excluded[other.index()] && is_busy.unwrap_or_else(|| !queues.is_idle(other))
+    })
+}
+
+/// `load_balance`: pulls tasks to `cpu`. Returns whether the CPU counts as busy in the domains
+/// above: some came, or a sibling is busy.
 fn load_balance(
     queues: &mut impl Balanced,
     platform: &mut Platform,
@@ -565,10 +678,13 @@ fn load_balance(
     idle: Idle,
 ) -> bool {
     let mut all_pinned = false;
+    let mut busy_sibling = idle == Idle::Busy && queues.domains().params().share_cpupower;
     let why = if idle == Idle::Idle { rules::IDLE_REBALANCE } else { rules::BUSY_REBALANCE };
     platform.work.balances += 1;
     let busiest = loop {
         platform.work.queues += queues.domains().loads.len() as u64;
+        queues.refresh_loads();
+        busy_sibling = busy_sibling || has_busy_sibling(queues, cpu);
         let Some(busiest) = queues.domains().find_busiest(cpu, idle) else {
             break None;
         };
@@ -584,7 +700,7 @@ fn load_balance(
     queues.domains().forget_excluded();
     let Some((busiest, moved)) = busiest else {
         queues.domains().found_balanced(cpu, all_pinned);
-        return false;
+        return busy_sibling;
     };
     if moved > 0 {
         let min = queues.domains().params().min_interval_ms;
@@ -594,7 +710,7 @@ fn load_balance(
         return true;
     }
     attempt_failed(queues, platform, cpu, busiest);
-    false
+    busy_sibling
 }
 
 /// There is an imbalance, but nothing moved. After the fourth time in a row the running task is
@@ -636,42 +752,186 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     let mut next = jiffies + LONGEST_S * queues.domains().hz;
     for level in queues.domains().tree.of(cpu) {
         queues.domains().level = level;
-        let pulls = queues.domains().params().balance_newidle;
-        if pulls && newly_idle_balance_of(queues, platform, cpu) {
-            return true;
+        let mut found = NewlyIdle::Nothing;
+        if queues.domains().params().balance_newidle {
+            found = newly_idle_balance_of(queues, platform, cpu);
         }
         let domains = queues.domains();
+        let is_early = domains.version == Version::V2_6_22;
+        if is_early && found != NewlyIdle::Nothing {
+            // When it looks next stays as it was for a busy CPU.
+            return found == NewlyIdle::Pulled;
+        }
         let interval = domains.interval(cpu, 1);
         next = next.min(domains.domain(cpu).last_balance + interval);
+        if found != NewlyIdle::Nothing {
+            domains.cpus[cpu.index()].next_balance = next;
+            return found == NewlyIdle::Pulled;
+        }
     }
-    // As an idle CPU it will look again soon.
-    queues.domains().cpus[cpu.index()].next_balance = next;
+    let domains = queues.domains();
+    let next_balance = &mut domains.cpus[cpu.index()].next_balance;
+    if domains.version == Version::V2_6_22 || jiffies > *next_balance {
+        // As an idle CPU it will look again soon.
+        *next_balance = next;
+    }
     false
 }
 
+/// What a CPU that is about to idle has found in one domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum NewlyIdle {
+    /// It has something to run.
+    Pulled,
+    /// Nothing, and its sibling is busy: it looks no further.
+    BusySibling,
+    /// Nothing.
+    Nothing,
+}
+
 /// `load_balance_newidle`: the same of one domain.
-fn newly_idle_balance_of(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
-    let mut pulled = 0;
+fn newly_idle_balance_of(
+    queues: &mut impl Balanced,
+    platform: &mut Platform,
+    cpu: CpuId,
+) -> NewlyIdle {
     platform.work.balances += 1;
     platform.work.queues += queues.domains().loads.len() as u64;
-    while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
-        let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
-        let (why, from) = (rules::NEWLY_IDLE_BALANCE, busiest.cpu);
-        pulled = queues.move_tasks(platform, why, cpu, from, waiting, busiest.imbalance).tasks;
-        if pulled > 0 {
-            break;
+    let mut busy_sibling = false;
+    let found = loop {
+        queues.refresh_loads();
+        busy_sibling = busy_sibling || has_busy_sibling(queues, cpu);
+        let Some(Busiest { cpu: from, imbalance }) =
+            queues.domains().find_busiest(cpu, Idle::NewlyIdle)
+        else {
+            if !busy_sibling {
+                queues.domains().domain(cpu).nr_balance_failed = 0;
+            }
+            break NewlyIdle::Nothing;
+        };
+        let waiting = queues.domains().load(from).nr_running - 1;
+        if waiting == 0 {
+            // A task alone is not to be had; the CPU stays among those that are looked at.
+            break NewlyIdle::Nothing;
         }
-        queues.domains().exclude(busiest.cpu);
-    }
-    let domains = queues.domains();
-    domains.forget_excluded();
-    domains.domain(cpu).nr_balance_failed = 0;
-    pulled > 0
+        let why = rules::NEWLY_IDLE_BALANCE;
+        let moved = queues.move_tasks(platform, why, cpu, from, waiting, imbalance);
+        if moved.tasks > 0 && !(moved.all_pinned && queues.domains().version == Version::V2_6_24) {
+            queues.domains().domain(cpu).nr_balance_failed = 0;
+            break NewlyIdle::Pulled;
+        }
+        if !moved.all_pinned && queues.domains().version == Version::V2_6_24 {
+            break NewlyIdle::Nothing;
+        }
+        queues.domains().exclude(from);
+    };
+    queues.domains().forget_excluded();
+    if found == NewlyIdle::Nothing && busy_sibling { NewlyIdle::BusySibling } else { found }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use schedlab_core::topology::Place;
+
+    /// CPUs with hogs of weight 128, none of which ever moves.
+    pub(in super::super) struct Fake {
+        pub domains: Domains,
+        /// CPUs whose task is about to leave.
+        pub leaving: Vec<u32>,
+    }
+
+    impl Fake {
+        /// A task for each time that a CPU is named, for a long time.
+        pub fn new(mut domains: Domains, tasks: &[u32]) -> Fake {
+            for &cpu in tasks {
+                domains.inc_nr_running(CpuId(cpu), 128);
+            }
+            for cpu in 0..domains.loads.len() as u32 {
+                for _ in 0..64 {
+                    domains.update_cpu_load(CpuId(cpu));
+                }
+            }
+            Fake { domains, leaving: Vec::new() }
+        }
+
+        /// Cores of two threads, two of them in each node.
+        fn of_cores(tasks: &[u32]) -> Fake {
+            let place =
+                |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+            let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+            Fake::new(Domains::new(&topology, 1000), tasks)
+        }
+    }
+
+    impl Balanced for Fake {
+        fn domains(&mut self) -> &mut Domains {
+            &mut self.domains
+        }
+        fn move_tasks(
+            &mut self,
+            _: &mut Platform,
+            _: Rule,
+            _: CpuId,
+            _: CpuId,
+            _: u32,
+            _: u64,
+        ) -> Moved {
+            Moved { tasks: 0, all_pinned: false }
+        }
+        fn is_idle(&self, cpu: CpuId) -> bool {
+            self.domains.load(cpu).nr_running == 0 && !self.leaving.contains(&cpu.0)
+        }
+        fn current_may_run_on(&self, _: CpuId, _: CpuId) -> bool {
+            true
+        }
+        fn wake_migration_thread(&mut self, _: &mut Platform, _: CpuId) {}
+    }
+
+    fn at(jiffies: u64) -> Platform {
+        let mut platform = Platform::new(8, 1000);
+        platform.set_jiffies(jiffies);
+        platform
+    }
+
+    #[test]
+    fn one_cpu_of_a_group_balances_for_it() {
+        let turns = |fake: &mut Fake| -> Vec<u32> {
+            (0..4).filter(|&cpu| is_its_turn(fake, CpuId(cpu), 2)).collect()
+        };
+        assert_eq!(turns(&mut Fake::of_cores(&[0, 2])), [1], "the first idle one of the node");
+        assert_eq!(turns(&mut Fake::of_cores(&[0, 1, 2, 3])), [0], "the first one");
+        // Nothing is queued on CPU 1, but its last task is still there: it does not idle yet.
+        let mut fake = Fake::of_cores(&[0, 2]);
+        fake.leaving.push(1);
+        assert_eq!(turns(&mut fake), [3]);
+    }
+
+    #[test]
+    fn an_idle_thread_beside_a_busy_one_balances_beyond_its_core_as_seldom_as_a_busy_cpu() {
+        let looked_at = |tasks: &[u32]| {
+            let mut fake = Fake::of_cores(tasks);
+            rebalance(&mut fake, &mut at(1), CpuId(0), true);
+            // When SMT and MC were last balanced.
+            [0, 1].map(|level| fake.domains.domains[level].last_balance)
+        };
+        assert_eq!(looked_at(&[]), [1, 1]);
+        assert_eq!(looked_at(&[1]), [1, 0]);
+    }
+
+    #[test]
+    fn a_thread_that_goes_idle_stops_at_its_core_and_looks_again_when_a_busy_one_would() {
+        let next = |leaving: &[u32]| {
+            let mut fake = Fake::of_cores(&[4, 4]);
+            fake.leaving = leaving.to_vec();
+            fake.domains.cpus[0].next_balance = 77;
+            newly_idle_balance(&mut fake, &mut at(10), CpuId(0));
+            fake.domains.cpus[0].next_balance
+        };
+        assert_eq!(next(&[]), 1, "last_balance + balance_interval");
+        assert_eq!(next(&[1]), 77, "the sibling is busy");
+        assert_eq!(next(&[0]), 77, "it still has the task that leaves");
+    }
 
     /// CPUs with (weight of each task, how many), their averages settled.
     fn domains(cpus: &[(u64, u32)]) -> Domains {

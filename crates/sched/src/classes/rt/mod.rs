@@ -59,14 +59,31 @@ pub struct RtRules {
     pub runtime_share: bool,
     /// Overloaded CPUs push, others pull (2.6.25).
     pub push_pull: bool,
+    /// A task that wakes over a less urgent one, which could go elsewhere, stays, and has it pushed
+    /// away (5.x, 6.x).
+    pub stays_over_lesser: bool,
+    /// The periods of the limit begin 1 ns after the first real-time task has come (5.x, 6.x), and
+    /// go on from there; not at multiples of the period.
+    pub periods_from_start: bool,
 }
 
 impl RtRules {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtRules =
-        RtRules { throttling: false, runtime_share: false, push_pull: false };
+    pub const V2_6_23: RtRules = RtRules {
+        throttling: false,
+        runtime_share: false,
+        push_pull: false,
+        stays_over_lesser: false,
+        periods_from_start: false,
+    };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtRules = RtRules { throttling: true, runtime_share: true, push_pull: true };
+    pub const V2_6_25: RtRules = RtRules {
+        throttling: true,
+        runtime_share: true,
+        push_pull: true,
+        stays_over_lesser: false,
+        periods_from_start: false,
+    };
 }
 
 /// What the class keeps of a thread.
@@ -170,6 +187,12 @@ impl RealTime {
             Parent::Task { task, .. } => self.tasks[rqs.pid(task).index()].time_slice,
         };
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
+    }
+
+    /// Those on the queue of `cpu`, the running one included, as 2.6.24's balancing takes them: the
+    /// most urgent priority first, each list from its tail.
+    pub fn from_tails(&self, cpu: CpuId) -> impl Iterator<Item = Pid> + '_ {
+        self.rqs[cpu.index()].queue.iter_from_tails(&self.links)
     }
 
     /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
@@ -422,7 +445,11 @@ impl Class for RealTime {
         let (chosen, rule) = match select {
             Select::Fork => (rqs.this_cpu, rules::RT_FORK),
             Select::Wakeup { .. } => {
-                let runs_rt = rqs.thread(rqs.curr(cpu)).class == ClassId::Rt;
+                let curr = rqs.thread(rqs.curr(cpu));
+                let gives_way = self.rules.stays_over_lesser
+                    && curr.nr_cpus_allowed > 1
+                    && curr.prio > rqs.thread(pid).prio;
+                let runs_rt = curr.class == ClassId::Rt && !gives_way;
                 if self.rules.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
                     match self.find_lowest_rq(rqs, pid) {
                         Some(lowest) => (lowest, rules::RT_LOWEST_CPU),

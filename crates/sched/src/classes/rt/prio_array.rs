@@ -137,6 +137,21 @@ impl RtPrioArray {
         }
     }
 
+    /// All, the most urgent priority first, each list from its tail.
+    pub fn iter_from_tails<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
+        let mut prio = self.best();
+        let mut at = self.tail(prio);
+        core::iter::from_fn(move || {
+            let pid = at?;
+            at = links[pid.index()].prev;
+            if at.is_none() {
+                prio = self.next_best(prio);
+                at = self.tail(prio);
+            }
+            Some(pid)
+        })
+    }
+
     /// All, the most urgent priority first, each list from its head.
     pub fn iter<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
         let mut prio = self.best();

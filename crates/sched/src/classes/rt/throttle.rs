@@ -18,11 +18,13 @@ pub(super) struct Bandwidth {
     /// -1 = no limit.
     runtime_us: i64,
     timer_active: bool,
+    /// When the timer expires, or would.
+    expires_ns: u64,
 }
 
 impl Default for Bandwidth {
     fn default() -> Bandwidth {
-        Bandwidth { period_us: 1_000_000, runtime_us: 950_000, timer_active: false }
+        Bandwidth { period_us: 1_000_000, runtime_us: 950_000, timer_active: false, expires_ns: 0 }
     }
 }
 
@@ -42,16 +44,22 @@ impl RealTime {
     }
 
     /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from
-    /// time 0.
+    /// time 0 (5.x, 6.x: at once, and then every period; a timer that has stopped and would not
+    /// have expired yet goes on).
     #[inline]
     pub(super) fn start_period_timer(&mut self, platform: &mut Platform) {
         if !self.is_limited() || self.bandwidth.timer_active {
             return;
         }
         self.bandwidth.timer_active = true;
-        let period = self.bandwidth.period_ns();
-        let at_ns = (platform.now_ns() / period + 1) * period;
-        platform.arm_timer(PERIOD_TIMER, TimerPhase::BeforeTicks, at_ns);
+        let (now_ns, period) = (platform.now_ns(), self.bandwidth.period_ns());
+        let expires_ns = &mut self.bandwidth.expires_ns;
+        if !self.rules.periods_from_start {
+            *expires_ns = (now_ns / period + 1) * period;
+        } else if *expires_ns <= now_ns {
+            *expires_ns = now_ns + 1;
+        }
+        platform.arm_timer(PERIOD_TIMER, TimerPhase::BeforeTicks, *expires_ns);
     }
 
     /// The second half of `update_curr_rt`: charges `delta_ns` to the CPU's allowance.
@@ -179,6 +187,7 @@ impl RealTime {
             }
         }
         self.bandwidth.timer_active = false;
+        self.bandwidth.expires_ns += self.bandwidth.period_ns();
         if !idle {
             self.start_period_timer(platform);
         }
@@ -229,6 +238,7 @@ impl RealTime {
         }
         if core::mem::take(&mut self.bandwidth.timer_active) {
             platform.cancel_timer(PERIOD_TIMER);
+            self.bandwidth.expires_ns = 0;
             self.start_period_timer(platform);
         }
         Ok(())

@@ -69,7 +69,7 @@ impl Fair<EarliestDeadline> {
             let queue = &mut self.cfs_rqs[q];
             queue.h_nr_runnable =
                 if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
-            if self.limits.is_throttled(q) {
+            if self.hides(q) {
                 return;
             }
             next = self.parent_of(e);

@@ -32,6 +32,11 @@ impl FairVersion for Version {
     fn has_fair_server(self) -> bool {
         Version::has_fair_server(self)
     }
+
+    #[inline]
+    fn throttles_tasks(self) -> bool {
+        Version::throttles_tasks(self)
+    }
 }
 
 impl FairTunables for Tunables {
@@ -110,7 +115,14 @@ impl PickRule for EarliestDeadline {
     }
 
     #[inline]
-    fn place(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags, is_curr: bool) {
+    fn place(
+        fair: &mut Fair<Self>,
+        _: u64,
+        q: CfsRqId,
+        e: EntityId,
+        why: EnqueueFlags,
+        is_curr: bool,
+    ) {
         if !is_curr {
             fair.place_entity(q, e, why.initial);
         }

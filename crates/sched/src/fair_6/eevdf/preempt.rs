@@ -80,7 +80,7 @@ impl Fair<EarliestDeadline> {
             platform.by_rule(Question::Preempt, cpu, rule);
             return;
         }
-        if self.is_throttled_hierarchy(task) {
+        if self.is_throttled_task(task) {
             platform.by_rule(Question::Preempt, cpu, fair_rules::THROTTLED);
             return;
         }

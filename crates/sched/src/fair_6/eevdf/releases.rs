@@ -108,6 +108,12 @@ impl Version {
         !matches!(self, Version::V6_6)
     }
 
+    /// The tasks of a group without quota leave one by one, as they are about to return to user
+    /// mode.
+    pub const fn throttles_tasks(self) -> bool {
+        matches!(self, Version::V6_18)
+    }
+
     /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline,
     /// and nominations count.
     pub const fn has_delayed_dequeue(self) -> bool {

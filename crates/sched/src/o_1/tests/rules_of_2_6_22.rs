@@ -176,7 +176,7 @@ fn batch_tasks_wait_in_expired() {
 // Affinity.
 
 #[test]
-fn a_running_task_is_moved_and_its_time_goes_with_it() {
+fn a_waiting_or_running_task_is_moved_and_its_wait_is_no_sleep() {
     let mut rig = rig(2);
     let a = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
     let b = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
@@ -184,11 +184,8 @@ fn a_running_task_is_moved_and_its_time_goes_with_it() {
     rig.pass(MS / 2);
     rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
-    // It waited for 10.5 ms, whatever the clocks of the two queues are. But it arrives by the clock
-    // of CPU 1, which stands at 10 ms, so that the last half counts twice: the second time at
-    // 38/128.
-    let twice = (MS / 2) * 38 / 128;
-    assert_eq!(rig.sched.sleep_avg_ns(b), 400 * MS + 10 * MS + MS / 2 + twice);
+    // It leaves one list and joins another; that is no wakeup, and its wait no sleep.
+    assert_eq!(rig.sched.sleep_avg_ns(b), 400 * MS);
     rig.sched.set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
     rig.reschedule();
     assert_eq!((rig.running(0), rig.running(1)), (None, Some(b.0)));
@@ -346,4 +343,33 @@ fn a_cpu_that_finds_all_balanced_looks_less_and_less() {
         intervals.push(rig.sched.domains.balance_interval(CpuId(1)));
     }
     assert_eq!(intervals, [1, 2, 2, 4, 4, 4]);
+}
+
+// sched_setscheduler.
+
+#[test]
+fn the_policy_that_a_task_has_already_makes_it_active_again() {
+    let mut rig = rig(1);
+    let a = rig.add(NICE_0, CpuSet::All, &[Run(EVER)]);
+    rig.add(NICE_0, CpuSet::All, &[Run(EVER)]);
+    rig.run_to(150);
+    let p = rig.sched.tasks.pid(a);
+    let expired = rig.sched.rqs[0].expired();
+    assert_eq!(rig.sched.tasks[p].array, Some(expired), "its slice of 100 ms is over");
+    let slice = rig.sched.time_slice(a);
+    rig.sched.set_same_attr(&mut rig.platform, a, CpuId(0));
+    assert_eq!(rig.sched.tasks[p].array, Some(rig.sched.rqs[0].active()));
+    assert_eq!(rig.sched.time_slice(a), slice);
+}
+
+#[test]
+fn a_change_of_policy_keeps_the_bonus_and_batch_clears_the_estimate() {
+    let mut rig = rig(1);
+    let a = rig.add(NICE_0, CpuSet::All, &[Run(EVER)]);
+    rig.run_to(10);
+    // 400 ms: bonus 4, one step worse than the middle.
+    assert_eq!(rig.sched.prio(a), 121);
+    let batch = SchedAttr { policy: Policy::Batch, ..NICE_0 };
+    rig.sched.set_attr(&mut rig.platform, a, &batch, CpuId(0));
+    assert_eq!((rig.sched.prio(a), rig.sched.sleep_avg_ns(a)), (121, 0));
 }

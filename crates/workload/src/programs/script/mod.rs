@@ -392,13 +392,15 @@ pub enum AddressSpaces {
 pub struct Conventions {
     /// A script that ends with a sleep ends when the sleep does, without being queued again.
     pub exit_from_sleep: bool,
-    /// A phase's priority, policy, affinity and group after a sleep (or at the start) are set before
-    /// the task is queued.
+    /// A phase's priority and policy after a sleep (or at the start) are set before the task is
+    /// queued; its affinity and group after a sleep, too.
     pub renice_before_wake: bool,
     /// A phase's priority after a sleep (or at the start) is passed over.
     pub renice_only_running: bool,
     /// After a yield the next event is taken at once.
     pub yield_goes_on: bool,
+    /// Of the resumes that come while a task is not suspended one is remembered, not each.
+    pub one_resume: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
@@ -410,11 +412,12 @@ pub struct Conventions {
 
 impl Conventions {
     /// The names of those that are on or off, as golden files have them.
-    pub const NAMES: [&str; 5] = [
+    pub const NAMES: [&str; 6] = [
         "exit_from_sleep",
         "renice_before_wake",
         "renice_only_running",
         "yield_goes_on",
+        "one_resume",
         "uninterruptible",
     ];
 
@@ -428,6 +431,7 @@ impl Conventions {
             "renice_before_wake" => &mut self.renice_before_wake,
             "renice_only_running" => &mut self.renice_only_running,
             "yield_goes_on" => &mut self.yield_goes_on,
+            "one_resume" => &mut self.one_resume,
             "uninterruptible" => &mut self.uninterruptible,
             _ => return Err(&Conventions::NAMES),
         } = true;

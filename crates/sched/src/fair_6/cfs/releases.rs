@@ -1,0 +1,182 @@
+//! The releases, and what they do differently: each difference has a name here.
+
+use super::Cfs6;
+use crate::fair_6::pick_rule::FairVersion;
+use alloc::boxed::Box;
+use schedlab_core::{Capabilities, Policy, Release};
+
+/// 6.1, the last long-term release with CFS.
+pub const V6_1: Release = Release {
+    version: "6.1",
+    also: &["6.1.192"],
+    summary: "the last CFS: per-entity load tracking, slices of at least min_granularity",
+    golden: &[("cfs", "6.1.192")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: 4096,
+    policies: &Policy::ALL,
+    can: Capabilities {
+        groups: true,
+        quotas: true,
+        idle_groups: true,
+        nohz: true,
+        ..Capabilities::BASIC
+    },
+    kernel: None,
+    build: |config| Box::new(Cfs6::with_version(Version::V6_1, config)),
+};
+
+/// 5.10, derived from 6.1.
+pub const V5_10: Release = Release {
+    version: "5.10",
+    also: &["5.10.262"],
+    summary: "derived from 6.1 by reading, not driven: no idle groups, sysctls, SIS_PROP",
+    golden: &[],
+    can: Capabilities { idle_groups: false, ..V6_1.can },
+    build: |config| Box::new(Cfs6::with_version(Version::V5_10, config)),
+    ..V6_1
+};
+
+/// A state of the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Version {
+    /// 5.10 (read in longterm 5.10.262; not driven).
+    V5_10,
+    /// 6.1 (longterm 6.1.192).
+    V6_1,
+}
+
+impl Version {
+    /// Groups may be idle, and idle entities are asked for on every level, not tasks only.
+    pub const fn has_idle_groups(self) -> bool {
+        matches!(self, Version::V6_1)
+    }
+
+    /// The tunables are sysctls, each write of which recomputes what depends on it, and not plain
+    /// files of debugfs.
+    pub const fn tunes_by_sysctl(self) -> bool {
+        matches!(self, Version::V5_10)
+    }
+}
+
+impl FairVersion for Version {
+    #[inline]
+    fn custom_slices(self) -> bool {
+        false
+    }
+
+    fn has_fair_server(self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn balances_cores(self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn first_util_by_stored_weight(self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn renews_empty_groups(self) -> bool {
+        true
+    }
+}
+
+/// `/sys/kernel/debug/sched/features`: switches under the kernel's names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Features {
+    /// Sleepers get half of the latency as credit, not all of it.
+    pub gentle_fair_sleepers: bool,
+    /// A forked task starts a slice behind the others.
+    pub start_debit: bool,
+    /// Whoever wakes is to be picked next.
+    pub next_buddy: bool,
+    /// Whoever was interrupted is to be picked next but one.
+    pub last_buddy: bool,
+    /// Buddies count as cache hot.
+    pub cache_hot_buddy: bool,
+    /// Wakeups may preempt at all.
+    pub wakeup_preemption: bool,
+    /// The period follows all tasks of the CPU, not those of the queue.
+    pub alt_period: bool,
+    /// No slice is shorter than the least granularity.
+    pub base_slice: bool,
+}
+
+/// A feature: its name and its place.
+pub struct Feature {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub help: &'static str,
+    /// Its place.
+    pub switch: fn(&mut Features) -> &mut bool,
+}
+
+/// All of them.
+pub static FEATURES: [Feature; 8] = [
+    Feature {
+        name: "GENTLE_FAIR_SLEEPERS",
+        help: "sleepers get half of the latency as credit, not all of it",
+        switch: |features| &mut features.gentle_fair_sleepers,
+    },
+    Feature {
+        name: "START_DEBIT",
+        help: "a forked task starts a slice behind the others",
+        switch: |features| &mut features.start_debit,
+    },
+    Feature {
+        name: "NEXT_BUDDY",
+        help: "a woken task is to be picked next where there are many",
+        switch: |features| &mut features.next_buddy,
+    },
+    Feature {
+        name: "LAST_BUDDY",
+        help: "an interrupted task is to be picked soon where there are many",
+        switch: |features| &mut features.last_buddy,
+    },
+    Feature {
+        name: "CACHE_HOT_BUDDY",
+        help: "buddies count as cache hot",
+        switch: |features| &mut features.cache_hot_buddy,
+    },
+    Feature {
+        name: "WAKEUP_PREEMPTION",
+        help: "wakeups may preempt",
+        switch: |features| &mut features.wakeup_preemption,
+    },
+    Feature {
+        name: "ALT_PERIOD",
+        help: "the period follows all tasks of the CPU, not only those of the queue",
+        switch: |features| &mut features.alt_period,
+    },
+    Feature {
+        name: "BASE_SLICE",
+        help: "no slice is shorter than min_granularity",
+        switch: |features| &mut features.base_slice,
+    },
+];
+
+impl Features {
+    /// What the release has switched on.
+    pub const fn of(_: Version) -> Features {
+        Features {
+            gentle_fair_sleepers: true,
+            start_debit: true,
+            next_buddy: false,
+            last_buddy: true,
+            cache_hot_buddy: true,
+            wakeup_preemption: true,
+            alt_period: true,
+            base_slice: true,
+        }
+    }
+}

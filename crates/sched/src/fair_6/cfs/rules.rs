@@ -1,0 +1,114 @@
+//! By which rules CFS picks and preempts, and on what grounds.
+
+use super::LeastVruntime;
+use crate::classes::Rqs;
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use alloc::vec::Vec;
+use schedlab_core::{Candidate, Evidence, Who};
+
+schedlab_core::define_rules! {
+    /// The rules of picking: 180 to 199.
+    pub static RULES {
+        180 LEAST_VRUNTIME Pick "least_vruntime":
+            "The entity with the least vruntime runs; the current one only if its is strictly \
+             less than that of all that wait.";
+        181 NEXT_BUDDY Pick "next_buddy":
+            "The next buddy (woken last with a right to interrupt, or of a group whose member has \
+             gone to sleep) runs, as it is not ahead of the least vruntime by more than the \
+             wakeup granularity.";
+        182 LAST_BUDDY Pick "last_buddy":
+            "The last buddy (interrupted by a wakeup) runs, as it is not ahead of the least \
+             vruntime by more than the wakeup granularity.";
+        183 SKIP_BUDDY Pick "skip_buddy":
+            "The entity with the least vruntime has yielded: the second runs, as it is not ahead \
+             by more than the wakeup granularity.";
+        190 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
+            "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
+        191 FAR_BEHIND Preempt "far_behind":
+            "The woken entity is behind the current one by more than the wakeup granularity: it \
+             preempts.";
+        192 NOT_FAR_BEHIND Preempt "not_far_behind":
+            "The woken entity is not behind the current one by more than the wakeup granularity: \
+             it waits.";
+        193 NEVER_PREEMPTS Preempt "never_preempts":
+            "The woken task is SCHED_BATCH or SCHED_IDLE, or the switch WAKEUP_PREEMPTION is off: \
+             it never preempts.";
+    }
+}
+
+/// How a candidate stands with a pick, the best first: the leading number of its rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Standing {
+    NextBuddy,
+    LastBuddy,
+    /// Second to one that is skipped.
+    Second,
+    Ordinary,
+}
+
+impl Fair<LeastVruntime> {
+    /// The members of queue `q` as candidates.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn candidates_on(&self, rqs: &Rqs, q: CfsRqId, out: &mut Vec<Candidate>) {
+        let members = self.queued_on(q);
+        let Some(&least) = members.iter().reduce(|least, e| {
+            let is_less = self.se[*e].vruntime.is_before(self.se[*least].vruntime);
+            if is_less { e } else { least }
+        }) else {
+            return;
+        };
+        let curr = self.cfs_rqs[q].curr;
+        for (place, &e) in members.iter().enumerate() {
+            let standing = self.standing(q, e, least);
+            // Those that wait are first among equals.
+            let in_order = if curr == Some(e) { i64::MAX } else { place as i64 };
+            let behind = self.se[e].vruntime.since(self.se[least].vruntime);
+            out.push(self.candidate(rqs, e, [standing as i64, behind, in_order, 0]));
+        }
+    }
+
+    fn standing(&self, q: CfsRqId, e: EntityId, least: EntityId) -> Standing {
+        let state = &self.rule.queues[q];
+        let is_fair = self.is_fair_enough(e, least);
+        if self.cfs_rqs[q].next == Some(e) && is_fair {
+            Standing::NextBuddy
+        } else if state.last == Some(e) && is_fair {
+            Standing::LastBuddy
+        } else if state.skip == Some(least) && self.second(q, least) == Some(e) && is_fair {
+            Standing::Second
+        } else {
+            Standing::Ordinary
+        }
+    }
+
+    fn candidate(&self, rqs: &Rqs, e: EntityId, rank: [i64; 4]) -> Candidate {
+        let (entity, info) = (&self.se[e], &self.info[e]);
+        let within = self.cfs_rqs[info.cfs_rq].group;
+        let who = match (info.task, info.my_q) {
+            (Some(task), _) => rqs.who(task),
+            (None, Some(q)) => Who::Group(self.cfs_rqs[q].group),
+            (None, None) => Who::Kernel("entity"),
+        };
+        Candidate { who, within, rank, terms: Vec::new() }
+            .with("vruntime_ns", entity.vruntime.0 as i64)
+            .with("weight", i64::from(entity.weight))
+            .with("slice_ns", self.sched_slice(info.cfs_rq, e) as i64)
+            .with("ran_ns", self.rule.entities[e].ran_ns as i64)
+    }
+
+    /// The grounds of a wakeup check of `p` against the current `c`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn account_of_preemption(&self, [c, p]: [EntityId; 2], evidence: &mut Evidence) {
+        let [curr, woken] = [c, p].map(|e| &self.se[e]);
+        let granularity = self.tunables.wakeup_granularity_ns;
+        evidence
+            .term("vruntime_ns", woken.vruntime.0 as i64)
+            .term("curr_vruntime_ns", curr.vruntime.0 as i64)
+            .term("behind_ns", curr.vruntime.since(woken.vruntime))
+            .term("granularity_ns", woken.vt(granularity) as i64);
+    }
+}

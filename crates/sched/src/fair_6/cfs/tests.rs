@@ -1,0 +1,213 @@
+//! The worked examples of the algorithm's description, and rules by themselves, through the
+//! scheduler's hooks.
+
+use super::{Cfs6, Version, rules};
+use crate::fair_6::entity::Entity;
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, GroupId, Parent, Platform, Policy, Question, SchedAttr,
+    Scheduler, TaskAttr, TaskId, Waker,
+};
+
+const CPU: CpuId = CpuId(0);
+const MS: u64 = 1_000_000;
+
+/// A scheduler with one CPU in use and its platform, driven by hand.
+struct Bench {
+    sched: Cfs6,
+    platform: Platform,
+    tasks: u32,
+}
+
+impl Bench {
+    fn new(version: Version, cpus: u32) -> Bench {
+        let build = BuildConfig::flat(cpus, 1000);
+        let sched = Cfs6::with_version(version, &build);
+        Bench { sched, platform: build.platform(), tasks: 0 }
+    }
+
+    fn tune(&mut self, name: &str, value: i64) {
+        use schedlab_core::Administer;
+        self.sched.set_tunable(&mut self.platform, name, value).unwrap();
+    }
+
+    fn group(&mut self, shares: u64) -> GroupId {
+        use schedlab_core::Administer;
+        self.sched.group_new(&mut self.platform, GroupId::ROOT, shares).unwrap()
+    }
+
+    fn fork(&mut self, sched: SchedAttr, group: GroupId) -> TaskId {
+        let task = TaskId(self.tasks);
+        self.tasks += 1;
+        let attr = TaskAttr { sched, group, ..TaskAttr::default() };
+        self.sched.fork(&mut self.platform, task, &attr, Parent::External);
+        task
+    }
+
+    fn nice(&mut self, nice: i32) -> TaskId {
+        self.fork(SchedAttr::nice(nice), GroupId::ROOT)
+    }
+
+    fn at(&mut self, now_ns: u64) {
+        self.platform.set_now_ns(now_ns);
+        self.platform.set_jiffies(now_ns / MS);
+    }
+
+    /// Reschedules if that was asked for. Who runs then.
+    fn settle(&mut self) -> TaskId {
+        if self.platform.resched_pending(CPU) {
+            self.platform.clear_resched(CPU);
+            self.sched.schedule(&mut self.platform, CPU);
+        }
+        self.sched.inspect().audit().unwrap();
+        self.sched.core.task(self.sched.core.curr(CPU)).expect("somebody runs")
+    }
+
+    /// Ticks at each of these ms, and who runs after it.
+    fn ticks(&mut self, ms: core::ops::RangeInclusive<u64>) -> alloc::vec::Vec<TaskId> {
+        ms.map(|ms| {
+            self.at(ms * MS);
+            self.sched.tick(&mut self.platform, CPU);
+            self.settle()
+        })
+        .collect()
+    }
+
+    fn entity(&self, task: TaskId) -> &Entity {
+        let fair = &self.sched.fair;
+        &fair.se[fair.se_of(self.sched.core.pid(task))]
+    }
+
+    fn vruntime(&self, task: TaskId) -> i64 {
+        self.entity(task).vruntime.0 as i64
+    }
+
+    fn sleep(&mut self, task: TaskId) -> TaskId {
+        self.sched.block(&mut self.platform, CPU, task, BlockReason::Interruptible);
+        self.settle()
+    }
+
+    fn wake(&mut self, task: TaskId) -> TaskId {
+        self.sched.wake(&mut self.platform, task, Waker::Interrupt { cpu: CPU });
+        self.settle()
+    }
+}
+
+#[test]
+fn three_hogs() {
+    // Example 14.1.
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let [a, b, c] = [0; 3].map(|nice| bench.nice(nice));
+    assert_eq!([a, b, c].map(|task| bench.vruntime(task)), [4_951_422, 1_951_422, 951_423]);
+    assert_eq!(bench.settle(), c);
+    assert_eq!(bench.ticks(1..=9), [c, b, b, c, c, b, b, a, a]);
+    assert_eq!(bench.ticks(10..=10), [c], "then two ms each in turn");
+}
+
+#[test]
+fn a_tick_compares_virtual_with_real_time() {
+    // Example 14.2: nice 5 is a slice ahead after 1 ms of its 1.479 ms.
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let (a, b) = (bench.nice(0), bench.nice(5));
+    assert_eq!((bench.vruntime(a), bench.vruntime(b)), (4_951_422, 3_472_393));
+    assert_eq!(bench.settle(), b);
+    assert_eq!(bench.ticks(1..=8), [a, a, a, a, a, b, b, a]);
+    assert_eq!(bench.vruntime(b), 12_642_541);
+}
+
+#[test]
+fn a_sleeper_gets_half_of_the_latency() {
+    // Example 14.3.
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let (h, s) = (bench.nice(0), bench.nice(0));
+    assert_eq!(bench.settle(), s);
+    bench.at(MS);
+    assert_eq!(bench.sleep(s), h);
+    assert_eq!(bench.vruntime(s), 2_951_422);
+    bench.ticks(2..=9);
+    bench.at(10 * MS);
+    assert_eq!(bench.wake(s), s);
+    assert_eq!(bench.vruntime(s), 10_951_422);
+    assert_eq!(bench.platform.rule(Question::Preempt), rules::FAR_BEHIND);
+}
+
+#[test]
+fn groups_by_shares_with_stale_first_weights() {
+    // Example 14.4.
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let (a, b) = (bench.group(1024), bench.group(2048));
+    let first = bench.fork(SchedAttr::nice(0), a);
+    let second = bench.fork(SchedAttr::nice(0), b);
+    assert_eq!((bench.vruntime(first), bench.vruntime(second)), (4_951_420, 0));
+    assert_eq!(bench.settle(), first);
+    let ran = bench.ticks(1..=19);
+    let expected = [(1, first), (5, second), (2, first), (4, second), (2, first), (4, second)];
+    let expected = expected.iter().flat_map(|&(ms, task)| core::iter::repeat_n(task, ms));
+    assert_eq!(ran[..18], expected.collect::<alloc::vec::Vec<_>>());
+}
+
+#[test]
+fn times_grow_with_cpus_and_only_scaling_recomputes_nr_latency() {
+    // Example 14.5.
+    let now = |bench: &Bench| {
+        let tunables = &bench.sched.fair.tunables;
+        let us = [tunables.latency_ns, tunables.min_granularity_ns, tunables.wakeup_granularity_ns];
+        (us.map(|ns| ns / 1000), tunables.nr_latency)
+    };
+    let mut bench = Bench::new(Version::V6_1, 4);
+    assert_eq!(now(&bench), ([18_000, 2_250, 3_000], 8));
+    bench.tune("latency_ns", 10_000_000);
+    bench.tune("min_granularity_ns", 4_000_000);
+    assert_eq!(now(&bench), ([10_000, 4_000, 3_000], 8));
+    bench.tune("tunable_scaling", 1);
+    assert_eq!(now(&bench), ([10_000, 4_000, 3_000], 3));
+    // The sysctls of 5.10 think again at each write.
+    let mut old = Bench::new(Version::V5_10, 4);
+    old.tune("sched_min_granularity_ns", 4_000_000);
+    assert_eq!(now(&old), ([18_000, 4_000, 3_000], 5));
+}
+
+#[test]
+fn slices_follow_all_tasks_of_the_cpu_and_are_never_too_short() {
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let nine: alloc::vec::Vec<TaskId> = (0..9).map(|_| bench.nice(0)).collect();
+    let slow = bench.nice(19);
+    bench.settle();
+    let fair = &bench.sched.fair;
+    let slice = |task: TaskId| {
+        let e = fair.se_of(bench.sched.core.pid(task));
+        fair.sched_slice(fair.cfs_rq_of(e), e)
+    };
+    // The period is 7.5 ms, a share of it 1024 / 9231.
+    assert_eq!(slice(nine[0]) / 1000, 831);
+    assert_eq!(slice(slow), 750_000, "BASE_SLICE");
+}
+
+#[test]
+fn a_yielder_lets_pass_who_is_near() {
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let (_, b) = (bench.nice(0), bench.nice(0));
+    assert_eq!(bench.settle(), b);
+    bench.sched.yield_now(&mut bench.platform, CPU, b);
+    assert_eq!(bench.settle(), b, "the other is 3 ms ahead: too far");
+    bench.ticks(1..=2);
+    bench.at(2_500_000);
+    bench.sched.yield_now(&mut bench.platform, CPU, b);
+    let a = bench.settle();
+    assert_ne!(a, b, "half a ms ahead");
+    assert_eq!(bench.platform.rule(Question::Pick), rules::SKIP_BUDDY);
+}
+
+#[test]
+fn idle_policy_gives_way_and_never_interrupts() {
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let idle = bench.fork(SchedAttr { policy: Policy::Idle, ..SchedAttr::nice(0) }, GroupId::ROOT);
+    assert_eq!(bench.settle(), idle);
+    let task = bench.nice(0);
+    assert_eq!(bench.settle(), task);
+    assert_eq!(bench.platform.rule(Question::Preempt), rules::IDLE_GIVES_WAY);
+    let second =
+        bench.fork(SchedAttr { policy: Policy::Idle, ..SchedAttr::nice(0) }, GroupId::ROOT);
+    assert_eq!(bench.settle(), task);
+    assert_ne!(second, task);
+    assert_eq!(bench.platform.rule(Question::Preempt), rules::NEVER_PREEMPTS);
+}

@@ -1,0 +1,209 @@
+//! The fair class's tunables, under the kernel's names: numbers, and the switches of
+//! `sched/features`.
+
+use super::releases::{FEATURES, Features, Version};
+use crate::classes::bandwidth;
+use crate::fair_6::pick_rule::FairTunables;
+use alloc::vec::Vec;
+use schedlab_core::Tunable;
+
+/// The largest time that can be set, ns.
+const MAX_NS: i64 = 1_000_000_000;
+
+/// What an administrator can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunables {
+    version: Version,
+    /// `sched/features`.
+    pub features: Features,
+    /// In which time everybody is to run once, while few are runnable, ns.
+    pub latency_ns: u64,
+    /// The least slice, ns.
+    pub min_granularity_ns: u64,
+    /// By how much a woken entity must be behind to interrupt, ns.
+    pub wakeup_granularity_ns: u64,
+    /// The least slice of idle entities beside others, ns (6.1).
+    pub idle_min_granularity_ns: u64,
+    /// With more runnable tasks than this the period grows.
+    pub nr_latency: u32,
+    /// How times grow with the CPUs: 0 not, 1 with their logarithm, 2 linearly; up to 8 of them.
+    scaling: u8,
+    /// Latency, min granularity and wakeup granularity of one CPU, ns.
+    unscaled: [u64; 3],
+    /// So many CPUs are on line.
+    online: u32,
+    /// A forked child runs before its parent.
+    pub child_runs_first: bool,
+    /// A task that ran less than this ago is cache hot, ns.
+    migration_cost_ns: u64,
+    /// Tasks looked at in a balancing pass.
+    nr_migrate: u32,
+}
+
+/// By how much times grow.
+fn factor(scaling: u8, cpus: u32) -> u64 {
+    let cpus = cpus.clamp(1, 8);
+    match scaling {
+        0 => 1,
+        1 => 1 + u64::from(cpus.ilog2()),
+        _ => u64::from(cpus),
+    }
+}
+
+impl Tunables {
+    /// Writes one but that of the quotas; name and range have been checked.
+    pub fn write(&mut self, name: &str, value: i64) {
+        let ns = value as u64;
+        match self.plain(name) {
+            "latency_ns" => self.latency_ns = ns,
+            "min_granularity_ns" => self.min_granularity_ns = ns,
+            "wakeup_granularity_ns" => self.wakeup_granularity_ns = ns,
+            "idle_min_granularity_ns" => self.idle_min_granularity_ns = ns,
+            "tunable_scaling" => self.scaling = value as u8,
+            "child_runs_first" => self.child_runs_first = value != 0,
+            "migration_cost_ns" => self.migration_cost_ns = ns,
+            "nr_migrate" => self.nr_migrate = value as u32,
+            _ => {
+                if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
+                    *(feature.switch)(&mut self.features) = value != 0;
+                }
+            }
+        }
+        let times = ["latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
+        let is_time = times.contains(&self.plain(name));
+        // The files of debugfs are plain numbers; a sysctl thinks again at each write.
+        if self.plain(name) == "tunable_scaling" || (is_time && self.version.tunes_by_sysctl()) {
+            self.nr_latency = self.latency_ns.div_ceil(self.min_granularity_ns.max(1)) as u32;
+            let factor = factor(self.scaling, self.online);
+            let now = [self.latency_ns, self.min_granularity_ns, self.wakeup_granularity_ns];
+            self.unscaled = now.map(|ns| ns / factor);
+        }
+    }
+
+    /// The name without what sysctls have before it.
+    fn plain<'a>(&self, name: &'a str) -> &'a str {
+        name.strip_prefix("sched_").unwrap_or(name)
+    }
+}
+
+impl FairTunables for Tunables {
+    type Version = Version;
+
+    fn new(version: Version, cpus: u32) -> Tunables {
+        let mut tunables = Tunables {
+            version,
+            features: Features::of(version),
+            latency_ns: 0,
+            min_granularity_ns: 0,
+            wakeup_granularity_ns: 0,
+            idle_min_granularity_ns: 750_000,
+            nr_latency: 8,
+            scaling: 1,
+            unscaled: [6_000_000, 750_000, 1_000_000],
+            online: cpus,
+            child_runs_first: false,
+            migration_cost_ns: 500_000,
+            nr_migrate: 32,
+        };
+        tunables.rescale(cpus);
+        tunables
+    }
+
+    fn base_slice(&self) -> u32 {
+        0
+    }
+
+    #[inline]
+    fn migration_cost_ns(&self) -> u64 {
+        self.migration_cost_ns
+    }
+
+    #[inline]
+    fn nr_migrate(&self) -> u32 {
+        self.nr_migrate
+    }
+
+    fn rescale(&mut self, online: u32) {
+        self.online = online;
+        let factor = factor(self.scaling, online);
+        let [latency, min_granularity, wakeup_granularity] = self.unscaled.map(|ns| ns * factor);
+        self.latency_ns = latency;
+        self.min_granularity_ns = min_granularity;
+        self.wakeup_granularity_ns = wakeup_granularity;
+    }
+
+    fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
+        let sysctl = self.version.tunes_by_sysctl();
+        let name =
+            |debugfs: &'static str, kernel: &'static str| if sysctl { kernel } else { debugfs };
+        let mut all = alloc::vec![
+            Tunable {
+                name: name("latency_ns", "sched_latency_ns"),
+                value: self.latency_ns as i64,
+                range: (100_000, MAX_NS),
+                help: "in which time everybody runs once while few are runnable, ns, as scaled",
+            },
+            Tunable {
+                name: name("min_granularity_ns", "sched_min_granularity_ns"),
+                value: self.min_granularity_ns as i64,
+                range: (100_000, MAX_NS),
+                help: "the least slice, ns, as scaled",
+            },
+            Tunable {
+                name: name("wakeup_granularity_ns", "sched_wakeup_granularity_ns"),
+                value: self.wakeup_granularity_ns as i64,
+                range: (0, MAX_NS),
+                help: "by how much a woken task must be behind to interrupt, ns, as scaled",
+            },
+            Tunable {
+                name: name("tunable_scaling", "sched_tunable_scaling"),
+                value: i64::from(self.scaling),
+                range: (0, 2),
+                help: "how times grow with the CPUs: 0 not, 1 with the logarithm, 2 linearly; \
+                       written, it recomputes with how many tasks the period begins to grow",
+            },
+            Tunable {
+                name: name("migration_cost_ns", "sched_migration_cost_ns"),
+                value: self.migration_cost_ns as i64,
+                range: (0, i64::from(u32::MAX)),
+                help: "a task that ran less than this ago is cache hot and not moved at first, ns",
+            },
+            Tunable {
+                name: name("nr_migrate", "sched_nr_migrate"),
+                value: i64::from(self.nr_migrate),
+                range: (1, 1024),
+                help: "tasks looked at in one balancing",
+            },
+            Tunable {
+                name: "sched_child_runs_first",
+                value: i64::from(self.child_runs_first),
+                range: (0, 1),
+                help: "1: a forked child runs before its parent",
+            },
+            Tunable {
+                name: bandwidth::TUNABLE,
+                value: quota_slice_us,
+                range: (1, i64::from(i32::MAX)),
+                help: "what a CPU draws at a time from a limited group's account, us",
+            },
+        ];
+        if self.version.has_idle_groups() {
+            all.push(Tunable {
+                name: "idle_min_granularity_ns",
+                value: self.idle_min_granularity_ns as i64,
+                range: (100_000, MAX_NS),
+                help: "the least slice of SCHED_IDLE tasks and idle groups beside others, ns",
+            });
+        }
+        let mut features = self.features;
+        for feature in &FEATURES {
+            all.push(Tunable {
+                name: feature.name,
+                value: i64::from(*(feature.switch)(&mut features)),
+                range: (0, 1),
+                help: feature.help,
+            });
+        }
+        all
+    }
+}

@@ -1,0 +1,36 @@
+//! What a task is going to use of a CPU, estimated when it goes to sleep. Two numbers: what it used
+//! this time, and an average that follows increases at once and decreases by quarters; the larger
+//! counts.
+
+use super::LeastVruntime;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+
+/// Differences below this (1 % of a CPU) are none.
+const MARGIN: u32 = 10;
+
+impl Fair<LeastVruntime> {
+    /// `util_est_update`, the averages having been renewed since the last time.
+    pub(super) fn estimate_twice(&mut self, e: EntityId) {
+        let info = &mut self.info[e];
+        let state = &mut self.rule.entities[e];
+        let util = info.avg.util_avg as u32;
+        let (old, ewma) = (state.util_enqueued, state.util_ewma);
+        let mut new_ewma = ewma;
+        if ewma < util {
+            new_ewma = util;
+        } else if ewma - util < MARGIN {
+            if old.abs_diff(util) < MARGIN {
+                return;
+            }
+        } else if util > 1024 {
+            return;
+        } else {
+            new_ewma = ((ewma << 2) - (ewma - util)) >> 2;
+        }
+        state.util_enqueued = util;
+        state.util_ewma = new_ewma;
+        info.util_est = util.max(new_ewma);
+        info.avg_renewed = false;
+    }
+}

@@ -1,0 +1,112 @@
+//! Where the tasks of throttled groups wait one by one (6.18).
+//!
+//! Throttling a queue dequeues nothing. But a task that is picked while its group, or one above, is
+//! throttled on its CPU does not return to user mode: it leaves its queue in that moment, as one
+//! that sleeps, and is put into the queue's **limbo**; its CPU picks again. Its dequeue is never
+//! delayed, and neither is that of the group when its last task goes. Tasks that are never picked
+//! stay queued, and count. What wakes or is forked into a throttled group is queued as ever, and
+//! goes when it is picked.
+//!
+//! To the rest of the kernel a task in limbo is runnable, though it is on no queue and counts
+//! nowhere. When nothing above it is throttled any more it is enqueued as one that wakes, who went
+//! last first.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::flags::{Attach, DequeueFlags, EnqueueFlags};
+use super::pick_rule::{FairVersion as _, PickRule};
+use crate::classes::{Pid, Rqs};
+use schedlab_core::Platform;
+
+impl<R: PickRule> Fair<R> {
+    /// Whether `task`, picked, may not return to user mode.
+    #[inline]
+    pub(super) fn must_leave(&self, task: Pid) -> bool {
+        self.limits.is_used()
+            && self.version.throttles_tasks()
+            && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
+    }
+
+    /// Whether `task`, which is about to be queued, goes into limbo in place of that: it comes from
+    /// one, and its group is throttled here, too.
+    #[cold]
+    pub(super) fn is_held_back(&mut self, rqs: &Rqs, task: Pid) -> bool {
+        let left_limbo = core::mem::take(&mut self.tasks[task.index()].left_limbo);
+        let e = self.se_of(task);
+        left_limbo && !rqs.is_running(task) && self.is_throttled_below(self.cfs_rq_of(e))
+    }
+
+    /// `throttle_cfs_rq_work`: the running `task` leaves its queue, as one that sleeps.
+    pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
+        self.hold_back(rqs, task);
+    }
+
+    /// `task`, on no queue, goes into the limbo of the one it belongs to.
+    pub(super) fn hold_back(&mut self, rqs: &mut Rqs, task: Pid) {
+        let q = self.cfs_rq_of(self.se_of(task));
+        let before = self.cfs_rqs[q].limbo.replace(task);
+        if let Some(before) = before {
+            self.tasks[before.index()].limbo_after = Some(task);
+        }
+        let row = &mut self.tasks[task.index()];
+        row.in_limbo = true;
+        row.limbo_before = before;
+        row.limbo_after = None;
+        rqs.thread_mut(task).on_rq = true;
+    }
+
+    /// `task` is in limbo no longer, and on no queue.
+    fn out_of_limbo(&mut self, rqs: &mut Rqs, task: Pid) {
+        let q = self.cfs_rq_of(self.se_of(task));
+        let row = &mut self.tasks[task.index()];
+        row.in_limbo = false;
+        let (before, after) = (row.limbo_before.take(), row.limbo_after.take());
+        match after {
+            None => self.cfs_rqs[q].limbo = before,
+            Some(after) => self.tasks[after.index()].limbo_before = before,
+        }
+        if let Some(before) = before {
+            self.tasks[before.index()].limbo_after = after;
+        }
+        rqs.thread_mut(task).on_rq = false;
+    }
+
+    /// `dequeue_throttled_task`: `task`, in limbo, is dequeued: it goes elsewhere, changes or dies.
+    pub(super) fn leave_limbo(&mut self, rqs: &mut Rqs, now_ns: u64, task: Pid, how: DequeueFlags) {
+        self.out_of_limbo(rqs, task);
+        self.tasks[task.index()].left_limbo = !how.sleep;
+        let e = self.se_of(task);
+        if how.migrate && self.info[e].avg.last_update_time != 0 {
+            self.update_load_avg(now_ns, e, Attach::Detach);
+            self.propagate_upward(now_ns, e);
+        }
+    }
+
+    /// `tg_unthrottle_up`: neither queue `q` nor one above it is throttled any more; those in its
+    /// limbo are enqueued.
+    pub(super) fn release_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+        let mut next = self.cfs_rqs[q].limbo;
+        while let Some(task) = next {
+            next = self.tasks[task.index()].limbo_before;
+            self.out_of_limbo(rqs, task);
+            self.enqueue_now(rqs, platform, task, EnqueueFlags::WAKEUP);
+        }
+    }
+
+    /// Counts those in the limbo of queue `q`. None: its list is broken. For tests.
+    pub(super) fn limbo_len(&self, q: CfsRqId) -> Option<usize> {
+        let (mut len, mut after, mut next) = (0, None, self.cfs_rqs[q].limbo);
+        while let Some(task) = next {
+            let row = &self.tasks[task.index()];
+            let belongs = self.entity_of(task).is_some_and(|e| self.cfs_rq_of(e) == q);
+            if !row.in_limbo || row.limbo_after != after || !belongs {
+                return None;
+            }
+            len += 1;
+            after = next;
+            next = row.limbo_before;
+        }
+        Some(len)
+    }
+}
