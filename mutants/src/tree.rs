@@ -49,8 +49,8 @@ fn prune(root: &Path, below: &str, names: &BTreeSet<&str>) -> Result<(), String>
 }
 
 impl Tree {
-    /// Copies the repository at `from` to `root`, with the mutants that can be. Those that are known
-    /// to be unviable are not tried: what has been compiled need not be compiled again.
+    /// Copies the repository at `from` to `root`, with the mutants that can be. Those that are
+    /// known to be unviable are not tried: what has been compiled need not be compiled again.
     ///
     /// # Errors
     /// If something cannot be read, written or compiled.

@@ -87,8 +87,7 @@ impl Trial {
     /// The golden schedules in some folders; all, if none are named.
     fn golden(&self, folders: &[&str]) -> Stage {
         let paths = folders.iter().map(|folder| format!("tests/golden/{folder}"));
-        let mut paths: Vec<String> =
-            paths.filter(|path| self.tree.join(path).exists()).collect();
+        let mut paths: Vec<String> = paths.filter(|path| self.tree.join(path).exists()).collect();
         if paths.is_empty() {
             paths.push("tests/golden".into());
         }
