@@ -40,7 +40,7 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut options =
-        Options { seed: 10, count: 600, files: vec![], jobs: 2, again: false, new: false };
+        Options { seed: 10, count: 900, files: vec![], jobs: 2, again: false, new: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));

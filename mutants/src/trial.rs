@@ -84,22 +84,13 @@ impl Trial {
         self.tests.iter().filter(of).map(stage).collect()
     }
 
-    /// The golden schedules that a module of `sched` decides; all, if it is none of the schedulers.
-    fn golden(&self, module: &str) -> Stage {
-        let folders: &[&str] = match module {
-            "round_robin" => &["round_robin"],
-            "o_n" => &["o_n"],
-            "o_1" => &["o_1", "o_1_2622"],
-            "staircase" => &["sd"],
-            "bfs" => &["bfs", "bfs316"],
-            "cfs" => &["cfs"],
-            "fair_6" => &["eevdf", "eevdf_topology", "cfs61", "deadline"],
-            // One of the few, so that there is something.
-            "textbook" | "registry" => &["round_robin"],
-            _ => &[""],
-        };
+    /// The golden schedules in some folders; all, if none are named.
+    fn golden(&self, folders: &[&str]) -> Stage {
         let paths = folders.iter().map(|folder| format!("tests/golden/{folder}"));
-        let paths = paths.filter(|path| self.tree.join(path).exists());
+        let mut paths: Vec<String> = paths.filter(|path| self.tree.join(path).exists()).collect();
+        if paths.is_empty() {
+            paths.push("tests/golden".into());
+        }
         Stage {
             name: format!("golden schedules {}", folders.join(" ")).trim().to_string(),
             program: self.tree.join("target/debug/schedlab"),
@@ -109,33 +100,55 @@ impl Trial {
         }
     }
 
-    /// The stages for the mutants of a file.
+    /// The stages for the mutants of a file: first what is quick and near. What cannot know of the
+    /// file (other schedulers' tests) is left out.
     pub fn stages(&self, file: &str) -> Vec<Stage> {
         let mut parts = file.split('/').skip(1);
         let krate = parts.next().unwrap_or("");
-        let module = parts.nth(1).unwrap_or("").trim_end_matches(".rs").to_string();
-        let verify = self.golden(if krate == "sched" { &module } else { "" });
+        let inner: Vec<&str> = parts.skip(1).map(|part| part.trim_end_matches(".rs")).collect();
+        let module = inner.first().copied().unwrap_or("");
         let mut stages = vec![];
-        match krate {
-            "sched" => {
-                stages.push(verify);
-                stages.extend(self.test("sched", "schedlab_sched", &[&format!("{module}::")]));
-                stages.extend(self.test("sched", "", &[]));
-                stages.extend(self.test("machine", "", &[]));
-                stages.extend(self.test("measure", "", &[]));
+        let unit = |filter: &str| self.test("sched", "schedlab_sched", &[filter]);
+        if krate == "sched" {
+            let part = if module == "classes" { inner.get(1).copied().unwrap_or("") } else { "" };
+            stages.push(self.golden(folders_of(module, part)));
+            if module == "classes" {
+                stages.extend(unit(&format!("classes::{part}")));
+            } else {
+                stages.extend(unit(&format!("{module}::")));
             }
-            "machine" => {
+            for name in ["promises", "tunables", "documented_rules"] {
+                stages.extend(self.test("sched", name, &[]));
+            }
+            if matches!(module, "classes" | "cfs" | "fair_6") {
+                stages.extend(unit("classes::"));
+            }
+            if module == "classes" {
+                stages.extend(unit("fair_6::"));
+                stages.extend(unit("cfs::"));
+            }
+            let machine: &[&str] = match module {
+                "classes" | "cfs" | "fair_6" => &["topology", "hotplug", "eevdf", "groups"],
+                "staircase" | "bfs" => &["staircase_and_bfs", "topology"],
+                "textbook" => &["textbook", "topology"],
+                _ => &["topology", "hotplug"],
+            };
+            for name in machine {
+                stages.extend(self.test("machine", name, &[]));
+            }
+        } else {
+            if krate == "machine" {
                 stages.extend(self.test("machine", "schedlab_machine", &[]));
-                stages.push(verify);
+                stages.push(self.golden(&["round_robin", "o_n", "eevdf"]));
                 stages.extend(self.test("machine", "", &[]));
-                stages.extend(self.test("measure", "", &[]));
+                stages.push(self.golden(&[]));
             }
-            _ => {
-                stages.extend(self.test("measure", "", &[]));
-            }
+            stages.extend(self.test("measure", "", &[]));
+            stages.extend(self.test("workload", "workload", &[]));
         }
-        stages.extend(self.test("workload", "", &[]));
-        stages.extend(self.test("lab", "golden", &[]));
+        if krate != "measure" {
+            stages.extend(self.test("lab", "golden", &[]));
+        }
         let mut seen = std::collections::BTreeSet::new();
         stages.retain(|stage| seen.insert(stage.name.clone()));
         stages
@@ -174,7 +187,26 @@ impl Trial {
     }
 }
 
+/// The folders of golden schedules that a module of `sched` decides; for one of the shared classes,
+/// whose `part` it is.
+fn folders_of(module: &str, part: &str) -> &'static [&'static str] {
+    match (module, part) {
+        ("round_robin", _) => &["round_robin"],
+        ("o_n", _) => &["o_n"],
+        ("o_1", _) => &["o_1", "o_1_2622"],
+        ("staircase", _) => &["sd"],
+        ("bfs", _) => &["bfs", "bfs316"],
+        ("cfs", _) | ("classes", "core_2_6") => &["cfs"],
+        ("fair_6", _) => &["eevdf", "eevdf_topology", "cfs61", "deadline"],
+        ("classes", "deadline" | "core_6") => &["deadline", "eevdf", "eevdf_topology", "cfs61"],
+        ("classes", "load_balance_2_6_22") => &["o_1_2622", "sd"],
+        ("classes", _) => &["cfs", "eevdf", "eevdf_topology", "cfs61", "deadline"],
+        // One of the few, so that there is something.
+        _ => &["round_robin"],
+    }
+}
+
 /// The key under which files have the same stages.
 pub fn stages_key(mutant: &Mutant) -> String {
-    mutant.file.split('/').take(4).collect::<Vec<_>>().join("/")
+    mutant.file.trim_end_matches(".rs").split('/').take(5).collect::<Vec<_>>().join("/")
 }

@@ -326,6 +326,25 @@ fn rsdl_a_used_up_level_sinks_as_a_whole() {
 }
 
 #[test]
+fn rsdl_a_level_that_sinks_brings_its_quotas_along() {
+    // The first task goes down by itself, with a new quota of 6 ms; the level follows with the two
+    // others, who have not touched theirs: 18 ms, but for the microsecond that a switch in no time
+    // is charged as. Nothing is booked anywhere else.
+    let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0; 3]);
+    sched.cpus[0].active_mut().level_quota[20] = 6000;
+    for (until, level) in [(6, 21), (12, 22)] {
+        for ms in until - 5..=until {
+            tick(&mut sched, &mut platform, ms);
+        }
+        let quota = &mut sched.cpus[0].active_mut().level_quota;
+        assert!((17_998..=18_000).contains(&quota[level]), "level {level}: {quota:?}");
+        assert_eq!(quota.iter().filter(|&&left| left != 0).count(), 1, "{quota:?}");
+        quota[level] = 6000;
+    }
+    assert_eq!(sched.cpus[0].level_reached, 122);
+}
+
+#[test]
 fn rsdl_quotas_are_whole_ticks() {
     use super::rsdl::whole_ticks_us;
     for (hz, ms, us) in [

@@ -39,6 +39,8 @@ pub mod cbs;
 #[cfg(test)]
 mod constrained_tests;
 pub mod push_pull;
+#[cfg(test)]
+mod push_tests;
 pub mod rules;
 pub mod server;
 #[cfg(test)]
