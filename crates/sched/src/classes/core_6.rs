@@ -191,7 +191,7 @@ pub trait FairClass6 {
     fn inherit(&mut self, child: Pid, parent: Pid);
 
     /// A wakeup has put somebody on the runqueue of `cpu`.
-    fn woken_on(&mut self, cpu: CpuId);
+    fn woken_on(&mut self, now_ns: u64, cpu: CpuId);
 
     /// `select_task_rq` at a wakeup.
     fn select_at_wakeup(
@@ -572,7 +572,7 @@ impl<F: FairClass6> Core6<F> {
         self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
         self.core.update_rq_clock(platform, chosen);
         self.activate(platform, pid, Enqueue::Wakeup);
-        self.fair.woken_on(chosen);
+        self.fair.woken_on(platform.now_ns(), chosen);
         self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
         self.task_woken(platform, pid);
     }

@@ -264,7 +264,11 @@ impl<R: PickRule> Fair<R> {
             let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.
             tasks = i64::from(tasks as i32);
-            if local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64 {
+            let few = match self.version.balances_before_5_12() {
+                true => busiest.nr_running <= NUMA_IMBALANCE_MIN,
+                false => local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64,
+            };
+            if few {
                 tasks = 0;
             }
         }
