@@ -139,7 +139,8 @@ fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
             .map(|(watched, number)| {
                 let (seeds, faults) = (seeds.clone(), &faults);
                 let work = move || one_thread(reader, options, number, seeds, watched, faults);
-                // Deep recursion is to be found here as it would be by users: main threads have 8 MiB.
+                // Deep recursion is to be found here as it would be by users: main threads have 8
+                // MiB.
                 let builder = std::thread::Builder::new().stack_size(8 << 20);
                 builder.spawn_scoped(scope, work).expect("a thread can be begun")
             })

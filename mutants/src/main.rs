@@ -1,7 +1,7 @@
 //! Mutation testing: small faults put into the code, to see whether the tests find them.
 //!
 //! ```text
-//! cargo xtask mutants [--seed N] [--count N] [--files PART,PART] [--jobs N] [--again]
+//! cargo xtask mutants [--seed N] [--count N] [--files PART,PART] [--jobs N] [--again | --new]
 //! ```
 //!
 //! cargo-mutants lists the mutants. It would compile the workspace anew for each of them, which
@@ -34,10 +34,13 @@ struct Options {
     jobs: usize,
     /// Only those that were missed before.
     again: bool,
+    /// Only those that have not been tried.
+    new: bool,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { seed: 10, count: 600, files: vec![], jobs: 2, again: false };
+    let mut options =
+        Options { seed: 10, count: 600, files: vec![], jobs: 2, again: false, new: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -48,6 +51,7 @@ fn options() -> Result<Options, String> {
             "--jobs" => options.jobs = number(value()?)?.max(1) as usize,
             "--files" => options.files = value()?.split(',').map(String::from).collect(),
             "--again" => options.again = true,
+            "--new" => options.new = true,
             other => return Err(format!("unknown: {other}")),
         }
     }
@@ -79,7 +83,9 @@ fn run(options: &Options) -> Result<(), String> {
         mutants.retain(|mutant| results.is_missed(&mutant.name));
     }
     println!("{} mutants are tried", mutants.len());
-    let tree = tree::Tree::plant(&root, &root.join("target/mutants"), &mutants)?;
+    let tree = tree::Tree::plant(&root, &root.join("target/mutants"), &mutants, |mutant| {
+        results.is_unviable(&mutant.name)
+    })?;
     let trial = Trial::new(&tree, tree.build()?);
     let mut stages: BTreeMap<String, Vec<Stage>> = BTreeMap::new();
     let mut timed: BTreeMap<String, std::time::Duration> = BTreeMap::new();
@@ -110,7 +116,12 @@ fn run(options: &Options) -> Result<(), String> {
             }
         }
     }
-    let numbers: Vec<u32> = tree.planted.iter().copied().collect();
+    let is_tried = |number: &u32| {
+        let name = &mutants[*number as usize - 1].name;
+        results.lock().is_ok_and(|results| results.is_tried(name))
+    };
+    let numbers: Vec<u32> =
+        tree.planted.iter().copied().filter(|number| !options.new || !is_tried(number)).collect();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs {

@@ -25,6 +25,16 @@ impl Results {
         self.rows.get(name).is_some_and(|(verdict, _)| verdict == "missed")
     }
 
+    /// Whether a mutant does not compile.
+    pub fn is_unviable(&self, name: &str) -> bool {
+        self.rows.get(name).is_some_and(|(verdict, _)| verdict == "unviable")
+    }
+
+    /// Whether anything is known of a mutant.
+    pub fn is_tried(&self, name: &str) -> bool {
+        self.rows.contains_key(name)
+    }
+
     /// Notes what became of one.
     pub fn note(&mut self, name: &str, verdict: &str, by: &str) {
         self.rows.insert(name.into(), (verdict.into(), by.into()));

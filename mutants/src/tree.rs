@@ -31,12 +31,35 @@ fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} fails")) }
 }
 
+/// Removes what an earlier copy had and this one has not.
+fn prune(root: &Path, below: &str, names: &BTreeSet<&str>) -> Result<(), String> {
+    let directory = root.join(below);
+    for entry in fs::read_dir(&directory).map_err(|why| why.to_string())? {
+        let entry = entry.map_err(|why| why.to_string())?;
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            if !["target", "crates/mutant"].contains(&name.as_str()) {
+                prune(root, &format!("{name}/"), names)?;
+            }
+        } else if !names.contains(name.as_str()) && name != "Cargo.lock" {
+            fs::remove_file(entry.path()).map_err(|why| format!("{name}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
 impl Tree {
-    /// Copies the repository at `from` to `root`, with the mutants that can be.
+    /// Copies the repository at `from` to `root`, with the mutants that can be. Those that are
+    /// known to be unviable are not tried: what has been compiled need not be compiled again.
     ///
     /// # Errors
     /// If something cannot be read, written or compiled.
-    pub fn plant(from: &Path, root: &Path, mutants: &[Mutant]) -> Result<Tree, String> {
+    pub fn plant(
+        from: &Path,
+        root: &Path,
+        mutants: &[Mutant],
+        is_unviable: impl Fn(&Mutant) -> bool,
+    ) -> Result<Tree, String> {
         fs::create_dir_all(root).map_err(|why| format!("{}: {why}", root.display()))?;
         let mut tree = Tree {
             root: root.to_path_buf(),
@@ -44,6 +67,12 @@ impl Tree {
             no_place: BTreeSet::new(),
             unviable: BTreeSet::new(),
         };
+        for (i, mutant) in mutants.iter().enumerate() {
+            if is_unviable(mutant) {
+                tree.planted.remove(&(i as u32 + 1));
+                tree.unviable.insert(i as u32 + 1);
+            }
+        }
         tree.copy(from)?;
         let mut files: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (i, mutant) in mutants.iter().enumerate() {
@@ -83,8 +112,10 @@ impl Tree {
             .current_dir(from)
             .output()
             .map_err(|why| format!("git: {why}"))?;
-        for name in String::from_utf8_lossy(&out.stdout).split('\0').filter(|name| !name.is_empty())
-        {
+        let names = String::from_utf8_lossy(&out.stdout);
+        let names: BTreeSet<&str> = names.split('\0').filter(|name| !name.is_empty()).collect();
+        prune(&self.root, "", &names)?;
+        for &name in &names {
             if from.join(name).is_file() {
                 let text = fs::read(from.join(name)).map_err(|why| format!("{name}: {why}"))?;
                 self.write_bytes(name, &text)?;

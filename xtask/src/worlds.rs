@@ -1,5 +1,5 @@
-//! Random worlds, many at a time, over many runs: which seeds all releases have been run with stands
-//! in `tests/worlds.csv`, and `cargo xtask worlds` goes on behind the last of them.
+//! Random worlds, many at a time, over many runs: which seeds all releases have been run with
+//! stands in `tests/worlds.csv`, and `cargo xtask worlds` goes on behind the last of them.
 //!
 //! The file is the same for everybody who has the same revision, and so is what is run next. It is
 //! written only if somebody asks for it (`--record`) and no rule was broken.
@@ -133,8 +133,8 @@ fn next_seed(done: &[Done]) -> u64 {
     done.iter().map(|done| done.first_seed + done.seeds).max().unwrap_or(0)
 }
 
-/// Releases and worlds in the table that `schedlab stress` prints: a line a release, with its worlds
-/// behind its name.
+/// Releases and worlds in the table that `schedlab stress` prints: a line a release, with its
+/// worlds behind its name.
 fn tally(told: &str) -> (u64, u64) {
     let worlds = told.lines().filter_map(|line| {
         let mut words = line.split_whitespace();

@@ -4,9 +4,10 @@
 //! A seed and a scheduler make a [`World`]: a machine of random size, [`Structure`], HZ and
 //! tunables, and a workload of hogs, sleepers, pairs that wake each other, crowds at barriers,
 //! families that fork, tasks that change policy and affinity as they go or call `execve`; groups
-//! with limits, idle ones among them; and changes from outside while all this runs. It is run three times: under watch, with
-//! simultaneous events in the golden order; the same without being watched, which must come to the
-//! same; and under watch with simultaneous events in random order, as real machines have them.
+//! with limits, idle ones among them; and changes from outside while all this runs. It is run three
+//! times: under watch, with simultaneous events in the golden order; the same without being
+//! watched, which must come to the same; and under watch with simultaneous events in random order,
+//! as real machines have them.
 
 mod changes;
 mod drive;

@@ -34,7 +34,11 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(task, sync)| Op::Wake { task: TaskId(task), sync }),
         1 => Just(Op::Yield),
         1 => (0u64..2)
-            .prop_map(|ticks| Op::Fork { attr: Box::default(), inherits: false, delay_ns: ticks * 10_000_000 }),
+            .prop_map(|ticks| Op::Fork {
+                    attr: Box::default(),
+                    inherits: false,
+                    delay_ns: ticks * 10_000_000,
+                }),
         1 => (0u32..8, -20i32..20).prop_map(|(task, nice)| Op::SetAttr {
             task: TaskId(task),
             attr: SchedAttr::nice(nice),

@@ -1,9 +1,9 @@
 //! Every reader of foreign files and of the words of the command line, each as a function that
 //! reads an input as the program would and checks what came of it.
 //!
-//! Files of tests that the program only reads of its own (`papers/data`, the benchmarks' tables) are
-//! not foreign. A mix's file is read by the command line, member by member as `clap` reads options;
-//! what stands in it are parameters (`values`) and the mix of a plan (`plan`).
+//! Files of tests that the program only reads of its own (`papers/data`, the benchmarks' tables)
+//! are not foreign. A mix's file is read by the command line, member by member as `clap` reads
+//! options; what stands in it are parameters (`values`) and the mix of a plan (`plan`).
 
 mod groups;
 mod lab;
@@ -43,8 +43,8 @@ impl Shape {
     pub fn refused(message: impl Display) -> Shape {
         let text = message.to_string();
         assert!(!text.is_empty(), "it was refused without a word");
-        // Behind the place and before the first thing that is quoted, counted or named: that much of
-        // a message is the program's own.
+        // Behind the place and before the first thing that is quoted, counted or named: that much
+        // of a message is the program's own.
         let line = text.lines().next().unwrap_or_default();
         let told = line.rsplit_once(": ").map_or(line, |(_, told)| told);
         let own = |byte: &u8| byte.is_ascii_lowercase() || b" ,'".contains(byte);

@@ -90,12 +90,11 @@ fn prime_factors(mut number: u32) -> Vec<u32> {
 fn distances(random: &mut SplitMix64, nodes: usize) -> String {
     const USUAL: [u32; 6] = [11, 15, 16, 20, 21, 32];
     let mut table = vec![vec![10; nodes]; nodes];
-    for one in 0..nodes {
-        for other in 0..one {
-            let distance = USUAL[random.below(USUAL.len() as u64) as usize];
-            table[one][other] = distance;
-            table[other][one] = distance;
-        }
+    let pairs = (0..nodes).flat_map(|one| (0..one).map(move |other| (one, other)));
+    for (one, other) in pairs {
+        let distance = USUAL[random.below(USUAL.len() as u64) as usize];
+        table[one][other] = distance;
+        table[other][one] = distance;
     }
     format!("{table:?}")
 }
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn numbers_fall_into_their_prime_factors() {
-        assert_eq!(prime_factors(1), []);
+        assert!(prime_factors(1).is_empty());
         assert_eq!(prime_factors(12), [2, 2, 3]);
         assert_eq!(prime_factors(251), [251]);
     }

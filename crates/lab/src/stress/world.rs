@@ -199,8 +199,8 @@ impl World {
     }
 
     /// What makes two of three worlds less simple: structure, `execve`, idle groups, forks that
-    /// inherit, changes from outside. Drawn apart from all else, so that a seed's tasks are the same
-    /// with and without.
+    /// inherit, changes from outside. Drawn apart from all else, so that a seed's tasks are the
+    /// same with and without.
     fn elaborate(&mut self, choice: &Choice) {
         const APART: u64 = 0x57AC_7ED0;
         let mut random = SplitMix64::new(self.seed ^ APART);

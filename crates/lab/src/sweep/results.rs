@@ -142,8 +142,8 @@ impl Header {
     }
 }
 
-/// The runs of `sweep`, by the version `program` of this program, that are finished in what was read
-/// from the file `name`: how many of its bytes are whole lines, and how many runs there are.
+/// The runs of `sweep`, by the version `program` of this program, that are finished in what was
+/// read from the file `name`: how many of its bytes are whole lines, and how many runs there are.
 ///
 /// # Errors
 /// It is not of this form, or of another sweep.

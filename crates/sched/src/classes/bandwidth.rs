@@ -17,9 +17,9 @@
 //! ```
 //!
 //! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's
-//! queue as if it had gone to sleep, with all that is in it. At the next period the throttled
-//! queues are first brought just above zero, in the order in which they were throttled, and come
-//! back; what else they need they draw like everybody.
+//! queue as if it had gone to sleep, with all that is in it. (In 6.18 its tasks leave one by one.)
+//! At the next period the throttled queues are first brought just above zero, in the order in which
+//! they were throttled, and come back; what else they need they draw like everybody.
 //!
 //! What a queue has drawn it may keep when the period is over. In 3.2 it then **expires**; since
 //! 5.4 it does not, so that a group on many CPUs can exceed a period's quota by what lay about on

@@ -8,7 +8,7 @@ use crate::fair_6::cfs_rq::CfsRqId;
 use alloc::vec::Vec;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::platform::TimerOrder;
-use schedlab_core::{GroupId, Platform, TimerKey};
+use schedlab_core::{CpuId, GroupId, Platform, TimerKey};
 
 const MS: u64 = 1_000_000;
 const GROUP: GroupId = GroupId(1);
@@ -26,7 +26,7 @@ impl Accounts {
     fn new(version: BandwidthVersion, cpus: u32, quota_ms: u64, burst_ms: u64) -> Accounts {
         let mut all = Bandwidth::new(version, cpus, 1000);
         all.group_made(GroupId::ROOT);
-        (0..cpus).for_each(|_| all.queue_made(GROUP));
+        (0..cpus).for_each(|cpu| all.queue_made(GROUP, CpuId(cpu)));
         let platform = Platform::new(cpus, 1000);
         let mut accounts = Accounts { all, platform, cpus, timers: Vec::new() };
         accounts.set(Quota {

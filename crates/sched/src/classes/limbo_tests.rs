@@ -100,8 +100,8 @@ fn without_a_limit_they_are_back_at_once() {
     m.write_limit(group, None);
     m.reschedule();
     m.run_until(90 * MS);
-    // A limit written anew: 1 ns in hand, and its quota is in the pool at once. It pays for the tick
-    // that is due just then, too.
+    // A limit written anew: 1 ns in hand, and its quota is in the pool at once. It pays for the
+    // tick that is due just then, too.
     m.write_limit(group, Some(5));
     m.run_until(120 * MS);
     assert_eq!(m.slices_ms()[1..], [(0, 60., 95.), (0, 100., 105.)]);

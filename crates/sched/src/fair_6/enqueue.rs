@@ -116,7 +116,7 @@ impl<R: PickRule> Fair<R> {
         why: EnqueueFlags,
     ) {
         if self.limits.was_ever_used() && self.is_held_back(rqs, task) {
-            self.to_limbo(rqs, task);
+            self.hold_back(rqs, task);
         } else {
             self.enqueue_now(rqs, platform, task, why);
         }

@@ -4,8 +4,8 @@
 //! throttled on its CPU does not return to user mode: it leaves its queue in that moment, as one
 //! that sleeps, and is put into the queue's **limbo**; its CPU picks again. Its dequeue is never
 //! delayed, and neither is that of the group when its last task goes. Tasks that are never picked
-//! stay queued, and count. What wakes or is forked into a throttled group is queued as ever, and goes
-//! when it is picked.
+//! stay queued, and count. What wakes or is forked into a throttled group is queued as ever, and
+//! goes when it is picked.
 //!
 //! To the rest of the kernel a task in limbo is runnable, though it is on no queue and counts
 //! nowhere. When nothing above it is throttled any more it is enqueued as one that wakes, who went
@@ -39,11 +39,11 @@ impl<R: PickRule> Fair<R> {
     /// `throttle_cfs_rq_work`: the running `task` leaves its queue, as one that sleeps.
     pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
-        self.to_limbo(rqs, task);
+        self.hold_back(rqs, task);
     }
 
     /// `task`, on no queue, goes into the limbo of the one it belongs to.
-    pub(super) fn to_limbo(&mut self, rqs: &mut Rqs, task: Pid) {
+    pub(super) fn hold_back(&mut self, rqs: &mut Rqs, task: Pid) {
         let q = self.cfs_rq_of(self.se_of(task));
         let before = self.cfs_rqs[q].limbo.replace(task);
         if let Some(before) = before {
@@ -72,7 +72,7 @@ impl<R: PickRule> Fair<R> {
         rqs.thread_mut(task).on_rq = false;
     }
 
-    /// `dequeue_throttled_task`: `task`, in limbo, is dequeued: it goes elsewhere, changes, or dies.
+    /// `dequeue_throttled_task`: `task`, in limbo, is dequeued: it goes elsewhere, changes or dies.
     pub(super) fn leave_limbo(&mut self, rqs: &mut Rqs, now_ns: u64, task: Pid, how: DequeueFlags) {
         self.out_of_limbo(rqs, task);
         self.tasks[task.index()].left_limbo = !how.sleep;

@@ -35,10 +35,10 @@
 //! | [`audit`] | checks |
 //!
 //! State stands in files that do not know [`Fair`](class::Fair) ([`entity`], [`cfs_rq`],
-//! [`timeline`], [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
-//! [`flags`]); rules are methods of `Fair`, and no file imports in a circle. Where rules call
-//! each other in a circle the kernel does: the pick throttles a queue that has run out, which
-//! dequeues its group, and picks anew; a dequeue charges, which may ask for a throttling.
+//! [`timeline`], [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`],
+//! [`lb_cache`], [`flags`]); rules are methods of `Fair`, and no file imports in a circle. Where
+//! rules call each other in a circle the kernel does: the pick throttles a queue that has run out,
+//! which dequeues its group, and picks anew; a dequeue charges, which may ask for a throttling.
 //!
 
 pub mod audit;

@@ -287,8 +287,8 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// Whether `task` is not balanced to `other` because its group is throttled there
-    /// (`lb_throttled_hierarchy`); where whole groups are throttled, also because it is so where the
-    /// task is (`throttled_lb_pair`).
+    /// (`lb_throttled_hierarchy`); where whole groups are throttled, also because it is so where
+    /// the task is (`throttled_lb_pair`).
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
         self.limits.is_used()

@@ -184,8 +184,8 @@ impl Users {
     }
 }
 
-/// A number that no group has: the one behind the greatest, or if there is none behind it, the first
-/// that is free.
+/// A number that no group has: the one behind the greatest, or if there is none behind it, the
+/// first that is free.
 fn next_gid(gids: &BTreeMap<&str, u32>) -> u32 {
     const FIRST_GID: u32 = FIRST_UID * 10;
     let greatest = gids.values().copied().max().unwrap_or(0).max(FIRST_GID);
