@@ -515,8 +515,10 @@ impl<F: FairClass6> Core6<F> {
         }
         let mut queue = core::mem::take(&mut self.core.rqs[cpu.index()].migration_queue);
         for (pid, to) in queue.drain(..) {
+            // (Where it was to go may be forbidden by now; then a later request says where.)
             if self.core.cpu_of(pid) == cpu
                 && !self.core.is_allowed(pid, cpu)
+                && self.core.is_allowed(pid, to)
                 && self.core.thread(pid).on_rq
             {
                 self.move_queued(platform, pid, to);

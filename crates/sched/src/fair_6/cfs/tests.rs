@@ -250,3 +250,16 @@ fn idle_times_are_averaged_by_eighths_in_5_10() {
     fair.ends_idling(91 * MS, CpuId(1));
     assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "it did not idle");
 }
+
+#[test]
+fn who_is_bound_twice_before_it_can_leave_goes_where_it_may_be() {
+    let mut bench = Bench::new(Version::V6_1, 3);
+    let task = bench.nice(0);
+    assert_eq!(bench.settle(), task);
+    for only in [1, 2].map(CpuId) {
+        bench.sched.set_affinity(&mut bench.platform, task, &CpuSet::only(only));
+    }
+    bench.platform.clear_resched(CPU);
+    bench.sched.schedule(&mut bench.platform, CPU);
+    assert_eq!(bench.sched.cpu_of(task), CpuId(2));
+}
