@@ -334,7 +334,6 @@ impl<R: PickRule> Fair<R> {
                 }
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
-                MigrationType::Util if !self.version.balances_cores() => queue.cpu_util(),
                 // Who waits counts like who runs.
                 MigrationType::Util if self.version.waiting_is_utilisation() => {
                     queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY)
