@@ -22,8 +22,8 @@ use schedlab_core::{CpuId, Platform, Rule, Waker};
 /// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
 
-/// `SIS_PROP`: how many of so many CPUs are looked at, the waker's CPU idling for so long at a time.
-/// A look costs nothing here.
+/// `SIS_PROP`: how many of so many CPUs are looked at, the waker's CPU idling for so long at a
+/// time. A look costs nothing here.
 fn sis_prop(cpus: u64, avg_idle_ns: u64) -> u64 {
     (cpus * (avg_idle_ns / 512)).max(4)
 }
