@@ -89,6 +89,9 @@ impl BandwidthVersion {
     /// 6.18.
     pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
 
+    /// 5.4 to 5.13: what has been drawn keeps, but nothing can be saved up.
+    pub const V5_4: BandwidthVersion = BandwidthVersion { burst: false, ..BandwidthVersion::V5_14 };
+
     /// 5.14 and later.
     pub const V5_14: BandwidthVersion =
         BandwidthVersion { expires: false, burst: true, child_within_parent: false, first_ns: 0 };

@@ -191,7 +191,7 @@ pub trait FairClass6 {
     fn inherit(&mut self, child: Pid, parent: Pid);
 
     /// A wakeup has put somebody on the runqueue of `cpu`.
-    fn woken_on(&mut self, cpu: CpuId);
+    fn woken_on(&mut self, now_ns: u64, cpu: CpuId);
 
     /// `select_task_rq` at a wakeup.
     fn select_at_wakeup(
@@ -515,8 +515,10 @@ impl<F: FairClass6> Core6<F> {
         }
         let mut queue = core::mem::take(&mut self.core.rqs[cpu.index()].migration_queue);
         for (pid, to) in queue.drain(..) {
+            // (Where it was to go may be forbidden by now; then a later request says where.)
             if self.core.cpu_of(pid) == cpu
                 && !self.core.is_allowed(pid, cpu)
+                && self.core.is_allowed(pid, to)
                 && self.core.thread(pid).on_rq
             {
                 self.move_queued(platform, pid, to);
@@ -572,7 +574,7 @@ impl<F: FairClass6> Core6<F> {
         self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
         self.core.update_rq_clock(platform, chosen);
         self.activate(platform, pid, Enqueue::Wakeup);
-        self.fair.woken_on(chosen);
+        self.fair.woken_on(platform.now_ns(), chosen);
         self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
         self.task_woken(platform, pid);
     }

@@ -123,7 +123,7 @@ impl<R: PickRule> Fair<R> {
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
         let bandwidth = match version.throttles_tasks() {
             true => BandwidthVersion::V6_18,
-            false => BandwidthVersion::V5_14,
+            false => version.quotas(),
         };
         let mut fair = Fair {
             version,

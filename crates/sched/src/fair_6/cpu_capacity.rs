@@ -253,3 +253,56 @@ impl<R: PickRule> Fair<R> {
             && self.capacity.of(source) * u64::from(pct) < self.capacity.of(env.dst) * 100
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair_6::domains::build;
+    use schedlab_core::topology::Topology;
+
+    const CPU: CpuId = CpuId(0);
+    /// 32 periods of load tracking, ns: half is forgotten.
+    const HALF_LIFE: u64 = 32 << 20;
+
+    #[test]
+    fn half_of_a_cpu_is_lost_after_a_half_life_of_real_time_work_and_comes_back() {
+        let domains = build(&Topology::flat(2));
+        let level = domains.of(CPU).next().unwrap();
+        let mut capacity = CpuCapacity::new(&domains);
+        capacity.switch(HALF_LIFE, CPU, ClassId::Fair, ClassId::Rt);
+        capacity.update_blocked(2 * HALF_LIFE, CPU, ClassId::Rt);
+        assert_eq!(capacity.of(CPU), CAPACITY, "nobody has looked");
+        capacity.update_group(&domains, level, CPU, 0, 1);
+        assert!((510..=516).contains(&capacity.of(CPU)), "{}", capacity.of(CPU));
+        assert_eq!(capacity.lost_of_group(level, &[CPU]), CAPACITY - capacity.of(CPU));
+        assert!(capacity.is_any_lost() && capacity.is_reduced(CPU, 117));
+        assert_eq!(capacity.of(CpuId(1)), CAPACITY);
+        capacity.switch(2 * HALF_LIFE, CPU, ClassId::Rt, ClassId::Idle);
+        // 512 / 2^3 = 64: 960 x 117 > 102400.
+        capacity.update_blocked(5 * HALF_LIFE, CPU, ClassId::Idle);
+        capacity.update_group(&domains, level, CPU, 0, 1);
+        assert!((958..=962).contains(&capacity.of(CPU)), "{}", capacity.of(CPU));
+        assert!(!capacity.is_reduced(CPU, 117));
+        capacity.update_blocked(100 * HALF_LIFE, CPU, ClassId::Idle);
+        capacity.update_group(&domains, level, CPU, 0, 1);
+        assert!(!capacity.is_any_lost() && capacity.of(CPU) == CAPACITY);
+    }
+
+    #[test]
+    fn deadline_and_real_time_tasks_together_leave_at_least_1() {
+        let domains = build(&Topology::flat(2));
+        let level = domains.of(CPU).next().unwrap();
+        let mut capacity = CpuCapacity::new(&domains);
+        capacity.switch(0, CPU, ClassId::Idle, ClassId::Rt);
+        capacity.switch(40 * HALF_LIFE, CPU, ClassId::Rt, ClassId::Deadline);
+        capacity.update_blocked(41 * HALF_LIFE, CPU, ClassId::Deadline);
+        capacity.update_group(&domains, level, CPU, 0, 1);
+        assert!(capacity.of(CPU) <= 4, "{}", capacity.of(CPU));
+        let crowded =
+            Stats { weight: 1, lost: 512, util: 600, nr_running: 2, load: 500, ..Stats::default() };
+        assert_eq!((crowded.capacity(), crowded.avg_load()), (512, 1000));
+        assert_eq!(crowded.type_by_numbers(117), super::super::lb_stats::GroupType::Overloaded);
+        let whole = Stats { lost: 0, ..crowded };
+        assert_eq!(whole.type_by_numbers(117), super::super::lb_stats::GroupType::HasSpare);
+    }
+}

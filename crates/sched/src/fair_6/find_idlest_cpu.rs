@@ -10,7 +10,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
 use super::lb_stats::{CAPACITY, GroupType, Stats, is_idle_cpu};
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use super::rules;
 use crate::classes::core_6::rules as core_rules;
 use crate::classes::{Pid, Rqs};
@@ -88,9 +88,12 @@ impl<R: PickRule> Fair<R> {
             let cpus = span.group(group);
             let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
             usable.then(|| {
-                let mut stats = Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus);
+                let all = self.version.forks_count_forbidden_cpus();
+                let mut stats =
+                    Stats::sum_of(rqs, &self.cfs_rqs, cpus, |cpu| all || allowed.contains(cpu));
                 if let Some(execs) = execs
                     && cpus.contains(&rqs.cpu_of(execs.task))
+                    && (all || allowed.contains(rqs.cpu_of(execs.task)))
                 {
                     self.take_out(rqs, execs, &mut stats);
                 }
@@ -222,8 +225,37 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::core_6::Core6;
+    use crate::fair_6::cfs::{self, Cfs6};
+    use crate::fair_6::eevdf::{self, Eevdf};
     use crate::random::Random;
     use alloc::vec::Vec;
+    use schedlab_core::BuildConfig;
+    use schedlab_core::topology::{Place, Topology};
+
+    /// Two caches of two CPUs. CPU 0 forks; CPU 1 idles, and so does CPU 2; CPU 3 has three tasks.
+    /// The child may run on CPU 0 and 2.
+    fn child_of_a_task_with_affinity<R: PickRule>(sched: &mut Core6<Fair<R>>) -> CpuId {
+        let Core6 { core: rqs, fair, .. } = sched;
+        for (cpu, tasks) in [(0, 1), (3, 3)] {
+            fair.count_running(rqs, CpuId(cpu), tasks);
+            fair.cfs_rqs[CfsRqId::of_cpu(CpuId(cpu))].h_nr_runnable = tasks;
+        }
+        let allowed = CpuSet::from_cpus([CpuId(0), CpuId(2)]);
+        fair.find_dst_cpu(rqs, &allowed, CpuId(0), None).0
+    }
+
+    #[test]
+    fn forks_of_6_1_count_what_the_child_may_use_and_those_of_6_18_all() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };
+        let topology = Topology::new((0..4).map(place).collect(), &[]).unwrap();
+        let config = BuildConfig { topology, ..BuildConfig::flat(4, 1000) };
+        // One idle CPU of either cache, or none of the own one's.
+        let of_6_18 = &mut Eevdf::new(eevdf::Version::V6_18, &config);
+        assert_eq!(child_of_a_task_with_affinity(of_6_18), CpuId(0));
+        let of_6_1 = &mut Cfs6::with_version(cfs::Version::V6_1, &config);
+        assert_eq!(child_of_a_task_with_affinity(of_6_1), CpuId(2));
+    }
 
     fn busy(kind: GroupType, load: u64) -> Stats {
         Stats { kind, load, weight: 1, ..Stats::default() }

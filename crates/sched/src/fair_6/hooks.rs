@@ -232,8 +232,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     #[inline]
-    fn woken_on(&mut self, cpu: CpuId) {
-        self.balance.idle_since_ns[cpu.index()] = 0;
+    fn woken_on(&mut self, now_ns: u64, cpu: CpuId) {
+        self.ends_idling(now_ns, cpu);
     }
 
     #[inline]

@@ -1,10 +1,14 @@
 //! What balancing keeps from one pass to the next, and what one pass is.
 
 use super::domains::{self, Near};
+use super::ni_random::NewidleStats;
 use crate::classes::Pid;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
+
+/// The boot value of `migration_cost_ns`.
+const MIGRATION_COST_NS: u64 = 500_000;
 
 /// What balancing keeps.
 #[derive(Debug)]
@@ -26,6 +30,11 @@ pub struct Balance {
     /// By CPU: when it last ran out of work, ns (`idle_stamp`); 0 if it has been woken or has
     /// pulled something since.
     pub(super) idle_since_ns: Vec<u64>,
+    /// By CPU: how long it idles at a time, ns (`avg_idle`); never more than twice a migration's
+    /// cost.
+    pub(super) avg_idle_ns: Vec<u64>,
+    /// Draws of `NI_RANDOM`: the same in every run.
+    pub(super) random: u64,
     /// For passing to balancing without allocating.
     pub(super) taken: Vec<Pid>,
     /// By CPU: this pass has given up on it.
@@ -48,6 +57,8 @@ pub(super) struct DomainState {
     pub interval: u32,
     /// `nr_balance_failed`: balancings in a row that should have moved something and did not.
     pub failures: u32,
+    /// What newly idle balancing brings here.
+    pub newidle: NewidleStats,
 }
 
 /// In what state a CPU balances (`cpu_idle_type`).
@@ -126,6 +137,8 @@ impl Balance {
             nr_idle_scan: alloc::vec![0; cpus],
             overloaded: false,
             idle_since_ns: alloc::vec![1; cpus],
+            avg_idle_ns: alloc::vec![2 * MIGRATION_COST_NS; cpus],
+            random: 1,
             taken: Vec::with_capacity(64),
             dropped: alloc::vec![false; cpus],
         };
@@ -141,7 +154,7 @@ impl Balance {
             for level in domains.of(cpu) {
                 let interval = domains::min_interval(domains.level(level).span(cpu));
                 *self.domain(cpu, level) =
-                    DomainState { last_balance: jiffies, interval, failures: 0 };
+                    DomainState { last_balance: jiffies, interval, ..DomainState::default() };
             }
         }
     }

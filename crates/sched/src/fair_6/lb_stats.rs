@@ -77,8 +77,18 @@ pub(super) fn is_idle_cpu(rqs: &Rqs, cpu: CpuId) -> bool {
 impl Stats {
     /// What `cpus` do together. Those that are `dropped` count as empty.
     pub(super) fn sum_up(rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpus: &[CpuId]) -> Stats {
+        Stats::sum_of(rqs, cfs_rqs, cpus, |cpu| !dropped[cpu.index()])
+    }
+
+    /// What those of `cpus` do together that count.
+    pub(super) fn sum_of(
+        rqs: &Rqs,
+        cfs_rqs: &CfsRqs,
+        cpus: &[CpuId],
+        counts: impl Fn(CpuId) -> bool,
+    ) -> Stats {
         let mut sum = Stats { weight: cpus.len() as u64, ..Stats::default() };
-        for &cpu in cpus.iter().filter(|cpu| !dropped[cpu.index()]) {
+        for &cpu in cpus.iter().filter(|&&cpu| counts(cpu)) {
             let queue = &cfs_rqs[CfsRqId::of_cpu(cpu)];
             let nr_running = rqs.nr_running[cpu.index()];
             sum.load += queue.avg.load_avg;

@@ -24,6 +24,7 @@
 //! | [`cpu_capacity`] | what real-time and deadline tasks leave of each CPU |
 //! | [`detach_tasks`], [`cfs_tasks`] | which tasks |
 //! | [`lb_env`] | what balancing keeps |
+//! | [`ni_random`] | newly idle CPUs that balance only now and then |
 //! | [`lb_cache`] | the same on a wide machine without looking at every CPU |
 //! | [`hooks`] | how the core ([`core_6`](crate::classes::core_6)) asks the class |
 //! | [`pick_rule`] | the border: what is asked of the rules of picking |
@@ -64,6 +65,7 @@ pub mod limbo;
 pub mod load_avg;
 pub mod load_balance;
 pub mod load_weight;
+pub mod ni_random;
 pub mod pick;
 pub mod pick_rule;
 pub mod rules;

@@ -11,6 +11,7 @@ use super::class::Fair;
 use super::entity::{Entity, EntityId};
 use super::flags::{DequeueFlags, EnqueueFlags};
 use super::timeline::Order;
+use crate::classes::bandwidth::BandwidthVersion;
 use crate::classes::{Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,6 +35,33 @@ pub trait FairVersion: Copy + Debug {
     #[inline]
     fn balances_cores(self) -> bool {
         true
+    }
+
+    /// Forks and execs add up what all CPUs of a group do, not only those that the task may use.
+    #[inline]
+    fn forks_count_forbidden_cpus(self) -> bool {
+        true
+    }
+
+    /// A wakeup looks for an idle core, then at as many CPUs as the time that its own CPU idles
+    /// pays for (`SIS_PROP`), from the target on, and last at the threads of the target's core
+    /// (up to 5.18). What was used before last is forgotten only when it is chosen.
+    #[inline]
+    fn scans_by_idle_time(self) -> bool {
+        false
+    }
+
+    /// A CPU that idles for less than a migration costs does not balance as it goes idle, whatever
+    /// balancing costs; and between nodes nothing is moved as long as the busiest has two tasks at
+    /// most.
+    #[inline]
+    fn balances_before_5_12(self) -> bool {
+        false
+    }
+
+    /// What differs in quotas.
+    fn quotas(self) -> BandwidthVersion {
+        BandwidthVersion::V5_14
     }
 
     /// Where utilisation is evened out the busiest CPU is found by what runs there or waits, not
@@ -88,6 +116,9 @@ pub trait FairTunables: Copy + Debug {
 
     /// Tasks looked at in a balancing pass.
     fn nr_migrate(&self) -> u32;
+
+    /// `NI_RANDOM`: newly idle CPUs balance the more seldom the less comes of it.
+    fn ni_random(&self) -> bool;
 
     /// So many CPUs are on line from now on.
     fn rescale(&mut self, online: u32);

@@ -14,13 +14,19 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Rule, Waker};
 
 /// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
+
+/// `SIS_PROP`: how many of so many CPUs are looked at, the waker's CPU idling for so long at a
+/// time. A look costs nothing here.
+fn sis_prop(cpus: u64, avg_idle_ns: u64) -> u64 {
+    (cpus * (avg_idle_ns / 512)).max(4)
+}
 
 /// The smallest domain of `this` with affine wakeups that has `prev` too.
 fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
@@ -66,7 +72,7 @@ impl<R: PickRule> Fair<R> {
         {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
-        let chosen = self.select_idle_sibling(rqs, task, prev, target);
+        let chosen = self.select_idle_sibling(rqs, task, prev, target, this);
         self.selects(rqs, platform, task, chosen)
     }
 
@@ -145,6 +151,7 @@ impl<R: PickRule> Fair<R> {
         task: Pid,
         prev: CpuId,
         (target, by): (CpuId, Rule),
+        this: CpuId,
     ) -> (CpuId, Rule) {
         let suits = |fair: &Fair<R>, cpu: CpuId| {
             fair.near.share_cache(cpu, target)
@@ -159,9 +166,17 @@ impl<R: PickRule> Fair<R> {
             return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);
-        let recent = core::mem::replace(&mut self.info[e].recent_used_cpu, prev);
-        if recent != prev && recent != target && suits(self, recent) {
+        let recent = self.info[e].recent_used_cpu;
+        let takes_recent = recent != prev && recent != target && suits(self, recent);
+        if takes_recent || !self.version.scans_by_idle_time() {
+            self.info[e].recent_used_cpu = prev;
+        }
+        if takes_recent {
             return (recent, rules::RECENT_CPU);
+        }
+        if self.version.scans_by_idle_time() {
+            let found = self.select_idle_of_5_10(rqs, task, target, this);
+            return found.unwrap_or((target, rules::SCAN_LIMIT));
         }
         let has_idle_cores =
             self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
@@ -226,6 +241,38 @@ impl<R: PickRule> Fair<R> {
         free.map(|cpu| (cpu, rules::IDLE_SIBLING))
     }
 
+    /// 5.10: an idle core near `target`, else a free CPU among the next ones, from it on all round:
+    /// as many as the time pays for that `this`, where the waker is, idles at a time. Else a free
+    /// thread of the target's core.
+    fn select_idle_of_5_10(
+        &mut self,
+        rqs: &Rqs,
+        task: Pid,
+        target: CpuId,
+        this: CpuId,
+    ) -> Option<(CpuId, Rule)> {
+        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let allowed = &rqs.settings[task.index()].allowed;
+        let (before, behind) = cpus.split_at(cpus.partition_point(|&cpu| cpu < target));
+        let around = || behind.iter().chain(before).copied().filter(|&cpu| allowed.contains(cpu));
+        let llc = self.near.llc_id(target);
+        if self.near.has_smt() && self.near.has_idle_cores[llc] {
+            let idle = |cpu: &CpuId| is_idle_cpu(rqs, *cpu) && self.is_core_idle(rqs, *cpu);
+            if let Some(cpu) = around().find(idle) {
+                return Some((cpu, rules::IDLE_CORE));
+            }
+            self.near.has_idle_cores[llc] = false;
+        }
+        let looks = sis_prop(cpus.len() as u64, self.balance.avg_idle_ns[this.index()]);
+        let free = |cpu: &CpuId| self.is_free(rqs, *cpu);
+        if let Some(cpu) = around().take(looks as usize).find(free) {
+            return Some((cpu, rules::IDLE_SIBLING));
+        }
+        let threads = self.near.threads(&rqs.domains, target);
+        let thread = threads.iter().copied().find(|cpu| allowed.contains(*cpu) && free(cpu));
+        thread.map(|cpu| (cpu, rules::IDLE_SMT))
+    }
+
     /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was
     /// asleep.
     pub(super) fn move_to_cpu(
@@ -249,5 +296,17 @@ impl<R: PickRule> Fair<R> {
         if self.entity_of(task).is_some() {
             self.set_task_rq(task, self.group_of(task), to);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sis_prop;
+
+    #[test]
+    fn idle_time_pays_for_looks_but_four_are_free() {
+        assert_eq!(sis_prop(8, 2_000), 24);
+        assert_eq!(sis_prop(8, 1_000), 8);
+        assert_eq!(sis_prop(8, 511), 4);
     }
 }

@@ -1,6 +1,7 @@
 //! The releases, and what they do differently: each difference has a name here.
 
 use super::Cfs6;
+use crate::classes::bandwidth::BandwidthVersion;
 use crate::fair_6::pick_rule::FairVersion;
 use alloc::boxed::Box;
 use schedlab_core::{Capabilities, Policy, Release};
@@ -75,6 +76,28 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn forks_count_forbidden_cpus(self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn scans_by_idle_time(self) -> bool {
+        matches!(self, Version::V5_10)
+    }
+
+    #[inline]
+    fn balances_before_5_12(self) -> bool {
+        matches!(self, Version::V5_10)
+    }
+
+    fn quotas(self) -> BandwidthVersion {
+        match self {
+            Version::V5_10 => BandwidthVersion::V5_4,
+            Version::V6_1 => BandwidthVersion::V5_14,
+        }
+    }
+
+    #[inline]
     fn waiting_is_utilisation(self) -> bool {
         false
     }
@@ -114,6 +137,8 @@ pub struct Features {
     pub alt_period: bool,
     /// No slice is shorter than the least granularity.
     pub base_slice: bool,
+    /// Newly idle CPUs balance the more seldom the less comes of it (a back-port to 6.1).
+    pub ni_random: bool,
 }
 
 /// A feature: its name and its place.
@@ -127,7 +152,7 @@ pub struct Feature {
 }
 
 /// All of them.
-pub static FEATURES: [Feature; 8] = [
+pub static FEATURES: [Feature; 9] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
         help: "sleepers get half of the latency as credit, not all of it",
@@ -168,6 +193,11 @@ pub static FEATURES: [Feature; 8] = [
         help: "no slice is shorter than min_granularity",
         switch: |features| &mut features.base_slice,
     },
+    Feature {
+        name: "NI_RANDOM",
+        help: "newly idle CPUs balance the more seldom the less comes of it",
+        switch: |features| &mut features.ni_random,
+    },
 ];
 
 impl Features {
@@ -182,6 +212,7 @@ impl Features {
             wakeup_preemption: true,
             alt_period: true,
             base_slice: true,
+            ni_random: false,
         }
     }
 }

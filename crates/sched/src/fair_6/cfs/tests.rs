@@ -4,8 +4,8 @@
 use super::{Cfs6, Version, rules};
 use crate::fair_6::entity::Entity;
 use schedlab_core::{
-    BlockReason, BuildConfig, CpuId, GroupId, Parent, Platform, Policy, Question, SchedAttr,
-    Scheduler, TaskAttr, TaskId, Waker,
+    BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Question,
+    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 
 const CPU: CpuId = CpuId(0);
@@ -210,4 +210,56 @@ fn idle_policy_gives_way_and_never_interrupts() {
     assert_eq!(bench.settle(), task);
     assert_ne!(second, task);
     assert_eq!(bench.platform.rule(Question::Preempt), rules::NEVER_PREEMPTS);
+}
+
+/// Two tasks on CPU 0, of which one waits, and CPU 1 that is about to idle after having idled for
+/// so long at a time: whether it takes the other one over.
+fn pulls_newly_idle(version: Version, avg_idle_ns: u64) -> bool {
+    let mut bench = Bench::new(version, 2);
+    let only = TaskAttr { allowed: CpuSet::only(CPU), ..TaskAttr::default() };
+    for task in [0, 1].map(TaskId) {
+        bench.sched.fork(&mut bench.platform, task, &only, Parent::External);
+    }
+    bench.platform.clear_resched(CPU);
+    bench.sched.schedule(&mut bench.platform, CPU);
+    for task in [0, 1].map(TaskId) {
+        bench.sched.set_affinity(&mut bench.platform, task, &CpuSet::All);
+    }
+    bench.at(100 * MS);
+    bench.sched.fair.balance.avg_idle_ns[1] = avg_idle_ns;
+    bench.sched.schedule(&mut bench.platform, CpuId(1)).is_some()
+}
+
+#[test]
+fn who_idles_briefly_does_not_balance_before_in_5_10() {
+    assert!(!pulls_newly_idle(Version::V5_10, 499_999));
+    assert!(pulls_newly_idle(Version::V5_10, 500_000));
+    assert!(pulls_newly_idle(Version::V6_1, 0));
+}
+
+#[test]
+fn idle_times_are_averaged_by_eighths_in_5_10() {
+    let mut bench = Bench::new(Version::V5_10, 2);
+    let fair = &mut bench.sched.fair;
+    fair.balance.idle_since_ns[1] = MS;
+    fair.ends_idling(MS + 100_000, CpuId(1));
+    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000 - 900_000 / 8);
+    fair.balance.idle_since_ns[1] = 2 * MS;
+    fair.ends_idling(90 * MS, CpuId(1));
+    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "twice the cost of a migration at most");
+    fair.ends_idling(91 * MS, CpuId(1));
+    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "it did not idle");
+}
+
+#[test]
+fn who_is_bound_twice_before_it_can_leave_goes_where_it_may_be() {
+    let mut bench = Bench::new(Version::V6_1, 3);
+    let task = bench.nice(0);
+    assert_eq!(bench.settle(), task);
+    for only in [1, 2].map(CpuId) {
+        bench.sched.set_affinity(&mut bench.platform, task, &CpuSet::only(only));
+    }
+    bench.platform.clear_resched(CPU);
+    bench.sched.schedule(&mut bench.platform, CPU);
+    assert_eq!(bench.sched.cpu_of(task), CpuId(2));
 }

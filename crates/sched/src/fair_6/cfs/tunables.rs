@@ -123,6 +123,11 @@ impl FairTunables for Tunables {
         self.nr_migrate
     }
 
+    #[inline]
+    fn ni_random(&self) -> bool {
+        self.features.ni_random
+    }
+
     fn rescale(&mut self, online: u32) {
         self.online = online;
         let factor = factor(self.scaling, online);
@@ -196,7 +201,9 @@ impl FairTunables for Tunables {
             });
         }
         let mut features = self.features;
-        for feature in &FEATURES {
+        // NI_RANDOM is a back-port to 6.1's stable series.
+        let has = |name| name != "NI_RANDOM" || self.version != Version::V5_10;
+        for feature in FEATURES.iter().filter(|feature| has(feature.name)) {
             all.push(Tunable {
                 name: feature.name,
                 value: i64::from(*(feature.switch)(&mut features)),

@@ -60,6 +60,11 @@ impl FairTunables for Tunables {
         self.nr_migrate
     }
 
+    #[inline]
+    fn ni_random(&self) -> bool {
+        self.features.ni_random
+    }
+
     fn rescale(&mut self, online: u32) {
         Tunables::rescale(self, online);
     }

@@ -144,6 +144,8 @@ pub struct Features {
     pub pick_buddy: bool,
     /// Wakeups may preempt at all.
     pub wakeup_preemption: bool,
+    /// Newly idle CPUs balance the more seldom the less comes of it.
+    pub ni_random: bool,
 }
 
 /// A feature: its name, whether a release has it, and its place.
@@ -159,7 +161,7 @@ pub struct Feature {
 }
 
 /// All of them.
-pub static FEATURES: [Feature; 10] = [
+pub static FEATURES: [Feature; 11] = [
     Feature {
         name: "PLACE_LAG",
         since: Version::V6_6,
@@ -220,6 +222,12 @@ pub static FEATURES: [Feature; 10] = [
         help: "wakeups may preempt",
         switch: |features| &mut features.wakeup_preemption,
     },
+    Feature {
+        name: "NI_RANDOM",
+        since: Version::V6_18,
+        help: "newly idle CPUs balance the more seldom the less comes of it",
+        switch: |features| &mut features.ni_random,
+    },
 ];
 
 impl Features {
@@ -237,6 +245,7 @@ impl Features {
             next_buddy: false,
             pick_buddy: later,
             wakeup_preemption: true,
+            ni_random: false,
         }
     }
 }

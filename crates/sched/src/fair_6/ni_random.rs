@@ -1,0 +1,99 @@
+//! `NI_RANDOM`: newly idle CPUs balance the more seldom the less comes of it (6.18's stable series,
+//! and back-ports of it).
+//!
+//! Each CPU counts, domain by domain, how often it has gone idle and how often balancing then
+//! brought a task. After 1024 calls the share of successes becomes the chance with which the domain
+//! is balanced from then on, and both counts are halved. A balancing that is made although it is
+//! seldom counts for all those that were not.
+//!
+//! The feature is off unless it is switched on: golden schedules were made without it.
+
+use schedlab_core::CpuId;
+
+/// Counts and chances are parts of this.
+const WHOLE: u32 = 1024;
+
+/// What newly idle balancing of a domain brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewidleStats {
+    calls: u32,
+    success: u32,
+    ratio: u32,
+}
+
+impl Default for NewidleStats {
+    fn default() -> NewidleStats {
+        NewidleStats { calls: WHOLE / 2, success: WHOLE / 4, ratio: WHOLE / 2 }
+    }
+}
+
+impl NewidleStats {
+    /// For how many of 1024 random numbers the domain is balanced, but for one.
+    pub fn weight(&self) -> u32 {
+        1 + self.ratio
+    }
+
+    /// Whether the domain is balanced; `number` is random.
+    pub fn may(&self, number: u64) -> bool {
+        number % u64::from(WHOLE) <= u64::from(self.weight())
+    }
+
+    /// Counts a call: one that was not made, or brought nothing, or brought a task.
+    pub fn count(&mut self, brought: bool) {
+        self.calls += 1;
+        if brought {
+            let weight = self.weight();
+            self.success += (WHOLE + weight / 2) / weight;
+        }
+        if self.calls >= WHOLE {
+            self.ratio = self.success.min(WHOLE);
+            self.calls /= 2;
+            self.success /= 2;
+        }
+    }
+}
+
+impl super::lb_env::Balance {
+    /// Whether `cpu`, about to idle, balances its domain of this level; if not, that is counted.
+    pub(super) fn newidle_may(&mut self, cpu: CpuId, level: usize) -> bool {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let number = self.random >> 33;
+        let stats = &mut self.domain(cpu, level).newidle;
+        let may = stats.may(number);
+        if !may {
+            stats.count(false);
+        }
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_that_brings_nothing_is_balanced_ever_more_seldom() {
+        let mut stats = NewidleStats::default();
+        assert_eq!(stats.weight(), 513);
+        assert!(stats.may(513) && !stats.may(514) && stats.may(1024));
+        // 512 calls until 1024: what was credited at the start is left.
+        (0..512).for_each(|_| stats.count(false));
+        assert_eq!(stats, NewidleStats { calls: 512, success: 128, ratio: 256 });
+        (0..512).for_each(|_| stats.count(false));
+        assert_eq!(stats, NewidleStats { calls: 512, success: 64, ratio: 128 });
+    }
+
+    #[test]
+    fn a_seldom_success_counts_for_the_calls_not_made() {
+        let mut stats = NewidleStats { calls: 0, success: 0, ratio: 255 };
+        stats.count(true);
+        assert_eq!((stats.calls, stats.success), (1, 4));
+        let mut stats = NewidleStats::default();
+        stats.count(true);
+        // round(1024 / 513) = 2
+        assert_eq!((stats.calls, stats.success), (513, 258));
+    }
+}
