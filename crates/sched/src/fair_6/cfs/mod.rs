@@ -35,7 +35,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`slice`] | period, slice |
+//! | [`slice`](mod@slice) | period, slice |
 //! | [`place`] | where an entity enters, what becomes of vruntime on other CPUs and in other groups |
 //! | [`update_curr`] | charging the running entity, `min_vruntime`, the tick |
 //! | [`pick`], [`buddies`] | whose turn it is |
