@@ -232,11 +232,14 @@ impl Near {
         self.smt_level.map_or(&[], |level| &domains.level(level).span(cpu).cpus)
     }
 
-    /// How many cores these CPUs are, whole ones.
+    /// How many cores these CPUs are of, or parts of cores. The threads of a core that are among
+    /// them stand in rising order.
     pub(super) fn cores(&self, domains: &Domains, cpus: &[CpuId]) -> u64 {
-        let is_first =
-            |cpu: &&CpuId| self.threads(domains, **cpu).first().is_none_or(|first| first == *cpu);
-        cpus.iter().filter(is_first).count() as u64
+        let is_first_of_core = |cpu: &&CpuId| {
+            let mut before = self.threads(domains, **cpu).iter().take_while(|other| other < cpu);
+            !before.any(|other| cpus.contains(other))
+        };
+        cpus.iter().filter(is_first_of_core).count() as u64
     }
 
     /// `imb_numa_nr`: how many tasks a node may run before others are to take of them, seen from
@@ -405,6 +408,14 @@ mod tests {
         let mc = domains.of(CpuId(4)).last().unwrap();
         let groups = &domains.level(mc).span(CpuId(4)).groups;
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1, 1]);
+        // Threads of two cores, one of a third, and a core of its own; of a core's threads each
+        // alone is part of one.
+        let near = Near::new(&domains);
+        let cores = |cpus: &[u32]| {
+            near.cores(&domains, &cpus.iter().copied().map(CpuId).collect::<Vec<_>>())
+        };
+        assert_eq!(cores(&[0, 1, 2, 3, 4]), 3);
+        assert_eq!((cores(&[0]), cores(&[1]), cores(&[5])), (1, 1, 1));
         // The group of a core with threads has the flags of the domain below; the other has none.
         assert!(domains.child(CpuId(0), mc).is_some() && domains.child(CpuId(4), mc).is_none());
     }
