@@ -64,6 +64,10 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         ("rsdl@0.36", 68),
         // The balancer moved a migration thread that an execve had woken.
         ("cfs@2.6.24", 35),
+        // The watch took an affinity that a deadline task was refused for granted.
+        ("cfs@5.10", 113),
+        // CPUs of nodes that overlap were counted twice among what real-time tasks take.
+        ("eevdf@6.6", 65),
         ("cfs@2.6.32", 1279),
     ] {
         let choice = select::find(scheduler).expect("there is such a release");

@@ -513,10 +513,14 @@ impl<S: Scheduler> Scheduler for Watched<S> {
 
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.advance(platform.now_ns());
-        self.tasks[task.index()].allowed = allowed.clone();
+        let before = core::mem::replace(&mut self.tasks[task.index()].allowed, allowed.clone());
         self.restart_waiting(task);
         if self.sound() {
             self.scheduler.set_affinity(platform, task, allowed);
+            if platform.refusals.iter().any(|&(refused, _)| refused == task) {
+                // A deadline task stays where it may run (EBUSY).
+                self.tasks[task.index()].allowed = before;
+            }
             self.settle(platform);
         }
     }

@@ -178,12 +178,13 @@ impl CpuCapacity {
                 let span = domains.level(below).span(cpu);
                 let groups =
                     if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
-                let overlap = is_numa(domains.level(below).kind);
-                let of_group = |group: usize| match overlap {
-                    true => span.group(group).iter().map(|cpu| self.lost[cpu.index()]).sum(),
-                    false => self.lost_of_group(below, span.balancers(group)),
-                };
-                (0..groups).map(of_group).sum::<u64>()
+                match is_numa(domains.level(below).kind) {
+                    // Its groups may overlap: CPU by CPU.
+                    true => span.cpus.iter().map(|cpu| self.lost[cpu.index()]).sum::<u64>(),
+                    false => (0..groups)
+                        .map(|group| self.lost_of_group(below, span.balancers(group)))
+                        .sum::<u64>(),
+                }
             }
         };
         self.put(|all| &mut all.lost_of_group[group], lost);
