@@ -346,11 +346,7 @@ impl FairClass for Cfs {
         self.next_balance.fill(platform.jiffies());
     }
 
-    fn idle_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
-        self.idle_balance_fair(rqs, platform, cpu);
-    }
-
-    fn idle_balance_of_all(
+    fn idle_balance(
         &mut self,
         rqs: &mut Rqs,
         rt: &mut RealTime,
@@ -363,7 +359,7 @@ impl FairClass for Cfs {
         self.idle_balance_fair(rqs, platform, cpu);
     }
 
-    fn active_load_balance_of_all(
+    fn active_load_balance(
         &mut self,
         rqs: &mut Rqs,
         rt: &mut RealTime,
@@ -378,10 +374,6 @@ impl FairClass for Cfs {
 
     fn selects_for_all(&self) -> bool {
         self.early.is_some()
-    }
-
-    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
-        self.move_one_task(rqs, platform, cpu);
     }
 
     fn group_new(&mut self, _: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, Refused> {

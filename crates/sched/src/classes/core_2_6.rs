@@ -185,7 +185,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             self.report_migrations();
         }
         if self.core.nr_running[cpu.index()] == 0 {
-            self.fair.idle_balance_of_all(&mut self.core, &mut self.rt, platform, cpu);
+            self.fair.idle_balance(&mut self.core, &mut self.rt, platform, cpu);
         }
         if prev_class != ClassId::Idle {
             self.fair.task_put(&self.core, prev);
@@ -226,7 +226,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     fn migration_thread(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if self.core.rqs[cpu.index()].active_balance {
             let Self { core: rqs, rt, fair, .. } = self;
-            fair.active_load_balance_of_all(rqs, rt, platform, cpu);
+            fair.active_load_balance(rqs, rt, platform, cpu);
             self.core.rqs[cpu.index()].active_balance = false;
         }
         while let Some((task, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {

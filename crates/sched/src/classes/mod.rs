@@ -281,35 +281,24 @@ pub trait FairClass: Class {
     /// A CPU has gone off line or come back, and [`Rqs::domains`] has been built anew.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {}
 
-    /// `cpu` is about to go idle: find it something to do.
-    fn idle_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+    /// `cpu` is about to go idle: find it something to do. (2.6.24 balances the tasks of `rt`, too.)
+    fn idle_balance(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    );
 
     /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance)
-    /// set: push a task away.
-    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
-
-    /// As [`idle_balance`](FairClass::idle_balance), in a release that balances all classes' tasks.
-    #[inline]
-    fn idle_balance_of_all(
+    /// set: push a task away. (2.6.24: one of `rt`, too.)
+    fn active_load_balance(
         &mut self,
         rqs: &mut Rqs,
         rt: &mut RealTime,
         platform: &mut Platform,
         cpu: CpuId,
-    ) {
-        self.idle_balance(rqs, platform, cpu);
-    }
-
-    /// As [`active_load_balance`](FairClass::active_load_balance), in such a release.
-    fn active_load_balance_of_all(
-        &mut self,
-        rqs: &mut Rqs,
-        rt: &mut RealTime,
-        platform: &mut Platform,
-        cpu: CpuId,
-    ) {
-        self.active_load_balance(rqs, platform, cpu);
-    }
+    );
 
     /// Whether it chooses the CPU of every woken or forked task, of whatever class.
     #[inline]

@@ -12,7 +12,7 @@ use super::lb_env::Balance;
 use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::task_group::TaskGroup;
 use super::timeline::{self, Order};
-use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
+use crate::classes::bandwidth::Bandwidth;
 use crate::classes::domains::Domains;
 use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
@@ -121,10 +121,6 @@ impl<R: PickRule> Fair<R> {
         let cpus = domains.cpus();
         let near = Near::new(domains);
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
-        let bandwidth = match version.throttles_tasks() {
-            true => BandwidthVersion::V6_18,
-            false => version.quotas(),
-        };
         let mut fair = Fair {
             version,
             tunables: R::Tunables::new(version, cpus),
@@ -142,7 +138,7 @@ impl<R: PickRule> Fair<R> {
             entity_of: Vec::new(),
             tasks: Vec::new(),
             exec_clock: alloc::vec![0; cpus as usize],
-            limits: Bandwidth::new(bandwidth, cpus, hz),
+            limits: Bandwidth::new(version.quotas(), cpus, hz),
             cfs_tasks: CfsTasks::new(cpus),
             balance: Balance::new(domains, &near),
             near,

@@ -25,7 +25,7 @@ impl<R: PickRule> Fair<R> {
             env.all_pinned = false;
             return false;
         }
-        let looks = self.tunables.nr_migrate().min(rqs.nr_running[source.index()]);
+        let looks = self.tunables.balancing().nr_migrate.min(rqs.nr_running[source.index()]);
         for _ in 0..looks {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
@@ -120,7 +120,7 @@ impl<R: PickRule> Fair<R> {
             return true;
         }
         let ago = platform.now_ns() - self.info[e].exec_start;
-        ago < self.tunables.migration_cost_ns()
+        ago < self.tunables.balancing().migration_cost_ns
     }
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.

@@ -151,7 +151,7 @@ impl<R: PickRule> Fair<R> {
         self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
         let mut next = u64::MAX;
         let too_short = self.version.balances_before_5_12()
-            && self.balance.avg_idle_ns[cpu.index()] < self.tunables.migration_cost_ns();
+            && self.balance.avg_idle_ns[cpu.index()] < self.tunables.balancing().migration_cost_ns;
         let overloaded = self.balance.overloaded && !too_short;
         if overloaded {
             self.update_blocked_averages(rqs, platform.now_ns(), cpu);
@@ -202,7 +202,7 @@ impl<R: PickRule> Fair<R> {
             let average = &mut self.balance.avg_idle_ns[cpu.index()];
             let difference = now_ns.saturating_sub(since) as i64 - *average as i64;
             *average = average.saturating_add_signed(difference >> 3);
-            *average = (*average).min(2 * self.tunables.migration_cost_ns());
+            *average = (*average).min(2 * self.tunables.balancing().migration_cost_ns);
         }
     }
 

@@ -28,6 +28,7 @@
 //! | [`lb_cache`] | the same on a wide machine without looking at every CPU |
 //! | [`hooks`] | how the core ([`core_6`](crate::classes::core_6)) asks the class |
 //! | [`pick_rule`] | the border: what is asked of the rules of picking |
+//! | [`balance_tunables`] | the settings of balancing and quotas that all releases have |
 //! | [`pick`], [`wakeup_preempt`], [`buddies`] | down the levels of the groups; who is asked |
 //! | [`timeline`], [`entity`], [`cfs_rq`] | the tree of those that wait; weights; a queue |
 //! | [`load_weight`] | what tasks weigh |
@@ -42,6 +43,7 @@
 //!
 
 pub mod audit;
+pub mod balance_tunables;
 pub mod buddies;
 pub mod cfs;
 pub mod cfs_rq;

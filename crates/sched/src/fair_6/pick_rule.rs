@@ -6,6 +6,7 @@
 //! border costs nothing. The shared half asks `R::...` at every place where the rules of picking
 //! have a say; there are no others.
 
+use super::balance_tunables::BalanceTunables;
 use super::cfs_rq::{CfsRq, CfsRqId};
 use super::class::Fair;
 use super::entity::{Entity, EntityId};
@@ -111,11 +112,8 @@ pub trait FairTunables: Copy + Debug {
     /// The request length that new entities begin with, ns; 0 where there are no requests.
     fn base_slice(&self) -> u32;
 
-    /// A task that ran less than this ago is cache hot, ns.
-    fn migration_cost_ns(&self) -> u64;
-
-    /// Tasks looked at in a balancing pass.
-    fn nr_migrate(&self) -> u32;
+    /// Those of balancing.
+    fn balancing(&self) -> &BalanceTunables;
 
     /// `NI_RANDOM`: newly idle CPUs balance the more seldom the less comes of it.
     fn ni_random(&self) -> bool;

@@ -240,9 +240,9 @@ impl FairClass for WaitRuntime {
 
     fn trigger_load_balance(&mut self, _: &mut Rqs, _: &mut RealTime, _: &mut Platform, _: CpuId) {}
 
-    fn idle_balance(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId) {}
+    fn idle_balance(&mut self, _: &mut Rqs, _: &mut RealTime, _: &mut Platform, _: CpuId) {}
 
-    fn active_load_balance(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId) {}
+    fn active_load_balance(&mut self, _: &mut Rqs, _: &mut RealTime, _: &mut Platform, _: CpuId) {}
 
     fn tunables(&self, _: &Rqs) -> Vec<Tunable> {
         self.tunables.list()

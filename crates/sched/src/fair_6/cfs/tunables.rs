@@ -2,7 +2,7 @@
 //! `sched/features`.
 
 use super::releases::{FEATURES, Features, Version};
-use crate::classes::bandwidth;
+use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
 use crate::fair_6::pick_rule::FairTunables;
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
@@ -34,10 +34,7 @@ pub struct Tunables {
     online: u32,
     /// A forked child runs before its parent.
     pub child_runs_first: bool,
-    /// A task that ran less than this ago is cache hot, ns.
-    migration_cost_ns: u64,
-    /// Tasks looked at in a balancing pass.
-    nr_migrate: u32,
+    balancing: BalanceTunables,
 }
 
 /// By how much times grow.
@@ -61,8 +58,8 @@ impl Tunables {
             "idle_min_granularity_ns" => self.idle_min_granularity_ns = ns,
             "tunable_scaling" => self.scaling = value as u8,
             "child_runs_first" => self.child_runs_first = value != 0,
-            "migration_cost_ns" => self.migration_cost_ns = ns,
-            "nr_migrate" => self.nr_migrate = value as u32,
+            "migration_cost_ns" => self.balancing.migration_cost_ns = ns,
+            "nr_migrate" => self.balancing.nr_migrate = value as u32,
             _ => {
                 if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
                     *(feature.switch)(&mut self.features) = value != 0;
@@ -102,8 +99,7 @@ impl FairTunables for Tunables {
             unscaled: [6_000_000, 750_000, 1_000_000],
             online: cpus,
             child_runs_first: false,
-            migration_cost_ns: 500_000,
-            nr_migrate: 32,
+            balancing: BalanceTunables::DEFAULT,
         };
         tunables.rescale(cpus);
         tunables
@@ -114,13 +110,8 @@ impl FairTunables for Tunables {
     }
 
     #[inline]
-    fn migration_cost_ns(&self) -> u64 {
-        self.migration_cost_ns
-    }
-
-    #[inline]
-    fn nr_migrate(&self) -> u32 {
-        self.nr_migrate
+    fn balancing(&self) -> &BalanceTunables {
+        &self.balancing
     }
 
     #[inline]
@@ -167,31 +158,15 @@ impl FairTunables for Tunables {
                 help: "how times grow with the CPUs: 0 not, 1 with the logarithm, 2 linearly; \
                        written, it recomputes with how many tasks the period begins to grow",
             },
-            Tunable {
-                name: name("migration_cost_ns", "sched_migration_cost_ns"),
-                value: self.migration_cost_ns as i64,
-                range: (0, i64::from(u32::MAX)),
-                help: "a task that ran less than this ago is cache hot and not moved at first, ns",
-            },
-            Tunable {
-                name: name("nr_migrate", "sched_nr_migrate"),
-                value: i64::from(self.nr_migrate),
-                range: (1, 1024),
-                help: "tasks looked at in one balancing",
-            },
-            Tunable {
-                name: "sched_child_runs_first",
-                value: i64::from(self.child_runs_first),
-                range: (0, 1),
-                help: "1: a forked child runs before its parent",
-            },
-            Tunable {
-                name: bandwidth::TUNABLE,
-                value: quota_slice_us,
-                range: (1, i64::from(i32::MAX)),
-                help: "what a CPU draws at a time from a limited group's account, us",
-            },
         ];
+        all.extend(self.balancing.list(sysctl));
+        all.push(Tunable {
+            name: "sched_child_runs_first",
+            value: i64::from(self.child_runs_first),
+            range: (0, 1),
+            help: "1: a forked child runs before its parent",
+        });
+        all.push(quota_slice(quota_slice_us));
         if self.version.has_idle_groups() {
             all.push(Tunable {
                 name: "idle_min_granularity_ns",

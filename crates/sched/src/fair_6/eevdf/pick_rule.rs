@@ -8,12 +8,13 @@ use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
 use crate::fair_6::class::Fair;
 use crate::fair_6::entity::{Entity, EntityId};
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
-use crate::fair_6::pick_rule::{FairTunables, FairVersion, PickRule};
+use crate::fair_6::pick_rule::FairVersion as _;
+use crate::fair_6::pick_rule::PickRule;
 use crate::fair_6::timeline::Order;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, Tunable,
+    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr,
 };
 
 /// The earliest virtual deadline of those that are eligible.
@@ -21,57 +22,6 @@ use schedlab_core::{
 pub struct EarliestDeadline {
     /// The longest slice that anybody has asked for, ns.
     pub(super) longest_slice: u32,
-}
-
-impl FairVersion for Version {
-    #[inline]
-    fn custom_slices(self) -> bool {
-        Version::custom_slices(self)
-    }
-
-    fn has_fair_server(self) -> bool {
-        Version::has_fair_server(self)
-    }
-
-    #[inline]
-    fn throttles_tasks(self) -> bool {
-        Version::throttles_tasks(self)
-    }
-}
-
-impl FairTunables for Tunables {
-    type Version = Version;
-
-    fn new(version: Version, cpus: u32) -> Tunables {
-        Tunables::new(version, cpus)
-    }
-
-    fn base_slice(&self) -> u32 {
-        self.base_slice
-    }
-
-    #[inline]
-    fn migration_cost_ns(&self) -> u64 {
-        self.migration_cost_ns
-    }
-
-    #[inline]
-    fn nr_migrate(&self) -> u32 {
-        self.nr_migrate
-    }
-
-    #[inline]
-    fn ni_random(&self) -> bool {
-        self.features.ni_random
-    }
-
-    fn rescale(&mut self, online: u32) {
-        Tunables::rescale(self, online);
-    }
-
-    fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
-        Tunables::list(self, quota_slice_us)
-    }
 }
 
 impl Fair<EarliestDeadline> {

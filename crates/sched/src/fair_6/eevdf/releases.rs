@@ -1,6 +1,8 @@
 //! The releases, and what they do differently: each difference has a name here.
 
 use super::Eevdf;
+use crate::classes::bandwidth::BandwidthVersion;
+use crate::fair_6::pick_rule::FairVersion;
 use alloc::boxed::Box;
 use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
 
@@ -69,11 +71,6 @@ impl Version {
         !matches!(self, Version::V6_6)
     }
 
-    /// Tasks may ask for a slice of their own, and groups take the smallest of their members.
-    pub const fn custom_slices(self) -> bool {
-        !matches!(self, Version::V6_6)
-    }
-
     /// `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In 6.6 the
     /// deadline only moves away.
     pub const fn yield_forfeits(self) -> bool {
@@ -102,22 +99,33 @@ impl Version {
         !matches!(self, Version::V6_6)
     }
 
-    /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the
-    /// others.
-    pub const fn has_fair_server(self) -> bool {
-        !matches!(self, Version::V6_6)
-    }
-
-    /// The tasks of a group without quota leave one by one, as they are about to return to user
-    /// mode.
-    pub const fn throttles_tasks(self) -> bool {
-        matches!(self, Version::V6_18)
-    }
-
     /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline,
     /// and nominations count.
     pub const fn has_delayed_dequeue(self) -> bool {
         !matches!(self, Version::V6_6)
+    }
+}
+
+impl FairVersion for Version {
+    #[inline]
+    fn custom_slices(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    fn has_fair_server(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    #[inline]
+    fn throttles_tasks(self) -> bool {
+        matches!(self, Version::V6_18)
+    }
+
+    fn quotas(self) -> BandwidthVersion {
+        match self {
+            Version::V6_6 | Version::V6_12 => BandwidthVersion::V5_14,
+            Version::V6_18 => BandwidthVersion::V6_18,
+        }
     }
 }
 

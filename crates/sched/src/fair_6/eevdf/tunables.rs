@@ -2,7 +2,8 @@
 //! `sched/features`.
 
 use super::releases::{FEATURES, Features, Version};
-use crate::classes::bandwidth;
+use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
+use crate::fair_6::pick_rule::{FairTunables, FairVersion as _};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
@@ -29,64 +30,77 @@ pub struct Tunables {
     pub base_slice_unscaled: u32,
     /// It was written by an administrator.
     base_slice_by_hand: bool,
-    /// A task that ran less than this ago is cache hot, ns.
-    pub migration_cost_ns: u64,
-    /// Tasks looked at in a balancing pass.
-    pub nr_migrate: u32,
+    balancing: BalanceTunables,
     /// Subtrees always know their smallest slice.
     pub exact_min_slice: bool,
 }
 
 impl Tunables {
-    /// What the release boots with on so many CPUs.
-    pub fn new(version: Version, cpus: u32) -> Tunables {
+    /// Writes one but that of the quotas; name and range have been checked. `online`: so many CPUs
+    /// are on line.
+    pub fn write(&mut self, name: &str, value: i64, online: u32) {
+        match name {
+            "base_slice_ns" => {
+                self.base_slice = value as u32;
+                self.base_slice_unscaled = value as u32 / scaling(online);
+                self.base_slice_by_hand = true;
+            }
+            "migration_cost_ns" => self.balancing.migration_cost_ns = value as u64,
+            "nr_migrate" => self.balancing.nr_migrate = value as u32,
+            "exact_min_slice" => self.exact_min_slice = value != 0,
+            _ => {
+                if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
+                    *(feature.switch)(&mut self.features) = value != 0;
+                }
+            }
+        }
+    }
+}
+
+impl FairTunables for Tunables {
+    type Version = Version;
+
+    fn new(version: Version, cpus: u32) -> Tunables {
         Tunables {
             version,
             features: Features::of(version),
             base_slice: BASE_SLICE_NS * scaling(cpus),
             base_slice_unscaled: BASE_SLICE_NS,
             base_slice_by_hand: false,
-            migration_cost_ns: 500_000,
-            nr_migrate: 32,
+            balancing: BalanceTunables::DEFAULT,
             exact_min_slice: false,
         }
     }
 
-    /// So many CPUs are on line from now on: the base slice follows, unless it was written.
-    pub fn rescale(&mut self, online: u32) {
+    fn base_slice(&self) -> u32 {
+        self.base_slice
+    }
+
+    #[inline]
+    fn balancing(&self) -> &BalanceTunables {
+        &self.balancing
+    }
+
+    #[inline]
+    fn ni_random(&self) -> bool {
+        self.features.ni_random
+    }
+
+    fn rescale(&mut self, online: u32) {
         if !self.base_slice_by_hand {
             self.base_slice = self.base_slice_unscaled * scaling(online);
         }
     }
 
-    /// All with their values; that of the groups' quotas is `quota_slice_us`.
-    pub fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
-        let mut all = alloc::vec![
-            Tunable {
-                name: "base_slice_ns",
-                value: i64::from(self.base_slice),
-                range: (100_000, BASE_SLICE_MAX_NS),
-                help: "length of a request, ns, as scaled by the number of CPUs",
-            },
-            Tunable {
-                name: "migration_cost_ns",
-                value: self.migration_cost_ns as i64,
-                range: (0, i64::from(u32::MAX)),
-                help: "a task that ran less than this ago is cache hot and not moved at first, ns",
-            },
-            Tunable {
-                name: "nr_migrate",
-                value: i64::from(self.nr_migrate),
-                range: (1, 1024),
-                help: "tasks looked at in one balancing",
-            },
-            Tunable {
-                name: bandwidth::TUNABLE,
-                value: quota_slice_us,
-                range: (1, i64::from(i32::MAX)),
-                help: "what a CPU draws at a time from a limited group's account, us",
-            },
-        ];
+    fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
+        let mut all = alloc::vec![Tunable {
+            name: "base_slice_ns",
+            value: i64::from(self.base_slice),
+            range: (100_000, BASE_SLICE_MAX_NS),
+            help: "length of a request, ns, as scaled by the number of CPUs",
+        },];
+        all.extend(self.balancing.list(false));
+        all.push(quota_slice(quota_slice_us));
         if self.version.custom_slices() {
             all.push(Tunable {
                 name: "exact_min_slice",
@@ -106,25 +120,5 @@ impl Tunables {
             });
         }
         all
-    }
-
-    /// Writes one but that of the quotas; name and range have been checked. `online`: so many CPUs
-    /// are on line.
-    pub fn write(&mut self, name: &str, value: i64, online: u32) {
-        match name {
-            "base_slice_ns" => {
-                self.base_slice = value as u32;
-                self.base_slice_unscaled = value as u32 / scaling(online);
-                self.base_slice_by_hand = true;
-            }
-            "migration_cost_ns" => self.migration_cost_ns = value as u64,
-            "nr_migrate" => self.nr_migrate = value as u32,
-            "exact_min_slice" => self.exact_min_slice = value != 0,
-            _ => {
-                if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
-                    *(feature.switch)(&mut self.features) = value != 0;
-                }
-            }
-        }
     }
 }

@@ -1,0 +1,51 @@
+//! The tunables that every fair class of 5.x and 6.x has: those of balancing, and the quotas' slice.
+
+use crate::classes::bandwidth;
+use schedlab_core::Tunable;
+
+/// What an administrator can set about balancing.
+#[derive(Clone, Copy, Debug)]
+pub struct BalanceTunables {
+    /// A task that ran less than this ago is cache hot, ns.
+    pub migration_cost_ns: u64,
+    /// Tasks looked at in a balancing pass.
+    pub nr_migrate: u32,
+}
+
+impl BalanceTunables {
+    /// What all releases boot with.
+    pub const DEFAULT: BalanceTunables =
+        BalanceTunables { migration_cost_ns: 500_000, nr_migrate: 32 };
+
+    /// With their values. `sysctl`: they are sysctls, whose names say whose they are.
+    pub fn list(&self, sysctl: bool) -> [Tunable; 2] {
+        let [migration_cost, nr_migrate] = match sysctl {
+            true => ["sched_migration_cost_ns", "sched_nr_migrate"],
+            false => ["migration_cost_ns", "nr_migrate"],
+        };
+        [
+            Tunable {
+                name: migration_cost,
+                value: self.migration_cost_ns as i64,
+                range: (0, i64::from(u32::MAX)),
+                help: "a task that ran less than this ago is cache hot and not moved at first, ns",
+            },
+            Tunable {
+                name: nr_migrate,
+                value: i64::from(self.nr_migrate),
+                range: (1, 1024),
+                help: "tasks looked at in one balancing",
+            },
+        ]
+    }
+}
+
+/// The tunable of the groups' quotas, which has this value, us.
+pub fn quota_slice(us: i64) -> Tunable {
+    Tunable {
+        name: bandwidth::TUNABLE,
+        value: us,
+        range: (1, i64::from(i32::MAX)),
+        help: "what a CPU draws at a time from a limited group's account, us",
+    }
+}
