@@ -107,7 +107,7 @@ fn round_robin(programs: &[Program]) -> RunReport {
 }
 
 fn workload() -> WorkloadInfo {
-    WorkloadInfo { name: "mixed".into(), duration_ns: 1000 * MS }
+    WorkloadInfo { name: "mixed".into(), duration_ns: 1000 * MS, set: vec![], late_starts: false }
 }
 
 fn one_queue(cpus: u32, programs: &[Program]) -> RunReport {

@@ -36,7 +36,7 @@ fn full() -> Plan {
         costs: vec![("switch".into(), 1500.1)],
         nohz: Some(false),
     };
-    plan.set = vec![("sched_latency_ns".into(), 6_000_000)];
+    plan.set = vec![("sched_latency_ns".into(), 6_000_000.into())];
     plan.groups.files = vec![source("groups", "/g cpu.shares=2048\n")];
     plan.groups.settings = vec!["/g:cpu.shares=512".into()];
     plan.groups.users = vec!["a=anna".into()];
@@ -106,7 +106,17 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.timetable.actions[0] = "10ms renise a 5".into(), "renise"),
         (|plan| plan.timetable.actions[0] = "10ms renice c 5".into(), "c"),
         (|plan| plan.limit_ns = Some(u64::MAX), "it must be at most 1000000000000000000"),
-        (|plan| plan.repeat = 2, "only a benchmark can be repeated"),
+        (|plan| plan.repeat = 0, "repeat is 0; it must be at least 1"),
+        (|plan| plan.repeat = 100_000, "with 2 columns makes 200000 runs; there can be 100000"),
+        (|plan| plan.set[0].1 = "6e6,6ms".into(), "the value 6ms comes twice"),
+        (
+            |plan| plan.set.push(("nice:c".into(), 5.into())),
+            "there is no task \"c\"; there are a, b",
+        ),
+        (
+            |plan| plan.set.push(("shares:/other".into(), 5.into())),
+            "there is no group /other; there are /g",
+        ),
         (
             |plan| {
                 let Load::Workload(source) = &mut plan.load else { return };
