@@ -173,6 +173,21 @@ impl Experiment {
             .map_err(Error::Broken)?
     }
 
+    /// That `choice` takes the tunables and groups of `config`.
+    ///
+    /// # Errors
+    /// What it refuses.
+    pub(crate) fn check_settings(&self, config: &RunConfig, choice: &Choice) -> Result<(), Error> {
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let check = || {
+            let vm = rt_app::prepare(&self.model, &self.target(), Options::default())?;
+            let mut assembly = Assembly::new(config, choice)?;
+            assembly.groups = &groups;
+            assembly.build(vm, ()).map(|_| ())
+        };
+        catch_panic(check).map_err(Error::Broken)?
+    }
+
     fn run_uncaught<O: Observer>(
         &self,
         config: &RunConfig,

@@ -301,13 +301,15 @@ pub fn columns(
     }
     if !axes.is_empty() && of_one.saturating_mul(chosen.len()) > COLUMNS_MAX {
         let lists: Vec<String> =
-            axes.iter().map(|axis| format!("{} of {}", axis.values.len(), axis.name)).collect();
+            axes.iter().map(|it| format!("{} values of {}", it.values.len(), it.name)).collect();
         return Err(Error::Plan(format!(
-            "--set: {} values with {} schedulers make {} columns; there can be {COLUMNS_MAX}: give \
-             fewer values, or fewer schedulers",
-            lists.join(" x "),
-            chosen.len(),
-            of_one.saturating_mul(chosen.len())
+            "--set: {} make {} columns with {}; there can be {COLUMNS_MAX}: give fewer values",
+            lists.join(" times "),
+            of_one.saturating_mul(chosen.len()),
+            match chosen.len() {
+                1 => "one scheduler".into(),
+                many => format!("{many} schedulers"),
+            }
         )));
     }
     let mut all: Vec<Chosen> = vec![];
@@ -362,12 +364,13 @@ pub fn columns(
             return Err(Error::Plan(unknown_tunable(name, &asked, &known)));
         }
         let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+        let it = if names.len() == 1 { "it" } else { "them" };
         let names = names.join(", ");
         let as_is = axes.iter().any(|axis| axis.name == *name && axis.values.contains(&None));
         notes.push(if as_is {
-            format!("{names}: only as it is, {name} is no tunable of it")
+            format!("{names}: only as it is, {name} is no tunable of {it}")
         } else {
-            format!("left out: {names} ({name} is no tunable of it)")
+            format!("left out: {names} ({name} is no tunable of {it})")
         });
     }
     if all.is_empty() {

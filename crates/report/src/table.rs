@@ -40,13 +40,8 @@ pub fn comparison_of(report: &Report, view: &View, style: Style) -> String {
     let metrics: Vec<Named> =
         metrics.filter(|metric| view.rows.are_named() || has_value(metric)).collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
-    let winners: Vec<Vec<bool>> = metrics
-        .iter()
-        .map(|metric| {
-            let values: Vec<_> = report.runs.iter().map(|run| figure(run, *metric)).collect();
-            best_number(&values, metric.better())
-        })
-        .collect();
+    let winners: Vec<Vec<bool>> =
+        metrics.iter().map(|metric| winners(report, *metric, style)).collect();
     let heads = heads(report);
     let shown = match view.only_what_fits {
         true => fitting(report, &metrics, &labels, &heads, style),
@@ -70,6 +65,19 @@ pub fn comparison_of(report: &Report, view: &View, style: Style) -> String {
     }
     text.push_str(&notes(report, style));
     text
+}
+
+/// Which columns have the best value of a metric. Values that read the same are equally good: what
+/// tells them apart is not shown.
+fn winners(report: &Report, metric: Named, style: Style) -> Vec<bool> {
+    let values: Vec<_> = report.runs.iter().map(|run| figure(run, metric)).collect();
+    let text = |value: &f64| amount(*value, metric.unit().name(), style.unicode);
+    let texts: Vec<Option<String>> = values.iter().map(|value| value.as_ref().map(text)).collect();
+    let best = best_number(&values, metric.better());
+    let Some(place) = best.iter().position(|best| *best) else { return best };
+    let reads_best: Vec<bool> = texts.iter().map(|text| *text == texts[place]).collect();
+    let all_do = values.iter().zip(&reads_best).all(|(value, best)| *best || value.is_none());
+    if all_do { vec![false; values.len()] } else { reads_best }
 }
 
 /// How many columns fit beside each other, at least one.
@@ -278,7 +286,7 @@ pub(crate) fn grid(
 /// A cell in bold and green.
 #[cfg(feature = "terminal")]
 fn emphasised(cell: Cell) -> Cell {
-    cell.add_attribute(comfy_table::Attribute::Bold).fg(comfy_table::Color::Green)
+    cell.add_attribute(comfy_table::Attribute::Bold).fg(comfy_table::Color::DarkGreen)
 }
 
 /// A cell as it is: there is no terminal to show it in bold.

@@ -129,7 +129,7 @@ impl Show {
             };
             let compared = baseline::compare(report, earlier, file);
             for mismatch in &compared.mismatches {
-                complain(&format!("note: {file} is not of the same: {mismatch}"));
+                complain(&format!("note: {file} is of something else: {mismatch}"));
             }
             report.baseline = Some(compared);
         }

@@ -201,6 +201,13 @@ impl Plan {
         let mut schedulers = vec![];
         for (one, tunables) in columns.into_iter().zip(tunables) {
             let variant = variants.place(&one.set)?;
+            if !tunables.is_empty() {
+                let (_, experiment) = &variants.all[variant];
+                let tunables = tunables.clone();
+                let config = RunConfig { tunables, ..experiment.config.clone() };
+                let checked = experiment.check_settings(&config, &one.choice);
+                checked.map_err(|error| Error::Plan(format!("{one}: {error}")))?;
+            }
             schedulers.push(Contender { choice: one.choice, tunables, own: one.set, variant });
         }
         let load = Checked::Workload(variants);
