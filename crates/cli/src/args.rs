@@ -182,7 +182,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub repeat: Option<u64>,
     /// Show how each figure differs from that of an earlier run: what --format json wrote
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", conflicts_with = "plan_out")]
     pub baseline: Option<PathBuf>,
     /// Only these columns, in this order: cfs, cfs@2.6.24, cfs:NAME=VALUE, or NAME=VALUE alone;
     /// `all` shows also those that do not fit beside each other
@@ -196,7 +196,7 @@ pub struct RunArgs {
     pub format: Option<RunFormat>,
     /// Print into this file, which then is there in whole or not at all; only an earlier result is
     /// written over
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "plan_out")]
     pub output: Option<PathBuf>,
     /// Show every task, too
     #[arg(short, long)]

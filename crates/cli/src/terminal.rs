@@ -157,6 +157,11 @@ impl Progress {
     pub fn tick(&self) {
         self.bar.inc(1);
     }
+
+    /// `print` may write.
+    pub fn print<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.bar.suspend(print)
+    }
 }
 
 impl Drop for Progress {

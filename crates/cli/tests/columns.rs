@@ -201,6 +201,12 @@ fn repeated_runs_show_median_and_spread() {
     assert_eq!(csv.lines().count(), 1 + 2 * (5 + 5));
     let median = format!("eevdf,6.18[base_slice_ns=2800000],median,wait_max,{},ns", values[2]);
     assert!(csv.lines().any(|line| line == median), "{csv}");
+    // A run that comes to nothing is told with its seed, and does not take other columns along.
+    let scratch = Scratch::new("repeat");
+    let stuck = r#"{"tasks": {"a": {"loop": 1, "run": 1000, "sem_wait": "never"}}}"#;
+    let stuck = scratch.file("stuck.json", stuck);
+    schedlab(&["run", &stuck, "-s", "cfs", "--repeat", "2", "--seed", "4"])
+        .error(&["seed 4: no task can ever run again"]);
     server(&["--repeat", "0"]).error(&["--repeat", "1..=10000"]);
 }
 
@@ -258,6 +264,7 @@ fn an_earlier_result_is_compared_with() {
         let file = scratch.file("wrong.json", content);
         server(&["-s", "cfs", "--baseline", &file]).error(&["--baseline: ", "wrong.json", part]);
     }
+    server(&["-s", "cfs", "--baseline", &before, "-f", "csv", "--tasks"]).error(&["--baseline"]);
     server(&["-s", "cfs", "--baseline", "nowhere.json"]).error(&["nowhere.json: there is no such"]);
 }
 

@@ -4,7 +4,7 @@
 //!   observers saw.)
 //! * [`json`]: that data as a document, `schedlab-run/1`, and back.
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
-//! * [`repeated`]: figures over several runs of one column; [`baseline`]: against an earlier result.
+//! * [`repeated`]: figures over several runs of one column; [`baseline`]: against earlier ones.
 //! * [`rows`]: which figures are shown.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
 //! * [`timeline`]: who ran where, drawn as text.

@@ -225,7 +225,7 @@ fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
         if report.workload.late_starts {
             sentence.push_str(", and tasks begin up to a tick later");
         }
-        sentence.push_str(".");
+        sentence.push('.');
         let words: Vec<String> = sentence.split(' ').map(String::from).collect();
         filled(&mut text, &words, style);
     }

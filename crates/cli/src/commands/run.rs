@@ -164,11 +164,13 @@ type Ran = (Option<Report>, bool);
 fn run_all(prepared: &Prepared) -> Ran {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
-    let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
+    let runs = prepared.schedulers().len() as u64 * prepared.repetitions();
+    let progress = Progress::new(runs, "runs");
     let mut results = vec![];
-    prepared.run_all(parallel::cores(), |scheduler, result| {
+    let done = || progress.tick();
+    prepared.run_all_counted(parallel::cores(), done, |scheduler, result| {
         let choice = scheduler.to_string();
-        progress.step(|| {
+        progress.print(|| {
             if let Ok(Run { warning: Some(warning), .. }) = &result {
                 complain(&format!("warning: {choice}: {warning}"));
             }

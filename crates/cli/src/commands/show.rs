@@ -1,5 +1,5 @@
-//! How `schedlab run` shows what it found: as a table, JSON or CSV, on standard output or in a file,
-//! alone or against an earlier result.
+//! How `schedlab run` shows what it found: as a table, JSON or CSV, on standard output or in a
+//! file, alone or against an earlier result.
 
 use crate::args::RunArgs;
 use crate::files::{self, NewFile};
@@ -46,6 +46,11 @@ impl Show {
             if !instead.is_empty() {
                 return Err(Failure::Message(format!("--rows: {instead}; leave it out")));
             }
+        }
+        if args.baseline.is_some() && format == RunFormat::Csv && args.tasks {
+            let message = "--baseline: what is compared are figures of whole runs, and with \
+                           --tasks CSV has a row for each task; leave one of them out";
+            return Err(Failure::Message(message.into()));
         }
         if let Some(path) = &args.output {
             files::check(path)?;

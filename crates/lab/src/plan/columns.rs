@@ -35,7 +35,7 @@ impl Wanted {
 fn wanted(name: &str) -> Result<Wanted, Error> {
     let is_kind = |kind: &&str| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(':'));
     let bare_setting = name.contains('=') && !name.contains([':', '[']);
-    if bare_setting || KINDS.iter().any(|kind| is_kind(&kind)) {
+    if bare_setting || KINDS.iter().any(is_kind) {
         let setting = Setting::parse(name).map_err(Error::Plan)?;
         return Ok(Wanted { choices: vec![], any_release: false, set: vec![setting] });
     }

@@ -55,7 +55,7 @@ pub struct Prepared {
 
 /// A load that has been checked.
 enum Checked {
-    Workload(Variants),
+    Workload(Box<Variants>),
     Benchmark(Box<Sweep>),
 }
 
@@ -210,7 +210,7 @@ impl Plan {
             }
             schedulers.push(Contender { choice: one.choice, tunables, own: one.set, variant });
         }
-        let load = Checked::Workload(variants);
+        let load = Checked::Workload(Box::new(variants));
         Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })
     }
 

@@ -23,7 +23,7 @@ struct Column {
     rows: Vec<RepetitionRow>,
     figures: Vec<Vec<Option<f64>>>,
     warned: u64,
-    /// The first run that went wrong, with its seed.
+    /// What went wrong first.
     failed: Option<Error>,
 }
 
@@ -73,17 +73,29 @@ impl Prepared {
     pub fn run_all(
         &self,
         threads: NonZeroUsize,
+        ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
+    ) {
+        self.run_all_counted(threads, || (), ready);
+    }
+
+    /// The same; `done` is called when a run is over, on the thread that ran it. There are as many
+    /// as columns times [`repetitions`](Prepared::repetitions).
+    pub fn run_all_counted(
+        &self,
+        threads: NonZeroUsize,
+        done: impl Fn() + Sync,
         mut ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
     ) {
         let schedulers = self.schedulers();
         let repetitions = self.repetitions();
         if repetitions == 1 {
-            return parallel::for_each_in_order(
-                schedulers,
-                threads,
-                |scheduler| self.run(scheduler),
-                |index, result| ready(&schedulers[index], result),
-            );
+            let work = |scheduler: &Contender| {
+                let result = self.run(scheduler);
+                done();
+                result
+            };
+            let ready = |index: usize, result| ready(&schedulers[index], result);
+            return parallel::for_each_in_order(schedulers, threads, work, ready);
         }
         let all: Vec<(usize, u64)> = (0..schedulers.len())
             .flat_map(|column| (0..repetitions).map(move |repetition| (column, repetition)))
@@ -92,7 +104,11 @@ impl Prepared {
         parallel::for_each_in_order(
             &all,
             threads,
-            |&(column, repetition)| self.part(&schedulers[column], repetition),
+            |&(column, repetition)| {
+                let part = self.part(&schedulers[column], repetition);
+                done();
+                part
+            },
             |index, part| {
                 let (place, repetition) = all[index];
                 column.add(part);
@@ -106,14 +122,12 @@ impl Prepared {
 
     /// One run of a column.
     fn part(&self, scheduler: &Contender, repetition: u64) -> Result<Part, Error> {
-        let (run, ()) = self.run_repetition(scheduler, repetition, ())?;
+        let seed = self.seed(repetition).unwrap_or(0);
+        let ran = self.run_repetition(scheduler, repetition, ());
+        let (run, ()) = ran.map_err(|error| Error::Plan(format!("seed {seed}: {error}")))?;
         let end = run.report.end;
         Ok(Part {
-            row: RepetitionRow {
-                seed: self.seed(repetition).unwrap_or(0),
-                state: end.state,
-                at_ns: end.at_ns,
-            },
+            row: RepetitionRow { seed, state: end.state, at_ns: end.at_ns },
             figures: repeated::figures(&run.report),
             warned: run.warning.is_some(),
             run: (repetition == 0).then_some(run),

@@ -214,8 +214,8 @@ impl Kernel {
         &self.costs
     }
 
-    /// Lets each task that the run begins with start so much later, in ns, as `later` says, which is
-    /// asked once for each, in the order of their numbers.
+    /// Lets each task that the run begins with start so much later, in ns, as `later` says, which
+    /// is asked once for each, in the order of their numbers.
     pub fn start_later(&mut self, mut later: impl FnMut() -> u64) {
         for (new, task) in self.initial.iter_mut().zip(&mut self.tasks) {
             new.start_ns = new.start_ns.saturating_add(later());
