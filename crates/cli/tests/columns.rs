@@ -78,6 +78,10 @@ fn lists_make_a_column_for_each_combination() {
     assert_eq!(columns(&one), ["o_1", "cfs"]);
     let text = server(&one).good();
     assert!(text.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
+    // What all columns have by themselves tells none apart: it stands above the table, too.
+    let both = server(&["-s", "cfs:sched_latency_ns=6ms,cfs@2.6.24:sched_latency_ns=6ms"]).good();
+    assert!(both.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
+    assert_eq!(both.matches("sched_latency_ns").count(), 1, "{both}");
 }
 
 #[test]
@@ -154,6 +158,8 @@ fn what_cannot_be_set_is_said_with_what_could() {
         server(&["-s", name]).error(parts);
     };
     own("cfs:base_slice_ns=5", &["base_slice_ns is no tunable of cfs@2.6.32; eevdf@6.18"]);
+    own("cfs,sched_latency_ns=6ms", &["whose setting is this?", "cfs:sched_latency_ns=6ms"]);
+    own("cfs:nice=6", &["whose? Write it as nice:KEY=6"]);
     own("cfs:sched_latency_ns", &["a setting has no =", "cfs:NAME=VALUE"]);
     own("cfs[sched_latency_ns=5", &["there is no ] at the end"]);
     own("cfs:sched_latency_ns=6e6,20e6", &["--set sched_latency_ns=6000000,20e6"]);
@@ -310,6 +316,11 @@ fn rows_and_columns_are_chosen_by_name() {
         assert_eq!(of(name), ["cfs sched_latency_ns=6000000"], "{name}");
     }
     assert_eq!(of("cfs").len(), 2);
+    assert_eq!(of("CFS, the Completely Fair Scheduler").len(), 2);
+    let grouped = ["run", "examples/nested-groups.json", "-s", "cfs"];
+    assert!(schedlab(&grouped).good().contains("/bob/build"));
+    let rows = schedlab(&[&grouped[..], &["--rows", "jobs"]].concat()).good();
+    assert!(!rows.contains("/bob/build"), "{rows}");
     let wrong = |args: &[&str], parts: &[&str]| {
         server(&[&["-s", "linux"][..], args].concat()).error(parts);
     };

@@ -171,7 +171,15 @@ fn settings_at(text: &str) -> Option<usize> {
 /// `eevdf[DELAY_DEQUEUE=0,base_slice_ns=3000000]` or `eevdf:DELAY_DEQUEUE=0,base_slice_ns=3ms` as
 /// the name and what is set; without either nothing is.
 fn with_settings(name: &str) -> Result<(&str, Vec<Setting>), UnknownScheduler> {
-    let Some(at) = settings_at(name) else { return Ok((name, vec![])) };
+    let Some(at) = settings_at(name) else {
+        if name.contains('=') {
+            return Err(UnknownScheduler(format!(
+                "{name}: whose setting is this? It stands behind a scheduler's name and a colon, \
+                 as in cfs:{name}; --set {name} holds for all"
+            )));
+        }
+        return Ok((name, vec![]));
+    };
     let (bare, rest) = (&name[..at], &name[at + 1..]);
     let wrong = |what: &str| {
         UnknownScheduler(format!(

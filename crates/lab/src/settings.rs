@@ -77,6 +77,10 @@ impl Setting {
                      weight:/GROUP and quota:/GROUP, and tunables by their name alone"
                 ));
             }
+            if KINDS.contains(&name) {
+                let whose = if name == "nice" { "KEY" } else { "/GROUP" };
+                return Err(format!("{name}={value}: whose? Write it as {name}:{whose}={value}"));
+            }
             return Ok(Setting::Tunable { name: name.into(), value: number(name, value)? });
         };
         if kind == "nice" {
@@ -427,6 +431,8 @@ mod tests {
         wrong("x=", "no value behind x=");
         wrong("nice:hog=20", "-20 to 19");
         wrong("nice:=2", "nice:KEY=5");
+        wrong("nice=2", "whose? Write it as nice:KEY=2");
+        wrong("quota=max", "quota:/GROUP=max");
         wrong("nise:hog=2", "\"nise:\" is no kind of setting; there are nice:KEY");
         wrong("shares:g=2", "by its path, as in shares:/g");
         wrong("shares:/g=1", "from 2 to 262144");

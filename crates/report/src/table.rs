@@ -99,14 +99,20 @@ fn fitting(
     blocks(&widths, style.columns().saturating_sub(labels))[0].end
 }
 
+/// What is set for every column by itself, and so tells none apart: it is in no column's heading.
+/// Of a single column nothing is.
+pub fn set_everywhere(report: &Report) -> Vec<&SettingRow> {
+    let [first, others @ ..] = report.runs.as_slice() else { return vec![] };
+    let has = |setting: &&SettingRow| others.iter().all(|run| run.scheduler.set.contains(setting));
+    first.scheduler.set.iter().filter(|_| !others.is_empty()).filter(has).collect()
+}
+
 /// The headings of the columns: scheduler, release, and of what is set that by which columns
 /// differ.
 fn heads(report: &Report) -> Vec<String> {
     /// A setting that is longer takes two lines.
     const WIDEST: usize = 22;
-    let all_have = |setting: &SettingRow| {
-        report.runs.len() > 1 && report.runs.iter().all(|run| run.scheduler.set.contains(setting))
-    };
+    let everywhere = set_everywhere(report);
     let line = |setting: &SettingRow| {
         let text = setting.to_string();
         match text.rsplit_once('=') {
@@ -115,7 +121,7 @@ fn heads(report: &Report) -> Vec<String> {
         }
     };
     let head = |run: &RunReport| {
-        let set = run.scheduler.set.iter().filter(|setting| !all_have(setting));
+        let set = run.scheduler.set.iter().filter(|setting| !everywhere.contains(setting));
         let set: String = set.map(line).collect();
         format!("{}\n{}{set}", run.scheduler.name, run.scheduler.release)
     };

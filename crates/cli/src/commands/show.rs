@@ -282,7 +282,11 @@ fn print_tables(
         }
         writeln!(output, "{}", heading(report))?;
         output.write_styled(&table::comparison_of(report, view, style))?;
-        let groups = table::groups(report, style);
+        // Who names figures wants these.
+        let groups = match view.rows.are_named() {
+            true => String::new(),
+            false => table::groups(report, style),
+        };
         if !groups.is_empty() {
             write!(output, "\n{groups}")?;
         }
@@ -318,7 +322,8 @@ fn heading(report: &Report) -> String {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    let set: String = report.workload.set.iter().map(|set| format!(", {set}")).collect();
+    let set = report.workload.set.iter().chain(table::set_everywhere(report));
+    let set: String = set.map(|set| format!(", {set}")).collect();
     format!(
         "{} on {cpus}, {}{set}",
         report.workload.name,

@@ -39,10 +39,11 @@ fn wanted(name: &str) -> Result<Wanted, Error> {
         let setting = Setting::parse(name).map_err(Error::Plan)?;
         return Ok(Wanted { choices: vec![], any_release: false, set: vec![setting] });
     }
-    let titled: Vec<Choice> = select::defaults()
-        .into_iter()
-        .filter(|choice| choice.entry.title.eq_ignore_ascii_case(name))
-        .collect();
+    // A list cuts a title at its commas: each of its parts stands for it.
+    let is_titled = |choice: &Choice| {
+        choice.entry.title.split(',').any(|part| part.trim().eq_ignore_ascii_case(name))
+    };
+    let titled: Vec<Choice> = select::defaults().into_iter().filter(is_titled).collect();
     if !titled.is_empty() {
         return Ok(Wanted { choices: titled, any_release: true, set: vec![] });
     }

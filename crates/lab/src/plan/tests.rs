@@ -404,6 +404,7 @@ fn what_cannot_be_read_is_told_in_the_words_of_json() {
         ("\"limit_ns\": -1", "expected a whole number of at least 0"),
         ("\"schedulers\": \"cfs\"", "expected a list"),
         ("\"set\": [[\"x\"]]", "expected a list of two: name and value"),
+        ("\"set\": [[\"x\", 1.5]]", "expected a whole number, or values as text"),
         ("\"load\": {\"workload\": 1}", "expected a file: {\"file\": \"name\", \"text\": \"...\"}"),
         ("\"load\": {}", "docs/plan.md"),
     ];
