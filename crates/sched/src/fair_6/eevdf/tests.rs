@@ -1,6 +1,7 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
+mod delay;
 mod estimate;
 mod exec;
 mod protection;
