@@ -3,6 +3,7 @@
 
 mod exec;
 mod protection;
+mod second_look;
 
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
