@@ -5,6 +5,7 @@ mod delay;
 mod estimate;
 mod exec;
 mod protection;
+mod second_look;
 
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
