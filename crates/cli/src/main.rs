@@ -9,6 +9,7 @@ mod bench_args;
 mod bench_options;
 mod commands;
 mod escape;
+mod explain_args;
 mod files;
 mod mix_args;
 mod options;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
