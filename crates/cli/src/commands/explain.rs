@@ -89,17 +89,17 @@ fn read_all(paths: &[std::path::PathBuf]) -> Result<Vec<schedlab_lab::plan::Sour
 /// The one scheduler that is explained.
 fn contender<'a>(prepared: &'a Prepared, name: Option<&str>) -> Result<&'a Contender, Failure> {
     let all = prepared.schedulers();
-    let names = || all.iter().map(Contender::to_string).collect::<Vec<_>>().join(", ");
     match (all, name) {
         ([one], _) => Ok(one),
-        (_, None) => Err(Failure::Message(format!(
-            "--scheduler: one is explained at a time; say which of {}",
-            names()
-        ))),
-        (_, Some(name)) => {
-            let same = |one: &&Contender| one.to_string() == name || one.choice.entry.name == name;
+        (_, name) => {
+            let same = |one: &&Contender| {
+                name.is_some_and(|name| one.to_string() == name || one.choice.entry.name == name)
+            };
             all.iter().find(same).ok_or_else(|| {
-                Failure::Message(format!("--scheduler: {name} is none of {}", names()))
+                let names = all.iter().map(Contender::to_string).collect::<Vec<_>>().join(", ");
+                let message =
+                    format!("--scheduler: one is explained at a time; say which of {names}");
+                Failure::Message(message)
             })
         }
     }
