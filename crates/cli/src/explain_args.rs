@@ -2,6 +2,7 @@
 
 use crate::options::{setting, time};
 use clap::{ArgGroup, Args};
+use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
 
 /// Say why a scheduler did what it did
@@ -55,9 +56,9 @@ pub struct ExplainArgs {
     /// Stop the run after so long [default: what the workload says]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub duration: Option<u64>,
-    /// Set a tunable
+    /// Set a tunable, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub set: Vec<(String, i64)>,
+    pub set: Vec<(String, SetValues)>,
     /// Task groups, from a file
     #[arg(long, value_name = "FILE")]
     pub groups: Vec<PathBuf>,

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    terminal::set_color(cli.color);
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),
@@ -79,6 +80,8 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
+        Command::Completions(args) => commands::completions::completions(args, &mut output),
+        Command::Man(args) => commands::completions::man(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
     match result {

@@ -1,6 +1,8 @@
 //! Options that several commands share: what they take, and how it is read.
 
 use clap::ValueEnum;
+use schedlab_lab::plan::SetValues;
+use schedlab_lab::settings::Axis;
 
 /// Yes or no.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -9,6 +11,17 @@ pub enum OnOff {
     On,
     /// No.
     Off,
+}
+
+/// Whether what is printed is coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always, in files and pipes too.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How to print a comparison.
@@ -59,13 +72,9 @@ pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     Ok((name.into(), ns))
 }
 
-/// `KEY=VALUE` with a whole number.
-pub fn setting(text: &str) -> Result<(String, i64), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
-    if key.is_empty() {
-        return Err("there is no name before the =".into());
-    }
-    let value = value.parse().map_err(|_| format!("\"{value}\" is not a whole number"))?;
-    Ok((key.into(), value))
+/// `KEY=VALUE,...`.
+pub fn setting(text: &str) -> Result<(String, SetValues), String> {
+    let axis = Axis::parse(text)?;
+    let values = text.rsplit_once('=').map_or("", |(_, values)| values);
+    Ok((axis.name, SetValues::from(values.trim())))
 }

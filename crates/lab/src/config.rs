@@ -23,6 +23,8 @@ pub struct RunConfig {
     /// Of what is random. Of a workload it is the order of simultaneous events; none: the golden
     /// order. Of a benchmark it is all that its programs draw; none: as 1.
     pub seed: Option<u64>,
+    /// Whether each task of a workload begins up to a tick later, by the seed.
+    pub late_starts: bool,
     /// When the run is stopped at the latest, ns, in place of what a workload says.
     pub limit_ns: Option<u64>,
     /// The scheduler's tunables to set, in this order.
@@ -42,6 +44,7 @@ impl RunConfig {
             nohz: None,
             hz: None,
             seed: None,
+            late_starts: false,
             limit_ns: None,
             tunables: vec![],
             reasons: false,

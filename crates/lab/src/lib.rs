@@ -8,6 +8,7 @@
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers there are, and which can run a given machine and workload.
+//! * [`settings`]: what can be set for a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
@@ -70,6 +71,7 @@ mod refused;
 pub mod report_of;
 pub mod run;
 pub mod select;
+pub mod settings;
 pub mod setup;
 pub mod stress;
 pub mod sweep;
