@@ -85,6 +85,24 @@ fn place(text: &str, planted: &Planted, inner: &[&Planted]) -> String {
     out
 }
 
+/// The numbers of the arms' mutants in the match whose scrutinee stands at byte `at` of spliced
+/// `text`: an error about arms that are missing names the scrutinee only.
+pub fn arms_of_match(text: &str, at: usize) -> Vec<u32> {
+    let mut depth = 0;
+    let end = text[at..].char_indices().find_map(|(i, char)| {
+        depth += i32::from(char == '{') - i32::from(char == '}');
+        (char == '}' && depth == 0).then_some(at + i)
+    });
+    let guard = format!(" if !{ASKS}");
+    let body = &text[at..end.unwrap_or(text.len())];
+    body.match_indices(&guard)
+        .filter_map(|(i, _)| {
+            let digits = &body[i + guard.len()..];
+            digits[..digits.find(')')?].parse().ok()
+        })
+        .collect()
+}
+
 /// The number of the mutant to which an error at byte `at` of spliced `text` belongs.
 pub fn number_before(text: &str, at: usize) -> Option<u32> {
     let line_end = text[at..].find('\n').map_or(text.len(), |end| at + end);

@@ -5,7 +5,7 @@
 
 use crate::find::{Site, sites};
 use crate::sample::{CRATES, Mutant};
-use crate::splice::{Planted, number_before, splice};
+use crate::splice::{Planted, arms_of_match, number_before, splice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -222,6 +222,10 @@ impl Tree {
                 let file = span["file_name"].as_str().unwrap_or("");
                 let at = span["byte_start"].as_u64().unwrap_or(0) as usize;
                 let text = fs::read_to_string(self.root.join(file)).unwrap_or_default();
+                if message["code"]["code"] == "E0004" {
+                    refused.extend(arms_of_match(&text, at));
+                    continue;
+                }
                 match number_before(&text, at) {
                     Some(number) => _ = refused.insert(number),
                     None => unknown.push(message["rendered"].as_str().unwrap_or("").to_string()),

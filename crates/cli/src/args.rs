@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::bench_args::BenchArgs;
+use crate::explain_args::ExplainArgs;
 use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
@@ -25,6 +26,7 @@ Examples:
   schedlab run examples/desktop.json               one workload under several schedulers, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
+  schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
@@ -41,6 +43,7 @@ be done.";
 pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Explain(Box<ExplainArgs>),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod calibrate;
 pub mod completions;
+pub mod explain;
 pub mod list;
 pub mod papers;
 pub mod run;

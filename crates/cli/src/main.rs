@@ -9,6 +9,7 @@ mod bench_args;
 mod bench_options;
 mod commands;
 mod escape;
+mod explain_args;
 mod files;
 mod mix_args;
 mod options;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
         Command::Man(args) => commands::completions::man(args, &mut output),

@@ -46,6 +46,25 @@ pub fn seconds(text: &str) -> Result<u64, String> {
     Ok((seconds * 1e9).round() as u64)
 }
 
+/// A time as ns: seconds, or a number with a unit.
+pub fn time(text: &str) -> Result<u64, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
+    let (number, of_second) = match unit {
+        Some((unit, of_second)) => (&text[..text.len() - unit.len()], *of_second),
+        None => (text, 1.0),
+    };
+    let wrong = || "it must be a time such as 0.5s, 500ms, 1200us, 77ns, or seconds: 0.5".into();
+    // Whole nanoseconds are exact.
+    if of_second == 1e-9
+        && let Ok(ns) = number.trim().parse::<u64>()
+    {
+        return if ns <= 1_000_000_000_000_000_000 { Ok(ns) } else { Err(wrong()) };
+    }
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    seconds(&(number * of_second).to_string()).map_err(|_| wrong())
+}
+
 /// `NAME=NS`.
 pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;

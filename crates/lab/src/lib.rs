@@ -3,6 +3,7 @@
 //! * [`plan`]: what is to be run, as plain data that every front end fills; checked, then run.
 //! * [`run`]: a workload under a scheduler; [`mod@bench`]: a benchmark under a scheduler.
 //! * [`mod@report_of`]: makes the report of a run of what observers saw.
+//! * [`explain`]: why a scheduler did what it did.
 //! * [`verify`]: replays golden schedules and reports where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
@@ -62,6 +63,7 @@ pub mod check;
 pub mod compressed;
 mod config;
 mod error;
+pub mod explain;
 pub mod machines;
 pub mod parallel;
 pub mod plan;

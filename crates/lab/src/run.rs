@@ -195,29 +195,9 @@ impl Experiment {
         choice: &Choice,
         others: O,
     ) -> Result<(Run, O), Error> {
-        let paths = self.model.group_paths();
-        let ids = setup::group_ids(self.groups.groups().len());
-        let options = Options {
-            group_ids: self.groups.ids_of(&ids, &paths),
-            calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
-            ..Options::default()
-        };
-        let mut vm = rt_app::prepare(&self.model, &self.target(), options)?;
-        if config.late_starts {
-            let hz = config.hz.unwrap_or(choice.release.hz_default);
-            start_late(&mut vm, config.seed.unwrap_or(1), hz);
-        }
-        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
-        let mut assembly = Assembly::new(config, choice)?;
-        assembly.groups = &groups;
-        if let Some(seed) = config.seed {
-            assembly.machine.order = Order::Shuffled(SplitMix64::new(seed));
-        }
-        let observer = (self.observer(record, &vm, &ids, &groups), others);
-        let mut machine = assembly.build(vm, observer)?;
-        let known: Vec<&str> =
-            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
-        let timetable = self.timetable.for_scheduler(&known);
+        let (mut machine, ids, timetable) = self.assemble(config, choice, |vm, ids, groups| {
+            (self.observer(record, vm, ids, groups), others)
+        })?;
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
         let mut warnings: Vec<String> = vec![];
@@ -280,6 +260,65 @@ impl Experiment {
         }
     }
 
+    /// A machine that is ready to run under `choice`, with the observer that `observer` makes of
+    /// what there is to observe; the groups' numbers; and what of the timetable the scheduler can
+    /// do.
+    fn assemble<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        observer: impl FnOnce(&Kernel, &[GroupId], &[NewGroup<'_>]) -> O,
+    ) -> Result<Assembled<O>, Error> {
+        let paths = self.model.group_paths();
+        let ids = setup::group_ids(self.groups.groups().len());
+        let options = Options {
+            group_ids: self.groups.ids_of(&ids, &paths),
+            calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
+            ..Options::default()
+        };
+        let mut vm = rt_app::prepare(&self.model, &self.target(), options)?;
+        if config.late_starts {
+            let hz = config.hz.unwrap_or(choice.release.hz_default);
+            start_late(&mut vm, config.seed.unwrap_or(1), hz);
+        }
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let mut assembly = Assembly::new(config, choice)?;
+        assembly.groups = &groups;
+        if let Some(seed) = config.seed {
+            assembly.machine.order = Order::Shuffled(SplitMix64::new(seed));
+        }
+        let observer = observer(&vm, &ids, &groups);
+        let machine = assembly.build(vm, observer)?;
+        let known: Vec<&str> =
+            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
+        let timetable = self.timetable.for_scheduler(&known);
+        Ok((machine, ids, timetable))
+    }
+
+    /// Runs it under `choice` as far as `until_ns` or its end with an observer and nothing else,
+    /// and has a look at the machine then.
+    ///
+    /// # Errors
+    /// As of [`run`](Experiment::run).
+    pub(crate) fn stop<O: Observer, R>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        until_ns: u64,
+        observer: O,
+        look: impl FnOnce(&mut Machine<Box<dyn Scheduler>, Kernel, O>) -> R,
+    ) -> Result<(R, O), Error> {
+        catch_panic(|| {
+            let (mut machine, ids, timetable) =
+                self.assemble(config, choice, |_, _, _| observer)?;
+            let until_ns = self.until_ns().unwrap_or(u64::MAX).min(until_ns);
+            timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+            let seen = look(&mut machine);
+            Ok((seen, machine.into_parts().2))
+        })
+        .map_err(Error::Broken)?
+    }
+
     /// What measures the run.
     fn observer(
         &self,
@@ -310,6 +349,9 @@ impl Experiment {
         (measures, Refusals::new())
     }
 }
+
+/// A machine that is ready to run, the numbers of its groups, and what is done to it.
+type Assembled<O> = (Machine<Box<dyn Scheduler>, Kernel, O>, Vec<GroupId>, Timetable);
 
 /// Lets each task that a run begins with start later by a part of a tick, drawn from `seed`: the
 /// same part under every scheduler.

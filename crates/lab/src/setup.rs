@@ -18,8 +18,8 @@ pub struct NewGroup<'a> {
     /// Whether it is idle as a whole (`cpu.idle`). A scheduler without such groups gives it the
     /// least weight.
     pub idle: bool,
-    /// Quota, period and burst, us; none = no limit.
-    pub limit_us: Option<(u64, u64, u64)>,
+    /// Its limit; none = no limit.
+    pub quota: Option<Quota>,
     /// CPUs of its own; none = its parent's.
     pub cpus: Option<CpuSet>,
     /// Whether it is frozen from the beginning.
@@ -29,15 +29,7 @@ pub struct NewGroup<'a> {
 impl<'a> NewGroup<'a> {
     /// A group below the root of which only the weight is set.
     pub fn weighing(path: &'a str, shares: u64) -> NewGroup<'a> {
-        NewGroup {
-            path,
-            parent: None,
-            shares,
-            idle: false,
-            limit_us: None,
-            cpus: None,
-            frozen: false,
-        }
+        NewGroup { path, parent: None, shares, idle: false, quota: None, cpus: None, frozen: false }
     }
 }
 
@@ -48,7 +40,11 @@ impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
             parent: group.parent,
             shares: group.shares,
             idle: group.idle,
-            limit_us: group.quota_us.map(|quota_us| (quota_us, group.period_us, group.burst_us)),
+            quota: group.quota_us.map(|quota_us| Quota {
+                quota_us: Some(quota_us),
+                period_us: group.period_us,
+                burst_us: group.burst_us,
+            }),
             cpus: group.own_cpus.clone(),
             frozen: group.own_frozen,
         }
@@ -98,8 +94,7 @@ where
                 let _ = scheduler.group_set_idle(platform, made, true);
             }
             // Parents are limited before their children, whose part of the time may not be larger.
-            if let Some((quota_us, period_us, burst_us)) = group.limit_us {
-                let quota = Quota { quota_us: Some(quota_us), period_us, burst_us };
+            if let Some(quota) = group.quota {
                 let limited = scheduler.group_set_quota(platform, made, quota);
                 limited.map_err(|error| refused(error.to_string()))?;
             }

@@ -516,9 +516,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                 },
                 Op::SetAffinity { task: target, allowed } if target == task => {
-                    if newborn.is_some() {
-                        self.settings[task.index()].reported.clone_from(&allowed);
-                    }
                     let _ = self.set_affinity(task, &allowed);
                 }
                 Op::SetGroup { task: target, group } if target == task => {

@@ -54,7 +54,7 @@ impl Style {
 }
 
 /// How many columns of a terminal `text` takes.
-pub(crate) fn text_width(text: &str) -> usize {
+pub fn text_width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 

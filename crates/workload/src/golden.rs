@@ -17,7 +17,7 @@ use crate::groups::normal_path;
 use crate::json;
 use crate::model::Model;
 use crate::programs::{AddressSpaces, Conventions, Kernel};
-use crate::rt_app::{self, Dialect, Options, Target};
+use crate::rt_app::{self, Dialect, Options, Target, key_and_instance};
 use crate::timetable::Timetable;
 
 use schedlab_core::{CpuId, GroupId, Quota, TaskId, Topology};
@@ -271,11 +271,8 @@ impl ThreadNames {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
         }
-        let is_child = name.rsplit_once('-').is_some_and(|(key, number)| {
-            let first = self.forked.get(key);
-            first.is_some_and(|first| {
-                number.parse::<u32>().is_ok_and(|n| n >= *first && n.to_string() == number)
-            })
+        let is_child = key_and_instance(name).is_some_and(|(key, number)| {
+            self.forked.get(key).is_some_and(|&first| number >= first)
         });
         if !is_child {
             return Err(cursor.error(format!("there is no thread `{name}`")));

@@ -51,11 +51,12 @@ use schedlab_core::GroupId;
 use schedlab_machine::costs::CallCosts;
 
 pub use check::Target;
+pub(crate) use check::key_and_instance;
 use check::{barriers, thread_of};
 pub use costs::Costs;
 use in_force::InForce;
 pub use notes::notes;
-pub(crate) use read::Dialect;
+pub(crate) use read::{Dialect, policy};
 
 /// How a workload is to be run.
 #[derive(Clone, Debug, Default)]

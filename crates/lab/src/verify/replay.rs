@@ -248,9 +248,7 @@ fn run<S: Scheduler, O: Observer>(
         .map(|group| NewGroup {
             parent: group.parent,
             idle: group.idle,
-            limit_us: group.quota.and_then(|quota| {
-                quota.quota_us.map(|quota_us| (quota_us, quota.period_us, quota.burst_us))
-            }),
+            quota: group.quota.filter(|quota| quota.quota_us.is_some()),
             ..NewGroup::weighing(&group.path, group.shares)
         })
         .collect();

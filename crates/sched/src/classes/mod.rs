@@ -281,7 +281,7 @@ pub trait FairClass: Class {
     /// A CPU has gone off line or come back, and [`Rqs::domains`] has been built anew.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {}
 
-    /// `cpu` is about to go idle: find it something to do. (2.6.24 balances the tasks of `rt`, too.)
+    /// `cpu` is about to go idle: find it something to do. (2.6.24 balances `rt`'s tasks, too.)
     fn idle_balance(
         &mut self,
         rqs: &mut Rqs,

@@ -1,4 +1,4 @@
-//! The tunables that every fair class of 5.x and 6.x has: those of balancing, and the quotas' slice.
+//! The tunables that every fair class of 5.x and 6.x has: balancing's, and the quotas' slice.
 
 use crate::classes::bandwidth;
 use schedlab_core::Tunable;

@@ -220,14 +220,14 @@ impl<R: PickRule> Fair<R> {
                     room => Some((MigrationType::Util, room)),
                 };
             }
+            if !self.version.balances_cores() {
+                return self.tasks_of_6_1(rqs, env, local, busiest);
+            }
             let mut tasks = if busiest.weight == 1 || busiest.prefers_sibling {
                 self.sibling_imbalance(rqs, env, local, number, busiest)
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
-            if !self.version.balances_cores() {
-                return self.tasks_of_6_1(rqs, env, local, busiest);
-            }
             if is_numa(rqs.domains.level(env.level).kind) {
                 let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
                 tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);

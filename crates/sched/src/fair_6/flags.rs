@@ -79,7 +79,8 @@ impl DequeueFlags {
 pub enum Attach {
     /// Nothing.
     No,
-    /// Nothing, and its queue does not tell its group either.
+    /// Nothing, and its queue does not tell its group either: when it is put back, and when its
+    /// dequeue becomes a delay or it is wanted again before that has ended.
     Quiet,
     /// A new or moved entity's are added.
     Attach,

@@ -118,11 +118,7 @@ impl<R: PickRule> Fair<R> {
             let mut its_turn = true;
             if jiffies >= self.balance.domain(cpu, level).last_balance + interval {
                 let occasion = if idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-                its_turn = self.is_its_turn(rqs, cpu, level);
-                if !its_turn {
-                    // That counts as balanced.
-                    self.found_balanced(rqs, &LbEnv::new(cpu, level, occasion));
-                } else if self.load_balance(rqs, platform, cpu, level, occasion) {
+                if self.load_balance(rqs, platform, cpu, level, occasion, &mut its_turn) {
                     idle = is_idle_cpu(rqs, cpu);
                     busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
                 }
@@ -177,7 +173,8 @@ impl<R: PickRule> Fair<R> {
                 }
                 break;
             }
-            let brought = self.load_balance(rqs, platform, cpu, level, CpuIdleType::NewlyIdle);
+            let why = CpuIdleType::NewlyIdle;
+            let brought = self.load_balance(rqs, platform, cpu, level, why, &mut true);
             if self.tunables.ni_random() {
                 self.balance.domain(cpu, level).newidle.count(brought);
             }
@@ -206,23 +203,28 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `should_we_balance`: whether `cpu`, of those that may balance for its group, is the one: the
-    /// first of an idle core (among threads of one core: the first idle one), else the first idle
-    /// CPU, else the first.
-    fn is_its_turn(&self, rqs: &Rqs, cpu: CpuId, level: usize) -> bool {
-        let domain = rqs.domains.level(level);
-        let group = domain.span(cpu).balancers(domain.group_of(cpu));
+    /// `should_we_balance`: whether the destination, of those that may balance for its group, is
+    /// the one: the first of an idle core (among threads of one core: the first idle one), else the
+    /// first idle CPU, else the first. A CPU that is about to idle asks nobody.
+    fn is_its_turn(&self, rqs: &Rqs, env: &LbEnv) -> bool {
+        if env.why == CpuIdleType::NewlyIdle {
+            return true;
+        }
+        let domain = rqs.domains.level(env.level);
+        let group = domain.span(env.here).balancers(domain.group_of(env.here));
         let among_threads = domain.params.share_cpupower;
-        let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(rqs, cpu));
+        let left = group.iter().copied().filter(|cpu| !self.balance.dropped[cpu.index()]);
+        let mut idle = left.filter(|&cpu| is_idle_cpu(rqs, cpu));
         let first_idle = idle.clone().next();
         let any = among_threads || !self.version.balances_cores();
         let best = idle.find(|&cpu| any || self.is_core_idle(rqs, cpu));
-        best.or(first_idle).unwrap_or(group[0]) == cpu
+        best.or(first_idle).unwrap_or(group[0]) == env.dst
     }
 
     // ---- the balancing itself ----
 
-    /// `sched_balance_rq`. Whether something was moved to `here`.
+    /// `sched_balance_rq`. Whether something was moved to `here` or, for it, to another CPU of its
+    /// group. `its_turn` is taken back if that is not, or no longer, for it to do.
     fn load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -230,11 +232,19 @@ impl<R: PickRule> Fair<R> {
         here: CpuId,
         level: usize,
         why: CpuIdleType,
+        its_turn: &mut bool,
     ) -> bool {
         let mut env = LbEnv::new(here, level, why);
         let mut dropped = false;
-        platform.work.balances += 1;
         let moved = loop {
+            // Each look begins with that: another CPU may have become the destination.
+            *its_turn = self.is_its_turn(rqs, &env);
+            if !*its_turn {
+                // That counts as balanced.
+                self.found_balanced(rqs, &env);
+                break None;
+            }
+            platform.work.balances += u64::from(!dropped);
             platform.work.queues += u64::from(self.cpus);
             let Some(source) = self.find_source(rqs, platform, &mut env) else {
                 self.found_balanced(rqs, &env);

@@ -3,6 +3,7 @@
 use super::{GoldenGroup, ThreadNames, known, ns, owned, take_if};
 use crate::cursor::Cursor;
 use crate::diagnostic::Diagnostic;
+use crate::rt_app::policy;
 use schedlab_core::{CpuId, CpuSet, GroupId, Policy, Quota, SchedAttr, TaskId};
 use schedlab_machine::Action;
 
@@ -57,9 +58,10 @@ impl GoldenChange {
                 Action::SetAttr { task, attr: SchedAttr { nice, ..attr } }
             }
             GoldenChange::Policy(_, policy, priority) => {
-                let fixed = matches!(policy, Policy::Fifo | Policy::RoundRobin);
-                let (nice, rt_priority) =
-                    if fixed { (attr.nice, priority as u32) } else { (priority, 0) };
+                let (nice, rt_priority) = match policy.is_realtime() {
+                    true => (attr.nice, priority as u32),
+                    false => (priority, 0),
+                };
                 let attr = SchedAttr { policy, nice, rt_priority, ..attr };
                 Action::SetScheduler { task, attr }
             }
@@ -106,18 +108,13 @@ pub(super) fn read(
         let changes = match (kind, &rest[..]) {
             ("renice", [who, value]) => vec![GoldenChange::Nice(task(*who)?, nice(*value)?)],
             ("chrt", [who, name, value]) => {
-                let policy = Policy::ALL.into_iter().find(|policy| {
-                    name.string().is_ok_and(|name| name == policy.name())
-                        && *policy != Policy::Deadline
-                });
-                let Some(policy) = policy else {
-                    return Err(name.error("a policy is SCHED_OTHER, SCHED_FIFO, ..."));
-                };
-                let priority = match policy {
-                    Policy::Fifo | Policy::RoundRobin => {
-                        value.integer("a real-time priority", 1..=99)? as i32
-                    }
-                    _ => nice(*value)?,
+                let policy = policy(*name)?;
+                if policy == Policy::Deadline {
+                    return Err(name.error("SCHED_DEADLINE has no priority to be set"));
+                }
+                let priority = match policy.is_realtime() {
+                    true => value.integer("a real-time priority", 1..=99)? as i32,
+                    false => nice(*value)?,
                 };
                 vec![GoldenChange::Policy(task(*who)?, policy, priority)]
             }

@@ -247,10 +247,16 @@ pub(crate) fn thread_of<'a>(
     name: &str,
     find: impl Fn(&str) -> Option<&'a Task>,
 ) -> Option<(&'a Task, u32)> {
-    let (key, instance) = name.rsplit_once('-')?;
+    let (key, number) = key_and_instance(name)?;
     let task = find(key)?;
+    (number < task.instances).then_some((task, number))
+}
+
+/// The parts of a thread's name: `key-0` is instance 0 of `key`.
+pub(crate) fn key_and_instance(name: &str) -> Option<(&str, u32)> {
+    let (key, instance) = name.rsplit_once('-')?;
     let number: u32 = instance.parse().ok()?;
-    (number < task.instances && number.to_string() == instance).then_some((task, number))
+    (number.to_string() == instance).then_some((key, number))
 }
 
 /// That only tasks whose threads can be counted use barriers.

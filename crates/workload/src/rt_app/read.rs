@@ -162,7 +162,8 @@ fn decimal_ns(text: &str) -> Option<u64> {
     i64::try_from(ns).is_ok().then_some(ns)
 }
 
-fn policy(cursor: Cursor<'_>) -> Result<Policy, Diagnostic> {
+/// A policy by its name.
+pub(crate) fn policy(cursor: Cursor<'_>) -> Result<Policy, Diagnostic> {
     let name = cursor.string()?;
     let known = || Policy::ALL.map(Policy::name);
     Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {

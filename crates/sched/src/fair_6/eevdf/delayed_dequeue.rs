@@ -8,6 +8,11 @@
 //!
 //! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing
 //! below it.
+//!
+//! When a dequeue becomes a delay, and when what is delayed is wanted again, the averages are
+//! renewed, but the queue does not tell its group of it ([`Attach::Quiet`]): it does so at the next
+//! event that tells. On several CPUs the group's weights elsewhere, and the millisecond that must
+//! pass before the queue tells again, are found from that.
 
 use super::EarliestDeadline;
 use crate::fair_6::class::Fair;
@@ -24,7 +29,7 @@ impl Fair<EarliestDeadline> {
 
     /// `e` goes to sleep, and stays queued until it is eligible again.
     pub(super) fn delay_dequeue(&mut self, platform: &Platform, e: EntityId) {
-        self.update_load_avg(platform.now_ns(), e, Attach::No);
+        self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         self.se[e].sched_delayed = true;
         if self.is_task(e) {
             self.count_runnable(e, false);
@@ -52,7 +57,7 @@ impl Fair<EarliestDeadline> {
                 self.cfs_rqs[q].nr_queued += 1;
             }
         }
-        self.update_load_avg(platform.now_ns(), e, Attach::No);
+        self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         self.se[e].sched_delayed = false;
         if self.is_task(e) {
             self.count_runnable(e, true);

@@ -1,8 +1,11 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
+mod delay;
+mod estimate;
 mod exec;
 mod protection;
+mod second_look;
 
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};

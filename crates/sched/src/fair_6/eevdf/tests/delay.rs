@@ -1,0 +1,53 @@
+//! What a delayed dequeue tells others.
+
+use super::*;
+
+/// Four hogs of a group on one of two CPUs: each time one is taken away, its queue's load average
+/// is lower by a quarter or more. When another's dequeue is delayed, and when that one is woken
+/// before the dequeue has ended, the queue's averages are renewed, but the group still counts on
+/// what it was told before. The next tick tells it.
+#[test]
+fn a_queue_does_not_tell_its_group_of_delays() {
+    let mut bench = Bench::new(Version::V6_18, 2);
+    let group = bench.sched.group_new(&mut bench.platform, GroupId::ROOT, 1024).unwrap();
+    let attr = TaskAttr { group, allowed: CpuSet::only(CPU), ..TaskAttr::default() };
+    let tasks = [0; 4].map(|_| bench.fork_with(&attr));
+    let running = bench.settle().unwrap();
+    let mut others = tasks.into_iter().filter(|&task| task != running);
+    // What the queue has of load, and what its group was told.
+    let loads = |bench: &Bench| {
+        let fair = &bench.sched.fair;
+        let q = fair.groups[group.index()].cfs_rq_on(CPU).unwrap();
+        (fair.cfs_rqs[q].avg.load_avg, fair.groups[group.index()].load_avg)
+    };
+    let mut kill_another = |bench: &mut Bench| {
+        let task = others.next().unwrap();
+        bench.sched.kill(&mut bench.platform, task);
+    };
+    // After the first period: each counts as having always been there.
+    bench.at(2 * MS);
+    bench.sched.tick(&mut bench.platform, CPU);
+    assert_eq!(loads(&bench), (4096, 4096));
+
+    kill_another(&mut bench);
+    bench.at(10 * MS);
+    bench.sched.block(&mut bench.platform, CPU, running, BlockReason::Interruptible);
+    assert!(bench.entity(running).sched_delayed);
+    let (load, told) = loads(&bench);
+    assert!(load < 3200 && told == 4096, "{load}, {told}");
+    bench.tick(11 * MS);
+    let (load, told) = loads(&bench);
+    assert_eq!(told, load);
+
+    kill_another(&mut bench);
+    bench.at(20 * MS);
+    assert!(bench.entity(running).sched_delayed);
+    let waker = Waker::Interrupt { cpu: CPU };
+    bench.sched.wake(&mut bench.platform, running, waker);
+    assert!(!bench.entity(running).sched_delayed);
+    let (load, still) = loads(&bench);
+    assert!(load < told * 3 / 4 && still == told, "{load}, {still}, {told}");
+    bench.tick(21 * MS);
+    let (load, told) = loads(&bench);
+    assert_eq!(told, load);
+}
