@@ -56,15 +56,20 @@ pub fn with_unit(text: String, unit: &str) -> String {
 pub fn simulated(judged: &Judged) -> String {
     let Some(values) = &judged.values else { return String::new() };
     let median = with_unit(number(values.median()), &judged.unit);
-    if values.is_single() {
+    if !is_wide(values) {
         return median;
     }
     format!("{median} ({} to {})", number(values.least()), number(values.most()))
 }
 
+/// Whether the numbers differ by what is worth reading.
+fn is_wide(values: &Distribution) -> bool {
+    number(values.least()) != number(values.most())
+}
+
 /// What was published, and where that lies in the distribution.
 pub fn published(judged: &Judged) -> String {
-    let is_wide = judged.values.as_ref().is_some_and(|values| !values.is_single());
+    let is_wide = judged.values.as_ref().is_some_and(is_wide);
     match judged.percentile().filter(|_| is_wide) {
         Some(percentile) => format!("{} (percentile {percentile:.0})", judged.published),
         None => judged.published.clone(),
@@ -289,4 +294,37 @@ pub fn conditions_csv(outcome: &Outcome) -> String {
         rows.push(&row);
     }
     rows.into_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(values: &[f64], holds: &[bool]) -> Judged {
+        Judged {
+            says: "x".into(),
+            published: "1.5".into(),
+            values: Some(Distribution::new(values)),
+            unit: "s".into(),
+            range: (Some(1.0), None),
+            holds: holds.to_vec(),
+            verdict: Verdict::HardPart,
+            splits: vec![],
+            otherwise: vec![("twice".into(), 2.0)],
+            because: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_distribution_is_told_as_median_and_extremes_if_these_differ() {
+        let wide = judged(&[0.5, 1.25, 4.0, 5.0], &[false, true, true, true]);
+        assert_eq!(simulated(&wide), "2.625 s (0.5000 to 5)");
+        assert_eq!(published(&wide), "1.5 (percentile 50)");
+        assert_eq!(verdict(&wide), "hard in part (75 %)");
+        assert_eq!(otherwise(&wide), ["twice: 2 s"]);
+        let narrow = judged(&[1.249_01, 1.249_02], &[true, true]);
+        assert_eq!(simulated(&narrow), "1.249 s");
+        assert_eq!(published(&narrow), "1.5");
+        assert_eq!(verdict(&narrow), "hard in part", "all or none needs no share");
+    }
 }
