@@ -322,7 +322,8 @@ pub struct ListArgs {
 /// Each experiment of the documents that the project began from is a file in `papers/`: what is
 /// run, what is measured, and what must come out. It is shown what was published, what came out
 /// here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft` ones
-/// should come out with sensible costs. Nothing is adjusted to pass.
+/// should come out with sensible costs. Each is run under a sample of the conditions that its
+/// document leaves open, and its median must be right. Nothing is adjusted to pass.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -330,7 +331,8 @@ Examples:
   schedlab papers HB DIS-4.4 --report report       some; tables and a page go to report/
   schedlab papers --from my-papers                 the files of a directory of your own
 
-Exit status: 0 every hard demand is met; 1 one is missed; 2 what was asked for cannot be done.")]
+Exit status: 0 every hard demand is met; 1 one is missed, or met in part; 2 what was asked for
+cannot be done, or an experiment failed (the others are run and judged).")]
 pub struct PapersArgs {
     /// Which: an id, or the beginning of several, e.g. DIS-4.4 or HB [default: all]
     #[arg(value_name = "ID")]
