@@ -452,4 +452,62 @@ mod tests {
             "{found} {empty} {kinds_found:?}"
         );
     }
+
+    /// Two nodes of four CPUs with a cache each; the scheduler, and a look of an idle CPU 0 at the
+    /// nodes.
+    fn two_nodes() -> (Eevdf, LbEnv) {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let sched = Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
+        let top = sched.core.domains.of(CpuId(0)).last().unwrap();
+        (sched, LbEnv::new(CpuId(0), top, CpuIdleType::Idle))
+    }
+
+    #[test]
+    fn siblings_even_out_two_tasks_if_the_own_one_has_spare_capacity() {
+        let (Eevdf { core: rqs, fair, .. }, env) = two_nodes();
+        let stats = |kind, nr_running, idle_cpus, prefers_sibling| Stats {
+            kind,
+            nr_running,
+            h_nr_runnable: nr_running,
+            idle_cpus,
+            prefers_sibling,
+            weight: 4,
+            ..Stats::default()
+        };
+        let is_worth = |kind, own, other, prefers_sibling| {
+            let local = stats(kind, own, 4 - own.min(4), prefers_sibling);
+            // With one idle CPU less than the own group, if any: that alone is no reason.
+            let idle = local.idle_cpus.saturating_sub(1);
+            let busiest = Busiest { group: 1, stats: stats(kind, other, idle, prefers_sibling) };
+            fair.is_worth_while(&rqs, &env, &local, &busiest, 0)
+        };
+        use GroupType::{FullyBusy, HasSpare};
+        assert!(is_worth(HasSpare, 2, 4, true));
+        assert!(!is_worth(HasSpare, 2, 3, true), "one more is not enough");
+        assert!(!is_worth(HasSpare, 2, 4, false), "they do not prefer to be even");
+        assert!(!is_worth(FullyBusy, 4, 6, true), "nothing to spare");
+    }
+
+    /// The own group has four CPUs and a load of 500 a CPU, the other two and 1500; on average there
+    /// are 1000. The other has 2 x 500 too much, the own one lacks 4 x 500: 1000 are moved.
+    #[test]
+    fn the_load_to_move_is_what_one_has_too_much_or_the_other_lacks() {
+        let (Eevdf { core: rqs, fair, .. }, env) = two_nodes();
+        let group = |weight, avg_load| Stats {
+            kind: GroupType::Overloaded,
+            weight,
+            load: weight * avg_load,
+            ..Stats::default()
+        };
+        let moved = |local: Stats, stats: Stats| {
+            let busiest = Busiest { group: 1, stats };
+            fair.calculate_imbalance(&rqs, &env, &local, &busiest, 1000)
+        };
+        let load = |amount| Some((MigrationType::Load, amount));
+        assert_eq!(moved(group(4, 500), group(2, 1500)), load(1000));
+        assert_eq!(moved(group(2, 500), group(4, 1500)), load(1000));
+        assert_eq!(moved(group(4, 900), group(4, 1500)), load(400));
+        assert_eq!(moved(group(4, 1000), group(4, 1500)), None);
+    }
 }

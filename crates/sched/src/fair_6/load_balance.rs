@@ -390,3 +390,33 @@ impl<R: PickRule> Fair<R> {
         best.1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair_6::eevdf::{Eevdf, Version};
+    use schedlab_core::BuildConfig;
+
+    /// Intervals double up to 512 ms while all tasks are pinned; a busy CPU waits 16 times as long,
+    /// less a jiffy; nobody longer than a tenth of a second for each CPU on line.
+    #[test]
+    fn no_interval_is_longer_than_a_tenth_of_a_second_a_cpu() {
+        let cpu = CpuId(0);
+        for (cpus, hz, interval, idle, busy) in [
+            (2, 1000, 512, 200, 200),
+            (2, 100, 512, 20, 20),
+            (8, 1000, 512, 512, 800),
+            (8, 1000, 8, 8, 127),
+            (8, 100, 8, 1, 12),
+            (2, 100, 2, 1, 3),
+        ] {
+            let config = BuildConfig::flat(cpus, hz);
+            let Eevdf { core: rqs, fair, .. } = &mut Eevdf::new(Version::V6_18, &config);
+            let level = rqs.domains.of(cpu).next().unwrap();
+            fair.balance.domain(cpu, level).interval = interval;
+            let found = [false, true]
+                .map(|busy| fair.interval_jiffies(&config.platform(), cpu, level, busy));
+            assert_eq!(found, [idle, busy], "{cpus} CPUs, HZ {hz}, {interval} ms");
+        }
+    }
+}

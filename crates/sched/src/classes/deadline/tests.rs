@@ -6,7 +6,8 @@ use crate::classes::testing::{Bench, Life, MS};
 use crate::eevdf::{Eevdf, Version};
 use alloc::vec::Vec;
 use schedlab_core::{
-    BuildConfig, CpuId, Inspect, Parent, Policy, Question, SchedAttr, TaskAttr, TaskId, Who,
+    Administer, BuildConfig, CpuId, GroupId, Inspect, Parent, Policy, Question, SchedAttr,
+    TaskAttr, TaskId, Who,
 };
 
 fn machine() -> Bench<Eevdf> {
@@ -68,4 +69,47 @@ fn the_fair_servers_turn_names_the_fair_task() {
     let mut candidates = Vec::new();
     m.sched.candidates(CpuId(0), &mut candidates);
     assert_eq!(candidates.len(), 1);
+}
+
+#[test]
+fn a_period_that_has_begun_less_than_a_microsecond_ago_is_not_past() {
+    let mut m = machine();
+    m.run_until(100 * MS);
+    let task = deadline_task(&mut m, 100 * MS);
+    let pid = m.sched.core.pid(task);
+    // Deadline and period are the same: the next period begins at the deadline.
+    for (ahead_ns, is_to_come) in [
+        (-2000, false),
+        (-1000, false),
+        (-999, true),
+        (-1, true),
+        (0, true),
+        (999, true),
+        (5000, true),
+    ] {
+        let deadline = &mut m.sched.deadline;
+        deadline.tasks[pid.index()].server.deadline = (100 * MS).wrapping_add_signed(ahead_ns);
+        assert_eq!(deadline.start_timer(&mut m.platform, pid), is_to_come, "{ahead_ns} ns");
+    }
+}
+
+#[test]
+fn who_is_queued_again_after_a_change_keeps_its_period() {
+    let mut m = machine();
+    let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
+    m.run_until(MS);
+    let task = deadline_task(&mut m, 100 * MS);
+    m.run_until(4 * MS);
+    let pid = m.sched.core.pid(task);
+    let server = |m: &Bench<Eevdf>| {
+        let server = &m.sched.deadline.tasks[pid.index()].server;
+        (server.deadline, server.runtime)
+    };
+    // Begun at 1 ms; 3 ms of 10 are used.
+    m.sched.set_group(&mut m.platform, task, group).unwrap();
+    assert_eq!(server(&m), (101 * MS, 7 * MS as i64));
+    // Unless that is past: as new.
+    m.sched.deadline.tasks[pid.index()].server.deadline = 3 * MS;
+    m.sched.set_group(&mut m.platform, task, GroupId::ROOT).unwrap();
+    assert_eq!(server(&m), (104 * MS, 10 * MS as i64));
 }
