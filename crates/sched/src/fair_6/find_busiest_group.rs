@@ -510,4 +510,24 @@ mod tests {
         assert_eq!(moved(group(4, 900), group(4, 1500)), load(400));
         assert_eq!(moved(group(4, 1000), group(4, 1500)), None);
     }
+
+    /// Two caches in a package: of two cores and of four. The own one, of two, runs a task and the
+    /// other one six: 2 x 6 - 4 x 1 = 8 too many by both numbers of cores, of which 8 / 3 = 2.67,
+    /// rounded 3, count.
+    #[test]
+    fn siblings_of_other_sizes_are_compared_by_their_cores() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu.min(2) / 2, package: 0, node: 0 };
+        let topology = Topology::new((0..6).map(place).collect(), &[]).unwrap();
+        let sched = Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
+        let Eevdf { core: rqs, fair, .. } = &sched;
+        let top = rqs.domains.of(CpuId(0)).last().unwrap();
+        let env = LbEnv::new(CpuId(0), top, CpuIdleType::Idle);
+        let stats = |weight, nr_running| Stats { weight, nr_running, ..Stats::default() };
+        let tasks =
+            |own, other| fair.sibling_imbalance(rqs, &env, &stats(2, own), 1, &stats(4, other));
+        assert_eq!(tasks(1, 6), 3);
+        assert_eq!(tasks(1, 2), 1, "nothing too much, rounded up");
+        assert_eq!(tasks(0, 2), 2, "two, as the own one has none");
+        assert_eq!(tasks(0, 1), 1);
+    }
 }

@@ -107,3 +107,30 @@ fn tasks_that_may_go_elsewhere_are_counted() {
         assert_eq!(deadline.rqs[0].nr_migratory, movable, "{nr} CPUs");
     }
 }
+
+#[test]
+fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere() {
+    // CPU 1 is free. The running one could go there, the new one, bound by hand, could not.
+    let mut m = machine(2);
+    m.run_until(MS);
+    let [a, b] = [0; 2].map(|_| start(&mut m, 50, Life::Hog));
+    let [a, b] = [a, b].map(|task| m.sched.core.pid(task));
+    let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
+    // Both CPUs have one: nowhere to go.
+    assert!(!deadline.could_swap(rqs, b, a));
+    let mut m = machine(2);
+    m.run_until(MS);
+    let curr = start(&mut m, 50, Life::Hog);
+    let curr = m.sched.core.pid(curr);
+    let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
+    for (bound, swaps) in [(true, true), (false, false)] {
+        // (Any other thread will do for the new one: it is asked only where it may run.)
+        let new = rqs.migration_thread(CpuId(1));
+        rqs.thread_mut(new).nr_cpus_allowed = if bound { 1 } else { 2 };
+        assert_eq!(deadline.could_swap(rqs, new, curr), swaps, "bound: {bound}");
+    }
+    let new = rqs.migration_thread(CpuId(1));
+    rqs.thread_mut(new).nr_cpus_allowed = 1;
+    rqs.thread_mut(curr).nr_cpus_allowed = 1;
+    assert!(!deadline.could_swap(rqs, new, curr), "the running one is bound, too");
+}

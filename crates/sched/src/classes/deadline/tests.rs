@@ -113,3 +113,21 @@ fn who_is_queued_again_after_a_change_keeps_its_period() {
     m.sched.set_group(&mut m.platform, task, GroupId::ROOT).unwrap();
     assert_eq!(server(&m), (104 * MS, 10 * MS as i64));
 }
+
+/// A hog of real time and an ordinary one: from the last moment on at which the fair class can have
+/// its 50 ms of the second, its server competes, until it has had them.
+#[test]
+fn the_fair_server_competes_while_it_serves() {
+    let mut m = machine();
+    m.run_until(MS);
+    let fair = m.nice(0, Life::Hog);
+    let urgent = m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    let mut competed = 0;
+    for ms in 2..1100 {
+        m.run_until(ms * MS + MS / 2);
+        let competes = m.sched.deadline.fair_server_competes(CpuId(0));
+        assert_eq!(m.current, [Some(if competes { fair } else { urgent })], "at {ms} ms");
+        competed += u32::from(competes);
+    }
+    assert!((49..=51).contains(&competed), "{competed} ms");
+}

@@ -285,3 +285,23 @@ fn a_sleeper_that_changes_group_is_as_far_behind_there() {
     assert!(min(&bench) < before, "a queue on which nobody has run");
     assert_eq!(bench.vruntime(sleeper), min(&bench) - 3_000_000);
 }
+
+/// Virtual times of a queue and of who has slept for longer than 2^63 / 1024 ns cannot be compared
+/// any more: it is placed like any sleeper, 3 ms behind, even if it seems to be ahead.
+#[test]
+fn who_has_slept_for_104_days_keeps_nothing() {
+    const LONG: u64 = (1 << 63) / 1024;
+    for (slept, keeps) in [(LONG - 1, true), (LONG, true), (LONG + 1, false), (2 * LONG, false)] {
+        let mut bench = Bench::new(Version::V6_1, 1);
+        let task = bench.nice(0);
+        let fair = &mut bench.sched.fair;
+        let e = fair.se_of(bench.sched.core.pid(task));
+        let q = fair.cfs_rq_of(e);
+        let min = fair.rule.queues[q].min_vruntime;
+        fair.info[e].exec_start = 1;
+        fair.se[e].vruntime = min.plus(MS);
+        fair.place_entity(1 + slept, q, e, false);
+        let ahead = fair.se[e].vruntime.since(min);
+        assert_eq!(ahead, if keeps { MS as i64 } else { -3_000_000 }, "{slept} ns");
+    }
+}

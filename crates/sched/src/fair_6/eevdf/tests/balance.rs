@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::classes::testing;
+use crate::fair_6::entity::EntityId;
 use schedlab_core::Quota;
 
 /// Two tasks on CPU 0 and one on CPU 1. At 1 ms the one that has run on CPU 0 is half of that ahead
@@ -113,5 +114,35 @@ fn nobody_is_balanced_to_a_cpu_on_which_its_group_is_throttled() {
         };
         assert!(stays(&m, same, 0) && stays(&m, hog, 1), "{version:?}");
         assert!(!stays(&m, free, 0) && !stays(&m, free, 1), "{version:?}");
+    }
+}
+
+#[test]
+fn the_audit_finds_what_does_not_add_up() {
+    let bench = || {
+        let mut bench = Bench::new(Version::V6_18, 2);
+        let only = TaskAttr { allowed: CpuSet::only(CPU), ..TaskAttr::default() };
+        let tasks = [0; 3].map(|_| bench.fork_with(&only));
+        bench.settle();
+        (bench, tasks)
+    };
+    let (good, _) = bench();
+    assert_eq!(good.sched.inspect().audit(), Ok(()));
+    type Corrupt<'a> = &'a dyn Fn(&mut Fair<EarliestDeadline>, EntityId);
+    let corruptions: [Corrupt<'_>; 8] = [
+        &|fair, _| fair.cfs_rqs[root_rq()].nr_queued += 1,
+        &|fair, _| fair.cfs_rqs[root_rq()].load += 1,
+        &|fair, _| fair.cfs_rqs[root_rq()].h_nr_queued += 1,
+        &|fair, _| fair.cfs_rqs[root_rq()].h_nr_runnable -= 1,
+        &|fair, _| fair.cfs_rqs[root_rq()].h_nr_idle += 1,
+        &|fair, e| fair.info[e].load += 1,
+        &|fair, e| fair.se[e].on_rq = false,
+        &|fair, e| fair.info[e].cfs_rq = CfsRqId::of_cpu(CpuId(1)),
+    ];
+    for (number, corrupt) in corruptions.iter().enumerate() {
+        let (mut bench, tasks) = bench();
+        let e = bench.sched.fair.se_of(bench.pid(tasks[2]));
+        corrupt(&mut bench.sched.fair, e);
+        assert!(bench.sched.inspect().audit().is_err(), "corruption {number}");
     }
 }
