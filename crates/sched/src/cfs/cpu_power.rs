@@ -144,7 +144,8 @@ mod tests {
     }
 
     /// Two nodes of two CPUs each in a domain of nodes, which is half of a domain of all nodes. The
-    /// own node, as it sees itself, has 1000 left of 2048; of the other one boot's 2048 count.
+    /// own node, as it sees itself, has 1000 left of 2048, or 500; of the other one boot's 2048
+    /// count.
     #[test]
     fn of_its_own_node_a_group_counts_what_is_left_of_others_what_was_there_at_boot() {
         let level =
@@ -158,12 +159,10 @@ mod tests {
         let mut rqs = Rqs::new(domains);
         let of: Vec<usize> = rqs.domains.of(CpuId(0)).collect();
         let [node, all] = [of[1], of[2]];
-        for cpu in [0, 2] {
-            power.power[node][cpu] = 1000;
-        }
+        (power.power[node][0], power.power[node][2]) = (1000, 500);
         power.update_group_power(&mut rqs, all, CpuId(0));
         assert_eq!(power.power[all][0], 1000 + 2048);
         power.update_group_power(&mut rqs, all, CpuId(2));
-        assert_eq!(power.power[all][2], 2048 + 1000);
+        assert_eq!(power.power[all][2], 2048 + 500);
     }
 }

@@ -3,6 +3,8 @@
 use super::rt;
 use super::testing::{Bench, Life, MS};
 use crate::eevdf::{Eevdf, Version};
+use crate::fair_6::cfs::{self, Cfs6};
+use alloc::vec::Vec;
 use schedlab_core::{
     BuildConfig, CpuId, CpuSet, Parent, Policy, Question, SchedAttr, Scheduler, TaskAttr, TaskId,
     Waker,
@@ -84,4 +86,46 @@ fn only_what_may_go_elsewhere_is_in_the_way_of_a_push() {
     let attr = SchedAttr::realtime(Policy::Fifo, 40);
     m.sched.set_attr(&mut m.platform, ordinary, &attr, CpuId(0));
     assert_eq!(m.sched.cpu_of(ordinary), CpuId(1));
+}
+
+/// 6.1, which limits real-time tasks: a machine on which one has run for 950 ms and is held back.
+fn throttled() -> (Bench<Cfs6>, TaskId) {
+    let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
+    let mut m = Bench::new(sched, 1, 1000);
+    m.run_until(MS);
+    let hog = m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    m.run_until(960 * MS);
+    assert_eq!(m.current, [None]);
+    (m, hog)
+}
+
+#[test]
+fn a_cpu_idles_when_nobody_is_held_back_any_more() {
+    let (mut m, hog) = throttled();
+    let pick = |m: &mut Bench<Cfs6>| {
+        m.sched.schedule(&mut m.platform, CpuId(0));
+        m.platform.rule(Question::Pick)
+    };
+    assert_eq!(pick(&mut m), rt::rules::RT_THROTTLED);
+    m.sched.kill(&mut m.platform, hog);
+    m.kill(hog);
+    assert_eq!(pick(&mut m), super::core_6::rules::IDLE);
+}
+
+/// The limit's periods begin anew with the first real-time task after a pause in which the timer
+/// has stopped: from 5.5 s on there are 950 ms until it is held back at 6.45 s. (Counted on from
+/// the first one it could have the rest of a period and the next.)
+#[test]
+fn periods_begin_anew_after_a_pause() {
+    let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
+    let mut m = Bench::new(sched, 1, 1000);
+    m.run_until(MS);
+    m.realtime(Policy::Fifo, 50, None, Life::Work(10 * MS));
+    m.run_until(5500 * MS);
+    let hog = m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    m.run_until(8000 * MS);
+    let slices = m.slices.iter().filter(|slice| slice.3 == hog.0);
+    let ms: Vec<(u64, u64)> = slices.map(|slice| (slice.1 / MS, slice.2 / MS)).collect();
+    assert_eq!(ms[0].0, 5500);
+    assert!((6450..=6451).contains(&ms[0].1), "{ms:?}");
 }

@@ -271,4 +271,28 @@ mod tests {
         sched.fork(&mut platform, TaskId(0), &attr, Parent::External);
         assert_eq!(sched.cpu_of(TaskId(0)), CpuId(1));
     }
+
+    /// What a task is predicted to run is the tunable at first.
+    #[test]
+    fn the_first_estimate_is_the_tunable() {
+        use schedlab_core::Administer;
+        let rules = crate::textbook::Rules { predicted: true, ..crate::textbook::SJF_RULES };
+        let (mut sched, mut platform) = (Textbook::new(1, rules), Platform::new(1, 1000));
+        platform.ask(true);
+        sched.set_tunable(&mut platform, "tau_ns", 7).expect("it is there");
+        sched.fork(&mut platform, TaskId(0), &TaskAttr::default(), Parent::External);
+        assert_eq!(pick(&mut sched, &mut platform).2, [(who(0), 7)]);
+    }
+
+    /// Two come, and the second is shorter: the first is queued again.
+    #[test]
+    fn whoever_is_queued_is_counted() {
+        let (mut sched, mut platform) = machine(SRTF_RULES, &[8]);
+        assert_eq!(pick(&mut sched, &mut platform).0, 0);
+        sched.next_burst(TaskId(1), 2);
+        sched.fork(&mut platform, TaskId(1), &TaskAttr::default(), Parent::External);
+        assert_eq!(platform.work.enqueues, 2);
+        assert_eq!(pick(&mut sched, &mut platform).0, 1);
+        assert_eq!(platform.work.enqueues, 3);
+    }
 }

@@ -5,6 +5,7 @@ use crate::classes::core_6;
 use crate::classes::testing::{Bench, Life, MS};
 use crate::eevdf::{Eevdf, Version};
 use alloc::vec::Vec;
+use schedlab_core::Scheduler;
 use schedlab_core::{
     Administer, BuildConfig, CpuId, GroupId, Inspect, Parent, Policy, Question, SchedAttr,
     TaskAttr, TaskId, Who,
@@ -130,4 +131,50 @@ fn the_fair_server_competes_while_it_serves() {
         competed += u32::from(competes);
     }
     assert!((49..=51).contains(&competed), "{competed} ms");
+}
+
+/// A hog of real time runs from 1 ms on, and an ordinary one comes at 1500 ms. No period of the fair
+/// server is under way then, as nobody has waited: one begins, and the last 50 of its 1000 ms are
+/// the ordinary task's.
+#[test]
+fn a_period_of_the_fair_server_begins_when_somebody_begins_to_wait() {
+    let mut m = machine();
+    m.run_until(MS);
+    let urgent = m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    m.run_until(1500 * MS);
+    let fair = m.nice(0, Life::Hog);
+    m.run_until(2449 * MS + MS / 2);
+    assert_eq!(m.current, [Some(urgent)]);
+    m.run_until(2450 * MS + MS / 2);
+    assert_eq!(m.current, [Some(fair)]);
+}
+
+/// 8 ms of 10 from 1 ms on; at 3 ms it sleeps and is killed. The 6 ms that are left until 11 ms are
+/// worth 7.5: its bandwidth is free again at 3.5 ms.
+#[test]
+fn who_is_killed_gives_its_bandwidth_back_at_zero_lag() {
+    let mut m = machine();
+    m.run_until(MS);
+    let sched = SchedAttr {
+        policy: Policy::Deadline,
+        runtime_ns: 8 * MS,
+        deadline_ns: 10 * MS,
+        period_ns: 10 * MS,
+        ..SchedAttr::default()
+    };
+    let attr = TaskAttr { sched, ..TaskAttr::default() };
+    let life = Life::Periodic { run: 2 * MS, sleep: 1000 * MS };
+    let first = m.start(attr.clone(), life, Parent::External);
+    m.run_until(3 * MS + 1);
+    m.sched.kill(&mut m.platform, first);
+    m.kill(first);
+    m.sched.audit().unwrap();
+    let refusals = |m: &Bench<Eevdf>| m.platform.refusals.len();
+    m.run_until(3 * MS + MS / 2 - 1);
+    m.start(attr.clone(), Life::Hog, Parent::External);
+    assert_eq!(refusals(&m), 1, "still counted");
+    m.run_until(3 * MS + MS / 2 + 1);
+    m.start(attr, Life::Hog, Parent::External);
+    assert_eq!(refusals(&m), 1);
+    m.sched.audit().unwrap();
 }

@@ -146,3 +146,32 @@ fn the_audit_finds_what_does_not_add_up() {
         assert!(bench.sched.inspect().audit().is_err(), "corruption {number}");
     }
 }
+
+#[test]
+fn the_audit_finds_a_broken_limbo() {
+    let (m, _, hog) = held_back(Version::V6_18);
+    let (rqs, pid) = (&m.sched.core, m.sched.core.pid(hog));
+    let limbo = m.sched.fair.cfs_rq_of(m.sched.fair.se_of(pid));
+    assert_eq!((m.sched.fair.limbo_len(limbo), m.sched.fair.recount(rqs)), (Some(1), Ok(())));
+    type Corrupt<'a> = &'a dyn Fn(&mut Fair<EarliestDeadline>);
+    let corruptions: [Corrupt<'_>; 4] = [
+        &|fair| fair.tasks[pid.index()].limbo_after = Some(pid),
+        &|fair| fair.tasks[pid.index()].in_limbo = false,
+        &|fair| {
+            let e = fair.se_of(pid);
+            fair.info[e].cfs_rq = root_rq();
+        },
+        &|fair| fair.cfs_rqs[limbo].limbo = None,
+    ];
+    for (number, corrupt) in corruptions.iter().enumerate() {
+        let (mut m, ..) = held_back(Version::V6_18);
+        corrupt(&mut m.sched.fair);
+        let found = m.sched.fair.recount(&m.sched.core).expect_err("it is wrong");
+        let complaint = match number {
+            0 => "its limbo is broken",
+            3 => "a task in limbo is in no list",
+            _ => "",
+        };
+        assert!(found.contains(complaint), "corruption {number}: {found}");
+    }
+}
