@@ -400,3 +400,69 @@ impl<R: PickRule> Fair<R> {
         best.1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::testing::{Bench, Life, MS};
+    use crate::fair_6::eevdf::{Eevdf, Version};
+    use schedlab_core::topology::{Place, Topology};
+    use schedlab_core::{BuildConfig, Parent, Scheduler, TaskAttr};
+
+    const CPU: CpuId = CpuId(0);
+
+    /// Intervals double up to 512 ms while all tasks are pinned; a busy CPU waits 16 times as long,
+    /// less a jiffy; nobody longer than a tenth of a second for each CPU on line.
+    #[test]
+    fn no_interval_is_longer_than_a_tenth_of_a_second_a_cpu() {
+        let cpu = CpuId(0);
+        for (cpus, hz, interval, idle, busy) in [
+            (2, 1000, 512, 200, 200),
+            (2, 100, 512, 20, 20),
+            (8, 1000, 512, 512, 800),
+            (8, 1000, 8, 8, 127),
+            (8, 100, 8, 1, 12),
+            (2, 100, 2, 1, 3),
+        ] {
+            let config = BuildConfig::flat(cpus, hz);
+            let Eevdf { core: rqs, fair, .. } = &mut Eevdf::new(Version::V6_18, &config);
+            let level = rqs.domains.of(cpu).next().unwrap();
+            fair.balance.domain(cpu, level).interval = interval;
+            let found = [false, true]
+                .map(|busy| fair.interval_jiffies(&config.platform(), cpu, level, busy));
+            assert_eq!(found, [idle, busy], "{cpus} CPUs, HZ {hz}, {interval} ms");
+        }
+    }
+
+    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but not on
+    /// CPU 0, which balances: it goes to CPU 1, and that counts as moved.
+    #[test]
+    fn who_may_not_come_here_goes_to_another_cpu_of_the_group() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };
+        let topology = Topology::new((0..4).map(place).collect(), &[]).unwrap();
+        let config = BuildConfig { topology, ..BuildConfig::flat(4, 1000) };
+        let mut m = Bench::new(Eevdf::new(Version::V6_18, &config), 4, 1000);
+        let on = |cpus: &[u32]| TaskAttr {
+            allowed: CpuSet::from_cpus(cpus.iter().copied().map(CpuId)),
+            ..TaskAttr::default()
+        };
+        m.run_until(MS);
+        m.start(on(&[2]), Life::Hog, Parent::External);
+        m.reschedule();
+        let waits = m.start(on(&[2]), Life::Hog, Parent::External);
+        m.start(on(&[3]), Life::Hog, Parent::External);
+        m.reschedule();
+        let pid = m.sched.core.pid(waits);
+        m.sched.core.settings[pid.index()].allowed = CpuSet::from_cpus([CpuId(1), CpuId(2)]);
+        m.sched.core.thread_mut(pid).nr_cpus_allowed = 2;
+        m.platform.set_now_ns(100 * MS);
+        let Eevdf { core: rqs, fair, .. } = &mut m.sched;
+        let level = rqs.domains.of(CPU).last().unwrap();
+        fair.balance.domain(CPU, level).failures = 1;
+        let moves = m.platform.work.moves;
+        assert!(fair.load_balance(rqs, &mut m.platform, CPU, level, CpuIdleType::Idle));
+        assert_eq!(m.sched.cpu_of(waits), CpuId(1));
+        assert_eq!(m.platform.work.moves, moves + 1);
+        assert_eq!(m.sched.fair.balance.failures(CPU, level), 0);
+    }
+}
