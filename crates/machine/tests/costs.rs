@@ -426,6 +426,42 @@ fn cold_caches_are_filled_after_a_switch_to_another_working_set() {
     assert_eq!(run(0, &[256]), 0);
 }
 
+#[test]
+fn who_goes_on_without_a_switch_finds_caches_as_others_left_them() {
+    // Both are under one cache of 100 KiB, with a footprint of 60 each. A comes, then B: 120 KiB
+    // have been fetched, and 20 of A's are gone. A's yield, after which it goes on, fetches none of
+    // them; after its sleep it needs them: 60 + 60 + 20 KiB in all.
+    let on = |cpu| CpuSet::only(CpuId(cpu));
+    let a = vec![Do::Run(MS), Do::Yield, Do::Run(MS), Do::SleepUntil(5 * MS), Do::Run(MS)];
+    let script = Scripts {
+        footprint_kib: 60,
+        ..Scripts::new(vec![(on(0), 0, a), (on(1), 0, vec![Do::Run(9 * MS)])])
+    };
+    let mut setup = setup(2, &[]);
+    setup.caches.push(schedlab_machine::costs::CacheLevel {
+        of: schedlab_machine::costs::CacheOf::Node,
+        size_kib: 100,
+        refill_kib_ps: 100_000,
+    });
+    let mut machine = machine(release("cfs@2.6.32"), 2, 1000, script, Some(setup));
+    assert_eq!(machine.run(SECOND), Ok(RunEnd::AllEnded));
+    let overheads = machine.overheads().expect("it is modelled");
+    assert_eq!(overheads.ns(Overhead::Refill), 140 * 100);
+}
+
+#[test]
+fn a_sleep_until_the_present_is_none() {
+    let script = Scripts::new(vec![(
+        CpuSet::All,
+        0,
+        vec![Do::Run(MS), Do::SleepUntil(MS), Do::Run(MS), Do::SleepUntil(2 * MS + 1), Do::Run(MS)],
+    )]);
+    let mut machine = machine(release("cfs"), 1, 1000, script, None);
+    assert_eq!(machine.run(SECOND), Ok(RunEnd::AllEnded));
+    assert_eq!(machine.counts().wakeups, 2, "its start, and the end of the sleep of 1 ns");
+    assert_eq!(machine.now_ns(), 3 * MS + 1);
+}
+
 /// An idle machine of a package with two CPUs, for a second.
 fn idle_watts(hz: u32, nohz: bool) -> f64 {
     let place = |core| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
@@ -495,5 +531,24 @@ fn cpus_that_are_in_the_kernel_can_go_off_line() {
             }
             support::audit(&machine, &name);
         }
+    }
+}
+
+#[test]
+fn a_cpu_in_the_middle_of_a_tick_is_given_up_at_once() {
+    use schedlab_machine::Action;
+    for spec in ["cfs@2.6.32", "o_1", "eevdf", "bfs"] {
+        let mut machine = support::machine(release(spec), 4, support::World::hogs(8));
+        machine.set_costs(setup(4, &[("tick", 50_000.0)]));
+        // At HZ 100, 250 and 1000 all tick at 20 ms, for 50 us.
+        machine.run_to(20 * MS + 10 * US).expect("it cannot fail");
+        assert!(machine.current(CpuId(1)).is_some());
+        machine.act(&Action::Offline(CpuId(1))).unwrap_or_else(|error| panic!("{spec}: {error}"));
+        assert_eq!((machine.is_online(CpuId(1)), machine.current(CpuId(1))), (false, None));
+        // The last 40 us of that tick never come; all ticks before it took their 50.
+        machine.run_to(40 * MS).expect("it cannot fail");
+        let kernel_ns = machine.overheads().expect("it is modelled").cpus[1].with_task_ns;
+        assert_eq!(kernel_ns % (50 * US), 10 * US, "{spec}");
+        support::audit(&machine, spec);
     }
 }

@@ -134,6 +134,21 @@ fn whoever_is_killed_dies_as_soon_as_he_has_a_cpu() {
 }
 
 #[test]
+fn nobody_waits_for_one_who_is_killed_before_he_is_born() {
+    let tasks = [Habit::Job(5 * MS); 2].map(|habit| (SchedAttr::nice(0), CpuSet::All, habit));
+    for release in two() {
+        let mut world = World::new(tasks.clone().into());
+        world.last_start_ns = SECOND;
+        let mut machine = machine(release, 1, world);
+        machine.run_to(MS).unwrap();
+        assert_eq!(machine.task_state(B), TaskState::New);
+        machine.act(&Action::Kill(B)).unwrap();
+        assert_eq!(machine.run_to(10 * SECOND), Ok(RunEnd::AllEnded));
+        assert_eq!(machine.observer().ends, [(MS, 1), (5 * MS, 0)]);
+    }
+}
+
+#[test]
 fn the_stopped_and_the_frozen_can_be_killed_and_both_must_let_go() {
     for release in two() {
         let mut machine = with(release, &[Habit::Hog, Habit::Hog]);

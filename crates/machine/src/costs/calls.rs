@@ -119,3 +119,23 @@ impl Default for CallCosts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yield_takes_a_nanosecond_at_least() {
+        let mut calls = CallCosts::default();
+        // What is rounded to nothing is refused, and changes nothing.
+        for ns in [0.0, 0.4, 0.499] {
+            assert!(calls.set("yield", ns).is_err(), "{ns} ns");
+            assert_eq!(calls.get("yield"), Some(500));
+        }
+        calls.set("yield", 0.5).unwrap();
+        assert_eq!(calls.get("yield"), Some(1));
+        // Others may cost nothing.
+        calls.set("futex", 0.4).unwrap();
+        assert_eq!(calls.get("futex"), Some(0));
+    }
+}

@@ -260,4 +260,21 @@ mod tests {
             * 1e-9;
         assert!((energy.joules - joules).abs() < 1e-12, "{} {joules}", energy.joules);
     }
+
+    #[test]
+    fn the_sleep_of_a_package_counts_when_it_is_woken() {
+        let mut meter = PowerMeter::new(&power(), &one_package(2));
+        // Both sleep for 10 us; then one CPU, and with it the package, is awake for 10 us, and the
+        // other CPU wakes after 5 of them.
+        meter.wake(CpuId(0), 10_000);
+        meter.wake(CpuId(1), 15_000);
+        let energy = meter.energy(20_000);
+        let joules = (100.0 * 20_000.0
+            + 1.0 * (10_000.0 + 15_000.0)
+            + 10.0 * (10_000.0 + 5_000.0)
+            + 5.0 * 10_000.0
+            + 20.0 * 10_000.0)
+            * 1e-9;
+        assert!((energy.joules - joules).abs() < 1e-12, "{} {joules}", energy.joules);
+    }
 }

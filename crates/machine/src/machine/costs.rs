@@ -615,4 +615,32 @@ mod tests {
         let mut spend = || costs.spend(0, CpuId(0), true, bill, CpuId(0), &[]);
         assert_eq!([spend(), spend(), spend(), spend(), spend()], [0, 0, 1, 0, 1]);
     }
+
+    #[test]
+    fn only_what_touches_a_runqueue_needs_its_lock() {
+        let mut model = CostModel::default();
+        model.set("scan", 3.0).expect("it is there");
+        let setup = Setup::new(&model, &Topology::flat(2), None, false);
+        let mut costs = Modelled::new(setup, Locking::PerCpu);
+        let mut needs = |work, counts: WorkCounts| costs.bill(CpuId(0), work, &counts).needs_lock;
+        assert!(!needs(Work::Interrupted, WorkCounts::default()));
+        assert!(!needs(Work::Tick, WorkCounts::default()), "a tick that looks at nothing");
+        assert!(needs(Work::Tick, WorkCounts { scanned: 1, ..WorkCounts::default() }));
+        assert!(needs(Work::Wakeup { from_interrupt: false }, WorkCounts::default()));
+    }
+
+    #[test]
+    fn who_comes_back_to_its_cpu_has_not_migrated() {
+        let mut model = CostModel::default();
+        for (name, ns) in [("migrate_near", 5.0), ("migrate_far", 7.0)] {
+            model.set(name, ns).expect("it is there");
+        }
+        let place =
+            |core, cache| schedlab_core::topology::Place { core, cache, package: 0, node: 0 };
+        let topology = Topology::new(vec![place(0, 0), place(1, 0), place(2, 1)], &[]);
+        let setup = Setup::new(&model, &topology.expect("three cores"), None, false);
+        let mut costs = Modelled::new(setup, Locking::PerCpu);
+        let mut go = |cpu| costs.refill_ps(CpuId(cpu), TaskId(0), 0);
+        assert_eq!([0, 0, 1, 1, 2, 2, 0].map(&mut go), [0, 0, 5000, 0, 7000, 0, 7000]);
+    }
 }
