@@ -114,8 +114,8 @@ fn a_cpu_idles_when_nobody_is_held_back_any_more() {
 
 /// The limit's periods begin anew with the first real-time task after a pause in which the timer
 /// has stopped, as it does when it finds that nobody has run and nobody waits: from 5.5 s on there
-/// are 950 ms until the hog is held back at 6.45 s. (Counted on from the first one it could have the
-/// rest of a period and the next.)
+/// are 950 ms until the hog is held back at 6.45 s. (Counted on from the first one it could have
+/// the rest of a period and the next.)
 #[test]
 fn periods_begin_anew_after_a_pause() {
     // The one before the pause has run for 10 ms, or was killed before it could run.
