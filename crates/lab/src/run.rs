@@ -273,7 +273,10 @@ impl Experiment {
         let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let measures = (
-            (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
+            (
+                Stats::new(cpus, &keys).with_task_histograms(),
+                Fairness::new(cpus, weights, &fair_groups, keys.len()),
+            ),
             (
                 (self.record.map(SliceRecorder::within), self.record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
@@ -298,6 +301,9 @@ fn task_infos(vm: &Kernel, attrs: &[SchedAttr]) -> Vec<TaskInfo> {
             group: thread.group.into(),
             attr: attrs[thread.task.index()],
             loops_finished: thread.rounds,
+            loop_rounds: thread.loop_rounds,
+            periods: thread.periods,
+            missed_periods: thread.missed_periods,
         })
         .collect()
 }

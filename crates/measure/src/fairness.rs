@@ -28,6 +28,9 @@
 //! just then, and shares those among the ordinary ones. They have no lag, and are in none of the
 //! figures. A task that changes its policy is counted for the time that it was ordinary.
 //!
+//! The lag so far never forgets. Where tasks sleep, the lag within a burst says more:
+//! `fairness/bursts.rs`.
+//!
 //! Affinity is left out of account: a task that is tied to a busy CPU is owed what the others give
 //! away elsewhere.
 //!
@@ -43,6 +46,9 @@
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
 //! 2^-56 CPUs; everything that is summed up is an integer.
 
+mod bursts;
+
+use bursts::{AllBursts, Bursts};
 use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
 
 /// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
@@ -104,6 +110,7 @@ pub struct Fairness {
     at_ns: u64,
     /// Whether something changed since the rates were computed.
     stale: bool,
+    bursts: AllBursts,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +133,9 @@ struct Class {
     /// What one of them would have got, had it been runnable all the time, as of
     /// [`Fairness::at_ns`]; 2^-56 ns.
     service: i128,
+    /// What those who left have handed on to each runnable one so far, 2^-56 ns; counts in lags
+    /// within bursts only.
+    jumps: i128,
     /// What each runnable one gets at present, 2^-56 CPUs.
     rate: u64,
     /// Whether that is a whole CPU, as its part of the machine is worth more.
@@ -151,6 +161,7 @@ struct Account {
     owed_max_ns: i64,
     ahead_max_ns: i64,
     lag_end_ns: i64,
+    bursts: Bursts,
 }
 
 /// How a task fared against the fluid machine.
@@ -166,6 +177,11 @@ pub struct TaskFairness {
     pub ahead_max_ns: u64,
     /// Its lag when the run ended, ns; positive = owed.
     pub lag_end_ns: i64,
+    /// The largest |lag| within any of its bursts, ns.
+    pub burst_lag_max_ns: u64,
+    /// What was due to it in its bursts, as their lags count it, ns. (What others left behind may
+    /// make it negative.) None if it was never runnable for any time.
+    pub due_ns: Option<i64>,
 }
 
 /// How fair a whole run was.
@@ -178,6 +194,9 @@ pub struct FairnessReport {
     /// the run runnable all the time). A task that slept counts as one that was given little. None
     /// if no ordinary task had CPU time.
     pub jain_by_weight: Option<f64>,
+    /// Jain's index over min(1, CPU time / what was due) of the tasks that were runnable for any
+    /// time; 1 where nothing was due. None if there are none.
+    pub jain_backlogged: Option<f64>,
     /// The largest |lag| of any task at any time, ns.
     pub lag_max_ns: u64,
     /// The most that any task was owed at any time, ns, and who (the first to be so).
@@ -233,6 +252,7 @@ impl Fairness {
             taken: 0,
             at_ns: 0,
             stale: false,
+            bursts: AllBursts::default(),
         }
     }
 
@@ -243,6 +263,7 @@ impl Fairness {
         if passed_ns == 0 {
             return;
         }
+        self.sum_lags(now_ns);
         self.refresh_rates();
         for class in &mut self.classes {
             class.service += (u128::from(class.rate) * u128::from(passed_ns)) as i128;
@@ -258,6 +279,7 @@ impl Fairness {
         let mut left = self.cpus.saturating_sub(self.taken);
         if self.active <= left {
             self.classes.iter_mut().for_each(|class| class.rate = ONE);
+            self.all_have_a_cpu();
             return;
         }
         self.entitle();
@@ -278,6 +300,7 @@ impl Fairness {
                 }
             }
             if full == 0 {
+                self.sum_rates();
                 return;
             }
             left -= full;
@@ -312,6 +335,7 @@ impl Fairness {
                 weight,
                 active: 0,
                 service: 0,
+                jumps: 0,
                 rate: 0,
                 full: false,
                 part: 0.0,
@@ -399,8 +423,11 @@ impl Fairness {
     /// `task` gets a CPU.
     fn take_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.look(now_ns, task);
+        self.look_at_burst(now_ns, task);
         self.tasks[task].running = Some(now_ns);
-        if self.tasks[task].class.is_none() {
+        if self.tasks[task].class.is_some() {
+            self.count_running(now_ns, true);
+        } else {
             self.advance(now_ns);
             self.taken += 1;
             self.stale = true;
@@ -415,7 +442,9 @@ impl Fairness {
         };
         if account.class.is_some() {
             account.cpu_ns += now_ns - since_ns;
+            self.count_running(now_ns, false);
             self.look(now_ns, task);
+            self.look_at_burst(now_ns, task);
         } else {
             self.advance(now_ns);
             self.taken -= 1;
@@ -436,12 +465,21 @@ impl Fairness {
         if running {
             self.leave_cpu(now_ns, task);
         }
+        self.advance(now_ns);
+        let share = self.burst_share(now_ns, task);
+        if class.is_none() {
+            self.end_burst(now_ns, task);
+        }
         if runnable {
             self.deactivate(now_ns, task);
         }
         self.tasks[task].class = class;
         if runnable {
             self.activate(now_ns, task);
+            match share {
+                Some(share) => self.rebase_burst(now_ns, task, share),
+                None => self.begin_burst(now_ns, task),
+            }
         }
         if running {
             self.take_cpu(now_ns, task);
@@ -461,6 +499,8 @@ impl Fairness {
             owed_max_ns: account.owed_max_ns as u64,
             ahead_max_ns: account.ahead_max_ns as u64,
             lag_end_ns: account.lag_end_ns,
+            burst_lag_max_ns: account.bursts.all_max_ns,
+            due_ns: account.bursts.any.then(|| to_ns(account.bursts.due) as i64),
         })
     }
 
@@ -478,12 +518,17 @@ impl Fairness {
             let class = self.tasks[task].class.expect("an ordinary task has a class");
             fared.cpu_ns as f64 / parts[class as usize]
         });
+        let backlogged = ordinary().filter_map(|(_, fared)| {
+            let (cpu_ns, due_ns) = (fared.cpu_ns as f64, fared.due_ns? as f64);
+            Some(if cpu_ns >= due_ns { 1.0 } else { cpu_ns / due_ns })
+        });
         let owed_max = first_largest(ordinary().map(|(task, fared)| (fared.owed_max_ns, task)));
         let ahead_max = first_largest(ordinary().map(|(task, fared)| (fared.ahead_max_ns, task)));
         let owed_end = ordinary().map(|(task, fared)| (fared.lag_end_ns.max(0) as u64, task));
         FairnessReport {
             jain_by_share: jain(by_share),
             jain_by_weight: jain(by_weight),
+            jain_backlogged: jain(backlogged),
             lag_max_ns: owed_max.max(ahead_max).map_or(0, |(lag_ns, _)| lag_ns),
             owed_max,
             ahead_max,
@@ -522,6 +567,7 @@ impl Fairness {
             taken: 0,
             at_ns: 0,
             stale: false,
+            bursts: AllBursts::default(),
         }
     }
 }
@@ -580,20 +626,29 @@ impl Fairness {
 
     fn started(&mut self, now_ns: u64, task: TaskId) {
         self.activate(now_ns, task);
+        self.begin_burst(now_ns, task);
     }
 
     fn woken(&mut self, now_ns: u64, task: TaskId) {
         self.activate(now_ns, task);
+        self.begin_burst(now_ns, task);
     }
 
     fn blocked(&mut self, now_ns: u64, task: TaskId) {
+        self.leave(now_ns, task);
+    }
+
+    /// `task` is no longer runnable.
+    fn leave(&mut self, now_ns: u64, task: TaskId) {
+        self.advance(now_ns);
+        self.end_burst(now_ns, task);
         self.deactivate(now_ns, task);
     }
 
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         if task.index() < self.tasks.len() && self.tasks[task].known {
             self.look(now_ns, task);
-            self.deactivate(now_ns, task);
+            self.leave(now_ns, task);
         }
     }
 
@@ -612,6 +667,7 @@ impl Fairness {
             let task = TaskId(task as u32);
             self.leave_cpu(now_ns, task);
             self.look(now_ns, task);
+            self.end_burst(now_ns, task);
             // From here on the account holds all of the task's share.
             self.deactivate(now_ns, task);
         }

@@ -3,15 +3,15 @@
 //! a bare newline). A figure that a run does not have is an empty field.
 
 use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
-use crate::metrics::{compared, value};
+use crate::metrics::{in_csv, value};
 
 /// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are
-/// those of [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`,
-/// `1/s`, `index`, `count` or `W`.
+/// those of [`in_csv`], then `group_...:PATH` of each control group; the unit is `ns`, `part`,
+/// `1/s`, `index`, `ratio`, `count` or `W`.
 pub fn comparison(report: &Report) -> String {
     let mut rows = Rows::headed(&["scheduler", "release", "metric", "value", "unit"]);
     for run in &report.runs {
-        for metric in compared(report) {
+        for metric in in_csv(report) {
             let value = value(run, metric);
             rows.push(&[
                 run.scheduler.name.as_str(),
@@ -73,9 +73,12 @@ const TASK_COLUMNS: &[Column] = &[
     ("blocked_ns", |task| task.blocked_ns.to_string()),
     ("loops", |task| task.loops.to_string()),
     ("jobs", |task| task.jobs.to_string()),
+    ("periods", |task| task.periods.to_string()),
+    ("missed_periods", |task| task.missed_periods.to_string()),
     ("wakeups", |task| task.wakeups.to_string()),
     ("latency_count", |task| task.latency_count.to_string()),
     ("latency_mean_ns", |task| optional(task.latency_mean_ns)),
+    ("latency_p99_ns", |task| optional(task.latency_p99_ns)),
     ("latency_max_ns", |task| optional(task.latency_max_ns)),
     ("switches_in", |task| task.switches_in.to_string()),
     ("switches_voluntary", |task| task.switches_voluntary.to_string()),
@@ -86,6 +89,8 @@ const TASK_COLUMNS: &[Column] = &[
     ("owed_max_ns", |task| optional(task.owed_max_ns)),
     ("ahead_max_ns", |task| optional(task.ahead_max_ns)),
     ("lag_end_ns", |task| optional(task.lag_end_ns)),
+    ("burst_lag_max_ns", |task| optional(task.burst_lag_max_ns)),
+    ("due_ns", |task| optional(task.due_ns)),
 ];
 
 /// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in
