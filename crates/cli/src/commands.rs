@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod explain_metric;
 pub mod list;
 pub mod papers;
 pub mod run;

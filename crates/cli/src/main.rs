@@ -14,6 +14,7 @@ mod mix_args;
 mod options;
 mod plan_args;
 mod plans;
+mod rt_app_log;
 mod terminal;
 
 use args::{Cli, Command};
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));

@@ -129,7 +129,7 @@ impl Bench {
         };
         let seed = Some(self.seed());
         let report = assembly::report(config, choice, seed, outcome, &*scheduler, observed);
-        Ok((Run { report, findings, warning }, others))
+        Ok((Run { report, findings, log: None, warning }, others))
     }
 }
 

@@ -772,11 +772,11 @@ pub const ALL: &[Metric] = &[
         "fairness lag",
         Ns,
         Lower,
-        "the largest abs(lag) of a burst, looked at when the task gets or leaves a CPU and when \
-         burst or run end; the lag is 0 when the burst begins, grows by (rate on the fluid machine - \
-         1 while it runs) x time, and those who stay have the lag of those who leave among them, by \
-         rate, as far as that brings the sum of their own nearer to 0; one value a burst of any \
-         length",
+        "the largest abs(lag) of a burst, looked at when the task goes over from waiting to \
+         running or back and when burst or run end; the lag is 0 when the burst begins, grows by \
+         (rate on the fluid machine - 1 while it runs) x time, and those who stay have the lag of \
+         those who leave among them, by rate, as far as that brings the sum of their own nearer to \
+         0; one value a burst of any length",
         "How far a task was from its share while it wanted to run. A burst goes from start or wakeup \
          to the next time the task blocks or ends, or to the end of the run. Ordinary tasks only; \
          docs/json-schema.md, `fairness`, tells of groups, affinity and others. Behind and ahead \

@@ -85,6 +85,7 @@ impl Plan {
                 notes.extend(left_out);
                 let choices: Vec<Choice> = contenders.iter().map(|one| one.choice).collect();
                 experiment.record = self.record.extent(choices.len());
+                experiment.log_lines = self.record.log_lines(choices.len());
                 note_what_groups_lack(&experiment, &choices, &mut notes);
                 if self.groups.user_groups {
                     note_who_had_no_user_groups(&choices, &mut notes);

@@ -19,8 +19,9 @@
 //! ahead, and they are quits once it has left. If a CPU idled while j waited nobody gained by it,
 //! and there is nothing to be handed on.
 //!
-//! The lag is looked at whenever the task gets a CPU or leaves one, its weight or group changes,
-//! and the burst or the run ends. What those who leave in a nanosecond hand on is given at its
+//! The lag is looked at whenever the task goes over from waiting to running or back, and when its
+//! policy makes it leave, the burst or the run ends. (If it is back in the same nanosecond nothing
+//! has happened.) What those who leave in a nanosecond hand on is given at its
 //! end, to those who are runnable then: who is looked at in that nanosecond still has what he was
 //! owed.
 
@@ -40,6 +41,9 @@ pub(super) struct Bursts {
     cpu_ns: u64,
     /// The largest |lag| of the present one, ns.
     lag_max_ns: u64,
+    /// When it last went over from waiting to running or back, ns, and its |lag| then, if that is
+    /// not in `lag_max_ns` yet.
+    turned: Option<(u64, u64)>,
     /// The largest |lag| of all that are over, ns.
     pub all_max_ns: u64,
     /// What the fluid machine gave it in those that are over, 2^-56 ns.
@@ -109,6 +113,7 @@ impl Fairness {
         let bursts = &mut self.tasks[task].bursts;
         bursts.since_ns = Some(now_ns);
         (bursts.base, bursts.cpu_ns, bursts.lag_max_ns) = (base, cpu_ns, 0);
+        bursts.turned = None;
     }
 
     /// What the fluid machine has given `task` in its present burst, and its lag, 2^-56 ns. None:
@@ -127,12 +132,18 @@ impl Fairness {
         Some((share, share - (i128::from(cpu_ns) << SHIFT)))
     }
 
-    /// Looks at the lag of `task` in its present burst.
+    /// `task`, in a burst, gets a CPU or leaves it: looks at its lag.
     #[inline]
     pub(super) fn look_at_burst(&mut self, now_ns: u64, task: TaskId) {
         if let Some((_, lag)) = self.burst_now(now_ns, task) {
             let bursts = &mut self.tasks[task].bursts;
-            bursts.lag_max_ns = bursts.lag_max_ns.max(to_ns(lag).unsigned_abs() as u64);
+            bursts.turned = match bursts.turned {
+                Some((at_ns, _)) if at_ns == now_ns => None,
+                turned => {
+                    bursts.lag_max_ns = bursts.lag_max_ns.max(turned.map_or(0, |(_, lag)| lag));
+                    Some((now_ns, to_ns(lag).unsigned_abs() as u64))
+                }
+            };
         }
     }
 
@@ -140,7 +151,9 @@ impl Fairness {
     pub(super) fn end_burst(&mut self, now_ns: u64, task: TaskId) {
         let Some((share, lag)) = self.burst_now(now_ns, task) else { return };
         let bursts = &mut self.tasks[task].bursts;
-        bursts.lag_max_ns = bursts.lag_max_ns.max(to_ns(lag).unsigned_abs() as u64);
+        let turned = bursts.turned.map_or(0, |(_, lag_ns)| lag_ns);
+        let at_end = to_ns(lag).unsigned_abs() as u64;
+        bursts.lag_max_ns = bursts.lag_max_ns.max(turned).max(at_end);
         bursts.due += share;
         if bursts.since_ns.take().is_some_and(|since_ns| since_ns < now_ns) {
             bursts.any = true;

@@ -175,6 +175,11 @@ impl Kernel {
         self.log.as_ref()
     }
 
+    /// As [`log`](Kernel::log), when the run is over.
+    pub fn into_log(self) -> Option<super::Log> {
+        self.log
+    }
+
     /// Executes what needs nothing from the kernel: ends and beginnings of phases, and properties
     /// that are in force anyway. Leaves the thread at an instruction that does more, which is given
     /// back. None of a task that executes no script.
