@@ -189,9 +189,7 @@ fn notes(report: &Report, style: Style) -> String {
     let phrases: Vec<String> =
         report.runs.iter().filter_map(|run| idle_exits(run, style)).collect();
     if !phrases.is_empty() {
-        text.push_str(
-            "what of the wakeup latency is leaving idle states (of median, of p99, of max):\n",
-        );
+        text.push_str("wakeup latency, of which leaving idle states (median, p99, max):\n");
         wrapped(&mut text, &phrases, style);
     }
     let none_done = report.runs.iter().filter(|run| run.totals.jobs == 0 && run.totals.busy_ns > 0);

@@ -148,7 +148,10 @@ fn unknown(name: &str) -> String {
         let title = named.title().to_lowercase().replace(' ', "_");
         for (id, shown) in ids.iter().map(|id| (id.as_str(), id)).chain([(&*title, &ids[1])]) {
             let part = wanted.len() > 2 && id.contains(&wanted);
-            let far = if part { 0 } else { distance(&wanted, id) };
+            // A word that is nearly the one, in a longer name, is a little further off.
+            let words = id.split('_').map(|word| distance(&wanted, word) + 1).min();
+            let far = distance(&wanted, id).min(words.unwrap_or(usize::MAX));
+            let far = if part { 0 } else { far };
             names.push((far, shown.clone()));
         }
     }
@@ -211,6 +214,7 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_like_it() {
         assert!(unknown("slow-down").contains("slowdown"), "{}", unknown("slow-down"));
         assert!(unknown("jain").contains("jain_backlogged"), "{}", unknown("jain"));
+        assert!(unknown("lagg").contains("burst_lag"), "{}", unknown("lagg"));
         assert_eq!((distance("lag", "lag"), distance("lag", "flaw")), (0, 2));
     }
 
