@@ -74,7 +74,8 @@ fn rt_apps_log_is_a_file_a_thread() {
         // idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat.
         assert_eq!(rows[1], [0, 2000, 2000, 10_000, 10_000, 20_000, 10_000, 8000, 2000, 10_000, 0]);
         for number in [1, 2] {
-            let b = read(&format!("{scheduler}/rt-app-_.._b-{number}.log")).expect("it was written");
+            let b =
+                read(&format!("{scheduler}/rt-app-_.._b-{number}.log")).expect("it was written");
             assert_eq!(b.lines().count(), 2, "{b}");
         }
     }

@@ -773,14 +773,13 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "the largest abs(lag) of a burst, looked at when the task goes over from waiting to \
-         running or back and when burst or run end; the lag is 0 when the burst begins, grows by \
-         (rate on the fluid machine - 1 while it runs) x time, and those who stay have the lag of \
-         those who leave among them, by rate, as far as that brings the sum of their own nearer to \
-         0; one value a burst of any length",
-        "How far a task was from its share while it wanted to run. A burst goes from start or wakeup \
-         to the next time the task blocks or ends, or to the end of the run. Ordinary tasks only; \
-         docs/json-schema.md, `fairness`, tells of groups, affinity and others. Behind and ahead \
-         count alike.",
+         running or back and when burst or run end; lag = what a fluid machine that does the same \
+         bursts has given it - its CPU time; one value a burst of any length",
+        "How far a task was from its share while it wanted to run; behind and ahead count alike. \
+         A burst goes from start or wakeup to the next time the task blocks or ends, or to the end \
+         of the run. The lag is 0 when a burst begins, unless the task was ahead when it went to \
+         sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
+         tells all of it, and of groups and affinity. Ordinary tasks only.",
     )
     .distribution("burst_lag"),
     metric(
@@ -790,8 +789,7 @@ pub const ALL: &[Metric] = &[
         Index,
         Higher,
         "(sum x)^2 / (n sum x^2), x = min(1, CPU time / due) over tasks; due = what the fluid \
-         machine gave it while it was runnable, what others left it included (see `burst_lag`); \
-         x = 1 where nothing was due",
+         machine of `burst_lag` gave it while it was runnable; x = 1 where nothing was due",
         "1 = all had the same part of what was due to them, 1/n = one had it. Promptness is not \
          punished: who had more than was due counts as one that had it. Ordinary tasks that were \
          runnable for any time; no value without any.",
@@ -1660,9 +1658,8 @@ pub const ALL: &[Metric] = &[
         "due while runnable",
         Ns,
         Neither,
-        "sum over its bursts of what the fluid machine gave it, what others left it included",
-        "See `burst_lag`. Negative if others had left more to pay back than its own share. None if \
-         it was never runnable for any time.",
+        "what the fluid machine of `burst_lag` gave it while it was runnable",
+        "None if it was never runnable for any time.",
     )
     .json("tasks[].due_ns"),
 ];

@@ -47,10 +47,11 @@ pub fn example(id: &str) -> Option<&'static str> {
         }
         "burst_lag" => {
             "A hog and a sleeper of equal weight on one CPU. The sleeper wakes, runs 10 ms at once \
-             and sleeps. The fluid machine would have given each 5 ms: the sleeper was 5 ms ahead, \
-             the hog 5 ms behind; 5 ms for this burst. The sleeper has gone, and the hog has all \
-             of the CPU: they are quits, and the next burst begins at 0. Had the hog kept the CPU \
-             for 100 ms first, the sleeper would have been 50 ms behind: 50 ms."
+             and sleeps. The fluid machine has given each 5 ms by then: the sleeper is 5 ms ahead, \
+             the hog 5 ms behind. 5 ms for this burst. In the next 10 ms the hog runs alone, and \
+             the fluid machine does the rest of the sleeper's burst beside it: they are quits. Had \
+             the hog kept the CPU for 100 ms first, the sleeper would have been 50 ms behind: 50 \
+             ms."
         }
         "jain_backlogged" => {
             "A hog and a sleeper of equal weight on one CPU. The sleeper needs 1 ms and has to \
