@@ -460,7 +460,7 @@ mod tests {
         let level = rqs.domains.of(CPU).last().unwrap();
         fair.balance.domain(CPU, level).failures = 1;
         let moves = m.platform.work.moves;
-        assert!(fair.load_balance(rqs, &mut m.platform, CPU, level, CpuIdleType::Idle));
+        assert!(fair.load_balance(rqs, &mut m.platform, CPU, level, CpuIdleType::Idle, &mut true));
         assert_eq!(m.sched.cpu_of(waits), CpuId(1));
         assert_eq!(m.platform.work.moves, moves + 1);
         assert_eq!(m.sched.fair.balance.failures(CPU, level), 0);
