@@ -434,8 +434,8 @@ mod tests {
         }
     }
 
-    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but not
-    /// on CPU 0, which balances: it goes to CPU 1, and that counts as moved.
+    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but
+    /// not on CPU 0, which balances: it goes to CPU 1, and that counts as moved.
     #[test]
     fn who_may_not_come_here_goes_to_another_cpu_of_the_group() {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };
