@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The last clause: how long a burst would be, the machine knows when it is over here; until then
-//! it serves on. If it has served too much that has been taken from the others, and they get it back.
-//! If a CPU idled while the task waited nobody is ahead by it, and nobody gets anything.
+//! it serves on. If it has served too much that has been taken from the others, and they get it
+//! back. If a CPU idled while the task waited nobody is ahead by it, and nobody gets anything.
 //!
 //! The lag is looked at whenever the task goes over from waiting to running or back, and when the
 //! burst or the run ends. (If it is back in the same nanosecond nothing has happened.) What those
