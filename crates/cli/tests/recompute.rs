@@ -1,8 +1,8 @@
 //! The metrics of a run, recomputed by a script that knows nothing but their definitions.
 //!
-//! `recompute/metrics.py` reads the JSON document as anybody could, computes every figure that can be
-//! computed of slices and spans, and compares. It needs python3; without it these tests say loudly
-//! that they were skipped.
+//! `recompute/metrics.py` reads the JSON document as anybody could, computes every figure that can
+//! be computed of slices and spans, and compares. It needs python3; without it these tests say
+//! loudly that they were skipped.
 
 #[allow(dead_code)]
 mod support;

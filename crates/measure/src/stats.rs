@@ -23,10 +23,10 @@
 //!   of a batch task).
 //! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time
 //!   of an interactive task).
-//! * **slowdown** of a burst: response / demand, where a burst goes from start or wakeup to the next
-//!   time the task blocks or ends, the response is its length, and the demand the CPU time that the
-//!   task had in it. 1 = it never waited. A burst without CPU time has none, nor has one that was
-//!   not over when the run ended.
+//! * **slowdown** of a burst: response / demand, where a burst goes from start or wakeup to the
+//!   next time the task blocks or ends, the response is its length, and the demand the CPU time
+//!   that the task had in it. 1 = it never waited. A burst without CPU time has none, nor has one
+//!   that was not over when the run ended.
 //! * **idle exit**: the part of a wakeup latency in which the CPU that the task then ran on, or the
 //!   one whose interrupt woke it, was getting out of an idle state.
 //! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
@@ -322,8 +322,8 @@ impl Stats {
         self.end_ns
     }
 
-    /// Notes that the latency of the pending wakeup of `task` is `latency_ns`, `exit_ns` of them for
-    /// getting out of idle states.
+    /// Notes that the latency of the pending wakeup of `task` is `latency_ns`, `exit_ns` of them
+    /// for getting out of idle states.
     fn note_latency(&mut self, task: TaskId, latency_ns: u64, exit_ns: u64) {
         let stats = &mut self.tasks[task];
         stats.woken_ns = None;

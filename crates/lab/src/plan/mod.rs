@@ -154,7 +154,7 @@ const SLICES_MAX: usize = 4_000_000;
 /// ... but of each run so many: all together they take less than 1 GB.
 const SLICES_OF_A_RUN: usize = 500_000;
 
-/// So many lines of rt-app's log are kept at most, of all runs of a plan together: they take 400 MB.
+/// So many lines of rt-app's log are kept at most, of all runs of a plan together: 400 MB.
 const LOG_LINES_MAX: usize = 4_000_000;
 
 impl Record {

@@ -2,11 +2,11 @@
 //!
 //! A **burst** is a stretch in which a task is runnable: from start or wakeup to the next time it
 //! blocks or ends. The lag since the start of the run counts what the fluid machine gives while the
-//! task is runnable *here*: one that sleeps and is served promptly is ahead a little more with every
-//! burst, for ever, and whoever shares the machine with it is owed ever more. The machine of this
-//! file has the same bursts instead, as the literature on fair queueing has it (generalised
-//! processor sharing): each comes when it comes, and is served until it has had the CPU time that it
-//! had here.
+//! task is runnable *here*: one that sleeps and is served promptly is ahead a little more with
+//! every burst, for ever, and whoever shares the machine with it is owed ever more. The machine of
+//! this file has the same bursts instead, as the literature on fair queueing has it (generalised
+//! processor sharing): each comes when it comes, and is served until it has had the CPU time that
+//! it had here.
 //!
 //! ```text
 //!     a burst begins                the task is on the machine; lag = 0 if it was not still on it
@@ -17,9 +17,9 @@
 //!                                   proportion to their rates, as far as they are ahead together
 //! ```
 //!
-//! The last clause: how long a burst would be, the machine knows when it is over here; until then it
-//! serves on. If it has served too much that has been taken from the others, and they get it back.
-//! If a CPU idled while the task waited nobody is ahead by it, and nobody gets anything.
+//! The last clause: how long a burst would be, the machine knows when it is over here; until then
+//! it serves on. If it has served too much that has been taken from the others, and they get it
+//! back. If a CPU idled while the task waited nobody is ahead by it, and nobody gets anything.
 //!
 //! The lag is looked at whenever the task goes over from waiting to running or back, and when the
 //! burst or the run ends. (If it is back in the same nanosecond nothing has happened.) What those
