@@ -311,7 +311,7 @@ fn one_lock_for_all_is_had_by_one_after_the_other() {
     assert_eq!(two_woken("bfs", &[("wakeup", 10_000.0)]), [10 * US, 10 * US]);
 }
 
-/// `tasks` that are bound to a CPU each, under 2.4, which takes 1 us for each that it looks at.
+/// `tasks` that are bound to a CPU each, under 2.4, which takes 1 us for each task that it looks at.
 fn searched(tasks: Vec<Vec<Do>>) -> Ran {
     let cpus = tasks.len() as u32;
     let bound = |(cpu, program)| (CpuSet::from_cpus([CpuId(cpu as u32)]), 0, program);

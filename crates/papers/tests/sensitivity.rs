@@ -2,8 +2,8 @@
 //! each that is estimated or fitted is made a fifth larger and a fifth smaller, on all machines at
 //! once, and everything is judged again.
 //!
-//! `cargo test` does so on eight CPUs with a fifth of the messages, where the growth shows, too.
-//! With all messages on all machines, which takes an hour:
+//! `cargo test` does so on eight CPUs with a fifth of the messages, where the growth shows, too. With
+//! all messages on all machines, which takes an hour:
 //!
 //! ```sh
 //! cargo test --release -p schedlab-papers --test sensitivity -- --ignored --nocapture

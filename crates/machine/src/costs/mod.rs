@@ -7,7 +7,6 @@
 //!   locking.
 //! * [`calls`]: what programs pay for system calls and copying.
 //! * [`caches`]: what it costs to find caches cold.
-//! * [`walk`]: what a linear search finds in the cache.
 //! * [`power`]: what the machine draws.
 //! * [`overheads`]: what the kernel's time went into.
 

@@ -22,14 +22,6 @@
 //! runqueue locks the kernel takes the one of the lower CPU first; a CPU that has only the higher
 //! one, and finds the lower one held, lets go of its own and takes it again: that is charged.
 //!
-//! # Searches
-//!
-//! A scheduler that looks at its tasks one by one before it decides
-//! ([`walk_ahead`](schedlab_core::Inspect::walk_ahead)) is the exception: its reschedule takes
-//! effect at its *end*. Where it took effect at the beginning, a tick that falls into the search
-//! would be charged to the task that it finds, which has not had the CPU yet. Wakeups that need the
-//! lock meanwhile still take effect at once, and spin afterwards.
-//!
 //! # What is not charged
 //!
 //! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known
@@ -241,8 +233,8 @@ impl Modelled {
         }
     }
 
-    /// Of the CPUs whose `schedule()` waits for the lock and that do nothing else at `now_ns`, the
-    /// one that has waited longest, and since when.
+    /// Of the CPUs whose `schedule()` waits for the lock and that do nothing else at `now_ns`, the one
+    /// that has waited longest, and since when.
     fn longest_waiting(&self, now_ns: u64) -> Option<(u64, CpuId)> {
         if self.waiting == 0 {
             return None;
@@ -621,9 +613,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` calls a `schedule()` that looks at `walk` tasks. It waits until it has the lock, then
-    /// it walks, and only then somebody else is its current task: ticks that come meanwhile find
-    /// the old one, and if that had blocked, a wakeup finds it still there. Whether it is not that
-    /// far yet.
+    /// it walks, and only then somebody else is its current task: ticks that come meanwhile find the
+    /// old one, and if that had blocked, a wakeup finds it still there. Whether it is not there yet.
     fn walks_first(&mut self, cpu: CpuId, walk: u64) -> bool {
         let Some(costs) = &mut self.costs else { return false };
         let row = cpu.index();
