@@ -9,8 +9,6 @@ use std::ops::{Index, IndexMut};
 pub enum Cost {
     /// A task that a linear scan looks at.
     Scan,
-    /// On top, if the task is in none of the CPU's caches.
-    ScanMiss,
     /// A task whose ticks are given out anew in 2.4's and 1.x's recalculation loop.
     Recalculate,
     /// A level of a tree.
@@ -59,9 +57,8 @@ pub enum Cost {
 
 impl Cost {
     /// All of them.
-    pub const ALL: [Cost; 24] = [
+    pub const ALL: [Cost; 23] = [
         Cost::Scan,
-        Cost::ScanMiss,
         Cost::Recalculate,
         Cost::Level,
         Cost::Word,
@@ -90,7 +87,6 @@ impl Cost {
     pub const fn name(self) -> &'static str {
         match self {
             Cost::Scan => "scan",
-            Cost::ScanMiss => "scan_miss",
             Cost::Recalculate => "recalculate",
             Cost::Level => "level",
             Cost::Word => "word",

@@ -31,7 +31,6 @@
 use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
-use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
@@ -52,8 +51,6 @@ pub(super) enum Work {
     Tick,
     /// `schedule()`, and the switch to another task or to idle.
     Schedule { switches: bool, refill_ps: u64 },
-    /// What `schedule()` does before it has decided: it looks at so many tasks.
-    Walk { tasks: u64 },
     /// An interrupt from another CPU.
     Interrupted,
 }
@@ -96,15 +93,6 @@ pub(super) struct Modelled {
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
-    /// By CPU: how many tasks its `schedule()` has looked at and not yet decided about; none if it
-    /// is not in one.
-    walked: Vec<Option<u64>>,
-    /// By CPU: since when its `schedule()` waits for the lock, ns.
-    waits_since_ns: Vec<u64>,
-    /// How many of them.
-    waiting: u64,
-    /// How many tasks a search finds in no cache; none if that is not known.
-    walks: Option<Walks>,
     /// Where each task last ran.
     last_cpu: Vec<Option<CpuId>>,
     /// How long the CPU that spent time last took to get out of its idle state, ns.
@@ -128,10 +116,6 @@ impl Modelled {
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
-            walked: vec![None; cpus],
-            waits_since_ns: vec![NEVER; cpus],
-            waiting: 0,
-            walks: None,
             last_cpu: Vec::new(),
             awake_ns: 0,
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
@@ -150,20 +134,8 @@ impl Modelled {
             + counts.words * costs[Cost::Word]
             + counts.swaps * costs[Cost::Swap]
             + counts.clock_reads * costs[Cost::Clock];
-        let walked = match work {
-            Work::Schedule { .. } => self.walked[cpu.index()].take(),
-            _ => None,
-        };
-        let scanned = counts.scanned.saturating_sub(walked.unwrap_or(0));
-        let missed_ps = costs[Cost::ScanMiss];
-        let mut scanning =
-            scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
-        if missed_ps > 0
-            && let Some(walks) = &self.walks
-        {
-            scanning += walks.missed_milli(scanned) * missed_ps / 1000;
-            scanning += walks.missed_milli(counts.recalculated) * missed_ps / 1000;
-        }
+        let scanning =
+            counts.scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
         let balancing = counts.balances * costs[Cost::Balance]
             + counts.queues * costs[Cost::Queue]
             + counts.moves * costs[Cost::Move];
@@ -192,25 +164,10 @@ impl Modelled {
                 bill.before_ps = costs[Cost::Tick] + costs[Cost::Interrupt];
                 row.add(Overhead::Tick, bill.before_ps);
             }
-            Work::Walk { tasks } => {
-                bill.needs_lock = true;
-                let mut walk = tasks * costs[Cost::Scan];
-                if missed_ps > 0
-                    && let Some(walks) = &self.walks
-                {
-                    walk += walks.missed_milli(tasks) * missed_ps / 1000;
-                }
-                bill.inside_ps += costs[Cost::Pick] + walk;
-                row.add(Overhead::Pick, costs[Cost::Pick]);
-                row.add(Overhead::Scan, walk);
-            }
             Work::Schedule { switches, refill_ps } => {
-                // Who has walked has had the lock.
-                bill.needs_lock = walked.is_none();
-                if walked.is_none() {
-                    bill.inside_ps += costs[Cost::Pick];
-                    row.add(Overhead::Pick, costs[Cost::Pick]);
-                }
+                bill.needs_lock = true;
+                bill.inside_ps += costs[Cost::Pick];
+                row.add(Overhead::Pick, costs[Cost::Pick]);
                 if switches {
                     bill.after_ps = costs[Cost::Switch] + refill_ps;
                     row.add(Overhead::Switch, costs[Cost::Switch]);
@@ -233,24 +190,11 @@ impl Modelled {
         }
     }
 
-    /// Of the CPUs whose `schedule()` waits for the lock and that do nothing else at `now_ns`, the one
-    /// that has waited longest, and since when.
-    fn longest_waiting(&self, now_ns: u64) -> Option<(u64, CpuId)> {
-        if self.waiting == 0 {
-            return None;
-        }
-        let rows = self.waits_since_ns.iter().zip(&self.busy_until_ns).enumerate();
-        let waiting = rows.filter(|&(_, (&since, &busy))| since != NEVER && busy <= now_ns);
-        waiting.map(|(row, (&since_ns, _))| (since_ns, CpuId(row as u32))).min()
-    }
-
     /// What it costs `cpu` to take a free lock, ps.
     fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
-        // Whoever else waits for it reads it, too, when it is let go, and tries.
-        let turns = u64::from(far) + self.waiting;
-        self.kernel[Cost::Lock] + turns * self.kernel[Cost::LockRemote]
+        self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
     }
 
     /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
@@ -362,10 +306,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// If `setup` is for another number of CPUs.
     pub fn set_costs(&mut self, setup: Setup) {
         assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
-        let walk = self.scheduler.inspect().walk_ahead();
-        let walks = walk.and_then(|walk| Walks::new(setup.caches.last()?, walk.apart_kib));
-        let locking = self.scheduler.inspect().locking();
-        self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
+        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.inspect().locking())));
     }
 
     /// What the kernel's time went into so far; none on an idealised machine.
@@ -591,17 +532,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the
-    /// task itself called. Where the scheduler searches, the search comes first.
+    /// task itself called.
     fn puts_off(&mut self, cpu: CpuId) -> bool {
         let Some(costs) = &self.costs else { return false };
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
-        if self.is_gone(cpu) {
-            return false;
-        }
-        if let Some(walk) = self.scheduler.inspect().walk_ahead() {
-            return self.walks_first(cpu, walk.tasks);
-        }
-        if busy_until_ns <= self.now_ns {
+        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
             return false;
         }
         let blocked = self.current[cpu.index()]
@@ -612,66 +547,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         !blocked
     }
 
-    /// `cpu` calls a `schedule()` that looks at `walk` tasks. It waits until it has the lock, then
-    /// it walks, and only then somebody else is its current task: ticks that come meanwhile find the
-    /// old one, and if that had blocked, a wakeup finds it still there. Whether it is not there yet.
-    fn walks_first(&mut self, cpu: CpuId, walk: u64) -> bool {
-        let Some(costs) = &mut self.costs else { return false };
-        let row = cpu.index();
-        if costs.busy_until_ns[row] > self.now_ns {
-            costs.put_off.set(row, costs.busy_until_ns[row]);
-            return true;
-        }
-        if costs.walked[row].is_some() {
-            return false;
-        }
-        let since_ns = costs.waits_since_ns[row].min(self.now_ns);
-        let lock = costs.lock_of(cpu);
-        if costs.locks[lock].free_at_ns <= self.now_ns {
-            // Processors get a bus in turn: whoever has waited longest has it first.
-            let first = costs.longest_waiting(self.now_ns).filter(|&(ns, _)| ns < since_ns);
-            let first = first.map_or(cpu, |(_, other)| other);
-            let Some(costs) = &mut self.costs else { return false };
-            if costs.waits_since_ns[first.index()] != NEVER {
-                costs.waits_since_ns[first.index()] = NEVER;
-                costs.waiting -= 1;
-            }
-            costs.walked[first.index()] = Some(walk);
-            let bill = costs.bill(first, Work::Walk { tasks: walk }, &WorkCounts::default());
-            self.spend(first, bill, first);
-            self.put_off_until_free(first);
-            if first == cpu {
-                return self.is_busy(cpu);
-            }
-        }
-        let Some(costs) = &mut self.costs else { return false };
-        let spin_ns = costs.locks[lock].free_at_ns.saturating_sub(self.now_ns);
-        costs.overheads.cpus[row].add(Overhead::Spin, spin_ns * 1000);
-        costs.overheads.contended += 1;
-        costs.waiting += u64::from(costs.waits_since_ns[row] == NEVER);
-        costs.waits_since_ns[row] = since_ns;
-        self.spend(cpu, Bill { before_ps: spin_ns * 1000, ..Bill::default() }, cpu);
-        self.put_off_until_free(cpu);
-        true
-    }
-
-    fn is_busy(&self, cpu: CpuId) -> bool {
-        self.costs.as_ref().is_some_and(|costs| costs.busy_until_ns[cpu.index()] > self.now_ns)
-    }
-
-    fn put_off_until_free(&mut self, cpu: CpuId) {
-        if let Some(costs) = &mut self.costs {
-            costs.put_off.set(cpu.index(), costs.busy_until_ns[cpu.index()]);
-        }
-    }
-
     /// `cpu` is to reschedule in any case, as it goes off line: what it is busy with is forgotten.
     pub(super) fn free_at_once(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         if let Some(costs) = &mut self.costs {
-            let since_ns = std::mem::replace(&mut costs.waits_since_ns[cpu.index()], NEVER);
-            costs.waiting -= u64::from(since_ns != NEVER);
-            costs.walked[cpu.index()] = None;
             let busy = &mut costs.busy_until_ns[cpu.index()];
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);
