@@ -12,6 +12,7 @@ mod escape;
 mod files;
 mod mix_args;
 mod options;
+mod page;
 mod plan_args;
 mod plans;
 mod terminal;

@@ -9,6 +9,7 @@
 //! * [`select`]: which schedulers there are, and which can run a given machine and workload.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
+//! * [`mod@page`]: the report as a page for a browser.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
 //!   things.
 //! * [`calibrate`]: fits a cost model's numbers to measurements.
@@ -62,6 +63,7 @@ pub mod compressed;
 mod config;
 mod error;
 pub mod machines;
+pub mod page;
 pub mod parallel;
 pub mod plan;
 mod refused;

@@ -191,7 +191,7 @@ impl Experiment {
         if let Some(seed) = config.seed {
             assembly.machine.order = Order::Shuffled(SplitMix64::new(seed));
         }
-        let observer = (self.observer(&vm, &ids, &groups), others);
+        let observer = (self.observer(&vm, &groups), others);
         let mut machine = assembly.build(vm, observer)?;
         let known: Vec<&str> =
             machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
@@ -258,22 +258,28 @@ impl Experiment {
         }
     }
 
-    /// What measures the run.
-    fn observer(&self, vm: &Kernel, ids: &[GroupId], groups: &[NewGroup<'_>]) -> Measures {
-        let keys = key_numbers(vm.threads().map(|thread| thread.key));
-        let fair_groups: Vec<Group> = self
-            .groups
-            .groups()
+    /// Follows the ideal machine beside the one that it runs on. There is room for `tasks` tasks
+    /// before more has to be made.
+    pub(crate) fn fairness(&self, tasks: usize) -> Fairness {
+        let groups = self.groups.groups();
+        let ids = setup::group_ids(groups.len());
+        let fair_groups: Vec<Group> = groups
             .iter()
             .map(|group| Group {
                 parent: group.parent.map_or(GroupId::ROOT, |parent| ids[parent]),
                 shares: group.shares,
             })
             .collect();
-        let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
+        Fairness::new(self.config.cpus, weights, &fair_groups, tasks)
+    }
+
+    /// What measures the run.
+    fn observer(&self, vm: &Kernel, groups: &[NewGroup<'_>]) -> Measures {
+        let keys = key_numbers(vm.threads().map(|thread| thread.key));
+        let cpus = self.config.cpus;
         let measures = (
-            (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
+            (Stats::new(cpus, &keys), self.fairness(keys.len())),
             (
                 (self.record.map(SliceRecorder::within), self.record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),

@@ -464,6 +464,13 @@ impl Fairness {
         })
     }
 
+    /// What `task` was owed when it last got or left a CPU, ns; less than 0: it was ahead. None if
+    /// it has no lag.
+    pub fn lag_ns(&self, task: TaskId) -> Option<i64> {
+        let account = (task.index() < self.tasks.len()).then(|| &self.tasks[task])?;
+        account.class.map(|_| account.lag_end_ns)
+    }
+
     /// How fair the run was. Looks at every task.
     pub fn report(&self) -> FairnessReport {
         let ordinary = || {

@@ -3,6 +3,7 @@
 use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
+use crate::page;
 use crate::plans::{find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
@@ -29,10 +30,14 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         write_plan(path, &one.plan())?;
         return Ok(Status::Good);
     }
+    page::check(&args.page, prepared.len())?;
     let mut status = Status::Good;
     let mut reports = vec![];
     for one in &prepared {
         let (report, all_well) = run_all(one);
+        if let Some(report) = &report {
+            page::write(&args.page, one, report)?;
+        }
         status = if all_well { status } else { Status::Error };
         reports.extend(report);
     }

@@ -1,0 +1,237 @@
+//! What a page knows of its runs: a short head as JSON, and for each run columns of numbers.
+//!
+//! Together the columns of all runs take at most [`DATA_MOST`] characters. If they would take more,
+//! waits are told to the microsecond instead of the nanosecond; if that is not enough, short
+//! neighbouring turns are put together, in the run that has most first. Sums over time and the
+//! longest waits are made of all events and are the same whatever was put together.
+
+use super::columns::{Column, Columns, zigzag};
+use super::{Page, Seen};
+use crate::data::{BucketRow, RunReport, Spread};
+use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns};
+use serde::Serialize;
+
+/// So many characters all data of a page may take.
+pub(super) const DATA_MOST: usize = 7_600_000;
+
+/// So many turns of all runs together are shown one by one.
+pub const TURNS_MOST: usize = 1_000_000;
+
+/// The head: what the scripts must know to read the rest.
+#[derive(Serialize)]
+pub(super) struct Head<'a> {
+    workload: &'a str,
+    runs: Vec<RunHead<'a>>,
+}
+
+#[derive(Serialize)]
+struct RunHead<'a> {
+    spec: String,
+    title: &'a str,
+    columns: Vec<Column>,
+}
+
+/// What is to be known of a run besides numbers in columns.
+#[derive(Serialize)]
+struct Meta<'a> {
+    cpus: u32,
+    end_ns: u64,
+    /// Name, key, group, policy, nice, real-time priority, parent or -1.
+    tasks: Vec<(&'a str, &'a str, &'a str, &'a str, i32, u32, i64)>,
+    /// The groups, the root first.
+    groups: Vec<&'a str>,
+    /// Number, name, sentence.
+    rules: Vec<(u8, &'a str, &'a str)>,
+    latency: &'a Spread,
+    latency_histogram: &'a [BucketRow],
+    recorded: Option<Recorded>,
+}
+
+#[derive(Serialize)]
+struct Recorded {
+    /// Turns that there were.
+    turns: u64,
+    /// Those that are put together within this time; 0: none.
+    grain_ns: u64,
+    /// The unit of waits in the columns.
+    wait_unit_ns: u64,
+    /// The length of a stretch of time, ns, and how many there are.
+    width_ns: u64,
+    buckets: usize,
+    has_lags: bool,
+    /// Task, from, to, CPU, why it was runnable (a code), whether it got no CPU.
+    waits: Vec<(u32, u64, u64, u32, u64, bool)>,
+}
+
+/// The head, and the columns of each run.
+pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String>) {
+    let runs = &page.report.runs;
+    let mut turns: Vec<Option<Turns>> =
+        (0..runs.len()).map(|run| page.seen(run).map(|seen| seen.history.turns.clone())).collect();
+    while turns.iter().flatten().map(|turns| turns.list().len()).sum::<usize>() > TURNS_MOST
+        && thin_longest(&mut turns, 0.75)
+    {}
+    let mut wait_unit_ns = 1;
+    loop {
+        let written: Vec<(Vec<Column>, String)> = (runs.iter().zip(&turns).enumerate())
+            .map(|(number, (run, turns))| columns(run, page.seen(number), turns, wait_unit_ns))
+            .collect();
+        let size: usize = written.iter().map(|(_, text)| text.len()).sum();
+        if size > most && wait_unit_ns == 1 {
+            wait_unit_ns = 1000;
+            continue;
+        }
+        let part = (most as f64 / size as f64).clamp(0.25, 0.9);
+        if size > most && thin_longest(&mut turns, part) {
+            continue;
+        }
+        let mut heads = vec![];
+        let mut texts = vec![];
+        for (run, (columns, text)) in runs.iter().zip(written) {
+            heads.push(RunHead { spec: run.spec(), title: &run.scheduler.title, columns });
+            texts.push(text);
+        }
+        return (Head { workload: &page.report.workload.name, runs: heads }, texts);
+    }
+}
+
+/// Thins the run that has most turns to so large a part of them. Whether there are fewer then.
+fn thin_longest(turns: &mut [Option<Turns>], part: f64) -> bool {
+    let Some(longest) = turns.iter_mut().flatten().max_by_key(|turns| turns.list().len()) else {
+        return false;
+    };
+    let count = longest.list().len();
+    longest.thin((count as f64 * part) as usize);
+    longest.list().len() < count
+}
+
+fn columns(
+    run: &RunReport,
+    seen: Option<Seen<'_>>,
+    turns: &Option<Turns>,
+    wait_unit_ns: u64,
+) -> (Vec<Column>, String) {
+    let mut columns = Columns::default();
+    let meta = meta(run, seen, turns.as_ref(), wait_unit_ns);
+    let text = serde_json::to_string(&meta).expect("all of its keys are strings");
+    columns.add_text("meta", &text);
+    if let (Some(seen), Some(turns)) = (seen, turns) {
+        add_turns(&mut columns, turns.list(), seen.history.cpus, wait_unit_ns);
+        add_buckets(&mut columns, seen, bucket_count(run, seen));
+    }
+    columns.finish()
+}
+
+fn bucket_count(run: &RunReport, seen: Seen<'_>) -> usize {
+    // What happens at the very end is counted too, in a stretch of no length if need be.
+    (run.end.at_ns / seen.history.buckets.width_ns() + 1).min(BUCKETS as u64) as usize
+}
+
+fn meta<'a>(
+    run: &'a RunReport,
+    seen: Option<Seen<'a>>,
+    turns: Option<&Turns>,
+    wait_unit_ns: u64,
+) -> Meta<'a> {
+    let parents: Vec<i64> = seen.map_or(vec![], |seen| {
+        let parents = seen.history.parents.iter();
+        parents.map(|(_, parent)| parent.map_or(-1, |parent| parent.0.into())).collect()
+    });
+    Meta {
+        cpus: run.machine.cpus,
+        end_ns: run.end.at_ns,
+        tasks: (run.tasks.iter())
+            .map(|task| {
+                let parent = parents.get(task.task as usize).copied().unwrap_or(-1);
+                let group = if task.group.is_empty() { "/" } else { &task.group };
+                let (policy, prio) = (&*task.policy, task.rt_priority);
+                (&*task.name, &*task.key, group, policy, task.nice, prio, parent)
+            })
+            .collect(),
+        groups: ["/"].into_iter().chain(run.groups.iter().map(|group| &*group.path)).collect(),
+        rules: seen.map_or(vec![], |seen| seen.rules.to_vec()),
+        latency: &run.wakeup_latency,
+        latency_histogram: &run.wakeup_latency_histogram,
+        recorded: seen.zip(turns).map(|(seen, turns)| Recorded {
+            turns: turns.count(),
+            grain_ns: turns.grain_ns(),
+            wait_unit_ns,
+            width_ns: seen.history.buckets.width_ns(),
+            buckets: bucket_count(run, seen),
+            has_lags: seen.history.has_lags,
+            waits: (seen.history.waits.iter())
+                .map(|wait| {
+                    let (from, to) = (wait.from_ns, wait.to_ns);
+                    (wait.task.0, from, to, wait.cpu.0, wait.came.code(), wait.open)
+                })
+                .collect(),
+        }),
+    }
+}
+
+/// The turns, by start, then CPU.
+///
+/// * `gap`: from the end of the last turn on the CPU, ns.
+/// * `length`, ns; `idle`: how much of it the CPU had nothing to do (of several put together).
+/// * `wait`: how long the task had been runnable, in `wait_unit_ns`, less what can be known: a task
+///   that lost its CPU and is not woken has waited since. Zigzag.
+/// * `count`: turns put together, less 1.
+fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64) {
+    // Sorted here: thinning keeps the order of each CPU only.
+    let mut sorted: Vec<&Turn> = turns.iter().collect();
+    sorted.sort_by_key(|turn| (turn.start_ns, turn.cpu));
+    let mut add = |name, number: &mut dyn FnMut(&Turn) -> u64| {
+        columns.add(name, &sorted.iter().map(|turn| number(turn)).collect::<Vec<u64>>());
+    };
+    let mut ends = vec![0; cpus as usize];
+    add("cpu", &mut |turn| u64::from(turn.cpu.0));
+    add("task", &mut |turn| u64::from(turn.task.0));
+    add("gap", &mut |turn| {
+        let end = &mut ends[turn.cpu.0 as usize];
+        turn.start_ns - std::mem::replace(end, turn.end_ns)
+    });
+    add("length", &mut |turn| turn.end_ns - turn.start_ns);
+    add("count", &mut |turn| u64::from(turn.count) - 1);
+    add("idle", &mut |turn| turn.end_ns - turn.start_ns - turn.busy_ns);
+    add("came", &mut |turn| if turn.count > 1 { 0 } else { turn.came.code() });
+    add("left", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.left.code()) });
+    add("why", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.why.0) });
+    add("placed", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.placed.0) });
+    add("preempts", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.preempts.0) });
+    let tasks = turns.iter().map(|turn| turn.task.0 as usize + 1).max().unwrap_or(0);
+    // When each task lost its CPU, if it was runnable then and that is known.
+    let mut lost: Vec<Option<u64>> = vec![None; tasks];
+    add("wait", &mut |turn| {
+        let lost = &mut lost[turn.task.0 as usize];
+        let known = lost.take().filter(|_| turn.count == 1 && turn.came == Came::Runnable);
+        if turn.count == 1 && turn.left == Left::Runnable {
+            *lost = Some(turn.end_ns);
+        }
+        if turn.count > 1 {
+            return 0;
+        }
+        let known_ns = known.map_or(0, |known| turn.start_ns - known);
+        zigzag((turn.wait_ns / wait_unit_ns) as i64 - (known_ns / wait_unit_ns) as i64)
+    });
+}
+
+fn add_buckets(columns: &mut Columns, seen: Seen<'_>, count: usize) {
+    let buckets = &seen.history.buckets;
+    let rows = [
+        ("runnable_ns", &buckets.runnable_ns),
+        ("runnable_max", &buckets.runnable_max),
+        ("switches", &buckets.switches),
+        ("migrations", &buckets.migrations),
+        ("wakeups", &buckets.wakeups),
+        ("wait_max_ns", &buckets.wait_max_ns),
+        ("owed_max_ns", &buckets.owed_max_ns),
+        ("ahead_max_ns", &buckets.ahead_max_ns),
+    ];
+    for (name, row) in rows {
+        columns.add(name, &row[..count]);
+    }
+    for (name, rows) in [("of_tasks", &buckets.tasks), ("of_groups", &buckets.groups)] {
+        let all: Vec<u64> = rows.rows().flat_map(|row| row[..count].iter().copied()).collect();
+        columns.add(name, &all);
+    }
+}
