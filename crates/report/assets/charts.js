@@ -6,16 +6,30 @@ Lab.charts = [];
 
 Lab.ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** The part of each stretch that CPUs were busy. */
-Lab.busyOf = function (run) {
-  if (run.busyParts) return run.busyParts;
-  const { buckets: count, width_ns: width } = run.recorded;
-  const busy = new Float64Array(count);
-  const all = run.buckets.of_tasks;
-  for (let at = 0; at < all.length; at += 1) busy[at % count] += all[at];
-  for (let at = 0; at < count; at += 1) busy[at] /= Lab.lengthOf(run, at, width) * run.cpus || 1;
-  run.busyParts = busy;
-  return busy;
+/** How many tasks were runnable in each stretch, mean. */
+Lab.loadOf = function (run) {
+  if (!run.loads) {
+    const { width_ns: width } = run.recorded;
+    run.loads = Array.from(run.buckets.runnable_ns, (sum, bucket) => {
+      const length = Lab.lengthOf(run, bucket, width);
+      return length > 0 ? sum / length : 0;
+    });
+  }
+  return run.loads;
+};
+
+/** Values of stretches of `width`: the last, if it is too short to say much, is joined to the one
+ *  before it. With the length of each. */
+Lab.stretches = function (run, row, width, join) {
+  const values = [...row];
+  const lengths = values.map((_, at) => Lab.lengthOf(run, at, width));
+  while (values.length > 1 && lengths[lengths.length - 1] < width / 4) {
+    const value = values.pop();
+    const length = lengths.pop();
+    values[values.length - 1] = join(values[values.length - 1], value);
+    lengths[lengths.length - 1] += length;
+  }
+  return { values, lengths };
 };
 
 /** How long a stretch is; the last may be shorter. */
@@ -26,7 +40,8 @@ Lab.lengthOf = function (run, bucket, width) {
 /** A chart in a figure. `series`: name, color, dash, fill; `data`: x, then the values of each.
  *  `text` makes a value readable. `time`: x is time in seconds, and marking a part zooms the
  *  timeline there. */
-Lab.chart = function (place, { title, series, data, text, time, log, note, timeline, raw }) {
+Lab.chart = function (place, { title, series, data, text, markText, time, log, note,
+  timeline, raw }) {
   const { el } = Lab;
   const holder = el('div', { class: 'chart', role: 'img', 'aria-label': Lab.summary(title, series,
     raw || data, text) });
@@ -45,8 +60,15 @@ Lab.chart = function (place, { title, series, data, text, time, log, note, timel
   const figure = el('figure', {}, el('figcaption', {}, el('b', {}, title),
     note ? ` ${note}` : ''), holder, table);
   place.append(figure);
-  const axis = { stroke: () => Lab.ink('--faint'), grid: { stroke: () => Lab.ink('--line'), width: 1 },
-    ticks: { stroke: () => Lab.ink('--line'), width: 1 }, font: '12px system-ui, sans-serif' };
+  const line = () => Lab.ink('--line');
+  // On a log scale only powers of ten have marks.
+  const axis = (isLog) => {
+    const only = (_, marks) => marks.map((mark) => (Lab.isPower(mark) ? mark : null));
+    const filter = isLog ? { filter: only } : {};
+    return { stroke: () => Lab.ink('--faint'), font: '12px system-ui, sans-serif', ...filter,
+      grid: { stroke: line, width: 1, ...filter },
+      ticks: { stroke: line, width: 1, size: 5, ...filter } };
+  };
   const size = () => ({ width: Math.max(280, holder.clientWidth || 480), height: 230 });
   const shade = (plot) => {
     if (!time || !timeline) return;
@@ -68,10 +90,10 @@ Lab.chart = function (place, { title, series, data, text, time, log, note, timel
         most > 0 ? most * 1.05 : 1] },
     },
     axes: [
-      { ...axis, values: (_, marks) => marks.map((mark) => (mark === null ? '' : time
-        ? `${+mark.toFixed(9)} s` : log && log.x && !Lab.isPower(mark) ? '' : Lab.duration(mark))) },
-      { ...axis, size: 64, values: (_, marks) => marks.map((mark) => (mark === null ? ''
-        : log && log.y && !Lab.isPower(mark) ? '' : text(mark))) },
+      { ...axis(log && log.x), size: 32, values: (_, marks) => marks.map((mark) => (
+        mark === null ? '' : time ? `${+mark.toFixed(9)} s` : Lab.short(mark))) },
+      { ...axis(log && log.y), size: 62, values: (_, marks) => marks.map((mark) => (
+        mark === null ? '' : (markText || text)(mark))) },
     ],
     series: [
       { label: time ? 'at' : 'latency', value: (_, value) => (value === null || value === undefined
@@ -109,6 +131,12 @@ Lab.chart = function (place, { title, series, data, text, time, log, note, timel
   Lab.charts.push(plot);
   return plot;
 };
+
+/** A duration as marks have it: no needless zeros. */
+Lab.short = (ns) => Lab.duration(ns).replace(/\.0+ /, ' ').replace(/(\.\d*?)0+ /, '$1 ');
+
+/** A percentage as marks have it. */
+Lab.shortPercent = (part) => `${+(100 * part).toPrecision(3)} %`;
 
 Lab.isPower = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6;
 
@@ -182,24 +210,25 @@ Lab.shareChart = function (place, run, by, runs, timeline) {
     const at = coloring.names.indexOf(name);
     return at >= 0 ? Lab.css(coloring.colors[at]) : '#8a8f98';
   };
-  const x = Array.from({ length: count }, (_, at) => at * width / 1e9);
-  const parts = shown.map(({ row }) => Array.from(row, (ns, at) => {
-    const length = Lab.lengthOf(run, at, width);
-    return length > 0 ? ns / (length * run.cpus) : null;
-  }));
+  const parts = shown.map(({ row }) => {
+    const { values, lengths } = Lab.stretches(run, row, width, (a, b) => a + b);
+    return values.map((ns, at) => ns / (lengths[at] * run.cpus));
+  });
+  const bars = parts.length ? parts[0].length : 0;
+  const x = Array.from({ length: bars }, (_, at) => at * width / 1e9);
   // Each is drawn over those that it stands upon: the highest first.
-  const stacked = parts.map(() => new Array(count).fill(0));
-  for (let at = 0; at < count; at += 1) {
+  const stacked = parts.map(() => new Array(bars).fill(0));
+  for (let at = 0; at < bars; at += 1) {
     let height = 0;
     for (let one = parts.length - 1; one >= 0; one -= 1) {
-      height += parts[one][at] || 0;
-      stacked[one][at] = parts[one][at] === null ? null : height;
+      height += parts[one][at];
+      stacked[one][at] = height;
     }
   }
   const series = shown.map(({ name }) => ({ name, color: color(name), fill: color(name),
     stepped: true }));
   Lab.chart(place, { title: run.spec, series, data: [x, ...stacked], raw: [x, ...parts],
-    text: Lab.percent, time: true, timeline, note: 'of all CPUs' });
+    text: Lab.percent, markText: Lab.shortPercent, time: true, timeline, note: 'of all CPUs' });
 };
 
 // ---- Latency
@@ -230,7 +259,8 @@ Lab.latencyCharts = function (place, runs) {
   });
   const lines = some.map((run) => ({ name: run.spec, ...Lab.lineOf(run.number) }));
   Lab.chart(charts, { title: 'Cumulative', note: 'part of all wakeups that waited at most so long',
-    series: lines, data: [x, ...cdf], text: Lab.percent, log: { x: true } });
+    series: lines, data: [x, ...cdf], text: Lab.percent, markText: Lab.shortPercent,
+    log: { x: true } });
   const tail = cdf.map((row) => row.map((part) => (part < 1 ? 1 - part : null)));
   if (tail.some((row) => row.some((part) => part > 0))) {
     Lab.chart(charts, { title: 'Tail', note: 'part of all wakeups that waited longer, on a log scale',
@@ -251,7 +281,7 @@ Lab.latencyCharts = function (place, runs) {
   });
   Lab.chart(charts, { title: 'Histogram', note: 'part of all wakeups, eight bins to a power of ten; '
     + 'the first has all below 0.1 µs', series: lines.map((line) => ({ ...line, stepped: true })),
-  data: [edges, ...counts], text: Lab.percent, log: { x: true } });
+  data: [edges, ...counts], text: Lab.percent, markText: Lab.shortPercent, log: { x: true } });
 };
 
 // ---- Load
@@ -265,24 +295,24 @@ Lab.loadCharts = function (place, runs, timeline) {
   const x = Array.from({ length: count }, (_, at) => at * width / 1e9);
   const over = (name, join, perLength) => runs.map((run) => {
     const each = width / run.recorded.width_ns;
-    const row = new Array(count).fill(null);
+    const row = new Array(Math.ceil(run.duration / width)).fill(0);
     run.buckets[name].forEach((value, at) => {
       // What happened at the very end belongs to what led there.
-      const to = Math.min(count - 1, Math.floor(at / each));
-      row[to] = row[to] === null ? value : join(row[to], value);
+      const to = Math.min(row.length - 1, Math.floor(at / each));
+      row[to] = join(row[to], value);
     });
-    return row.map((value, at) => {
-      const length = Lab.lengthOf(run, at, width);
-      if (value === null || length <= 0) return null;
-      return perLength ? value / (length / perLength) : value;
-    });
+    const { values, lengths } = Lab.stretches(run, row, width, join);
+    const shown = values.map((value, at) => (perLength ? value / (lengths[at] / perLength) : value));
+    while (shown.length < count) shown.push(null);
+    return shown;
   });
   const add = (a, b) => a + b;
   const lines = runs.map((run) => ({ name: run.spec, ...Lab.lineOf(run.number), stepped: true }));
   const tasks = (value) => (value < 10 ? `${+value.toFixed(2)}` : Lab.count(value));
   const rate = (value) => `${Lab.count(value)} /s`;
   const draw = (title, note, data, text) => Lab.chart(charts, { title, note, series: lines,
-    data: [x, ...data], text, time: true, timeline });
+    data: [x, ...data], text, time: true, timeline,
+    markText: text === Lab.duration ? Lab.short : text });
   draw('Runnable tasks', 'running or waiting, mean', over('runnable_ns', add, 1), tasks);
   draw('Runnable tasks', 'the most at one time', over('runnable_max', Math.max), tasks);
   draw('Longest wait', 'that ended in each stretch', over('wait_max_ns', Math.max), Lab.duration);

@@ -1,63 +1,83 @@
 'use strict';
 // Lanes: the turns of one CPU or one task, and what of them each column of pixels shows.
 //
-// A column may cover one turn or ten thousand. It shows the class (task, group, state) that had most
-// of it, and how much of it was busy at all. Where very many turns are in view the sums come from
+// A column may cover one turn or ten thousand. It is cut into cells from the bottom up, as many for
+// each class (task, group, state) as it had of that time; what stays empty was idle. So a lane reads
+// as blocks from near and as shares from afar. Where very many turns are in view the cells come from
 // bins that are made once for each lane, so that a frame never touches more than some ten thousand
 // turns.
 
+/** Cells of a column on the screen, and of a bin. */
+Lab.CELLS = 12;
+const CELLS_OF_BIN = 8;
 /** So many bins have all lanes of a run together, about; and each lane at least and at most. */
-const BINS_OF_ALL = 1 << 20;
+const BINS_OF_ALL = 1 << 19;
 const BINS_LEAST = 2048;
 const BINS_MOST = 16384;
 /** Up to so many turns a column are looked at one by one. */
 const TURNS_OF_A_COLUMN = 6;
 
-/** Adds up time by class, column after column, and keeps what has most. */
+/** Adds up time by class, column after column, and divides each column's cells. */
 Lab.Tally = class {
-  constructor(classes, columns) {
+  /** Columns of so much time each. `rare`: classes below this get a cell however little they had. */
+  constructor(classes, columns, width, cells, rare) {
     this.sums = new Float64Array(classes);
-    this.touched = new Uint32Array(classes);
-    this.count = 0;
+    this.touched = [];
     this.column = -1;
-    /** 1 + the class that has most; 0: none. */
-    this.who = new Uint32Array(columns);
+    this.width = width;
+    this.cells = cells;
+    this.rare = rare;
+    /** Cell c of column i is at `i * cells + c`: 1 + its class; 0: idle. */
+    this.who = new Uint32Array(columns * cells);
     /** The time that all classes have together. */
     this.busy = new Float64Array(columns);
   }
 
   add(column, kind, time) {
     if (column !== this.column) this.flush(column);
-    if (this.sums[kind] === 0) this.touched[this.count++] = kind;
+    if (this.sums[kind] === 0) this.touched.push(kind);
     this.sums[kind] += time;
   }
 
   /** All of these columns are of one class. */
-  fill(from, to, kind, time) {
+  fill(from, to, kind, part) {
     this.flush(-1);
-    this.who.fill(kind + 1, from, to);
-    this.busy.fill(time, from, to);
+    this.busy.fill(this.width * part, from, to);
+    const tall = part > 0.99 ? this.cells : Math.max(1, Math.round(part * this.cells));
+    if (tall === this.cells) this.who.fill(kind + 1, from * tall, to * tall);
+    else {
+      for (let column = from; column < to; column += 1) {
+        this.who.fill(kind + 1, column * this.cells, column * this.cells + tall);
+      }
+    }
   }
 
   flush(next) {
-    if (this.column >= 0 && this.count > 0) {
-      let most = 0;
+    const { column, touched, sums, cells, who } = this;
+    if (column >= 0 && touched.length > 0) {
+      if (touched.length > 1) touched.sort((a, b) => a - b);
       let sum = 0;
-      let best = 0;
-      for (let at = 0; at < this.count; at += 1) {
-        const kind = this.touched[at];
-        const time = this.sums[kind];
-        sum += time;
-        if (time > most) {
-          most = time;
-          best = kind + 1;
-        }
-        this.sums[kind] = 0;
+      let best = touched[0];
+      for (const kind of touched) {
+        sum += sums[kind];
+        if (sums[kind] > sums[best]) best = kind;
       }
-      this.who[this.column] = best;
-      this.busy[this.column] = sum;
+      this.busy[column] = sum;
+      const scale = cells / this.width;
+      const tall = Math.min(cells, Math.max(1, Math.round(sum * scale)));
+      const base = column * cells;
+      let done = 0;
+      let at = 0;
+      for (const kind of touched) {
+        done += sums[kind] * scale;
+        let to = Math.min(tall, Math.round(done));
+        if (to === at && kind < this.rare && at < tall) to = at + 1;
+        for (; at < to; at += 1) who[base + at] = kind + 1;
+        sums[kind] = 0;
+      }
+      for (; at < tall; at += 1) who[base + at] = best + 1;
     }
-    this.count = 0;
+    touched.length = 0;
     this.column = next;
   }
 };
@@ -99,21 +119,24 @@ Lab.Lane = class {
   }
 
   /** What each column shows: of turns, or (`waits`) of the waits before them, which are all of one
-   *  class. `kinds`: the class of each turn; there are `classes`. */
-  columns(from, to, columns, kinds, classes, waits) {
+   *  class. `kinds`: the class of each turn; there are `classes`; those below `rare` are always
+   *  seen. */
+  columns(from, to, columns, kinds, classes, rare, waits) {
     const width = (to - from) / columns;
     const [first, last] = this.within(from, to);
     const binWidth = this.run.duration / this.bins;
-    if (last - first > TURNS_OF_A_COLUMN * columns && width >= 2 * binWidth) {
-      return this.fromBins(from, to, columns, kinds, classes, waits, binWidth);
-    }
-    return this.fromTurns(from, to, columns, kinds, classes, waits);
+    const many = last - first > TURNS_OF_A_COLUMN * columns && width >= 2 * binWidth;
+    const cells = waits ? 1 : Lab.CELLS;
+    const tally = new Lab.Tally(waits ? 1 : classes, columns, width, cells, rare);
+    if (many) this.addBins(tally, from, to, columns, kinds, classes, rare, waits, binWidth);
+    else this.addTurns(tally, from, to, columns, kinds, waits);
+    tally.flush(-1);
+    return tally;
   }
 
-  fromTurns(from, to, columns, kinds, classes, waits) {
+  addTurns(tally, from, to, columns, kinds, waits) {
     const { start, end, wait, idle } = this.run;
     const { rows } = this;
-    const tally = new Lab.Tally(waits ? 1 : classes, columns);
     const width = (to - from) / columns;
     const endOf = waits ? (row) => start[row] : (row) => end[row];
     let place = Lab.firstWhere(0, rows.length, (at) => endOf(rows[at]) > from);
@@ -134,31 +157,35 @@ Lab.Lane = class {
         continue;
       }
       tally.add(c0, kind, (from + (c0 + 1) * width - left) * part);
-      if (c1 > c0 + 1) tally.fill(c0 + 1, c1, kind, width * part);
+      if (c1 > c0 + 1) tally.fill(c0 + 1, c1, kind, part);
       const rest = right - (from + c1 * width);
       if (rest > 0) tally.add(c1, kind, rest * part);
     }
-    tally.flush(-1);
-    return tally;
   }
 
-  fromBins(from, to, columns, kinds, classes, waits, binWidth) {
+  addBins(tally, from, to, columns, kinds, classes, rare, waits, binWidth) {
     const key = waits ? 'waits' : 'turns';
+    const cells = waits ? 1 : CELLS_OF_BIN;
     if (!this.made[key]) {
-      const all = this.run.duration;
-      this.made[key] = this.fromTurns(0, all, this.bins, kinds, classes, waits);
+      const all = new Lab.Tally(waits ? 1 : classes, this.bins, binWidth, cells, rare);
+      this.addTurns(all, 0, this.run.duration, this.bins, kinds, waits);
+      all.flush(-1);
+      this.made[key] = all;
     }
     const { who, busy } = this.made[key];
-    const tally = new Lab.Tally(waits ? 1 : classes, columns);
     const width = (to - from) / columns;
     const firstBin = Math.max(0, Math.floor(from / binWidth));
     const lastBin = Math.min(this.bins, Math.ceil(to / binWidth));
     for (let bin = firstBin; bin < lastBin; bin += 1) {
-      if (who[bin] === 0) continue;
+      if (busy[bin] === 0) continue;
       const column = Math.floor(((bin + 0.5) * binWidth - from) / width);
-      if (column >= 0 && column < columns) tally.add(column, who[bin] - 1, busy[bin]);
+      if (column < 0 || column >= columns) continue;
+      // The cells of a bin share its time.
+      let used = 0;
+      while (used < cells && who[bin * cells + used] !== 0) used += 1;
+      for (let cell = 0; cell < used; cell += 1) {
+        tally.add(column, who[bin * cells + cell] - 1, busy[bin] / used);
+      }
     }
-    tally.flush(-1);
-    return tally;
   }
 };

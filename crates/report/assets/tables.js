@@ -37,13 +37,14 @@ Lab.waitsTable = function (place, runs, timeline) {
         el('td', { class: 'text' }, meanwhile(run, wait)));
     }));
   };
-  const heads = ['wait', 'task', 'scheduler', 'from', 'CPU', 'why it was runnable',
-    'who had that CPU meanwhile'];
+  const heads = { wait: '', task: 'text', scheduler: 'text', from: '', CPU: '',
+    'why it was runnable': 'text', 'who had that CPU meanwhile': 'text' };
   place.append(
     runs.length < 2 ? '' : el('div', { class: 'bar' }, el('label', {}, 'Of ', list)),
     el('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Longest waits' },
       el('table', { class: 'figures waits' },
-        el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
+        el('thead', {}, el('tr', {}, ...Object.entries(heads).map(([text, kind]) => (
+          el('th', { scope: 'col', class: kind }, text))))),
         body)));
   fill('');
 };

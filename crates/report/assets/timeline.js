@@ -72,7 +72,7 @@ Lab.Timeline = class {
     this.output = el('output', { id: 'view', class: 'view' });
     this.legend = el('div', { class: 'legend' });
     this.overview = el('canvas', { class: 'overview', role: 'img', tabindex: 0,
-      'aria-label': 'How busy the machine was over the whole run, and what part of it is in view' });
+      'aria-label': 'How many tasks were runnable over the whole run, and what part of it is in view' });
     this.canvas = el('canvas', { role: 'img', id: 'timeline-canvas' });
     this.spacer = el('div', { class: 'spacer' });
     this.scroll = el('div', { class: 'scroll', tabindex: 0, role: 'application', id: 'timeline-keys',
@@ -200,10 +200,8 @@ Lab.Timeline = class {
         : Lab.el('span', {}, swatch, name);
     });
     if (names.length > most) entries.push(Lab.el('span', {}, `and ${names.length - most} more`));
-    if (this.rows === 'tasks' || true) {
-      const swatch = Lab.el('span', { class: 'swatch waiting' });
-      entries.push(Lab.el('span', { class: 'of-tasks' }, swatch, 'waiting for a CPU'));
-    }
+    const waiting = Lab.el('span', { class: 'swatch waiting' });
+    entries.push(Lab.el('span', { class: 'of-tasks' }, waiting, 'waiting for a CPU'));
     this.legend.replaceChildren(...entries);
   }
 
@@ -420,8 +418,6 @@ Lab.Timeline = class {
     this.rows = parts.rows === 'tasks' ? 'tasks' : 'cpus';
     this.rowsList.value = this.rows;
     this.setColoring(parts.color);
-    const [from, to] = (parts.t || '').split('-').map(Number);
-    if (to > from) this.setView(from, to);
     const [number, turn] = (parts.turn || '').split('.').map(Number);
     const run = this.run(number);
     if (run && turn >= 0 && turn < run.turns) {
@@ -429,6 +425,8 @@ Lab.Timeline = class {
       const index = this.lanes.findIndex((lane) => lane.run === run && lane.id === id);
       if (index >= 0) this.pick(index, turn);
     }
+    const [from, to] = (parts.t || '').split('-').map(Number);
+    if (to > from) this.setView(from, to);
   }
 
   // ---- Listening
@@ -784,7 +782,7 @@ Lab.Timeline = class {
       context.font = '12px system-ui, sans-serif';
       context.fillStyle = ink.faint;
       const title = head.run.recorded.grain_ns ? `${head.run.title} (thinned out)` : head.run.title;
-      context.fillText(title, 14 + spec, y + 13);
+      context.fillText(title, 18 + spec, y + 13);
     }
     this.paintArrows(context, ink, lanes);
     this.paintTurn(context, ink);
@@ -849,42 +847,44 @@ Lab.Timeline = class {
     context.stroke();
   }
 
-  /** One row of pixels for the turns of each lane, and one for waits; stretched to the lanes. */
+  /** Some rows of pixels for the turns of each lane, and one for waits; stretched to the lanes. */
   paintLanes(context, ink, lanes) {
     const { GUTTER } = Lab.Timeline;
     const columns = Math.max(1, Math.round((this.width - GUTTER) * this.ratio));
     if (lanes.length === 0) return;
     const tasks = this.rows === 'tasks';
-    const each = tasks ? 2 : 1;
+    const cells = Lab.CELLS;
+    const each = cells + (tasks ? 1 : 0);
     const { from, to } = this.view;
-    const pixels = new Uint32Array(columns * lanes.length * each);
+    const rows = lanes.length * each;
+    const pixels = new Uint32Array(columns * rows);
     const lane0 = Lab.rgb(ink.lane);
     const pale = Lab.mixed(Lab.rgb(ink.faint), lane0, 0.28);
-    const colors = [...this.coloring.colors, pale];
-    const base = Lab.packed(lane0);
-    const full = colors.map(Lab.packed);
+    // The colour of each class, after that of an idle CPU.
+    const colors = Uint32Array.from([lane0, ...this.coloring.colors, pale], Lab.packed);
     const wait = Lab.rgb(ink.wait);
     const perColumn = (to - from) / columns;
+    // While something is looked for, it is seen however small it is.
+    const rare = this.find === '' ? 0 : this.classes - 1;
     lanes.forEach((lane, number) => {
       const kinds = this.kinds.get(lane.run.number);
-      const seen = lane.columns(from, to, columns, kinds, this.classes, false);
-      let at = number * each * columns;
-      for (let column = 0; column < columns; column += 1, at += 1) {
-        const who = seen.who[column];
-        const part = seen.busy[column] / perColumn;
-        pixels[at] = who === 0 ? base : part > 0.97 ? full[who - 1]
-          : Lab.packed(Lab.mixed(colors[who - 1], lane0, 0.25 + 0.75 * part));
+      const { who } = lane.columns(from, to, columns, kinds, this.classes, rare, false);
+      const base = number * each * columns;
+      for (let column = 0; column < columns; column += 1) {
+        for (let cell = 0; cell < cells; cell += 1) {
+          const at = base + (cells - 1 - cell) * columns + column;
+          pixels[at] = colors[who[column * cells + cell]];
+        }
       }
       if (!tasks) return;
-      const waits = lane.columns(from, to, columns, kinds, this.classes, true);
-      for (let column = 0; column < columns; column += 1, at += 1) {
-        const part = waits.busy[column] / perColumn;
-        pixels[at] = part > 0 ? Lab.packed(Lab.mixed(wait, lane0, 0.3 + 0.7 * Math.min(1, part)))
-          : base;
+      const { busy } = lane.columns(from, to, columns, kinds, this.classes, rare, true);
+      for (let column = 0; column < columns; column += 1) {
+        const part = busy[column] / perColumn;
+        pixels[base + cells * columns + column] = part > 0
+          ? Lab.packed(Lab.mixed(wait, lane0, 0.3 + 0.7 * Math.min(1, part))) : colors[0];
       }
     });
     if (!this.sheet) this.sheet = document.createElement('canvas');
-    const rows = lanes.length * each;
     if (this.sheet.width !== columns || this.sheet.height < rows) {
       this.sheet.width = columns;
       this.sheet.height = rows;
@@ -897,9 +897,9 @@ Lab.Timeline = class {
       const top = this.top(lane);
       const first = number * each;
       const upper = tasks ? Math.round(lane.height * 0.66) : lane.height;
-      context.drawImage(this.sheet, 0, first, columns, 1, GUTTER, top, room, upper);
+      context.drawImage(this.sheet, 0, first, columns, cells, GUTTER, top, room, upper);
       if (tasks) {
-        context.drawImage(this.sheet, 0, first + 1, columns, 1, GUTTER, top + upper, room,
+        context.drawImage(this.sheet, 0, first + cells, columns, 1, GUTTER, top + upper, room,
           lane.height - upper);
       }
     });
@@ -1046,7 +1046,7 @@ Lab.Timeline = class {
     }
   }
 
-  /** How busy the machine was over the whole run, and what part of it is shown. */
+  /** How many tasks were runnable over the whole run, and what part of it is shown. */
   paintOverview(ink) {
     const { GUTTER } = Lab.Timeline;
     const context = this.overview.getContext('2d');
@@ -1059,20 +1059,22 @@ Lab.Timeline = class {
     const runs = this.runs.filter((run) => this.shown.has(run.number));
     const height = 30 / Math.max(1, runs.length);
     runs.forEach((run, number) => {
-      const busy = Lab.busyOf(run);
+      const loads = Lab.loadOf(run);
+      const most = loads.reduce((a, b) => Math.max(a, b), 1);
       context.fillStyle = ink.faint;
       const bottom = 2 + (number + 1) * height;
-      for (let bucket = 0; bucket < busy.length; bucket += 1) {
-        const from = GUTTER + bucket * run.recorded.width_ns / this.duration * room;
-        const to = GUTTER + (bucket + 1) * run.recorded.width_ns / this.duration * room;
-        const tall = busy[bucket] * (height - 1);
-        context.fillRect(from, bottom - tall, Math.min(to, this.width) - from + 0.3, tall);
+      const { width_ns: width } = run.recorded;
+      for (let bucket = 0; bucket < loads.length; bucket += 1) {
+        const from = GUTTER + bucket * width / this.duration * room;
+        const to = Math.min(this.width, GUTTER + (bucket + 1) * width / this.duration * room);
+        const tall = loads[bucket] / most * (height - 1.5);
+        context.fillRect(from, bottom - tall, to - from + 0.3, tall);
       }
     });
     context.font = '12px system-ui, sans-serif';
     context.textBaseline = 'middle';
     context.fillStyle = ink.faint;
-    context.fillText('whole run', 8, 17);
+    context.fillText('load', 8, 17);
     const left = GUTTER + this.view.from / this.duration * room;
     const right = GUTTER + this.view.to / this.duration * room;
     context.globalAlpha = 0.22;

@@ -32,9 +32,10 @@ pub struct Buckets {
     pub wakeups: Vec<u64>,
     /// The longest wait that ended in it, ns.
     pub wait_max_ns: Vec<u64>,
-    /// The most that a task was owed when it got or left a CPU, ns; none was: 0.
+    /// The most that a task was owed, ns; none was: 0. Lags are looked at when tasks get or leave
+    /// CPUs, and all once in a stretch.
     pub owed_max_ns: Vec<u64>,
-    /// The most that a task was ahead when it got or left a CPU, ns.
+    /// The most that a task was ahead, ns.
     pub ahead_max_ns: Vec<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! The observer that makes a [`History`]: [`Recorder`].
 
-use super::{Came, History, Left, Turn, Turns};
+use super::{Came, History, Left, TASK_ROWS, Turn, Turns};
 use crate::Fairness;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, Rule, TaskId, TaskTable, Waker};
 
@@ -71,6 +71,8 @@ pub struct Recorder {
     /// Only waits longer than this are among them, ns.
     wait_least_ns: u64,
     fairness: Option<Fairness>,
+    /// When all lags are looked at next, ns.
+    next_look_ns: u64,
 }
 
 impl Recorder {
@@ -91,6 +93,7 @@ impl Recorder {
             waits: Vec::with_capacity(2 * WAITS_KEPT),
             wait_least_ns: 0,
             fairness,
+            next_look_ns: 0,
         }
     }
 
@@ -267,11 +270,10 @@ impl Recorder {
         self.current[cpu.index()] = Some(Current { turn, before, charged_ns: now_ns });
     }
 
-    /// What `task` is owed, or is ahead, as it gets or leaves a CPU.
+    /// What `task` is owed, or is ahead.
     fn note_lag(&mut self, now_ns: u64, task: TaskId) {
-        let Some(lag_ns) = self.fairness.as_ref().and_then(|fairness| fairness.lag_ns(task)) else {
-            return;
-        };
+        let Some(fairness) = &mut self.fairness else { return };
+        let Some(lag_ns) = fairness.lag_ns(now_ns, task) else { return };
         let bucket = self.history.buckets.at(now_ns);
         let buckets = &mut self.history.buckets;
         let most = match lag_ns {
@@ -279,6 +281,19 @@ impl Recorder {
             _ => &mut buckets.ahead_max_ns[bucket],
         };
         *most = lag_ns.unsigned_abs().max(*most);
+    }
+
+    /// Looks at the lags of all tasks (if they are not too many), once in a stretch of time: those
+    /// that wait for long are seen at no switch.
+    fn note_lags(&mut self, now_ns: u64) {
+        if self.fairness.is_none() || now_ns < self.next_look_ns || self.tasks.len() > TASK_ROWS {
+            return;
+        }
+        for task in 0..self.tasks.len() {
+            self.note_lag(now_ns, TaskId(task as u32));
+        }
+        let width_ns = self.history.buckets.width_ns();
+        self.next_look_ns = (now_ns / width_ns + 1) * width_ns;
     }
 
     fn finished(&mut self, now_ns: u64) {
@@ -333,6 +348,7 @@ impl Observer for Recorder {
                 for task in [prev, next].into_iter().flatten() {
                     self.note_lag(now_ns, task);
                 }
+                self.note_lags(now_ns);
             }
             Event::Migrated { task, to, .. } => {
                 self.row(task).cpu = to.0;
@@ -400,6 +416,31 @@ mod tests {
         assert_eq!(sum(&history.buckets.runnable_ns), 60 + 70 + 49);
         assert_eq!(history.buckets.runnable_max.iter().max(), Some(&3));
         assert_eq!((history.cpus, history.end_ns), (2, 80));
+    }
+
+    /// One CPU, two equal tasks: the one that waits is owed half of what passes, seen at no switch
+    /// of its own.
+    #[test]
+    fn who_waits_is_owed_more_and_more() {
+        let weights = crate::Weights::new(&[1024; 40], 3);
+        let fairness = Fairness::new(1, weights, &[], 3);
+        let mut recorder = Recorder::new(1, 100, Some(fairness));
+        let (cpu, attr) = (CpuId(0), schedlab_core::TaskAttr::default());
+        for task in 0..2 {
+            recorder.on(0, Event::Born { task: TaskId(task), parent: None, attr: &attr });
+            recorder.on(0, Event::started(TaskId(task), cpu));
+        }
+        recorder.on(0, Event::switched(cpu, None, false, Some(TaskId(0))));
+        // Idle for no time: the first task is looked at, and with it the second.
+        for at in [512, 1024] {
+            recorder.on(at, Event::switched(cpu, Some(TaskId(0)), true, None));
+            recorder.on(at, Event::switched(cpu, None, false, Some(TaskId(0))));
+        }
+        recorder.on(1100, Event::Finished);
+        let history = recorder.into_history();
+        assert!(history.has_lags);
+        assert_eq!(history.buckets.owed_max_ns.iter().max(), Some(&512));
+        assert_eq!(history.buckets.ahead_max_ns.iter().max(), Some(&512));
     }
 
     #[test]
