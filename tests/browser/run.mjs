@@ -117,7 +117,7 @@ const tests = {
   },
 
   async 'the keyboard alone is enough'(page) {
-    await page.value('Lab.timeline.setView(0, 10e9); document.activeElement.blur()');
+    await page.value('Lab.timeline.setView(0, 10e9); document.querySelector(".skip").focus()');
     let reached = false;
     for (let turn = 0; turn < 80 && !reached; turn += 1) {
       await page.key('Tab');

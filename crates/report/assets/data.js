@@ -62,45 +62,76 @@ Lab.readRun = async function (number, head) {
   return run;
 };
 
+/** The kinds of turns, as data.rs numbers them. */
+Lab.KIND = { started: 1, wokenByTask: 4, otherWait: 5, several: 6 };
+
+/** Makes turns of columns. Of a turn, `came` is 0 if it had lost its CPU, 1 new, 2 woken by an
+ *  interrupt, 3 by the kernel, 4 + n by task n; `several` is how many more turns are in it. */
 Lab.readTurns = function (run, columns, waitUnit) {
-  const { cpu, task, gap, length, wait } = columns;
+  const { KIND } = Lab;
+  const { cpu, task, gap, length, kind } = columns;
   const turns = cpu.length;
   // Forked tasks may have come that the figures do not name.
   let tasks = run.tasks.length;
   for (let row = 0; row < turns; row += 1) if (task[row] >= tasks) tasks = task[row] + 1;
   const start = new Float64Array(turns);
   const end = new Float64Array(turns);
-  const waits = new Float64Array(turns);
+  const wait = new Float64Array(turns);
+  const came = new Uint32Array(turns);
+  const several = new Uint32Array(turns);
+  const idle = new Float64Array(turns);
+  const left = new Uint8Array(turns);
+  const why = new Uint8Array(turns);
+  const placed = new Uint8Array(turns);
+  const preempts = new Uint8Array(turns);
   const ends = new Float64Array(run.cpus);
   // When each task lost its CPU, if it was runnable then; else -1.
   const lost = new Float64Array(tasks).fill(-1);
+  // Where the columns are that have a number for some turns only.
+  let single = 0;
+  let woken = 0;
+  let waited = 0;
+  let byTask = 0;
+  let joined = 0;
   for (let row = 0; row < turns; row += 1) {
     const lane = cpu[row];
+    const who = task[row];
+    const how = kind[row];
     start[row] = ends[lane] + gap[row];
     end[row] = start[row] + length[row];
     ends[lane] = end[row];
-    const who = task[row];
-    const single = columns.count[row] === 0;
-    const known = single && columns.came[row] === 0 && lost[who] >= 0 ? start[row] - lost[who] : 0;
-    lost[who] = single && columns.left[row] === 0 ? end[row] : -1;
-    const coded = wait[row];
-    if (coded === 0) waits[row] = known;
-    else {
-      const more = coded % 2 === 1 ? -(coded + 1) / 2 : coded / 2;
-      waits[row] = (Math.floor(known / waitUnit) + more) * waitUnit;
+    if (how === KIND.several) {
+      several[row] = columns.count[joined];
+      idle[row] = columns.idle[joined];
+      joined += 1;
+      lost[who] = -1;
+      continue;
     }
+    left[row] = columns.left[single];
+    why[row] = columns.why[single];
+    single += 1;
+    if (how >= KIND.started && how <= KIND.otherWait) {
+      wait[row] = columns.wait[waited] * waitUnit;
+      waited += 1;
+    } else if (lost[who] >= 0) wait[row] = start[row] - lost[who];
+    if (how >= KIND.started && how <= KIND.wokenByTask) {
+      placed[row] = columns.placed[woken];
+      preempts[row] = columns.preempts[woken];
+      woken += 1;
+      came[row] = how;
+    }
+    if (how === KIND.wokenByTask) {
+      came[row] = KIND.wokenByTask + columns.waker[byTask];
+      byTask += 1;
+    }
+    lost[who] = left[row] === 0 ? end[row] : -1;
   }
   for (let row = run.tasks.length; row < tasks; row += 1) {
     const name = `task-${row}`;
     run.tasks.push({ task: row, name, key: 'task', group: '/', policy: '', nice: 0, parent: -1 });
   }
-  Object.assign(run, {
-    turns, cpu, task, start, end, wait: waits, idle: columns.idle, several: columns.count,
-    came: columns.came, left: columns.left, why: columns.why, placed: columns.placed,
-    preempts: columns.preempts,
-    byCpu: Lab.groupBy(cpu, run.cpus),
-    byTask: Lab.groupBy(task, tasks),
-  });
+  Object.assign(run, { turns, cpu, task, start, end, wait, idle, several, came, left, why, placed,
+    preempts, byCpu: Lab.groupBy(cpu, run.cpus), byTask: Lab.groupBy(task, tasks) });
 };
 
 /** The turn of `task` at the moment `at`, or -1. */

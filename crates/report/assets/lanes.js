@@ -10,12 +10,12 @@
 /** Cells of a column on the screen, and of a bin. */
 Lab.CELLS = 12;
 const CELLS_OF_BIN = 8;
-/** So many bins have all lanes of a run together, about; and each lane at least and at most. */
-const BINS_OF_ALL = 1 << 19;
-const BINS_LEAST = 2048;
-const BINS_MOST = 16384;
+/** Bins of a lane. */
+const BINS = 16384;
+/** So many lanes have bins at one time. */
+const LANES_WITH_BINS = 80;
 /** Up to so many turns a column are looked at one by one. */
-const TURNS_OF_A_COLUMN = 6;
+const TURNS_OF_A_COLUMN = 3;
 
 /** Adds up time by class, column after column, and divides each column's cells. */
 Lab.Tally = class {
@@ -84,14 +84,13 @@ Lab.Tally = class {
 
 /** A lane of a run: of a CPU (`kind` "cpu") or a task ("task"). */
 Lab.Lane = class {
-  constructor(run, kind, id, lanes) {
+  constructor(run, kind, id) {
     this.run = run;
     this.kind = kind;
     this.id = id;
     this.rows = (kind === 'cpu' ? run.byCpu : run.byTask).of(id);
-    const bins = 2 ** Math.floor(Math.log2(BINS_OF_ALL / Math.max(1, lanes)));
-    this.bins = Math.min(BINS_MOST, Math.max(BINS_LEAST, bins));
-    this.made = {};
+    this.bins = BINS;
+    this.made = null;
   }
 
   /** The name of the lane. */
@@ -99,9 +98,17 @@ Lab.Lane = class {
     return this.kind === 'cpu' ? `CPU ${this.id}` : this.run.tasks[this.id].name;
   }
 
-  /** The colours have changed. */
+  /** The colours have changed, or the lane is out of sight. */
   forget() {
-    this.made = {};
+    this.made = null;
+  }
+
+  /** Of those lanes that are not seen the bins go, if there are many. */
+  static tidy(all, seen) {
+    const made = [...all].filter((lane) => lane.made);
+    if (made.length <= LANES_WITH_BINS) return;
+    const visible = new Set(seen);
+    for (const lane of made) if (!visible.has(lane)) lane.forget();
   }
 
   /** The places in `rows` of what reaches into a stretch of time. */
@@ -166,6 +173,7 @@ Lab.Lane = class {
   addBins(tally, from, to, columns, kinds, classes, rare, waits, binWidth) {
     const key = waits ? 'waits' : 'turns';
     const cells = waits ? 1 : CELLS_OF_BIN;
+    if (!this.made) this.made = {};
     if (!this.made[key]) {
       const all = new Lab.Tally(waits ? 1 : classes, this.bins, binWidth, cells, rare);
       this.addTurns(all, 0, this.run.duration, this.bins, kinds, waits);

@@ -229,7 +229,7 @@ Lab.Timeline = class {
         const key = `${run.number} ${this.rows} ${id}`;
         let lane = this.laneCache.get(key);
         if (!lane) {
-          lane = new Lab.Lane(run, tasks ? 'task' : 'cpu', id, ids.length);
+          lane = new Lab.Lane(run, tasks ? 'task' : 'cpu', id);
           this.laneCache.set(key, lane);
         }
         Object.assign(lane, { y, height });
@@ -806,6 +806,7 @@ Lab.Timeline = class {
       context.globalAlpha = 1;
     }
     this.paintOverview(ink);
+    Lab.Lane.tidy(this.laneCache.values(), lanes);
   }
 
   ticks() {

@@ -5,14 +5,14 @@
 //! neighbouring turns are put together, in the run that has most first. Sums over time and the
 //! longest waits are made of all events and are the same whatever was put together.
 
-use super::columns::{Column, Columns, zigzag};
+use super::columns::{Column, Columns};
 use super::{Page, Seen};
 use crate::data::{BucketRow, RunReport, Spread};
 use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns};
 use serde::Serialize;
 
 /// So many characters all data of a page may take.
-pub(super) const DATA_MOST: usize = 7_600_000;
+pub(super) const DATA_MOST: usize = 7_700_000;
 
 /// So many turns of all runs together are shown one by one.
 pub const TURNS_MOST: usize = 1_000_000;
@@ -169,50 +169,93 @@ fn meta<'a>(
     }
 }
 
+/// How a turn came about, as a number. The columns that only some turns need have a number for each
+/// of those alone.
+mod kind {
+    /// It had lost its CPU, and its wait is what follows from that.
+    pub const RUNNABLE: u64 = 0;
+    /// It was new.
+    pub const STARTED: u64 = 1;
+    /// An interrupt had woken it.
+    pub const INTERRUPT: u64 = 2;
+    /// The kernel had.
+    pub const PROCESS: u64 = 3;
+    /// A task had: column `waker`.
+    pub const TASK: u64 = 4;
+    /// It had lost its CPU, and its wait is another.
+    pub const OTHER_WAIT: u64 = 5;
+    /// Several turns, put together: columns `count` and `idle`.
+    pub const SEVERAL: u64 = 6;
+}
+
 /// The turns, by start, then CPU.
 ///
-/// * `gap`: from the end of the last turn on the CPU, ns.
-/// * `length`, ns; `idle`: how much of it the CPU had nothing to do (of several put together).
-/// * `wait`: how long the task had been runnable, in `wait_unit_ns`, less what can be known: a task
-///   that lost its CPU and is not woken has waited since. Zigzag.
-/// * `count`: turns put together, less 1.
+/// * `cpu`, `task`; `gap`: from the end of the last turn on the CPU, ns; `length`, ns; `why`.
+/// * `kind`: how it came about ([`kind`]); `left`: how it ended.
+/// * `wait`, of kinds 1 to 5: how long the task had been runnable, in `wait_unit_ns`.
+/// * `placed`, `preempts`, of kinds 1 to 4; `waker`, of kind 4.
+/// * `count`: turns put together, and `idle`: how much of the length the CPU had nothing to do, ns;
+///   of kind 6.
 fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64) {
     // Sorted here: thinning keeps the order of each CPU only.
     let mut sorted: Vec<&Turn> = turns.iter().collect();
     sorted.sort_by_key(|turn| (turn.start_ns, turn.cpu));
-    let mut add = |name, number: &mut dyn FnMut(&Turn) -> u64| {
-        columns.add(name, &sorted.iter().map(|turn| number(turn)).collect::<Vec<u64>>());
-    };
+    let kinds = kinds(&sorted);
+    let mut add =
+        |name, of: std::ops::RangeInclusive<u64>, number: &mut dyn FnMut(&Turn) -> u64| {
+            let with = sorted.iter().zip(&kinds).filter(|(_, kind)| of.contains(kind));
+            columns.add(name, &with.map(|(turn, _)| number(turn)).collect::<Vec<u64>>());
+        };
+    let all = kind::RUNNABLE..=kind::SEVERAL;
+    let single = kind::RUNNABLE..=kind::OTHER_WAIT;
+    let woken = kind::STARTED..=kind::TASK;
     let mut ends = vec![0; cpus as usize];
-    add("cpu", &mut |turn| u64::from(turn.cpu.0));
-    add("task", &mut |turn| u64::from(turn.task.0));
-    add("gap", &mut |turn| {
+    add("cpu", all.clone(), &mut |turn| u64::from(turn.cpu.0));
+    add("task", all.clone(), &mut |turn| u64::from(turn.task.0));
+    add("gap", all.clone(), &mut |turn| {
         let end = &mut ends[turn.cpu.0 as usize];
         turn.start_ns - std::mem::replace(end, turn.end_ns)
     });
-    add("length", &mut |turn| turn.end_ns - turn.start_ns);
-    add("count", &mut |turn| u64::from(turn.count) - 1);
-    add("idle", &mut |turn| turn.end_ns - turn.start_ns - turn.busy_ns);
-    add("came", &mut |turn| if turn.count > 1 { 0 } else { turn.came.code() });
-    add("left", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.left.code()) });
-    add("why", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.why.0) });
-    add("placed", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.placed.0) });
-    add("preempts", &mut |turn| if turn.count > 1 { 0 } else { u64::from(turn.preempts.0) });
-    let tasks = turns.iter().map(|turn| turn.task.0 as usize + 1).max().unwrap_or(0);
+    add("length", all, &mut |turn| turn.end_ns - turn.start_ns);
+    add("left", single.clone(), &mut |turn| u64::from(turn.left.code()));
+    add("why", single, &mut |turn| u64::from(turn.why.0));
+    add("placed", woken.clone(), &mut |turn| u64::from(turn.placed.0));
+    add("preempts", woken, &mut |turn| u64::from(turn.preempts.0));
+    add("wait", kind::STARTED..=kind::OTHER_WAIT, &mut |turn| turn.wait_ns / wait_unit_ns);
+    add("waker", kind::TASK..=kind::TASK, &mut |turn| match turn.came {
+        Came::Task(task) => u64::from(task.0),
+        _ => unreachable!("that kind has a waker"),
+    });
+    let several = kind::SEVERAL..=kind::SEVERAL;
+    add("count", several.clone(), &mut |turn| u64::from(turn.count) - 1);
+    add("idle", several, &mut |turn| turn.end_ns - turn.start_ns - turn.busy_ns);
+    columns.add("kind", &kinds);
+}
+
+/// The kind of each turn, in the order of their starts.
+fn kinds(sorted: &[&Turn]) -> Vec<u64> {
+    let tasks = sorted.iter().map(|turn| turn.task.0 as usize + 1).max().unwrap_or(0);
     // When each task lost its CPU, if it was runnable then and that is known.
     let mut lost: Vec<Option<u64>> = vec![None; tasks];
-    add("wait", &mut |turn| {
+    let kind = |turn: &&Turn| {
         let lost = &mut lost[turn.task.0 as usize];
-        let known = lost.take().filter(|_| turn.count == 1 && turn.came == Came::Runnable);
-        if turn.count == 1 && turn.left == Left::Runnable {
-            *lost = Some(turn.end_ns);
+        let single = turn.count == 1;
+        let stays = (single && turn.left == Left::Runnable).then_some(turn.end_ns);
+        let known = std::mem::replace(lost, stays);
+        match turn.came {
+            _ if !single => kind::SEVERAL,
+            Came::Runnable => match known {
+                Some(since_ns) if turn.start_ns - since_ns == turn.wait_ns => kind::RUNNABLE,
+                None if turn.wait_ns == 0 => kind::RUNNABLE,
+                _ => kind::OTHER_WAIT,
+            },
+            Came::Started => kind::STARTED,
+            Came::Interrupt => kind::INTERRUPT,
+            Came::Process => kind::PROCESS,
+            Came::Task(_) => kind::TASK,
         }
-        if turn.count > 1 {
-            return 0;
-        }
-        let known_ns = known.map_or(0, |known| turn.start_ns - known);
-        zigzag((turn.wait_ns / wait_unit_ns) as i64 - (known_ns / wait_unit_ns) as i64)
-    });
+    };
+    sorted.iter().map(kind).collect()
 }
 
 fn add_buckets(columns: &mut Columns, seen: Seen<'_>, count: usize) {
