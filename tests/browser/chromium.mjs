@@ -108,7 +108,8 @@ class Page {
 
   async open(url) {
     await this.send('Page.navigate', { url });
-    await this.until('document.body && (document.body.dataset.ready || document.body.dataset.failed)');
+    const done = '(document.body.dataset.ready || document.body.dataset.failed)';
+    await this.until(`document.body && ${done}`);
   }
 
   /** The value of an expression in the page. */

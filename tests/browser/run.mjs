@@ -34,6 +34,12 @@ const colours = (page, selector) => page.value(`(() => {
   return new Set(new Uint32Array(data.buffer)).size;
 })()`);
 
+/** The text of an element, and how many elements there are. */
+const text = (page, selector) => page.value(
+  `document.querySelector(${JSON.stringify(selector)}).textContent`);
+const count = (page, selector) => page.value(
+  `document.querySelectorAll(${JSON.stringify(selector)}).length`);
+
 const span = ([from, to]) => to - from;
 
 const tests = {
@@ -135,9 +141,9 @@ const tests = {
     await page.key('0');
     assert.deepEqual(await view(page), [0, 10e9]);
     await page.key('n');
-    const first = await page.value('document.querySelector(".focus").textContent');
+    const first = await text(page, '.focus');
     await page.key('n');
-    const second = await page.value('document.querySelector(".focus").textContent');
+    const second = await text(page, '.focus');
     assert.ok(first.includes('when') && second.includes('when') && first !== second);
     assert.ok(await page.value('document.querySelector("[aria-live]:not(.found)") !== null'));
     await page.key('ArrowDown');
@@ -159,7 +165,7 @@ const tests = {
     await page.settle();
     assert.equal(await page.value('document.querySelector(".found").textContent'), '1 task');
     await page.key('Enter');
-    assert.ok((await page.value('document.querySelector(".focus").textContent')).includes('audio-0'));
+    assert.ok((await text(page, '.focus')).includes('audio-0'));
     await page.value('Lab.timeline.search.value = ""; Lab.timeline.setFind("")');
   },
 
@@ -189,9 +195,8 @@ const tests = {
   async 'charts are drawn, labelled, and lead to the timeline'(page) {
     const charts = await page.value('document.querySelectorAll("figure .uplot").length');
     assert.equal(charts, 3 + 3 + 6);
-    assert.equal(await page.value('document.querySelectorAll(".chart[role=img][aria-label]").length'),
-      charts);
-    assert.equal(await page.value('document.querySelectorAll("figure details table").length'), charts);
+    assert.equal(await count(page, '.chart[role=img][aria-label]'), charts);
+    assert.equal(await count(page, 'figure details table'), charts);
     assert.ok(await colours(page, '#shares figure canvas') > 4);
     assert.ok(await colours(page, '#latency figure canvas') > 4);
     const { x, y, width } = await box(page, '#shares .u-over');
@@ -206,8 +211,8 @@ const tests = {
   async 'the longest wait is in the table, and its button leads there'(page) {
     const most = await page.value(`Math.max(...Lab.runs.flatMap((run) => (
       run.recorded.waits.map(([, from, to]) => to - from))))`);
-    const text = await page.value('document.querySelector("#waits tbody button").textContent');
-    assert.equal(text, await page.value(`Lab.duration(${most})`));
+    const first = await text(page, '#waits tbody button');
+    assert.equal(first, await page.value(`Lab.duration(${most})`));
     await page.value('document.querySelector("#waits tbody button").click()');
     assert.ok(Math.abs(span(await view(page)) - 1.5 * most) < 1e3);
   },
@@ -256,12 +261,13 @@ try {
     try {
       await test(page);
       assert.deepEqual(page.complaints, []);
-      const others = page.requests.filter((url) => !url.startsWith(file('')) && url !== 'about:blank');
+      const others = page.requests.filter((url) => (
+        !url.startsWith(file('')) && url !== 'about:blank'));
       assert.deepEqual(others, []);
       console.log(`ok      ${name}`);
     } catch (error) {
       failed += 1;
-      console.log(`FAILED  ${name}\n        ${error.message}`);
+      console.log(`FAILED  ${name}\n        ${error.stack}`);
       page.complaints.length = 0;
       page.requests.length = 0;
       const picture = join(directory, `failed-${failed}.png`);

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 missing=()
-node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)' 2>/dev/null \
+node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)' 2>/dev/null \
     || missing+=('node (18 or later)')
 node --input-type=module -e '
     import { findChromium } from "./tests/browser/chromium.mjs";

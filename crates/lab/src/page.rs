@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 
 /// Recorders of all runs together have room for so many turns; each at least for its part of what
 /// is shown.
-const TURNS_RECORDED: usize = 4_000_000;
+const TURNS_RECORDED: usize = 2_000_000;
 
 /// What was recorded of a run.
 struct Recorded {
@@ -70,4 +70,53 @@ fn record_all(
         })
     };
     parallel::map(prepared.schedulers(), threads, record).into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Load, MachineSpec, Plan, Source};
+
+    /// What the recorder adds up is what the figures say, whether turns are put together or not.
+    #[test]
+    fn sums_and_extremes_are_those_of_the_figures() {
+        let text = include_str!("../../../examples/desktop.json");
+        let load = Load::Workload(Source { file: "desktop.json".into(), text: text.into() });
+        let schedulers = ["o_n", "o_1", "staircase", "cfs", "bfs", "eevdf"];
+        let plan = Plan {
+            machine: MachineSpec { cpus: Some(3), ..MachineSpec::default() },
+            limit_ns: Some(3_000_000_000),
+            ..Plan::new(load, schedulers.map(String::from).to_vec())
+        };
+        let prepared = plan.prepare().expect("the example is sound");
+        let experiment = prepared.experiment().expect("it is a workload");
+        assert_eq!(prepared.schedulers().len(), schedulers.len());
+        for contender in prepared.schedulers() {
+            for most in [TURNS_MOST, 300] {
+                let fairness = experiment.fairness(8);
+                let mut recorder = Recorder::new(3, most, Some(fairness));
+                let (run, _) = prepared.run_with(contender, &mut recorder).expect("it runs");
+                let (report, history) = (run.report, recorder.into_history());
+                let sum = |row: &[u64]| row.iter().sum::<u64>();
+                let totals = &report.totals;
+                let buckets = &history.buckets;
+                let name = report.spec();
+                for (task, row) in report.tasks.iter().zip(buckets.tasks.rows()) {
+                    assert_eq!(sum(row), task.cpu_ns, "{name}: {}", task.name);
+                }
+                assert_eq!(sum(&buckets.switches), totals.switches, "{name}");
+                assert_eq!(sum(&buckets.migrations), totals.migrations_queue, "{name}");
+                assert_eq!(sum(&buckets.wakeups), totals.wakeups, "{name}");
+                assert_eq!(sum(&buckets.runnable_ns), totals.wait_ns + totals.busy_ns, "{name}");
+                let longest = history.waits[0].length_ns();
+                assert_eq!(longest, totals.wait_max_ns, "{name}");
+                assert_eq!(buckets.wait_max_ns.iter().max(), Some(&longest), "{name}");
+                let busy: u64 = history.turns.list().iter().map(|turn| turn.busy_ns).sum();
+                assert_eq!(busy, totals.busy_ns, "{name}");
+                let owed = report.fairness.as_ref().map(|fairness| fairness.owed_max_ns);
+                assert!(buckets.owed_max_ns.iter().max().copied() <= owed, "{name}");
+                assert_eq!(most == 300, history.turns.grain_ns() > 0, "{name}");
+            }
+        }
+    }
 }

@@ -464,8 +464,8 @@ impl Fairness {
         })
     }
 
-    /// What `task` is owed now, ns; less than 0: it is ahead. `now_ns` is not before the last event.
-    /// None if it has no lag, or is not runnable.
+    /// What `task` is owed now, ns; less than 0: it is ahead. `now_ns` is not before the last
+    /// event. None if it has no lag, or is not runnable.
     pub fn lag_ns(&mut self, now_ns: u64, task: TaskId) -> Option<i64> {
         let account = (task.index() < self.tasks.len()).then(|| &self.tasks[task])?;
         account.class.filter(|_| account.runnable)?;

@@ -76,10 +76,17 @@ Lab.chart = function (place, { title, series, data, text, markText, time, log, n
     if (to - from >= timeline.duration) return;
     const { left, top, width, height } = plot.bbox;
     const at = (ns) => Math.max(left, Math.min(left + width, plot.valToPos(ns / 1e9, 'x', true)));
+    const [begin, end] = [at(from), Math.max(at(from) + 2, at(to))];
     plot.ctx.save();
-    plot.ctx.globalAlpha = 0.16;
-    plot.ctx.fillStyle = Lab.ink('--accent');
-    plot.ctx.fillRect(at(from), top, Math.max(2, at(to) - at(from)), height);
+    // What is not in view is paler.
+    plot.ctx.globalAlpha = 0.45;
+    plot.ctx.fillStyle = Lab.ink('--back');
+    plot.ctx.fillRect(left, top, begin - left, height);
+    plot.ctx.fillRect(end, top, left + width - end, height);
+    plot.ctx.globalAlpha = 1;
+    plot.ctx.strokeStyle = Lab.ink('--accent');
+    plot.ctx.lineWidth = 1.5;
+    plot.ctx.strokeRect(begin, top, end - begin, height);
     plot.ctx.restore();
   };
   const options = {
@@ -115,7 +122,7 @@ Lab.chart = function (place, { title, series, data, text, markText, time, log, n
     cursor: { drag: { x: Boolean(time && timeline), y: false, setScale: false },
       sync: time ? { key: 'time' } : undefined, points: { show: !raw } },
     hooks: {
-      drawClear: [shade],
+      draw: [shade],
       setSelect: [(plot) => {
         if (!time || !timeline || plot.select.width < 3) return;
         const { left, width } = plot.select;
@@ -173,7 +180,8 @@ Lab.shareCharts = function (place, runs, timeline) {
     ...Object.entries({ program: 'program', task: 'task', group: 'group' })
       .map(([value, name]) => el('option', { value }, name)));
   place.append(el('div', { class: 'bar' }, el('label', {}, 'Stacked by ', list),
-    el('span', { class: 'hint' }, 'Drag over a chart to see that stretch in the timeline.')), charts);
+    el('span', { class: 'hint' }, 'Drag over a chart to see that stretch in the timeline.')),
+  charts);
   draw('program');
 };
 
@@ -263,7 +271,8 @@ Lab.latencyCharts = function (place, runs) {
     log: { x: true } });
   const tail = cdf.map((row) => row.map((part) => (part < 1 ? 1 - part : null)));
   if (tail.some((row) => row.some((part) => part > 0))) {
-    Lab.chart(charts, { title: 'Tail', note: 'part of all wakeups that waited longer, on a log scale',
+    Lab.chart(charts, { title: 'Tail',
+      note: 'part of all wakeups that waited longer, on a log scale',
       series: lines, data: [x, ...tail], log: { x: true, y: true },
       text: (part) => `${+(100 * part).toPrecision(2)} %` });
   }
@@ -279,7 +288,8 @@ Lab.latencyCharts = function (place, runs) {
     }
     return row;
   });
-  Lab.chart(charts, { title: 'Histogram', note: 'part of all wakeups, eight bins to a power of ten; '
+  Lab.chart(charts, { title: 'Histogram',
+    note: 'part of all wakeups, eight bins to a power of ten; '
     + 'the first has all below 0.1 µs', series: lines.map((line) => ({ ...line, stepped: true })),
   data: [edges, ...counts], text: Lab.percent, markText: Lab.shortPercent, log: { x: true } });
 };
@@ -302,7 +312,8 @@ Lab.loadCharts = function (place, runs, timeline) {
       row[to] = join(row[to], value);
     });
     const { values, lengths } = Lab.stretches(run, row, width, join);
-    const shown = values.map((value, at) => (perLength ? value / (lengths[at] / perLength) : value));
+    const shown = values.map((value, at) => (
+      perLength ? value / (lengths[at] / perLength) : value));
     while (shown.length < count) shown.push(null);
     return shown;
   });

@@ -51,7 +51,8 @@ const SEVERAL = '#8a8f98';
 
 /** The ways of colouring. A way has names and colours of its classes, and the class of a turn. */
 Lab.COLORINGS = {
-  program: 'program', task: 'task', group: 'group', end: 'how the turn ended', wait: 'wait before it',
+  program: 'program', task: 'task', group: 'group', end: 'how the turn ended',
+  wait: 'wait before it',
 };
 
 Lab.coloring = function (way, runs) {

@@ -2,10 +2,10 @@
 // Lanes: the turns of one CPU or one task, and what of them each column of pixels shows.
 //
 // A column may cover one turn or ten thousand. It is cut into cells from the bottom up, as many for
-// each class (task, group, state) as it had of that time; what stays empty was idle. So a lane reads
-// as blocks from near and as shares from afar. Where very many turns are in view the cells come from
-// bins that are made once for each lane, so that a frame never touches more than some ten thousand
-// turns.
+// each class (task, group, state) as it had of that time; what stays empty was idle. So a lane
+// reads as blocks from near and as shares from afar. Where very many turns are in view the cells
+// come from bins that are made once for each lane, so that a frame never touches more than some ten
+// thousand turns.
 
 /** Cells of a column on the screen, and of a bin. */
 Lab.CELLS = 12;
@@ -19,7 +19,8 @@ const TURNS_OF_A_COLUMN = 3;
 
 /** Adds up time by class, column after column, and divides each column's cells. */
 Lab.Tally = class {
-  /** Columns of so much time each. `rare`: classes below this get a cell however little they had. */
+  /** Columns of so much time each. `rare`: classes below this get a cell however little they
+   *  had. */
   constructor(classes, columns, width, cells, rare) {
     this.sums = new Float64Array(classes);
     this.touched = [];

@@ -30,7 +30,8 @@ Lab.Timeline = class {
 
   build(place) {
     const { el } = Lab;
-    const button = (text, title, act) => el('button', { type: 'button', title, onclick: act }, text);
+    const button = (text, title, onclick) => (
+      el('button', { type: 'button', title, onclick }, text));
     const select = (label, options, act) => {
       const list = el('select', { onchange: () => act(list.value) },
         ...Object.entries(options).map(([value, text]) => el('option', { value }, text)));
@@ -40,8 +41,8 @@ Lab.Timeline = class {
     const colors = select('Colour', Lab.COLORINGS, (value) => this.setColoring(value));
     this.rowsList = rows.list;
     this.colorsList = colors.list;
-    this.search = el('input', { type: 'search', placeholder: 'task …', list: 'task-names', size: 12,
-      'aria-label': 'Search for a task', autocomplete: 'off',
+    this.search = el('input', { type: 'search', placeholder: 'task …', size: 12,
+      list: 'task-names', 'aria-label': 'Search for a task', autocomplete: 'off',
       oninput: () => this.setFind(this.search.value),
       onkeydown: (event) => {
         if (event.key === 'Enter') this.nextFound(event.shiftKey);
@@ -72,10 +73,11 @@ Lab.Timeline = class {
     this.output = el('output', { id: 'view', class: 'view' });
     this.legend = el('div', { class: 'legend' });
     this.overview = el('canvas', { class: 'overview', role: 'img', tabindex: 0,
-      'aria-label': 'How many tasks were runnable over the whole run, and what part of it is in view' });
+      'aria-label': 'How many tasks were runnable over the whole run, and what is in view' });
     this.canvas = el('canvas', { role: 'img', id: 'timeline-canvas' });
     this.spacer = el('div', { class: 'spacer' });
-    this.scroll = el('div', { class: 'scroll', tabindex: 0, role: 'application', id: 'timeline-keys',
+    this.scroll = el('div', { class: 'scroll', tabindex: 0, id: 'timeline-keys',
+      role: 'application',
       'aria-label': 'Timeline. Arrow keys move, plus and minus zoom, n and p go from turn to turn, '
         + 'question mark lists all keys.' }, this.canvas, this.spacer);
     this.live = el('div', { class: 'hidden', 'aria-live': 'polite' });
@@ -95,7 +97,8 @@ Lab.Timeline = class {
     const coarse = this.runs.some((run) => run.recorded.wait_unit_ns > 1);
     const texts = thinned.map((run) => `${run.spec}: there were ${Lab.count(run.recorded.turns)} `
       + `turns, too many for a page. Turns on a CPU that lie together within `
-      + `${Lab.duration(run.recorded.grain_ns)} are drawn as one (${Lab.count(run.turns)} are left), `
+      + `${Lab.duration(run.recorded.grain_ns)} are drawn as one `
+      + `(${Lab.count(run.turns)} are left), `
       + 'and rows of tasks show only the one that had most of it. '
       + 'Tables, shares, charts and longest waits are made of all of them.');
     if (coarse) texts.push('Waits of single turns are told to the microsecond.');
@@ -322,9 +325,12 @@ Lab.Timeline = class {
     const { from, to } = this.view;
     let at = around;
     if (at === undefined) {
-      const turn = this.turn && (this.turn.lane.run.start[this.turn.turn]
-        + this.turn.lane.run.end[this.turn.turn]) / 2;
-      at = turn >= from && turn <= to ? turn : (from + to) / 2;
+      at = (from + to) / 2;
+      if (this.turn) {
+        const { lane: { run }, turn } = this.turn;
+        const middle = (run.start[turn] + run.end[turn]) / 2;
+        if (middle >= from && middle <= to) at = middle;
+      }
     }
     const span = Math.min(this.duration, Math.max(500, (to - from) * factor));
     const part = (at - from) / (to - from);
@@ -696,7 +702,8 @@ Lab.Timeline = class {
       return found ? `${found.name}: ${found.text}` : null;
     };
     const [start, end] = [run.start[turn], run.end[turn]];
-    const time = `${Lab.moment(start, 1)} s to ${Lab.moment(end, 1)} s, ${Lab.duration(end - start)}`;
+    const time = `${Lab.moment(start, 1)} s to ${Lab.moment(end, 1)} s, `
+      + Lab.duration(end - start);
     const task = run.tasks[run.task[turn]];
     const kind = task.group === '/' ? '' : `, group ${task.group}`;
     const nice = task.nice ? `, nice ${task.nice}` : task.priority ? `, prio ${task.priority}` : '';

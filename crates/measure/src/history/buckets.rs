@@ -12,7 +12,7 @@ pub const TASK_ROWS: usize = 1024;
 pub const GROUP_ROWS: usize = 128;
 
 /// What happened in each of up to [`BUCKETS`] stretches of time of equal length. The length is a
-/// power of two ns: when time goes beyond the last stretch, each two become one. All sums are exact.
+/// power of two ns: when time goes beyond the last stretch, each two become one. Sums are exact.
 #[derive(Clone, Debug)]
 pub struct Buckets {
     width_ns: u64,

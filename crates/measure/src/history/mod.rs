@@ -1,8 +1,8 @@
 //! A run for the eye: who had which CPU, how each turn came about and how it ended; and what all of
 //! it came to in some hundred equal stretches of time. Made by [`Recorder`], in bounded memory.
 //!
-//! * [`Turn`]: a slice with its wait, its waker and its rules. Of more turns than there is room for,
-//!   short neighbours are put together ([`Turns`]).
+//! * [`Turn`]: a slice with its wait, its waker and its rules. Of more turns than there is room
+//!   for, short neighbours are put together ([`Turns`]).
 //! * [`Buckets`]: sums over stretches of time. They are made of all events and stay exact, however
 //!   much is put together.
 //! * [`Wait`]: the longest waits of all, whatever was put together.
@@ -35,7 +35,8 @@ pub enum Came {
 }
 
 impl Came {
-    /// As a number, for files: 0 it was runnable, 1 new, 2 an interrupt, 3 the kernel, 4 + n task n.
+    /// As a number, for files: 0 it was runnable, 1 new, 2 an interrupt, 3 the kernel, 4 + n
+    /// task n.
     pub fn code(self) -> u64 {
         match self {
             Came::Runnable => 0,

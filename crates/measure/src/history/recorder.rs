@@ -50,8 +50,6 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     turn: Turn,
-    /// What its task was before, in case that the turn takes no time.
-    before: Row,
     /// Up to when its time has been added to the sums, ns.
     charged_ns: u64,
 }
@@ -197,25 +195,11 @@ impl Recorder {
     /// The turn on `cpu` is over, if there is one.
     fn close(&mut self, now_ns: u64, cpu: CpuId, left: Left) {
         self.charge(now_ns, cpu);
-        let Some(current) = self.current[cpu.index()].take() else { return };
-        let Current { mut turn, before, .. } = current;
+        let Some(Current { mut turn, .. }) = self.current[cpu.index()].take() else { return };
         let task = turn.task;
         let row = &mut self.tasks[task];
         row.running = false;
         row.since_ns = now_ns;
-        if turn.start_ns == now_ns {
-            if row.came == Came::Runnable {
-                // As if it had waited on.
-                row.since_ns = before.since_ns;
-                row.came = before.came;
-                (row.placed, row.preempts) = (before.placed, before.preempts);
-            }
-            return;
-        }
-        turn.end_ns = now_ns;
-        turn.busy_ns = now_ns - turn.start_ns;
-        turn.task_ns = turn.busy_ns;
-        turn.left = left;
         if turn.wait_ns > 0 {
             self.note_wait(Wait {
                 task,
@@ -226,6 +210,13 @@ impl Recorder {
                 open: false,
             });
         }
+        if turn.start_ns == now_ns {
+            return;
+        }
+        turn.end_ns = now_ns;
+        turn.busy_ns = now_ns - turn.start_ns;
+        turn.task_ns = turn.busy_ns;
+        turn.left = left;
         self.history.turns.push(turn);
     }
 
@@ -267,7 +258,7 @@ impl Recorder {
         row.running = true;
         row.cpu = cpu.0;
         (row.came, row.placed, row.preempts) = (Came::Runnable, Rule::NONE, Rule::NONE);
-        self.current[cpu.index()] = Some(Current { turn, before, charged_ns: now_ns });
+        self.current[cpu.index()] = Some(Current { turn, charged_ns: now_ns });
     }
 
     /// What `task` is owed, or is ahead.
@@ -379,7 +370,7 @@ mod tests {
         on(30, Event::switched(cpu, Some(a), false, Some(b)));
         on(50, Event::woken(a, cpu, Waker::Task { task: b, cpu, sync: false }));
         on(52, Event::switched(cpu, Some(b), true, Some(a)));
-        // b gets the CPU for no time: its wait goes on.
+        // b gets the CPU for no time, and waits anew.
         on(60, Event::switched(cpu, Some(a), true, Some(b)));
         on(60, Event::switched(cpu, Some(b), true, Some(a)));
         on(64, Event::Killed { task: c });
@@ -400,13 +391,20 @@ mod tests {
                 (b, 30, 52, 20, Came::Started, Left::Runnable),
                 // On for no time at 60, so one turn.
                 (a, 52, 70, 2, Came::Task(b), Left::Runnable),
-                (b, 70, 80, 18, Came::Runnable, Left::Finished),
+                (b, 70, 80, 10, Came::Runnable, Left::Finished),
             ]
         );
         let waits: Vec<_> = history.waits.iter().map(|w| (w.task, w.length_ns(), w.open)).collect();
         assert_eq!(
             waits,
-            [(c, 49, true), (b, 20, false), (b, 18, false), (a, 10, true), (a, 2, false)]
+            [
+                (c, 49, true),
+                (b, 20, false),
+                (b, 10, false),
+                (a, 10, true),
+                (b, 8, false),
+                (a, 2, false),
+            ]
         );
         let sum = |row: &[u64]| row.iter().sum::<u64>();
         let of_tasks: Vec<u64> = history.buckets.tasks.rows().map(sum).collect();

@@ -246,7 +246,10 @@ mod tests {
     proptest! {
         #[test]
         fn thinning_loses_no_time_and_no_turn(
-            lengths in prop::collection::vec((0u32..3, 0u64..3, 1u64..100_000, 0u64..9_000), 1..400),
+            lengths in prop::collection::vec(
+                (0u32..3, 0u64..3, 1u64..100_000, 0u64..9_000),
+                1..400,
+            ),
             most in 8usize..60,
         ) {
             let mut turns = Turns::new(3, most);

@@ -31,7 +31,8 @@ use schedlab_measure::{Better, History};
 pub struct Page<'a> {
     /// The figures.
     pub report: &'a Report,
-    /// What was recorded of each of its runs, in their order; of a run without there is no timeline.
+    /// What was recorded of each of its runs, in their order; of a run without there is no
+    /// timeline.
     pub seen: &'a [Option<Seen<'a>>],
 }
 
