@@ -82,7 +82,7 @@ mod tests {
     fn sums_and_extremes_are_those_of_the_figures() {
         let text = include_str!("../../../examples/desktop.json");
         let load = Load::Workload(Source { file: "desktop.json".into(), text: text.into() });
-        let schedulers = ["o_n", "o_1", "staircase", "cfs", "bfs", "eevdf"];
+        let schedulers = ["o_n", "o_1", "rsdl", "cfs", "bfs", "eevdf"];
         let plan = Plan {
             machine: MachineSpec { cpus: Some(3), ..MachineSpec::default() },
             limit_ns: Some(3_000_000_000),
