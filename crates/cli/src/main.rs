@@ -9,6 +9,7 @@ mod bench_args;
 mod bench_options;
 mod commands;
 mod escape;
+mod explain_args;
 mod files;
 mod mix_args;
 mod options;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    terminal::set_color(cli.color);
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),
@@ -77,7 +79,10 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
+        Command::Completions(args) => commands::completions::completions(args, &mut output),
+        Command::Man(args) => commands::completions::man(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
     match result {

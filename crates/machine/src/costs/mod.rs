@@ -15,6 +15,7 @@ pub mod calls;
 pub mod kernel;
 pub mod overheads;
 pub mod power;
+pub mod walk;
 
 pub use caches::{CacheLevel, CacheOf};
 pub use calls::CallCosts;

@@ -31,6 +31,7 @@
 use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
+use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
@@ -51,6 +52,8 @@ pub(super) enum Work {
     Tick,
     /// `schedule()`, and the switch to another task or to idle.
     Schedule { switches: bool, refill_ps: u64 },
+    /// What `schedule()` does before it has decided: it looks at so many tasks.
+    Walk { tasks: u64 },
     /// An interrupt from another CPU.
     Interrupted,
 }
@@ -93,6 +96,15 @@ pub(super) struct Modelled {
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
+    /// By CPU: how many tasks its `schedule()` has looked at and not yet decided about; none if it
+    /// is not in one.
+    walked: Vec<Option<u64>>,
+    /// By CPU: since when its `schedule()` waits for the lock, ns.
+    waits_since_ns: Vec<u64>,
+    /// How many of them.
+    waiting: u64,
+    /// How many tasks a search finds in no cache; none if that is not known.
+    walks: Option<Walks>,
     /// Where each task last ran.
     last_cpu: Vec<Option<CpuId>>,
     overheads: Overheads,
@@ -114,6 +126,10 @@ impl Modelled {
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
+            walked: vec![None; cpus],
+            waits_since_ns: vec![NEVER; cpus],
+            waiting: 0,
+            walks: None,
             last_cpu: Vec::new(),
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
         }
@@ -131,8 +147,20 @@ impl Modelled {
             + counts.words * costs[Cost::Word]
             + counts.swaps * costs[Cost::Swap]
             + counts.clock_reads * costs[Cost::Clock];
-        let scanning =
-            counts.scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
+        let walked = match work {
+            Work::Schedule { .. } => self.walked[cpu.index()].take(),
+            _ => None,
+        };
+        let scanned = counts.scanned.saturating_sub(walked.unwrap_or(0));
+        let missed_ps = costs[Cost::ScanMiss];
+        let mut scanning =
+            scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
+        if missed_ps > 0
+            && let Some(walks) = &self.walks
+        {
+            scanning += walks.missed_milli(scanned) * missed_ps / 1000;
+            scanning += walks.missed_milli(counts.recalculated) * missed_ps / 1000;
+        }
         let balancing = counts.balances * costs[Cost::Balance]
             + counts.queues * costs[Cost::Queue]
             + counts.moves * costs[Cost::Move];
@@ -161,10 +189,25 @@ impl Modelled {
                 bill.before_ps = costs[Cost::Tick] + costs[Cost::Interrupt];
                 row.add(Overhead::Tick, bill.before_ps);
             }
-            Work::Schedule { switches, refill_ps } => {
+            Work::Walk { tasks } => {
                 bill.needs_lock = true;
-                bill.inside_ps += costs[Cost::Pick];
+                let mut walk = tasks * costs[Cost::Scan];
+                if missed_ps > 0
+                    && let Some(walks) = &self.walks
+                {
+                    walk += walks.missed_milli(tasks) * missed_ps / 1000;
+                }
+                bill.inside_ps += costs[Cost::Pick] + walk;
                 row.add(Overhead::Pick, costs[Cost::Pick]);
+                row.add(Overhead::Scan, walk);
+            }
+            Work::Schedule { switches, refill_ps } => {
+                // Who has walked has had the lock.
+                bill.needs_lock = walked.is_none();
+                if walked.is_none() {
+                    bill.inside_ps += costs[Cost::Pick];
+                    row.add(Overhead::Pick, costs[Cost::Pick]);
+                }
                 if switches {
                     bill.after_ps = costs[Cost::Switch] + refill_ps;
                     row.add(Overhead::Switch, costs[Cost::Switch]);
@@ -187,11 +230,24 @@ impl Modelled {
         }
     }
 
+    /// Of the CPUs whose `schedule()` waits for the lock and that do nothing else at `now_ns`, the one
+    /// that has waited longest, and since when.
+    fn longest_waiting(&self, now_ns: u64) -> Option<(u64, CpuId)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let rows = self.waits_since_ns.iter().zip(&self.busy_until_ns).enumerate();
+        let waiting = rows.filter(|&(_, (&since, &busy))| since != NEVER && busy <= now_ns);
+        waiting.map(|(row, (&since_ns, _))| (since_ns, CpuId(row as u32))).min()
+    }
+
     /// What it costs `cpu` to take a free lock, ps.
     fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
-        self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
+        // Whoever else waits for it reads it, too, when it is let go, and tries.
+        let turns = u64::from(far) + self.waiting;
+        self.kernel[Cost::Lock] + turns * self.kernel[Cost::LockRemote]
     }
 
     /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
@@ -302,7 +358,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// If `setup` is for another number of CPUs.
     pub fn set_costs(&mut self, setup: Setup) {
         assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
-        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.inspect().locking())));
+        let walk = self.scheduler.inspect().walk_ahead();
+        let walks = walk.and_then(|walk| Walks::new(setup.caches.last()?, walk.apart_kib));
+        let locking = self.scheduler.inspect().locking();
+        self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
     /// What the kernel's time went into so far; none on an idealised machine.
@@ -523,11 +582,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the
-    /// task itself called.
+    /// task itself called. Where the scheduler searches, the search comes first.
     fn puts_off(&mut self, cpu: CpuId) -> bool {
         let Some(costs) = &self.costs else { return false };
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
-        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
+        if self.is_gone(cpu) {
+            return false;
+        }
+        if let Some(walk) = self.scheduler.inspect().walk_ahead() {
+            return self.walks_first(cpu, walk.tasks);
+        }
+        if busy_until_ns <= self.now_ns {
             return false;
         }
         let blocked = self.current[cpu.index()]
@@ -538,10 +603,66 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         !blocked
     }
 
+    /// `cpu` calls a `schedule()` that looks at `walk` tasks. It waits until it has the lock, then
+    /// it walks, and only then somebody else is its current task: ticks that come meanwhile find the
+    /// old one, and if that had blocked, a wakeup finds it still there. Whether it is not there yet.
+    fn walks_first(&mut self, cpu: CpuId, walk: u64) -> bool {
+        let Some(costs) = &mut self.costs else { return false };
+        let row = cpu.index();
+        if costs.busy_until_ns[row] > self.now_ns {
+            costs.put_off.set(row, costs.busy_until_ns[row]);
+            return true;
+        }
+        if costs.walked[row].is_some() {
+            return false;
+        }
+        let since_ns = costs.waits_since_ns[row].min(self.now_ns);
+        let lock = costs.lock_of(cpu);
+        if costs.locks[lock].free_at_ns <= self.now_ns {
+            // Processors get a bus in turn: whoever has waited longest has it first.
+            let first = costs.longest_waiting(self.now_ns).filter(|&(ns, _)| ns < since_ns);
+            let first = first.map_or(cpu, |(_, other)| other);
+            let Some(costs) = &mut self.costs else { return false };
+            if costs.waits_since_ns[first.index()] != NEVER {
+                costs.waits_since_ns[first.index()] = NEVER;
+                costs.waiting -= 1;
+            }
+            costs.walked[first.index()] = Some(walk);
+            let bill = costs.bill(first, Work::Walk { tasks: walk }, &WorkCounts::default());
+            self.spend(first, bill, first);
+            self.put_off_until_free(first);
+            if first == cpu {
+                return self.is_busy(cpu);
+            }
+        }
+        let Some(costs) = &mut self.costs else { return false };
+        let spin_ns = costs.locks[lock].free_at_ns.saturating_sub(self.now_ns);
+        costs.overheads.cpus[row].add(Overhead::Spin, spin_ns * 1000);
+        costs.overheads.contended += 1;
+        costs.waiting += u64::from(costs.waits_since_ns[row] == NEVER);
+        costs.waits_since_ns[row] = since_ns;
+        self.spend(cpu, Bill { before_ps: spin_ns * 1000, ..Bill::default() }, cpu);
+        self.put_off_until_free(cpu);
+        true
+    }
+
+    fn is_busy(&self, cpu: CpuId) -> bool {
+        self.costs.as_ref().is_some_and(|costs| costs.busy_until_ns[cpu.index()] > self.now_ns)
+    }
+
+    fn put_off_until_free(&mut self, cpu: CpuId) {
+        if let Some(costs) = &mut self.costs {
+            costs.put_off.set(cpu.index(), costs.busy_until_ns[cpu.index()]);
+        }
+    }
+
     /// `cpu` is to reschedule in any case, as it goes off line: what it is busy with is forgotten.
     pub(super) fn free_at_once(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         if let Some(costs) = &mut self.costs {
+            let since_ns = std::mem::replace(&mut costs.waits_since_ns[cpu.index()], NEVER);
+            costs.waiting -= u64::from(since_ns != NEVER);
+            costs.walked[cpu.index()] = None;
             let busy = &mut costs.busy_until_ns[cpu.index()];
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);
@@ -614,5 +735,25 @@ mod tests {
         let bill = Bill { before_ps: 400, ..Bill::default() };
         let mut spend = || costs.spend(0, CpuId(0), true, bill, CpuId(0), &[]);
         assert_eq!([spend(), spend(), spend(), spend(), spend()], [0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn who_touches_no_queue_takes_no_lock() {
+        let mut costs = modelled(Locking::PerCpu);
+        costs.kernel[Cost::Dequeue] = 5;
+        let mut needs_lock =
+            |counts: WorkCounts| costs.bill(CpuId(0), Work::Tick, &counts).needs_lock;
+        assert!(!needs_lock(WorkCounts::default()));
+        assert!(needs_lock(WorkCounts { dequeues: 1, ..WorkCounts::default() }));
+    }
+
+    #[test]
+    fn who_stays_on_its_cpu_does_not_pay_for_a_move() {
+        let mut costs = modelled(Locking::PerCpu);
+        costs.kernel[Cost::MigrateNear] = 7;
+        costs.kernel[Cost::MigrateFar] = 7;
+        // It starts, stays, goes, and comes back.
+        let paid = [0, 0, 1, 1, 0].map(|cpu| costs.refill_ps(CpuId(cpu), TaskId(3), 0));
+        assert_eq!(paid, [0, 0, 7, 0, 7]);
     }
 }

@@ -326,6 +326,17 @@ fn rsdl_a_used_up_level_sinks_as_a_whole() {
 }
 
 #[test]
+fn rsdl_the_next_level_is_reached_as_soon_as_one_has_sunk() {
+    let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0; 3]);
+    sched.cpus[0].active_mut().level_quota[20] = 1000;
+    platform.set_now_ns(MS);
+    platform.set_jiffies(1);
+    sched.tick(&mut platform, CPU0);
+    // Before anybody is picked: who wakes in that instant enters there.
+    assert_eq!(sched.cpus[0].level_reached, 121);
+}
+
+#[test]
 fn rsdl_a_level_that_sinks_brings_its_quotas_along() {
     // The first task goes down by itself, with a new quota of 6 ms; the level follows with the two
     // others, who have not touched theirs: 18 ms, but for the microsecond that a switch in no time
@@ -423,4 +434,32 @@ fn who_falls_asleep_before_a_change_of_affinity_moves_it_wakes_where_it_may() {
     sched.wake(&mut platform, TaskId(0), waker);
     settle(&mut sched, &mut platform);
     assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (None, Some(0)));
+}
+
+/// CPU 0 runs the waker, CPU 1 another task; who sleeps was last on CPU 1. A waker that is about to
+/// sleep itself (a synchronous wakeup) leaves its CPU empty: the woken one comes.
+#[test]
+fn a_waker_that_leaves_does_not_count() {
+    for (sync, woken_on) in [(false, CPU1), (true, CPU0)] {
+        let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
+        assert_eq!(sched.cpu_of(TaskId(1)), CPU1);
+        sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
+        let only = TaskAttr { allowed: CpuSet::only(CPU1), ..attr(NICE0, 2) };
+        sched.fork(&mut platform, TaskId(2), &only, Parent::External);
+        settle(&mut sched, &mut platform);
+        for _ in 0..64 {
+            [CPU0, CPU1].into_iter().for_each(|cpu| sched.domains.update_cpu_load(cpu));
+        }
+        let waker = Waker::Task { task: TaskId(0), cpu: CPU0, sync };
+        sched.wake(&mut platform, TaskId(1), waker);
+        assert_eq!(sched.cpu_of(TaskId(1)), woken_on, "synchronous: {sync}");
+    }
+}
+
+#[test]
+fn what_leaves_the_queue_is_counted() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0]);
+    assert_eq!(platform.work.dequeues, 0);
+    sleep(&mut sched, &mut platform, 0, BlockReason::Interruptible);
+    assert_eq!(platform.work.dequeues, 1);
 }

@@ -92,6 +92,8 @@ pub(super) enum Forking {
 /// The kernel that programs see, and the programs: a [`Workload`].
 pub struct Kernel {
     pub(super) costs: CallCosts,
+    /// Until when the messages so far keep the memory bus, ns.
+    pub(super) bus_free_at_ns: u64,
     pub(super) calls_are_free: bool,
     seed: u64,
     pub(super) objects: Objects,
@@ -130,6 +132,7 @@ impl Kernel {
         Kernel {
             calls_are_free: costs == calls::FREE,
             costs,
+            bus_free_at_ns: 0,
             seed,
             objects: Objects::new(profile),
             tasks: vec![],
@@ -212,6 +215,15 @@ impl Kernel {
     /// What calls cost.
     pub fn costs(&self) -> &CallCosts {
         &self.costs
+    }
+
+    /// Lets each task that the run begins with start so much later, in ns, as `later` says, which
+    /// is asked once for each, in the order of their numbers.
+    pub fn start_later(&mut self, mut later: impl FnMut() -> u64) {
+        for (new, task) in self.initial.iter_mut().zip(&mut self.tasks) {
+            new.start_ns = new.start_ns.saturating_add(later());
+            (task.start_ns, task.since_ns) = (new.start_ns, new.start_ns);
+        }
     }
 
     /// A task that starts at `start_ns` by the clock of its part. All must be there before the run

@@ -1,10 +1,12 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
+mod balance;
 mod delay;
 mod estimate;
 mod exec;
 mod protection;
+mod second_look;
 
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
@@ -200,6 +202,15 @@ fn picks_and_wakeup_checks_say_why() {
         assert_eq!(pick.rule, rules::PROTECTED);
         let place = if version == Version::V6_6 { -1 } else { 1 };
         assert_eq!(ranks(&pick), [(b, [2, request, 0]), (a, [1, request, place])]);
+        // Only who runs is protected, up to a time that is known from 6.18 on.
+        let knows = |candidate: &schedlab_core::Candidate| {
+            candidate.terms.iter().any(|term| term.name == "vprot_ns")
+        };
+        let protected = pick.evidence.candidates.iter().filter(|other| knows(other));
+        let who: Vec<Who> = protected.map(|candidate| candidate.who).collect();
+        let expected =
+            if version == Version::V6_18 { alloc::vec![Who::Task(a)] } else { Vec::new() };
+        assert_eq!(who, expected);
         // It has had too much.
         bench.at(MS);
         assert_eq!(bench.schedule(), Some(b));
@@ -207,6 +218,7 @@ fn picks_and_wakeup_checks_say_why() {
         assert_eq!(pick.rule, rules::EARLIEST_ELIGIBLE);
         let standings: Vec<i64> = ranks(&pick).iter().map(|(_, rank)| rank[0]).collect();
         assert_eq!(standings, [2, 3]);
+        assert_eq!(ranks(&pick)[1], (a, [3, 0, 1]), "the deadline does not matter then");
         // A newcomer finds the current task protected.
         bench.fork(nice(0));
         assert_eq!(bench.platform.rule(Question::Preempt), rules::CURR_PROTECTED);
