@@ -210,7 +210,7 @@ const tests = {
 
   async 'the longest wait is in the table, and its button leads there'(page) {
     const most = await page.value(`Math.max(...Lab.runs.flatMap((run) => (
-      run.recorded.waits.map(([, from, to]) => to - from))))`);
+      run.recorded.waits.map(({ from, to }) => to - from))))`);
     const first = await text(page, '#waits tbody button');
     assert.equal(first, await page.value(`Lab.duration(${most})`));
     await page.value('document.querySelector("#waits tbody button").click()');

@@ -6,70 +6,86 @@
 //! same runs, event by event.
 
 use crate::error::Error;
+use crate::explain;
 use crate::parallel;
 use crate::plan::{Contender, Prepared};
-use crate::run::Experiment;
-use schedlab_core::reason::RuleDoc;
+use schedlab_core::TaskId;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::Report;
-use schedlab_report::html::{self, Page, Seen, TURNS_MOST};
+use schedlab_report::html::{self, Explained, Page, Seen, TURNS_MOST};
 use std::num::NonZeroUsize;
 
-/// Recorders of all runs together have room for so many turns; each at least for its part of what
-/// is shown.
+/// Recorders of all runs together have room for so many turns.
 const TURNS_RECORDED: usize = 2_000_000;
+
+/// So many of the longest waits of each run are explained ...
+const EXPLAINED: usize = 25;
+
+/// ... unless there were more turns than this: to hear the grounds of every decision takes time.
+const TURNS_EXPLAINED: u64 = 300_000;
 
 /// What was recorded of a run.
 struct Recorded {
     /// The scheduler, as [`RunReport::spec`](schedlab_report::RunReport::spec) has it.
     spec: String,
     history: History,
-    rules: Vec<&'static RuleDoc>,
+    rules: Vec<(u8, &'static str, &'static str)>,
+    explained: Vec<Explained>,
 }
 
 /// The page of `report`, which was made of `prepared`. None if that is no workload: of a benchmark
 /// nothing is recorded.
 pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Option<String> {
-    let recorded = record_all(prepared, prepared.experiment()?, threads);
-    let rules: Vec<Vec<(u8, &str, &str)>> = (recorded.iter())
-        .map(|one| one.rules.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect())
-        .collect();
+    prepared.experiment()?;
+    let most = (TURNS_RECORDED / prepared.schedulers().len().max(1)).min(TURNS_MOST);
+    let record = |contender: &Contender| record(prepared, contender, most);
+    let recorded = parallel::map(prepared.schedulers(), threads, record);
     let seen: Vec<Option<Seen<'_>>> = (report.runs.iter())
         .map(|run| {
             let spec = run.spec();
-            let place = recorded.iter().position(|one| one.spec == spec)?;
-            Some(Seen { history: &recorded[place].history, rules: &rules[place] })
+            let one = recorded.iter().flatten().find(|one| one.spec == spec)?;
+            Some(Seen { history: &one.history, rules: &one.rules, explained: &one.explained })
         })
         .collect();
     Some(html::page(&Page { report, seen: &seen }))
 }
 
-/// The runs that come to an end, each with its recorder.
-fn record_all(
-    prepared: &Prepared,
-    experiment: &Experiment,
-    threads: NonZeroUsize,
-) -> Vec<Recorded> {
-    let runs = prepared.schedulers().len();
-    let most = (TURNS_RECORDED / runs.max(1)).clamp(TURNS_MOST / runs.max(1), TURNS_MOST);
-    let record = |contender: &Contender| {
-        let tasks = experiment.model.tasks.len();
-        let fairness = experiment.fairness(tasks);
-        let mut recorder = Recorder::new(experiment.config.cpus, most, Some(fairness));
-        let run = match prepared.run_with(contender, &mut recorder) {
-            Ok((run, _)) => run,
-            // It has been recorded as far as it came.
-            Err(Error::Stuck { run, .. }) => *run,
-            Err(_) => return None,
-        };
-        let scheduler = contender.choice.build(&experiment.config.build_config(&contender.choice));
-        Some(Recorded {
-            spec: run.report.spec(),
-            history: recorder.into_history(),
-            rules: scheduler.inspect().rules(),
-        })
+/// A run with its recorder, if it comes to an end.
+fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Recorded> {
+    let experiment = prepared.experiment_of(contender)?;
+    let fairness = experiment.fairness(experiment.model.tasks.len());
+    let mut recorder = Recorder::new(experiment.config.cpus, most, Some(fairness));
+    let run = match prepared.run_with(contender, &mut recorder) {
+        Ok((run, _)) => run,
+        // It has been recorded as far as it came.
+        Err(Error::Stuck { run, .. }) => *run,
+        Err(_) => return None,
     };
-    parallel::map(prepared.schedulers(), threads, record).into_iter().flatten().collect()
+    let history = recorder.into_history();
+    let mut explained = vec![];
+    if history.turns.count() <= TURNS_EXPLAINED
+        && let Ok((waits, _)) = explain::longest_waits(prepared, contender, None, EXPLAINED)
+    {
+        explained.extend(waits.iter().map(explain_wait));
+    }
+    let scheduler = contender.choice.build(&experiment.config.build_config(&contender.choice));
+    let rules = scheduler.inspect().rules();
+    Some(Recorded {
+        spec: run.report.spec(),
+        history,
+        rules: rules.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect(),
+        explained,
+    })
+}
+
+fn explain_wait(wait: &explain::Wait) -> Explained {
+    let ran = |&(task, ns, turns): &(Option<TaskId>, u64, u32)| (task.map(|it| it.0), ns, turns);
+    Explained {
+        task: wait.task.0,
+        from_ns: wait.start_ns,
+        meanwhile: wait.meanwhile.iter().map(ran).collect(),
+        lost: wait.lost.iter().map(|(rule, &times)| (rule.0, times)).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -336,12 +336,7 @@ impl Experiment {
     }
 
     /// What measures the run.
-    fn observer(
-        &self,
-        record: Option<Extent>,
-        vm: &Kernel,
-        groups: &[NewGroup<'_>],
-    ) -> Measures {
+    fn observer(&self, record: Option<Extent>, vm: &Kernel, groups: &[NewGroup<'_>]) -> Measures {
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let cpus = self.config.cpus;
         let measures = (

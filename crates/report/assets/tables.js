@@ -1,5 +1,6 @@
 'use strict';
-// The longest waits as a table, with who had the CPU meanwhile.
+// The longest waits as a table, with who had the CPU meanwhile, and by which rules others were
+// picked.
 
 Lab.waitsTable = function (place, runs, timeline) {
   const { el } = Lab;
@@ -11,20 +12,30 @@ Lab.waitsTable = function (place, runs, timeline) {
   const why = (run, came) => (came === 0 ? 'lost its CPU' : came === 1 ? 'new'
     : came === 2 ? 'woken by an interrupt' : came === 3 ? 'woken by the kernel'
       : `woken by ${name(run, came - 4)}`);
-  const meanwhile = (run, [task, from, to, cpu]) => {
-    const ran = Lab.whoRan(run, cpu, from, to).filter(([who]) => who !== task);
-    const all = ran.reduce((sum, [, ns]) => sum + ns, 0);
-    const texts = ran.slice(0, 4).map(([who, ns]) => `${name(run, who)} ${Lab.duration(ns)}`);
+  /** Who had the CPU: as the run was heard again, or as far as its turns tell. */
+  const meanwhile = (run, wait) => {
+    const { task, from, to, cpu } = wait;
+    const about = !wait.meanwhile && run.recorded.grain_ns > 0;
+    const ran = wait.meanwhile || Lab.whoRan(run, cpu, from, to).filter(([who]) => who !== task);
+    const texts = ran.slice(0, 4).map(([who, ns]) => (
+      `${who < 0 ? 'idle' : name(run, who)} ${Lab.duration(ns)}`));
     if (ran.length > 4) texts.push(`${ran.length - 4} others`);
-    if (to - from - all > 0.005 * (to - from)) texts.push(`idle ${Lab.duration(to - from - all)}`);
-    return (run.recorded.grain_ns ? 'about: ' : '') + texts.join(', ');
+    const rest = to - from - ran.reduce((sum, [, ns]) => sum + ns, 0);
+    if (!wait.meanwhile && rest > 0.005 * (to - from)) texts.push(`idle ${Lab.duration(rest)}`);
+    return (about ? 'about: ' : '') + texts.join(', ');
   };
+  /** By which rules others were picked: each says on hover what it is. */
+  const lost = (run, wait) => wait.lost.flatMap(([number, times], at) => {
+    const rule = run.rules.get(number) || { name: `rule ${number}`, text: '' };
+    const term = el('abbr', { title: rule.text }, rule.name);
+    return [at ? ', ' : '', term, times > 1 ? ` ×${times}` : ''];
+  });
   const fill = (number) => {
     const chosen = runs.filter((run) => number === '' || run.number === Number(number));
     const waits = chosen.flatMap((run) => run.recorded.waits.map((wait) => ({ run, wait })));
-    waits.sort((a, b) => (b.wait[2] - b.wait[1]) - (a.wait[2] - a.wait[1]));
+    waits.sort((a, b) => (b.wait.to - b.wait.from) - (a.wait.to - a.wait.from));
     body.replaceChildren(...waits.slice(0, 25).map(({ run, wait }) => {
-      const [task, from, to, cpu, came, open] = wait;
+      const { task, from, to, cpu, came, open } = wait;
       const go = () => timeline.goTo(run.number, task, from, to, cpu);
       return el('tr', {},
         el('td', {}, el('button', { type: 'button', class: 'link', onclick: go,
@@ -34,11 +45,13 @@ Lab.waitsTable = function (place, runs, timeline) {
         el('td', {}, `${Lab.moment(from, 1e3)} s`),
         el('td', {}, String(cpu)),
         el('td', { class: 'text' }, why(run, came) + (open ? '; got no CPU in time' : '')),
-        el('td', { class: 'text' }, meanwhile(run, wait)));
+        el('td', { class: 'text' }, meanwhile(run, wait)),
+        el('td', { class: 'text' }, ...lost(run, wait)));
     }));
   };
   const heads = { wait: '', task: 'text', scheduler: 'text', from: '', CPU: '',
-    'why it was runnable': 'text', 'who had that CPU meanwhile': 'text' };
+    'why it was runnable': 'text', 'who had that CPU meanwhile': 'text',
+    'others were picked by': 'text' };
   place.append(
     runs.length < 2 ? '' : el('div', { class: 'bar' }, el('label', {}, 'Of ', list)),
     el('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Longest waits' },

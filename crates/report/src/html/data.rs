@@ -6,9 +6,9 @@
 //! longest waits are made of all events and are the same whatever was put together.
 
 use super::columns::{Column, Columns};
-use super::{Page, Seen};
+use super::{Explained, Page, Seen};
 use crate::data::{BucketRow, RunReport, Spread};
-use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns};
+use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns, Wait};
 use serde::Serialize;
 
 /// So many characters all data of a page may take.
@@ -59,8 +59,39 @@ struct Recorded {
     width_ns: u64,
     buckets: usize,
     has_lags: bool,
-    /// Task, from, to, CPU, why it was runnable (a code), whether it got no CPU.
-    waits: Vec<(u32, u64, u64, u32, u64, bool)>,
+    waits: Vec<WaitRow>,
+}
+
+/// A long wait.
+#[derive(Serialize)]
+struct WaitRow {
+    task: u32,
+    from: u64,
+    to: u64,
+    cpu: u32,
+    /// Why it was runnable: a code.
+    came: u64,
+    /// Whether it got no CPU.
+    open: bool,
+    /// Who had the CPU meanwhile (-1: it idled), for how long, ns; if that is known.
+    meanwhile: Option<Vec<(i64, u64)>>,
+    /// Rules, and how many picks were lost by each.
+    lost: Vec<(u8, u32)>,
+}
+
+fn wait_row(wait: &Wait, explained: &[Explained]) -> WaitRow {
+    let known = explained.iter().find(|it| (it.task, it.from_ns) == (wait.task.0, wait.from_ns));
+    let ran = |&(task, ns, _): &(Option<u32>, u64, u32)| (task.map_or(-1, i64::from), ns);
+    WaitRow {
+        task: wait.task.0,
+        from: wait.from_ns,
+        to: wait.to_ns,
+        cpu: wait.cpu.0,
+        came: wait.came.code(),
+        open: wait.open,
+        meanwhile: known.map(|known| known.meanwhile.iter().map(ran).collect()),
+        lost: known.map_or(vec![], |known| known.lost.clone()),
+    }
 }
 
 /// The head, and the columns of each run.
@@ -159,12 +190,7 @@ fn meta<'a>(
             width_ns: seen.history.buckets.width_ns(),
             buckets: bucket_count(run, seen),
             has_lags: seen.history.has_lags,
-            waits: (seen.history.waits.iter())
-                .map(|wait| {
-                    let (from, to) = (wait.from_ns, wait.to_ns);
-                    (wait.task.0, from, to, wait.cpu.0, wait.came.code(), wait.open)
-                })
-                .collect(),
+            waits: (seen.history.waits.iter()).map(|wait| wait_row(wait, seen.explained)).collect(),
         }),
     }
 }

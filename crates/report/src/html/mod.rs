@@ -43,6 +43,22 @@ pub struct Seen<'a> {
     pub history: &'a History,
     /// The scheduler's rules: number, name, sentence.
     pub rules: &'a [(u8, &'a str, &'a str)],
+    /// What is known of some of the longest waits, in any order.
+    pub explained: &'a [Explained],
+}
+
+/// What is known of a long wait besides its length.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Explained {
+    /// Who waited.
+    pub task: u32,
+    /// From when, ns.
+    pub from_ns: u64,
+    /// Who had the CPU for which it waited (none: it idled), for how long, ns, and in how many
+    /// turns; the longest first.
+    pub meanwhile: Vec<(Option<u32>, u64, u32)>,
+    /// By which rules how many picks of that CPU were won by others.
+    pub lost: Vec<(u8, u32)>,
 }
 
 impl<'a> Page<'a> {

@@ -75,7 +75,7 @@ fn names_cannot_become_markup() {
     run.machine.model = HOSTILE.into();
     let history = history(2, 2, &[(5, 0), (6, 1)], 100);
     let rules = [(1, HOSTILE, HOSTILE)];
-    let seen = [Some(Seen { history: &history, rules: &rules })];
+    let seen = [Some(Seen { history: &history, rules: &rules, explained: &[] })];
     let text = page(&Page { report: &report(vec![run]), seen: &seen });
     assert!(!text.contains("<img"), "an element of a name");
     let head = text.split("id=\"head\">").nth(1).and_then(|it| it.split("</script>").next());
@@ -135,7 +135,7 @@ fn turns_can_be_read_back() {
     let history = history(2, 3, &turns, 100);
     let mut run = empty_run(2, history.end_ns, &["a", "b", "c"]);
     run.wakeup_latency_histogram = vec![BucketRow(1, 2, 3)];
-    let seen = [Some(Seen { history: &history, rules: &[] })];
+    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
     let text = page(&Page { report: &report(vec![run]), seen: &seen });
     let columns = read_columns(&text, 0);
     let mut ends = [0; 2];
@@ -166,7 +166,7 @@ fn million(count: usize, cpus: u32) -> History {
 fn a_million_turns_are_all_there_in_eight_megabytes() {
     let history = million(1_000_000, 4);
     let run = empty_run(4, history.end_ns, &["a"; 100]);
-    let seen = [Some(Seen { history: &history, rules: &[] })];
+    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
     let text = page(&Page { report: &report(vec![run]), seen: &seen });
     let columns = read_columns(&text, 0);
     assert!(text.len() <= 8_000_000, "{}", text.len());
@@ -178,7 +178,7 @@ fn a_million_turns_are_all_there_in_eight_megabytes() {
 fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
     let history = million(40_000, 3);
     let run = empty_run(3, history.end_ns, &["a"; 100]);
-    let seen = [Some(Seen { history: &history, rules: &[] })];
+    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
     let report = report(vec![run]);
     let page = Page { report: &report, seen: &seen };
     let (whole, thin) = (page_within(&page, usize::MAX), page_within(&page, 150_000));
