@@ -241,6 +241,43 @@ const tests = {
     assert.ok(data.length > 50000);
   },
 
+  async 'more turns than a page holds are put together, which is said, and sums stay'(page) {
+    await page.open(file('many.html'));
+    assert.equal(await page.value('document.body.dataset.failed || ""'), '');
+    assert.ok((await text(page, '.thinned')).includes('more turns than a page holds'));
+    assert.ok(await page.value('Lab.runs.reduce((sum, run) => sum + run.turns, 0)') <= 1e6);
+    assert.ok(await page.value(`Lab.runs.every((run) => {
+      let busy = 0;
+      let count = run.turns;
+      for (let turn = 0; turn < run.turns; turn += 1) {
+        busy += run.end[turn] - run.start[turn] - run.idle[turn];
+        count += run.several[turn];
+      }
+      return count === run.recorded.turns
+        && busy === run.buckets.of_tasks.reduce((a, b) => a + b, 0);
+    })`));
+    // The row of a task shows what the task had, to half a cell.
+    await page.value('Lab.timeline.setRows("tasks")');
+    await page.settle();
+    assert.ok(await page.value(`Lab.timeline.lanes.every((lane) => {
+      const { run } = lane;
+      const tally = lane.columns(0, run.duration, 400, Lab.timeline.kinds.get(run.number),
+        Lab.timeline.classes, 0, false, 0);
+      const drawn = tally.busy.reduce((a, b) => a + b, 0);
+      const { buckets } = run.recorded;
+      const had = run.buckets.of_tasks.slice(lane.id * buckets, (lane.id + 1) * buckets);
+      const sum = had.reduce((a, b) => a + b, 0);
+      return Math.abs(drawn - sum) < 0.02 * run.duration;
+    })`));
+    assert.ok(await colours(page, '#timeline-canvas') > 4);
+    const { x, y } = await box(page, '#timeline-canvas');
+    for (let turn = 0; turn < 40; turn += 1) {
+      await page.send('Input.dispatchMouseEvent',
+        { type: 'mouseWheel', x: x + 500, y: y + 60, deltaX: 0, deltaY: turn < 30 ? -300 : 300 });
+    }
+    await page.settle();
+  },
+
   async 'hostile names are text'(page) {
     await page.open(file('hostile.html'));
     assert.equal(await page.value('document.body.dataset.failed || ""'), '');

@@ -22,7 +22,6 @@ fi
 schedlab=(${1:-cargo run --quiet -p schedlab --})
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
-[ -z "${KEEP:-}" ] || trap - EXIT
 
 cat > "$directory/hostile.json" <<'END'
 {
@@ -38,4 +37,11 @@ END
     --report "$directory/desktop.html" > /dev/null
 "${schedlab[@]}" run "$directory/hostile.json" --scheduler cfs --cpus 1 \
     --report "$directory/hostile.html" > /dev/null
-node tests/browser/run.mjs "$directory"
+# Some two million turns.
+"${schedlab[@]}" run examples/server.json --scheduler main --cpus 4 --duration 300 \
+    --report "$directory/many.html" > /dev/null
+if ! node tests/browser/run.mjs "$directory"; then
+    trap - EXIT
+    echo "the reports and pictures of what failed are in $directory" >&2
+    exit 1
+fi

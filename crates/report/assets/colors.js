@@ -47,7 +47,8 @@ const WAIT_STEPS = [0, 1e4, 1e5, 1e6, 1e7, 1e8];
 const WAIT_NAMES = ['no wait', 'up to 10 µs', 'up to 100 µs', 'up to 1 ms', 'up to 10 ms',
   'up to 100 ms', 'longer'];
 const WAIT_COLORS = ['#9aa7b5', '#7fb7d6', '#3f8fc4', '#e6b84a', '#e08a1e', '#d5501e', '#8e1b4b'];
-const SEVERAL = '#8a8f98';
+/** What several had together, and it is not known who how much. */
+Lab.MIXED = Lab.rgb('#8a8f98');
 
 /** The ways of colouring. A way has names and colours of its classes, and the class of a turn. */
 Lab.COLORINGS = {
@@ -66,7 +67,6 @@ Lab.coloring = function (way, runs) {
   if (way === 'end' || way === 'wait') {
     const names = way === 'end' ? Lab.ENDS : WAIT_NAMES;
     const colors = (way === 'end' ? END_COLORS : WAIT_COLORS).map(Lab.rgb);
-    const several = names.length;
     const step = (wait) => {
       let at = 0;
       while (at < WAIT_STEPS.length && wait > WAIT_STEPS[at]) at += 1;
@@ -74,10 +74,9 @@ Lab.coloring = function (way, runs) {
     };
     return {
       way,
-      names: [...names, 'several turns'],
-      colors: [...colors, Lab.rgb(SEVERAL)],
-      ofTurn: (run, turn) => (run.several[turn] ? several
-        : way === 'end' ? run.left[turn] : step(run.wait[turn])),
+      names,
+      colors,
+      ofTurn: (run, turn) => (way === 'end' ? run.left[turn] : step(run.wait[turn])),
       ofTask: null,
     };
   }

@@ -66,7 +66,8 @@ Lab.readRun = async function (number, head) {
 Lab.KIND = { started: 1, wokenByTask: 4, otherWait: 5, several: 6 };
 
 /** Makes turns of columns. Of a turn, `came` is 0 if it had lost its CPU, 1 new, 2 woken by an
- *  interrupt, 3 by the kernel, 4 + n by task n; `several` is how many more turns are in it. */
+ *  interrupt, 3 by the kernel, 4 + n by task n; `several` is how many more turns are in it, of
+ *  which `task` had `own` at least, and the CPU was idle for `idle`. */
 Lab.readTurns = function (run, columns, waitUnit) {
   const { KIND } = Lab;
   const { cpu, task, gap, length, kind } = columns;
@@ -80,6 +81,7 @@ Lab.readTurns = function (run, columns, waitUnit) {
   const came = new Uint32Array(turns);
   const several = new Uint32Array(turns);
   const idle = new Float64Array(turns);
+  const own = new Float64Array(turns);
   const left = new Uint8Array(turns);
   const why = new Uint8Array(turns);
   const placed = new Uint8Array(turns);
@@ -103,6 +105,7 @@ Lab.readTurns = function (run, columns, waitUnit) {
     if (how === KIND.several) {
       several[row] = columns.count[joined];
       idle[row] = columns.idle[joined];
+      own[row] = columns.own[joined];
       joined += 1;
       lost[who] = -1;
       continue;
@@ -130,8 +133,8 @@ Lab.readTurns = function (run, columns, waitUnit) {
     const name = `task-${row}`;
     run.tasks.push({ task: row, name, key: 'task', group: '/', policy: '', nice: 0, parent: -1 });
   }
-  Object.assign(run, { turns, cpu, task, start, end, wait, idle, several, came, left, why, placed,
-    preempts, byCpu: Lab.groupBy(cpu, run.cpus), byTask: Lab.groupBy(task, tasks) });
+  Object.assign(run, { turns, cpu, task, start, end, wait, idle, own, several, came, left, why,
+    placed, preempts, byCpu: Lab.groupBy(cpu, run.cpus), byTask: Lab.groupBy(task, tasks) });
 };
 
 /** The turn of `task` at the moment `at`, or -1. */

@@ -41,16 +41,10 @@ Lab.Tally = class {
   }
 
   /** All of these columns are of one class. */
-  fill(from, to, kind, part) {
+  fill(from, to, kind) {
     this.flush(-1);
-    this.busy.fill(this.width * part, from, to);
-    const tall = part > 0.99 ? this.cells : Math.max(1, Math.round(part * this.cells));
-    if (tall === this.cells) this.who.fill(kind + 1, from * tall, to * tall);
-    else {
-      for (let column = from; column < to; column += 1) {
-        this.who.fill(kind + 1, column * this.cells, column * this.cells + tall);
-      }
-    }
+    this.busy.fill(this.width, from, to);
+    this.who.fill(kind + 1, from * this.cells, to * this.cells);
   }
 
   flush(next) {
@@ -127,10 +121,16 @@ Lab.Lane = class {
   }
 
   /** What each column shows: of turns, or (`waits`) of the waits before them, which are all of one
-   *  class. `kinds`: the class of each turn; there are `classes`; those below `rare` are always
-   *  seen. */
-  columns(from, to, columns, kinds, classes, rare, waits) {
+   *  class. `kinds`: the class of each turn; there are `classes`, the last is of what several had
+   *  together; those below `rare` are always seen. `kindOfTask`: that of the lane's task. */
+  columns(from, to, columns, kinds, classes, rare, waits, kindOfTask) {
     const width = (to - from) / columns;
+    if (!waits && this.isKnownBySums(width)) {
+      const tally = new Lab.Tally(classes, columns, width, Lab.CELLS, rare);
+      this.addSums(tally, from, columns, width, kindOfTask);
+      tally.flush(-1);
+      return tally;
+    }
     const [first, last] = this.within(from, to);
     const binWidth = this.run.duration / this.bins;
     const many = last - first > TURNS_OF_A_COLUMN * columns && width >= 2 * binWidth;
@@ -142,8 +142,43 @@ Lab.Lane = class {
     return tally;
   }
 
+  /** Where turns are put together, those of a task among others are not known one by one; what it
+   *  had in each stretch of time is, and that is shown where a stretch is a few columns. */
+  isKnownBySums(width) {
+    const { grain_ns: grain, width_ns: stretch } = this.run.recorded;
+    return this.kind === 'task' && grain > 0 && this.id < 1024 && width >= stretch / 8;
+  }
+
+  addSums(tally, from, columns, width, kind) {
+    const { buckets: count, width_ns: stretch } = this.run.recorded;
+    const sums = this.run.buckets.of_tasks.subarray(this.id * count, (this.id + 1) * count);
+    for (let column = 0; column < columns; column += 1) {
+      const bucket = Math.floor((from + (column + 0.5) * width) / stretch);
+      const length = Lab.lengthOf(this.run, bucket, stretch);
+      if (sums[bucket] > 0 && length > 0) tally.add(column, kind, sums[bucket] / length * width);
+    }
+  }
+
+  /** Several turns as one: what its task had at least, and what is not known whose it was. */
+  addSeveral(tally, row, from, columns, width, kind) {
+    const { start, end, idle, own } = this.run;
+    const mixed = tally.sums.length - 1;
+    const length = end[row] - start[row];
+    const of = own[row] / length;
+    const rest = 1 - (idle[row] + own[row]) / length;
+    const first = Math.max(0, Math.floor((start[row] - from) / width));
+    for (let column = first; column < columns; column += 1) {
+      const left = Math.max(start[row], from + column * width);
+      const time = Math.min(end[row], from + (column + 1) * width) - left;
+      if (time <= 0) break;
+      tally.add(column, kind, time * of);
+      // In the row of a task the rest is of others.
+      if (rest > 0 && this.kind === 'cpu') tally.add(column, mixed, time * rest);
+    }
+  }
+
   addTurns(tally, from, to, columns, kinds, waits) {
-    const { start, end, wait, idle } = this.run;
+    const { start, end, wait, several } = this.run;
     const { rows } = this;
     const width = (to - from) / columns;
     const endOf = waits ? (row) => start[row] : (row) => end[row];
@@ -155,19 +190,22 @@ Lab.Lane = class {
       const ends = waits ? start[row] : end[row];
       if (ends <= begins) continue;
       const kind = waits ? 0 : kinds[row];
-      const part = waits ? 1 : 1 - idle[row] / (ends - begins);
+      if (!waits && several[row]) {
+        this.addSeveral(tally, row, from, columns, width, kind);
+        continue;
+      }
       const left = Math.max(begins, from);
       const right = Math.min(ends, to);
       const c0 = Math.min(columns - 1, Math.floor((left - from) / width));
       const c1 = Math.min(columns - 1, Math.floor((right - from) / width));
       if (c0 === c1) {
-        tally.add(c0, kind, (right - left) * part);
+        tally.add(c0, kind, right - left);
         continue;
       }
-      tally.add(c0, kind, (from + (c0 + 1) * width - left) * part);
-      if (c1 > c0 + 1) tally.fill(c0 + 1, c1, kind, part);
+      tally.add(c0, kind, from + (c0 + 1) * width - left);
+      if (c1 > c0 + 1) tally.fill(c0 + 1, c1, kind);
       const rest = right - (from + c1 * width);
-      if (rest > 0) tally.add(c1, kind, rest * part);
+      if (rest > 0) tally.add(c1, kind, rest);
     }
   }
 

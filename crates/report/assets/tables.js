@@ -28,7 +28,7 @@ Lab.waitsTable = function (place, runs, timeline) {
   const lost = (run, wait) => wait.lost.flatMap(([number, times], at) => {
     const rule = run.rules.get(number) || { name: `rule ${number}`, text: '' };
     const term = el('abbr', { title: rule.text }, rule.name);
-    return [at ? ', ' : '', term, times > 1 ? ` ×${times}` : ''];
+    return [at ? ', ' : '', el('span', { class: 'piece' }, term, times > 1 ? ` ×${times}` : '')];
   });
   const fill = (number) => {
     const chosen = runs.filter((run) => number === '' || run.number === Number(number));

@@ -95,12 +95,18 @@ Lab.Timeline = class {
   note() {
     const thinned = this.runs.filter((run) => run.recorded.grain_ns > 0);
     const coarse = this.runs.some((run) => run.recorded.wait_unit_ns > 1);
-    const texts = thinned.map((run) => `${run.spec}: there were ${Lab.count(run.recorded.turns)} `
-      + `turns, too many for a page. Turns on a CPU that lie together within `
-      + `${Lab.duration(run.recorded.grain_ns)} are drawn as one `
-      + `(${Lab.count(run.turns)} are left), `
-      + 'and rows of tasks show only the one that had most of it. '
-      + 'Tables, shares, charts and longest waits are made of all of them.');
+    const texts = [];
+    if (thinned.length > 0) {
+      const counts = thinned.map((run) => `${run.spec} ${Lab.count(run.recorded.turns)}`);
+      const grains = thinned.map((run) => run.recorded.grain_ns);
+      const [least, most] = [Math.min(...grains), Math.max(...grains)].map(Lab.duration);
+      texts.push(`There were more turns than a page holds: ${counts.join(', ')}. Turns on a CPU `
+        + `that lie together within ${least === most ? most : `${least} to ${most}`} are drawn as `
+        + 'one: in the colour of the task that had most of it as far as that is known to be its, '
+        + 'the rest in grey. Rows of tasks show exact shares from afar, and from near only what '
+        + 'is known to be theirs, without the waits of such turns. Longer turns are all there. '
+        + 'Tables, shares, charts and longest waits are made of all turns.');
+    }
     if (coarse) texts.push('Waits of single turns are told to the microsecond.');
     return Lab.el('div', {}, ...texts.map((text) => Lab.el('p', { class: 'note thinned' }, text)));
   }
@@ -163,12 +169,15 @@ Lab.Timeline = class {
     this.moved();
   }
 
-  /** The class of every turn, by colouring and search. Those that are not looked for have the last
-   *  class, which is pale. */
+  /** The class of every turn, by colouring and search. After those of the colouring comes that of
+   *  turns that are not looked for, which is pale, and that of several put together. */
   classify() {
     const { coloring, find } = this;
-    this.classes = coloring.names.length + 1;
-    const pale = this.classes - 1;
+    const pale = coloring.names.length;
+    const mixed = pale + 1;
+    this.classes = pale + 2;
+    this.taskKind = (run, task) => (!this.matches.get(run.number)[task] ? pale
+      : coloring.ofTask ? coloring.ofTask(run.tasks[task]) : mixed);
     let tasks = 0;
     this.kinds = new Map();
     this.matches = new Map();
@@ -178,7 +187,8 @@ Lab.Timeline = class {
       if (find !== '') tasks = Math.max(tasks, wanted.filter(Boolean).length);
       const kinds = new Uint32Array(run.turns);
       for (let turn = 0; turn < run.turns; turn += 1) {
-        kinds[turn] = wanted[run.task[turn]] ? coloring.ofTurn(run, turn) : pale;
+        kinds[turn] = !wanted[run.task[turn]] ? pale
+          : run.several[turn] && !coloring.ofTask ? mixed : coloring.ofTurn(run, turn);
       }
       this.kinds.set(run.number, kinds);
       this.matches.set(run.number, wanted);
@@ -203,6 +213,10 @@ Lab.Timeline = class {
         : Lab.el('span', {}, swatch, name);
     });
     if (names.length > most) entries.push(Lab.el('span', {}, `and ${names.length - most} more`));
+    if (this.runs.some((run) => run.recorded.grain_ns > 0)) {
+      const mixed = Lab.el('span', { class: 'swatch mixed' });
+      entries.push(Lab.el('span', {}, mixed, 'several, drawn as one'));
+    }
     const waiting = Lab.el('span', { class: 'swatch waiting' });
     entries.push(Lab.el('span', { class: 'of-tasks' }, waiting, 'waiting for a CPU'));
     this.legend.replaceChildren(...entries);
@@ -713,7 +727,7 @@ Lab.Timeline = class {
         ['on', `CPU ${run.cpu[turn]}, ${run.spec}`],
         ['when', time],
         ['busy', Lab.percent(1 - run.idle[turn] / (end - start))],
-        ['most by', `${task.name}, or one that had hardly less`],
+        [`at least ${Lab.duration(run.own[turn])} of it`, task.name],
       ];
     }
     const lines = [
@@ -788,7 +802,9 @@ Lab.Timeline = class {
       const spec = context.measureText(head.run.spec).width;
       context.font = '12px system-ui, sans-serif';
       context.fillStyle = ink.faint;
-      const title = head.run.recorded.grain_ns ? `${head.run.title} (thinned out)` : head.run.title;
+      const { grain_ns: grain, turns } = head.run.recorded;
+      const title = grain === 0 ? head.run.title
+        : `${head.run.title}; ${Lab.count(turns)} turns drawn as ${Lab.count(head.run.turns)}`;
       context.fillText(title, 18 + spec, y + 13);
     }
     this.paintArrows(context, ink, lanes);
@@ -869,14 +885,16 @@ Lab.Timeline = class {
     const lane0 = Lab.rgb(ink.lane);
     const pale = Lab.mixed(Lab.rgb(ink.faint), lane0, 0.28);
     // The colour of each class, after that of an idle CPU.
-    const colors = Uint32Array.from([lane0, ...this.coloring.colors, pale], Lab.packed);
+    const all = [lane0, ...this.coloring.colors, pale, Lab.MIXED];
+    const colors = Uint32Array.from(all, Lab.packed);
     const wait = Lab.rgb(ink.wait);
     const perColumn = (to - from) / columns;
     // While something is looked for, it is seen however small it is.
-    const rare = this.find === '' ? 0 : this.classes - 1;
+    const rare = this.find === '' ? 0 : this.classes - 2;
     lanes.forEach((lane, number) => {
       const kinds = this.kinds.get(lane.run.number);
-      const { who } = lane.columns(from, to, columns, kinds, this.classes, rare, false);
+      const own = tasks ? this.taskKind(lane.run, lane.id) : 0;
+      const { who } = lane.columns(from, to, columns, kinds, this.classes, rare, false, own);
       const base = number * each * columns;
       for (let column = 0; column < columns; column += 1) {
         for (let cell = 0; cell < cells; cell += 1) {
@@ -885,7 +903,7 @@ Lab.Timeline = class {
         }
       }
       if (!tasks) return;
-      const { busy } = lane.columns(from, to, columns, kinds, this.classes, rare, true);
+      const { busy } = lane.columns(from, to, columns, kinds, this.classes, rare, true, 0);
       for (let column = 0; column < columns; column += 1) {
         const part = busy[column] / perColumn;
         pixels[base + cells * columns + column] = part > 0
@@ -945,7 +963,7 @@ Lab.Timeline = class {
       if (right - left < 3) continue;
       context.fillStyle = ink.back;
       context.fillRect(right - 0.75, top, 0.75, height);
-      const color = kinds[turn] < this.classes - 1 ? this.coloring.colors[kinds[turn]] : null;
+      const color = this.coloring.colors[kinds[turn]];
       const text = run.several[turn] ? `${run.several[turn] + 1} turns`
         : run.tasks[run.task[turn]].name;
       if (right - left < 24 || height < 13) continue;

@@ -210,7 +210,7 @@ mod kind {
     pub const TASK: u64 = 4;
     /// It had lost its CPU, and its wait is another.
     pub const OTHER_WAIT: u64 = 5;
-    /// Several turns, put together: columns `count` and `idle`.
+    /// Several turns, put together: columns `count`, `idle` and `own`.
     pub const SEVERAL: u64 = 6;
 }
 
@@ -220,8 +220,8 @@ mod kind {
 /// * `kind`: how it came about ([`kind`]); `left`: how it ended.
 /// * `wait`, of kinds 1 to 5: how long the task had been runnable, in `wait_unit_ns`.
 /// * `placed`, `preempts`, of kinds 1 to 4; `waker`, of kind 4.
-/// * `count`: turns put together, and `idle`: how much of the length the CPU had nothing to do, ns;
-///   of kind 6.
+/// * `count`: turns put together less 1, `idle`: how much of the length the CPU had nothing to do,
+///   ns, and `own`: how much `task` had at least, ns; of kind 6.
 fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64) {
     // Sorted here: thinning keeps the order of each CPU only.
     let mut sorted: Vec<&Turn> = turns.iter().collect();
@@ -254,7 +254,8 @@ fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64
     });
     let several = kind::SEVERAL..=kind::SEVERAL;
     add("count", several.clone(), &mut |turn| u64::from(turn.count) - 1);
-    add("idle", several, &mut |turn| turn.end_ns - turn.start_ns - turn.busy_ns);
+    add("idle", several.clone(), &mut |turn| turn.end_ns - turn.start_ns - turn.busy_ns);
+    add("own", several, &mut |turn| turn.task_ns);
     columns.add("kind", &kinds);
 }
 
