@@ -964,12 +964,12 @@ Lab.Timeline = class {
       context.fillStyle = ink.back;
       context.fillRect(right - 0.75, top, 0.75, height);
       const color = this.coloring.colors[kinds[turn]];
-      const text = run.several[turn] ? `${run.several[turn] + 1} turns`
+      const text = run.several[turn] ? `×${run.several[turn] + 1}`
         : run.tasks[run.task[turn]].name;
       if (right - left < 24 || height < 13) continue;
       const room = Math.floor((right - left - 6) / 6.2);
       const shown = text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text;
-      context.fillStyle = color ? Lab.inkOn(color) : ink.faint;
+      context.fillStyle = run.several[turn] ? ink.text : color ? Lab.inkOn(color) : ink.faint;
       context.fillText(shown, left + 4, top + height / 2 + 1, right - left - 5);
     }
   }
