@@ -16,6 +16,7 @@ mod options;
 mod page;
 mod plan_args;
 mod plans;
+mod rt_app_log;
 mod terminal;
 
 use args::{Cli, Command};
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
         Command::Man(args) => commands::completions::man(args, &mut output),

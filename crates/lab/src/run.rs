@@ -19,7 +19,7 @@ use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{self, Surroundings};
 use schedlab_workload::{
-    Diagnostic, GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, rt_app,
+    Diagnostic, GroupPlan, GroupSettings, Kernel, Log, Model, Options, Target, Timetable, rt_app,
 };
 
 /// A workload with the machine it is to run on.
@@ -33,6 +33,8 @@ pub struct Experiment {
     pub groups: GroupPlan,
     /// How much to record of who ran where and when; none: nothing.
     pub record: Option<Extent>,
+    /// How many lines of rt-app's log to keep at most; 0 keeps no log.
+    pub log_lines: usize,
     /// What is done to the machine while it runs. Tunables that a scheduler has not are passed
     /// over.
     pub timetable: Timetable,
@@ -45,6 +47,8 @@ pub struct Run {
     pub report: RunReport,
     /// What the benchmark found, if it was one; empty otherwise.
     pub findings: Findings,
+    /// rt-app's own log of a workload, if it was to be kept: a line for every round of a phase.
+    pub log: Option<Log>,
     /// What the user should know about it besides.
     pub warning: Option<String>,
 }
@@ -72,6 +76,7 @@ impl Experiment {
             model,
             config: RunConfig::flat(cpus),
             record: None,
+            log_lines: 0,
             timetable: Timetable::default(),
         })
     }
@@ -234,6 +239,13 @@ impl Experiment {
                  the run (--duration), or for a timeline the window (--from, --to)"
             ));
         }
+        if let Some(left_out) = vm.log().map(Log::left_out).filter(|&lines| lines > 0) {
+            warnings.push(format!(
+                "the log has its first {} lines only; {left_out} more are left out; shorten the \
+                 run (--duration)",
+                self.log_lines
+            ));
+        }
         let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
             .map(|(group, &id)| GroupInfo {
@@ -253,7 +265,8 @@ impl Experiment {
         };
         let report = assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
-        let run = Run { report, findings: Findings::default(), warning };
+        let log = vm.into_log();
+        let run = Run { report, findings: Findings::default(), log, warning };
         match deadlock {
             None => Ok((run, others)),
             Some(waits) => Err(Error::Stuck { waits, run: Box::new(run) }),
@@ -274,6 +287,7 @@ impl Experiment {
         let options = Options {
             group_ids: self.groups.ids_of(&ids, &paths),
             calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
+            log_lines: self.log_lines,
             ..Options::default()
         };
         let mut vm = rt_app::prepare(&self.model, &self.target(), options)?;
@@ -340,7 +354,7 @@ impl Experiment {
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let cpus = self.config.cpus;
         let measures = (
-            (Stats::new(cpus, &keys), self.fairness(keys.len())),
+            (Stats::new(cpus, &keys).with_task_histograms(), self.fairness(keys.len())),
             (
                 (record.map(SliceRecorder::within), record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
@@ -378,6 +392,9 @@ fn task_infos(vm: &Kernel, attrs: &[SchedAttr]) -> Vec<TaskInfo> {
             group: thread.group.into(),
             attr: attrs[thread.task.index()],
             loops_finished: thread.rounds,
+            loop_rounds: thread.loop_rounds,
+            periods: thread.periods,
+            missed_periods: thread.missed_periods,
         })
         .collect()
 }

@@ -107,7 +107,12 @@ mod tests {
     fn the_charts_stand_below_each_other_and_names_are_escaped() {
         let mut run = full_run();
         run.keys[0].key = "<b>".into();
-        let workload = WorkloadInfo { name: "a & b".into(), duration_ns: 100 };
+        let workload = WorkloadInfo {
+            name: "a & b".into(),
+            duration_ns: 100,
+            set: vec![],
+            late_starts: false,
+        };
         let text = draw(&Report::new(workload, vec![run]));
         assert!(text.starts_with("<svg") && text.contains(MARK));
         assert!(text.contains("a &amp; b: wakeup latency") && text.contains("&lt;b&gt;"));

@@ -35,7 +35,7 @@ use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_core::{CpuId, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
+use schedlab_core::{CpuId, Event, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,8 @@ pub(super) struct Modelled {
     walks: Option<Walks>,
     /// Where each task last ran.
     last_cpu: Vec<Option<CpuId>>,
+    /// How long the CPU that spent time last took to get out of its idle state, ns.
+    awake_ns: u64,
     overheads: Overheads,
 }
 
@@ -131,6 +133,7 @@ impl Modelled {
             waiting: 0,
             walks: None,
             last_cpu: Vec::new(),
+            awake_ns: 0,
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
         }
     }
@@ -290,6 +293,7 @@ impl Modelled {
     ) -> u64 {
         let begins_ns = self.busy_until_ns[cpu.index()].max(now_ns);
         let awake_ns = self.meter.as_mut().map_or(0, |meter| meter.wake(cpu, begins_ns));
+        self.awake_ns = awake_ns;
         let mut spin_ns = 0;
         let mut total_ps =
             bill.before_ps + bill.inside_ps + bill.after_ps + self.carry_ps[cpu.index()];
@@ -443,6 +447,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let spent_ns =
             costs.spend(self.now_ns, cpu, with_task, bill, queue, &self.platform.second_locks);
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
+        if costs.awake_ns > 0 {
+            let from_ns = busy_until_ns - spent_ns;
+            let until_ns = from_ns + costs.awake_ns;
+            self.observer.on(self.now_ns, Event::LeavesIdle { cpu, from_ns, until_ns });
+        }
         let done_ns = self.completions.get(cpu.index());
         if done_ns != NEVER && spent_ns > 0 {
             let by_clock =

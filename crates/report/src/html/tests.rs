@@ -14,7 +14,8 @@ use std::io::Read;
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{2028}\"'&<!--";
 
 fn report(runs: Vec<RunReport>) -> Report {
-    let workload = WorkloadInfo { name: HOSTILE.into(), duration_ns: 100 };
+    let workload =
+        WorkloadInfo { name: HOSTILE.into(), duration_ns: 100, set: vec![], late_starts: false };
     Report::new(workload, runs)
 }
 

@@ -63,6 +63,8 @@ impl Kernel {
             Step::Timer { timer, period_ns, absolute } => {
                 let timer = &mut objects.timers[timer.0 as usize];
                 let expires_ns = timer.next(now_ns, this.start_ns, period_ns, absolute);
+                this.periods += 1;
+                this.missed_periods += u64::from(expires_ns < now_ns);
                 if let Some(log) = &mut self.log {
                     log.timer(number, period_ns, expires_ns as i64 - now_ns as i64);
                 }

@@ -365,6 +365,8 @@ impl Kernel {
             start_ns,
             part_start_ns: self.parts[part.index()].part.start_ns,
             ticket: 0,
+            periods: 0,
+            missed_periods: 0,
             instant_ns: 0,
             instant_events: 0,
         });
