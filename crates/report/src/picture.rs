@@ -7,8 +7,11 @@ use std::fmt::Write;
 /// What is in every picture, so that it is known again.
 pub const MARK: &str = "<!-- schedlab -->";
 
+/// A number of a distribution.
+type Of = fn(&Spread) -> Option<u64>;
+
 /// The percentiles of a latency that are drawn.
-const PERCENTILES: [(&str, fn(&Spread) -> Option<u64>); 7] = [
+const PERCENTILES: [(&str, Of); 7] = [
     ("p50", |spread| spread.p50_ns),
     ("p90", |spread| spread.p90_ns),
     ("p95", |spread| spread.p95_ns),

@@ -141,8 +141,8 @@ fn turns_can_be_read_back() {
     let columns = read_columns(&text, 0);
     let mut ends = [0; 2];
     let mut read: Vec<(u64, u64, u64)> = vec![];
-    for row in 0..columns["cpu"].len() {
-        let cpu = columns["cpu"][row] as usize;
+    for (row, &cpu) in columns["cpu"].iter().enumerate() {
+        let cpu = cpu as usize;
         let start = ends[cpu] + columns["gap"][row];
         ends[cpu] = start + columns["length"][row];
         read.push((columns["task"][row], start, ends[cpu]));
