@@ -4,9 +4,9 @@
 //! ([`History`]). It has the comparison, a timeline to look around in, and charts over time; the
 //! scripts and the style sheet stand in `assets/`, and `docs/report.md` says how to use the page.
 //!
-//! * [`data`]: what the page knows of the runs, as text.
-//! * [`columns`]: how numbers become that text.
-//! * [`assets`]: scripts, style sheets, and the policy under which they run.
+//! * `data`: what the page knows of the runs, as text.
+//! * `columns`: how numbers become that text.
+//! * `assets`: scripts, style sheets, and the policy under which they run.
 //!
 //! All text goes through `maud`, or through `textContent` in the scripts: names of tasks can be
 //! anything. The same runs make the same bytes.
