@@ -1,7 +1,7 @@
 //! The report of a comparison as a page for a browser: [`page`].
 //!
-//! What is drawn comes of an observer that a plain run does not have ([`Recorder`]), so the runs are
-//! made once more with it. They are the same runs, event by event.
+//! What is drawn comes of an observer that a plain run does not have ([`Recorder`]), so the runs
+//! are made once more with it. They are the same runs, event by event.
 
 use crate::error::Error;
 use crate::explain;
