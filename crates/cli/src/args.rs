@@ -3,6 +3,7 @@
 use crate::bench_args::BenchArgs;
 use crate::explain_args::ExplainArgs;
 use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::page::PageArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -100,6 +101,7 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 \\
       --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1
+  schedlab run examples/desktop.json --scheduler o_1,cfs,eevdf --report desktop.html --open
   schedlab run examples/server.json --machine z800-2x6 --plan-out server-plan.json
   schedlab run server-plan.json --format csv       the same run from its plan, printed otherwise")]
 pub struct RunArgs {
@@ -222,6 +224,9 @@ pub struct RunArgs {
     /// files in it; `schedlab run PLAN` runs it
     #[arg(long, value_name = "PLAN.json")]
     pub plan_out: Option<PathBuf>,
+    /// The report as a page, and its charts.
+    #[command(flatten)]
+    pub page: PageArgs,
 }
 
 /// Run random machines and workloads under every invariant

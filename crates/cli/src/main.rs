@@ -13,6 +13,7 @@ mod explain_args;
 mod files;
 mod mix_args;
 mod options;
+mod page;
 mod plan_args;
 mod plans;
 mod rt_app_log;

@@ -11,6 +11,7 @@
 //! * [`settings`]: what can be set for a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
+//! * [`mod@page`]: the report as a page for a browser.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
 //!   things.
 //! * [`calibrate`]: fits a cost model's numbers to measurements.
@@ -65,6 +66,7 @@ mod config;
 mod error;
 pub mod explain;
 pub mod machines;
+pub mod page;
 pub mod parallel;
 pub mod plan;
 mod refused;

@@ -200,8 +200,8 @@ impl Experiment {
         choice: &Choice,
         others: O,
     ) -> Result<(Run, O), Error> {
-        let (mut machine, ids, timetable) = self.assemble(config, choice, |vm, ids, groups| {
-            (self.observer(record, vm, ids, groups), others)
+        let (mut machine, ids, timetable) = self.assemble(config, choice, |vm, _, groups| {
+            (self.observer(record, vm, groups), others)
         })?;
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
@@ -333,31 +333,28 @@ impl Experiment {
         .map_err(Error::Broken)?
     }
 
-    /// What measures the run.
-    fn observer(
-        &self,
-        record: Option<Extent>,
-        vm: &Kernel,
-        ids: &[GroupId],
-        groups: &[NewGroup<'_>],
-    ) -> Measures {
-        let keys = key_numbers(vm.threads().map(|thread| thread.key));
-        let fair_groups: Vec<Group> = self
-            .groups
-            .groups()
+    /// Follows the ideal machine beside the one that it runs on. There is room for `tasks` tasks
+    /// before more has to be made.
+    pub(crate) fn fairness(&self, tasks: usize) -> Fairness {
+        let groups = self.groups.groups();
+        let ids = setup::group_ids(groups.len());
+        let fair_groups: Vec<Group> = groups
             .iter()
             .map(|group| Group {
                 parent: group.parent.map_or(GroupId::ROOT, |parent| ids[parent]),
                 shares: group.shares,
             })
             .collect();
-        let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
+        Fairness::new(self.config.cpus, weights, &fair_groups, tasks)
+    }
+
+    /// What measures the run.
+    fn observer(&self, record: Option<Extent>, vm: &Kernel, groups: &[NewGroup<'_>]) -> Measures {
+        let keys = key_numbers(vm.threads().map(|thread| thread.key));
+        let cpus = self.config.cpus;
         let measures = (
-            (
-                Stats::new(cpus, &keys).with_task_histograms(),
-                Fairness::new(cpus, weights, &fair_groups, keys.len()),
-            ),
+            (Stats::new(cpus, &keys).with_task_histograms(), self.fairness(keys.len())),
             (
                 (record.map(SliceRecorder::within), record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),

@@ -326,6 +326,16 @@ impl Fairness {
         })
     }
 
+    /// What `task` is owed now, ns; less than 0: it is ahead. `now_ns` is not before the last
+    /// event. None if it has no lag, or is not runnable.
+    pub fn lag_ns(&mut self, now_ns: u64, task: TaskId) -> Option<i64> {
+        let account = (task.index() < self.tasks.len()).then(|| &self.tasks[task])?;
+        account.class.filter(|_| account.runnable)?;
+        let cpu_ns = account.cpu_ns + account.running.map_or(0, |since_ns| now_ns - since_ns);
+        let share = self.share_of(now_ns, task);
+        Some(to_ns(share - (i128::from(cpu_ns) << SHIFT)) as i64)
+    }
+
     /// How fair the run was. Looks at every task.
     pub fn report(&self) -> FairnessReport {
         let ordinary = || {

@@ -10,6 +10,7 @@
 //! * [`fairness`]: how far each task was from what an ideal machine would have given it.
 //! * [`slices`]: who ran where and when.
 //! * [`spans`]: who wanted to run when.
+//! * [`history`]: all of it for the eye, and sums over time, in bounded memory.
 //! * [`groups`]: the CPU time of control groups.
 //! * [`refusals`]: what tasks asked for and did not get.
 //! * [`histogram`]: how durations are spread.
@@ -19,6 +20,7 @@ pub mod catalogue;
 pub mod fairness;
 pub mod groups;
 pub mod histogram;
+pub mod history;
 pub mod refusals;
 pub mod slices;
 pub mod spans;
@@ -28,6 +30,7 @@ pub use catalogue::Better;
 pub use fairness::{Fairness, FairnessReport, Group, Weights};
 pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};
+pub use history::History;
 pub use refusals::{Refusal, Refusals};
 pub use slices::{Extent, Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};

@@ -9,8 +9,10 @@
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
 //! * [`timeline`]: who ran where, drawn as text.
 //! * [`mod@bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
+//! * [`picture`]: the main charts of a comparison as one SVG.
 //! * [`plot`]: curves, as text and as SVG.
 //! * [`csv`]: the figures for spreadsheets.
+//! * [`html`]: a run as a page for a browser.
 //! * [`mod@format`]: how numbers are written.
 
 pub mod baseline;
@@ -18,8 +20,10 @@ pub mod bench;
 pub mod csv;
 pub mod data;
 pub mod format;
+pub mod html;
 pub mod json;
 pub mod metrics;
+pub mod picture;
 pub mod plot;
 pub mod repeated;
 pub mod rows;

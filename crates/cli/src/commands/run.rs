@@ -4,6 +4,7 @@ use super::show::Show;
 use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
+use crate::page;
 use crate::plans::{find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status, rt_app_log};
@@ -35,6 +36,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         write_plan(path, &one.plan())?;
         return Ok(Status::Good);
     }
+    page::check(&args.page, prepared.len())?;
     let mut status = Status::Good;
     let mut reports = vec![];
     if let Some(directory) = &args.rt_app_log {
@@ -42,6 +44,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     }
     for one in &prepared {
         let (report, logs, all_well) = run_all(one);
+        if let Some(report) = &report {
+            page::write(&args.page, one, report)?;
+        }
         if let (Some(directory), Some(report)) = (&args.rt_app_log, &report) {
             rt_app_log::write(directory, report, &logs, prepared.len() > 1)?;
         }

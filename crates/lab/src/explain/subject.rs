@@ -23,7 +23,7 @@ impl<'a> Subject<'a> {
     pub fn of(prepared: &'a Prepared, scheduler: &'a Contender) -> Result<Subject<'a>, Error> {
         let benchmark =
             || Error::Plan("this is a benchmark; only a workload can be explained".into());
-        let experiment = prepared.experiment().ok_or_else(benchmark)?;
+        let experiment = prepared.experiment_of(scheduler).ok_or_else(benchmark)?;
         Ok(Subject { experiment, scheduler })
     }
 

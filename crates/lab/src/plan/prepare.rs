@@ -295,6 +295,15 @@ impl Prepared {
         }
     }
 
+    /// The workload as one of its [`schedulers`](Prepared::schedulers) runs it: what is set in a
+    /// column may be of the workload, too (groups, for one).
+    pub(crate) fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
+        match &self.load {
+            Checked::Workload(variants) => Some(&variants.all[scheduler.variant].1),
+            Checked::Benchmark(_) => None,
+        }
+    }
+
     /// The benchmark with all of its values and seeds, if it is one.
     pub fn sweep(&self) -> Option<&Sweep> {
         match &self.load {

@@ -1,0 +1,98 @@
+//! The report as a page for a browser, and its main charts as a picture: `--report`, `--plot`,
+//! `--open`.
+
+use crate::Failure;
+use crate::files;
+use crate::terminal::complain;
+use clap::Args;
+use schedlab_lab::plan::Prepared;
+use schedlab_lab::{page, parallel};
+use schedlab_report::{Report, picture};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What `--report`, `--plot` and `--open` say.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PageArgs {
+    /// Write the report as a page for a browser, too: the comparison, an interactive timeline,
+    /// charts over time, the longest waits, in one file that needs no network (docs/report.md)
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Draw the main charts alone, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Show the report in the browser when it is written
+    #[arg(long, requires = "report")]
+    pub open: bool,
+}
+
+/// Whether what is asked for can be written, before anything is run.
+///
+/// # Errors
+/// It cannot.
+pub fn check(args: &PageArgs, workloads: usize) -> Result<(), Failure> {
+    let outputs = [("--report", &args.report), ("--plot", &args.plot)];
+    for (option, path) in
+        outputs.into_iter().filter_map(|(option, it)| Some((option, it.as_ref()?)))
+    {
+        if workloads > 1 {
+            return Err(Failure::Message(format!(
+                "{option}: a page is of one workload; write one for each file"
+            )));
+        }
+        files::check(path)?;
+    }
+    if let Some(path) = &args.plot {
+        if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
+            let path = path.display();
+            return Err(Failure::Message(format!("--plot: {path}: name a file that ends in .svg")));
+        }
+        files::check_replaceable(path, "--plot", "a picture of this program", |there| {
+            there.starts_with("<svg") && there.contains(picture::MARK)
+        })?;
+    }
+    if let Some(path) = &args.report {
+        files::check_replaceable(path, "--report", "a page of this program", |there| {
+            there.starts_with("<!DOCTYPE html>")
+                && there.contains("<meta name=\"generator\" content=\"schedlab\">")
+        })?;
+    }
+    Ok(())
+}
+
+/// Writes what is asked for, each file whole or not at all.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(args: &PageArgs, prepared: &Prepared, report: &Report) -> Result<(), Failure> {
+    if let Some(path) = &args.plot {
+        files::write_whole(path, &picture::draw(report))?;
+    }
+    let Some(path) = &args.report else { return Ok(()) };
+    let Some(page) = page::page(prepared, report, parallel::cores()) else {
+        let message = "--report: only a workload has a page; this plan is a benchmark's";
+        return Err(Failure::Message(message.into()));
+    };
+    files::write_whole(path, &page)?;
+    if args.open {
+        open(path);
+    }
+    Ok(())
+}
+
+/// Shows a file in the browser. That there is none is told, and is no failure: the file is there.
+fn open(path: &Path) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let full = path.canonicalize().unwrap_or_else(|_| path.into());
+    let mut command = Command::new(opener);
+    command.arg(&full).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let why = match command.status() {
+        Ok(status) if status.success() => return,
+        Ok(status) => format!("{opener} ended with {status}"),
+        Err(error) => format!("{opener}: {error}"),
+    };
+    complain(&format!(
+        "note: --open: no browser could be started ({why}); the page is in {}",
+        full.display()
+    ));
+}

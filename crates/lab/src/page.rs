@@ -1,0 +1,136 @@
+//! The report of a comparison as a page for a browser: [`page`].
+//!
+//! What is drawn comes of an observer that a plain run does not have ([`Recorder`]), so the runs
+//! are made once more with it. They are the same runs, event by event.
+
+use crate::error::Error;
+use crate::explain;
+use crate::parallel;
+use crate::plan::{Contender, Prepared};
+use schedlab_core::TaskId;
+use schedlab_measure::history::{History, Recorder};
+use schedlab_report::Report;
+use schedlab_report::html::{self, Explained, Page, Seen, TURNS_MOST};
+use std::num::NonZeroUsize;
+
+/// Recorders of all runs together have room for so many turns.
+const TURNS_RECORDED: usize = 2_000_000;
+
+/// So many of the longest waits of each run are explained ...
+const EXPLAINED: usize = 25;
+
+/// ... unless there were more turns than this: to hear the grounds of every decision takes time.
+const TURNS_EXPLAINED: u64 = 300_000;
+
+/// What was recorded of a run.
+struct Recorded {
+    /// The scheduler, as [`RunReport::spec`](schedlab_report::RunReport::spec) has it.
+    spec: String,
+    history: History,
+    rules: Vec<(u8, &'static str, &'static str)>,
+    explained: Vec<Explained>,
+}
+
+/// The page of `report`, which was made of `prepared`. None if that is no workload: of a benchmark
+/// nothing is recorded.
+pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Option<String> {
+    prepared.experiment()?;
+    let most = (TURNS_RECORDED / prepared.schedulers().len().max(1)).min(TURNS_MOST);
+    let record = |contender: &Contender| record(prepared, contender, most);
+    let recorded = parallel::map(prepared.schedulers(), threads, record);
+    let seen: Vec<Option<Seen<'_>>> = (report.runs.iter())
+        .map(|run| {
+            let spec = run.spec();
+            let one = recorded.iter().flatten().find(|one| one.spec == spec)?;
+            Some(Seen { history: &one.history, rules: &one.rules, explained: &one.explained })
+        })
+        .collect();
+    Some(html::page(&Page { report, seen: &seen }))
+}
+
+/// A run with its recorder, if it comes to an end.
+fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Recorded> {
+    let experiment = prepared.experiment_of(contender)?;
+    let fairness = experiment.fairness(experiment.model.tasks.len());
+    let mut recorder = Recorder::new(experiment.config.cpus, most, Some(fairness));
+    let run = match prepared.run_with(contender, &mut recorder) {
+        Ok((run, _)) => run,
+        // It has been recorded as far as it came.
+        Err(Error::Stuck { run, .. }) => *run,
+        Err(_) => return None,
+    };
+    let history = recorder.into_history();
+    let mut explained = vec![];
+    if history.turns.count() <= TURNS_EXPLAINED
+        && let Ok((waits, _)) = explain::longest_waits(prepared, contender, None, EXPLAINED)
+    {
+        explained.extend(waits.iter().map(explain_wait));
+    }
+    let scheduler = contender.choice.build(&experiment.config.build_config(&contender.choice));
+    let rules = scheduler.inspect().rules();
+    Some(Recorded {
+        spec: run.report.spec(),
+        history,
+        rules: rules.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect(),
+        explained,
+    })
+}
+
+fn explain_wait(wait: &explain::Wait) -> Explained {
+    let ran = |&(task, ns, turns): &(Option<TaskId>, u64, u32)| (task.map(|it| it.0), ns, turns);
+    Explained {
+        task: wait.task.0,
+        from_ns: wait.start_ns,
+        meanwhile: wait.meanwhile.iter().map(ran).collect(),
+        lost: wait.lost.iter().map(|(rule, &times)| (rule.0, times)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Load, MachineSpec, Plan, Source};
+
+    /// What the recorder adds up is what the figures say, whether turns are put together or not.
+    #[test]
+    fn sums_and_extremes_are_those_of_the_figures() {
+        let text = include_str!("../../../examples/desktop.json");
+        let load = Load::Workload(Source { file: "desktop.json".into(), text: text.into() });
+        let schedulers = ["o_n", "o_1", "rsdl", "cfs", "bfs", "eevdf"];
+        let plan = Plan {
+            machine: MachineSpec { cpus: Some(3), ..MachineSpec::default() },
+            limit_ns: Some(3_000_000_000),
+            ..Plan::new(load, schedulers.map(String::from).to_vec())
+        };
+        let prepared = plan.prepare().expect("the example is sound");
+        let experiment = prepared.experiment().expect("it is a workload");
+        assert_eq!(prepared.schedulers().len(), schedulers.len());
+        for contender in prepared.schedulers() {
+            for most in [TURNS_MOST, 300] {
+                let fairness = experiment.fairness(8);
+                let mut recorder = Recorder::new(3, most, Some(fairness));
+                let (run, _) = prepared.run_with(contender, &mut recorder).expect("it runs");
+                let (report, history) = (run.report, recorder.into_history());
+                let sum = |row: &[u64]| row.iter().sum::<u64>();
+                let totals = &report.totals;
+                let buckets = &history.buckets;
+                let name = report.spec();
+                for (task, row) in report.tasks.iter().zip(buckets.tasks.rows()) {
+                    assert_eq!(sum(row), task.cpu_ns, "{name}: {}", task.name);
+                }
+                assert_eq!(sum(&buckets.switches), totals.switches, "{name}");
+                assert_eq!(sum(&buckets.migrations), totals.migrations_queue, "{name}");
+                assert_eq!(sum(&buckets.wakeups), totals.wakeups, "{name}");
+                assert_eq!(sum(&buckets.runnable_ns), totals.wait_ns + totals.busy_ns, "{name}");
+                let longest = history.waits[0].length_ns();
+                assert_eq!(longest, totals.wait_max_ns, "{name}");
+                assert_eq!(buckets.wait_max_ns.iter().max(), Some(&longest), "{name}");
+                let busy: u64 = history.turns.list().iter().map(|turn| turn.busy_ns).sum();
+                assert_eq!(busy, totals.busy_ns, "{name}");
+                let owed = report.fairness.as_ref().map(|fairness| fairness.owed_max_ns);
+                assert!(buckets.owed_max_ns.iter().max().copied() <= owed, "{name}");
+                assert_eq!(most == 300, history.turns.grain_ns() > 0, "{name}");
+            }
+        }
+    }
+}

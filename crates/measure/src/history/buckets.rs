@@ -1,0 +1,189 @@
+//! Sums over stretches of time: [`Buckets`].
+
+use schedlab_core::{GroupId, TaskId};
+
+/// So many stretches at most; at least half as many for any run of 512 ns or more.
+pub const BUCKETS: usize = 512;
+
+/// So many tasks have a row of their own; all after them share one more.
+pub const TASK_ROWS: usize = 1024;
+
+/// So many groups have a row of their own, the root among them; all after them share one more.
+pub const GROUP_ROWS: usize = 128;
+
+/// What happened in each of up to [`BUCKETS`] stretches of time of equal length. The length is a
+/// power of two ns: when time goes beyond the last stretch, each two become one. Sums are exact.
+#[derive(Clone, Debug)]
+pub struct Buckets {
+    width_ns: u64,
+    /// CPU time of each task, ns.
+    pub tasks: Rows,
+    /// CPU time of the tasks in each group itself, ns.
+    pub groups: Rows,
+    /// Runnable tasks (running ones too) times ns.
+    pub runnable_ns: Vec<u64>,
+    /// The most tasks that were runnable at one time.
+    pub runnable_max: Vec<u64>,
+    /// Context switches, those to and from idle included.
+    pub switches: Vec<u64>,
+    /// Moves between runqueues.
+    pub migrations: Vec<u64>,
+    /// Wakeups, starts left out.
+    pub wakeups: Vec<u64>,
+    /// The longest wait that ended in it, ns.
+    pub wait_max_ns: Vec<u64>,
+    /// The most that a task was owed, ns; none was: 0. Lags are looked at when tasks get or leave
+    /// CPUs, and all once in a stretch.
+    pub owed_max_ns: Vec<u64>,
+    /// The most that a task was ahead, ns.
+    pub ahead_max_ns: Vec<u64>,
+}
+
+impl Default for Buckets {
+    fn default() -> Buckets {
+        let row = || vec![0; BUCKETS];
+        Buckets {
+            width_ns: 1,
+            tasks: Rows::new(TASK_ROWS),
+            groups: Rows::new(GROUP_ROWS),
+            runnable_ns: row(),
+            runnable_max: row(),
+            switches: row(),
+            migrations: row(),
+            wakeups: row(),
+            wait_max_ns: row(),
+            owed_max_ns: row(),
+            ahead_max_ns: row(),
+        }
+    }
+}
+
+impl Buckets {
+    /// The length of a stretch, ns.
+    pub fn width_ns(&self) -> u64 {
+        self.width_ns
+    }
+
+    /// The stretch that the moment `at_ns` is in.
+    pub(super) fn at(&mut self, at_ns: u64) -> usize {
+        while at_ns / self.width_ns >= BUCKETS as u64 {
+            self.double();
+        }
+        (at_ns / self.width_ns) as usize
+    }
+
+    fn double(&mut self) {
+        self.width_ns *= 2;
+        self.tasks.double();
+        self.groups.double();
+        let sums =
+            [&mut self.runnable_ns, &mut self.switches, &mut self.migrations, &mut self.wakeups];
+        sums.into_iter().for_each(|row| join(row, |a, b| a + b));
+        let extremes = [
+            &mut self.runnable_max,
+            &mut self.wait_max_ns,
+            &mut self.owed_max_ns,
+            &mut self.ahead_max_ns,
+        ];
+        extremes.into_iter().for_each(|row| join(row, u64::max));
+    }
+
+    /// Divides the time from `start_ns` to `end_ns` among stretches: `note` gets each that has a
+    /// part of it, and how much, ns.
+    fn divide(
+        &mut self,
+        start_ns: u64,
+        end_ns: u64,
+        mut note: impl FnMut(&mut Buckets, usize, u64),
+    ) {
+        if start_ns >= end_ns {
+            return;
+        }
+        let last = self.at(end_ns - 1);
+        let width_ns = self.width_ns;
+        for bucket in (start_ns / width_ns) as usize..=last {
+            let from_ns = start_ns.max(bucket as u64 * width_ns);
+            let to_ns = end_ns.min((bucket as u64 + 1) * width_ns);
+            note(self, bucket, to_ns - from_ns);
+        }
+    }
+
+    /// `task`, which is in `group`, had a CPU.
+    pub(super) fn ran(&mut self, task: TaskId, group: GroupId, start_ns: u64, end_ns: u64) {
+        self.divide(start_ns, end_ns, |buckets, bucket, ns| {
+            buckets.tasks.add(task.index(), bucket, ns);
+            buckets.groups.add(group.0 as usize, bucket, ns);
+        });
+    }
+
+    /// So many tasks were runnable.
+    pub(super) fn runnable(&mut self, tasks: u64, start_ns: u64, end_ns: u64) {
+        self.divide(start_ns, end_ns, |buckets, bucket, ns| {
+            buckets.runnable_ns[bucket] += tasks * ns;
+            let most = &mut buckets.runnable_max[bucket];
+            *most = tasks.max(*most);
+        });
+    }
+}
+
+/// A sum for each of many things in each stretch. Things beyond the last row share it.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    sums: Vec<u64>,
+    most: usize,
+}
+
+impl Rows {
+    fn new(most: usize) -> Rows {
+        Rows { sums: vec![], most }
+    }
+
+    fn add(&mut self, row: usize, bucket: usize, value: u64) {
+        let at = row.min(self.most) * BUCKETS + bucket;
+        if at >= self.sums.len() {
+            self.sums.resize((row.min(self.most) + 1) * BUCKETS, 0);
+        }
+        self.sums[at] += value;
+    }
+
+    fn double(&mut self) {
+        self.sums.chunks_mut(BUCKETS).for_each(|row| join(row, |a, b| a + b));
+    }
+
+    /// The rows, each with a sum for every stretch, as far as there are any.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[u64]> {
+        self.sums.chunks(BUCKETS)
+    }
+}
+
+/// Each two neighbours become one.
+fn join(row: &mut [u64], of_two: impl Fn(u64, u64) -> u64) {
+    for bucket in 0..BUCKETS / 2 {
+        row[bucket] = of_two(row[2 * bucket], row[2 * bucket + 1]);
+    }
+    row[BUCKETS / 2..].fill(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_divided_among_stretches_and_none_is_lost_when_they_double() {
+        let mut buckets = Buckets::default();
+        let (a, b, root) = (TaskId(0), TaskId(TASK_ROWS as u32 + 7), GroupId::ROOT);
+        buckets.ran(a, root, 10, 300);
+        buckets.ran(b, GroupId(2), 300, 700);
+        buckets.runnable(3, 0, 700);
+        buckets.runnable(5, 700, 701);
+        assert_eq!(buckets.width_ns(), 2);
+        assert_eq!((buckets.runnable_ns[0], buckets.runnable_max[350]), (6, 5));
+        buckets.ran(a, root, 999_000, 1_000_000);
+        assert_eq!(buckets.width_ns(), 2048);
+        let sums: Vec<u64> = buckets.tasks.rows().map(|row| row.iter().sum()).collect();
+        assert_eq!((sums.len(), sums[0], sums[TASK_ROWS]), (TASK_ROWS + 1, 1290, 400));
+        let sums: Vec<u64> = buckets.groups.rows().map(|row| row.iter().sum()).collect();
+        assert_eq!(sums, [1290, 0, 400]);
+        assert_eq!((buckets.runnable_ns[0], buckets.runnable_max[0]), (2105, 5));
+    }
+}

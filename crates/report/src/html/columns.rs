@@ -1,0 +1,79 @@
+//! Columns of numbers as text for a page: [`Columns`].
+//!
+//! Each column is cut into planes: the lowest bytes of all its numbers, then the next higher ones,
+//! as many as its largest number needs. That brings like to like: high bytes are nearly all equal
+//! and are squeezed to nothing. All planes of all columns are one deflate stream, in base64, which
+//! a browser reads with `DecompressionStream`. `assets/data.js` is the reader.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use std::io::Write;
+
+/// Columns, as they are written.
+#[derive(Default)]
+pub(super) struct Columns {
+    planes: Vec<u8>,
+    list: Vec<Column>,
+}
+
+/// What a reader must know of a column, in the order in which they stand in the stream.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Column {
+    /// Its name.
+    name: &'static str,
+    /// How many numbers.
+    length: usize,
+    /// Bytes of each.
+    bytes: usize,
+}
+
+impl Columns {
+    /// Adds a column of numbers.
+    pub fn add(&mut self, name: &'static str, numbers: &[u64]) {
+        let most = numbers.iter().copied().max().unwrap_or(0);
+        let bytes = (u64::BITS - most.leading_zeros()).div_ceil(8) as usize;
+        for plane in 0..bytes {
+            self.planes.extend(numbers.iter().map(|number| (number >> (8 * plane)) as u8));
+        }
+        self.list.push(Column { name, length: numbers.len(), bytes });
+    }
+
+    /// Adds a column that is a text.
+    pub fn add_text(&mut self, name: &'static str, text: &str) {
+        self.planes.extend(text.as_bytes());
+        self.list.push(Column { name, length: text.len(), bytes: 1 });
+    }
+
+    /// What stands in the stream, and the stream.
+    pub fn finish(self) -> (Vec<Column>, String) {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+        let squeezed = encoder.write_all(&self.planes).and_then(|()| encoder.finish());
+        (self.list, STANDARD.encode(squeezed.expect("a vector takes all that is written to it")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::read::DeflateDecoder;
+    use std::io::Read;
+
+    #[test]
+    fn columns_can_be_read_back() {
+        let mut columns = Columns::default();
+        columns.add("a", &[1, 0x0203, 0]);
+        columns.add("none", &[]);
+        columns.add("zeros", &[0, 0]);
+        columns.add_text("text", "hé");
+        let (list, text) = columns.finish();
+        let shape: Vec<_> = list.iter().map(|it| (it.name, it.length, it.bytes)).collect();
+        assert_eq!(shape, [("a", 3, 2), ("none", 0, 0), ("zeros", 2, 0), ("text", 3, 1)]);
+        let bytes = STANDARD.decode(text).expect("it is base64");
+        let mut planes = vec![];
+        DeflateDecoder::new(&*bytes).read_to_end(&mut planes).expect("it is a deflate stream");
+        assert_eq!(planes, [1, 3, 0, 0, 2, 0, b'h', 0xc3, 0xa9]);
+    }
+}

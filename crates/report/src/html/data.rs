@@ -1,0 +1,307 @@
+//! What a page knows of its runs: a short head as JSON, and for each run columns of numbers.
+//!
+//! Together the columns of all runs take at most [`DATA_MOST`] characters. If they would take more,
+//! waits are told to the microsecond instead of the nanosecond; if that is not enough, short
+//! neighbouring turns are put together, in the run that has most first. Sums over time and the
+//! longest waits are made of all events and are the same whatever was put together.
+
+use super::columns::{Column, Columns};
+use super::{Explained, Page, Seen};
+use crate::data::{BucketRow, RunReport, Spread};
+use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns, Wait};
+use serde::Serialize;
+
+/// So many characters all data of a page may take.
+pub(super) const DATA_MOST: usize = 7_700_000;
+
+/// So many turns of all runs together are shown one by one.
+pub const TURNS_MOST: usize = 1_000_000;
+
+/// The head: what the scripts must know to read the rest.
+#[derive(Serialize)]
+pub(super) struct Head<'a> {
+    workload: &'a str,
+    runs: Vec<RunHead<'a>>,
+}
+
+#[derive(Serialize)]
+struct RunHead<'a> {
+    spec: String,
+    title: &'a str,
+    columns: Vec<Column>,
+}
+
+/// What is to be known of a run besides numbers in columns.
+#[derive(Serialize)]
+struct Meta<'a> {
+    cpus: u32,
+    end_ns: u64,
+    /// Name, key, group, policy, nice, real-time priority, parent or -1.
+    tasks: Vec<(&'a str, &'a str, &'a str, &'a str, i32, u32, i64)>,
+    /// The groups, the root first.
+    groups: Vec<&'a str>,
+    /// Number, name, sentence.
+    rules: Vec<(u8, &'a str, &'a str)>,
+    latency: &'a Spread,
+    latency_histogram: &'a [BucketRow],
+    recorded: Option<Recorded>,
+}
+
+#[derive(Serialize)]
+struct Recorded {
+    /// Turns that there were.
+    turns: u64,
+    /// Those that are put together within this time; 0: none.
+    grain_ns: u64,
+    /// The unit of waits in the columns.
+    wait_unit_ns: u64,
+    /// The length of a stretch of time, ns, and how many there are.
+    width_ns: u64,
+    buckets: usize,
+    has_lags: bool,
+    waits: Vec<WaitRow>,
+}
+
+/// A long wait.
+#[derive(Serialize)]
+struct WaitRow {
+    task: u32,
+    from: u64,
+    to: u64,
+    cpu: u32,
+    /// Why it was runnable: a code.
+    came: u64,
+    /// Whether it got no CPU.
+    open: bool,
+    /// Who had the CPU meanwhile (-1: it idled), for how long, ns; if that is known.
+    meanwhile: Option<Vec<(i64, u64)>>,
+    /// Rules, and how many picks were lost by each.
+    lost: Vec<(u8, u32)>,
+}
+
+fn wait_row(wait: &Wait, explained: &[Explained]) -> WaitRow {
+    let known = explained.iter().find(|it| (it.task, it.from_ns) == (wait.task.0, wait.from_ns));
+    let ran = |&(task, ns, _): &(Option<u32>, u64, u32)| (task.map_or(-1, i64::from), ns);
+    WaitRow {
+        task: wait.task.0,
+        from: wait.from_ns,
+        to: wait.to_ns,
+        cpu: wait.cpu.0,
+        came: wait.came.code(),
+        open: wait.open,
+        meanwhile: known.map(|known| known.meanwhile.iter().map(ran).collect()),
+        lost: known.map_or(vec![], |known| known.lost.clone()),
+    }
+}
+
+/// The head, and the columns of each run.
+pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String>) {
+    let runs = &page.report.runs;
+    let mut turns: Vec<Option<Turns>> =
+        (0..runs.len()).map(|run| page.seen(run).map(|seen| seen.history.turns.clone())).collect();
+    while turns.iter().flatten().map(|turns| turns.list().len()).sum::<usize>() > TURNS_MOST
+        && thin_longest(&mut turns, 0.75)
+    {}
+    let mut wait_unit_ns = 1;
+    loop {
+        let written: Vec<(Vec<Column>, String)> = (runs.iter().zip(&turns).enumerate())
+            .map(|(number, (run, turns))| columns(run, page.seen(number), turns, wait_unit_ns))
+            .collect();
+        let size: usize = written.iter().map(|(_, text)| text.len()).sum();
+        if size > most && wait_unit_ns == 1 {
+            wait_unit_ns = 1000;
+            continue;
+        }
+        let part = (most as f64 / size as f64).clamp(0.25, 0.9);
+        if size > most && thin_longest(&mut turns, part) {
+            continue;
+        }
+        let mut heads = vec![];
+        let mut texts = vec![];
+        for (run, (columns, text)) in runs.iter().zip(written) {
+            heads.push(RunHead { spec: run.spec(), title: &run.scheduler.title, columns });
+            texts.push(text);
+        }
+        return (Head { workload: &page.report.workload.name, runs: heads }, texts);
+    }
+}
+
+/// Thins the run that has most turns to so large a part of them. Whether there are fewer then.
+fn thin_longest(turns: &mut [Option<Turns>], part: f64) -> bool {
+    let Some(longest) = turns.iter_mut().flatten().max_by_key(|turns| turns.list().len()) else {
+        return false;
+    };
+    let count = longest.list().len();
+    longest.thin((count as f64 * part) as usize);
+    longest.list().len() < count
+}
+
+fn columns(
+    run: &RunReport,
+    seen: Option<Seen<'_>>,
+    turns: &Option<Turns>,
+    wait_unit_ns: u64,
+) -> (Vec<Column>, String) {
+    let mut columns = Columns::default();
+    let meta = meta(run, seen, turns.as_ref(), wait_unit_ns);
+    let text = serde_json::to_string(&meta).expect("all of its keys are strings");
+    columns.add_text("meta", &text);
+    if let (Some(seen), Some(turns)) = (seen, turns) {
+        add_turns(&mut columns, turns.list(), seen.history.cpus, wait_unit_ns);
+        add_buckets(&mut columns, seen, bucket_count(run, seen));
+    }
+    columns.finish()
+}
+
+fn bucket_count(run: &RunReport, seen: Seen<'_>) -> usize {
+    // What happens at the very end is counted too, in a stretch of no length if need be.
+    (run.end.at_ns / seen.history.buckets.width_ns() + 1).min(BUCKETS as u64) as usize
+}
+
+fn meta<'a>(
+    run: &'a RunReport,
+    seen: Option<Seen<'a>>,
+    turns: Option<&Turns>,
+    wait_unit_ns: u64,
+) -> Meta<'a> {
+    let parents: Vec<i64> = seen.map_or(vec![], |seen| {
+        let parents = seen.history.parents.iter();
+        parents.map(|(_, parent)| parent.map_or(-1, |parent| parent.0.into())).collect()
+    });
+    Meta {
+        cpus: run.machine.cpus,
+        end_ns: run.end.at_ns,
+        tasks: (run.tasks.iter())
+            .map(|task| {
+                let parent = parents.get(task.task as usize).copied().unwrap_or(-1);
+                let group = if task.group.is_empty() { "/" } else { &task.group };
+                let (policy, prio) = (&*task.policy, task.rt_priority);
+                (&*task.name, &*task.key, group, policy, task.nice, prio, parent)
+            })
+            .collect(),
+        groups: ["/"].into_iter().chain(run.groups.iter().map(|group| &*group.path)).collect(),
+        rules: seen.map_or(vec![], |seen| seen.rules.to_vec()),
+        latency: &run.wakeup_latency,
+        latency_histogram: &run.wakeup_latency_histogram,
+        recorded: seen.zip(turns).map(|(seen, turns)| Recorded {
+            turns: turns.count(),
+            grain_ns: turns.grain_ns(),
+            wait_unit_ns,
+            width_ns: seen.history.buckets.width_ns(),
+            buckets: bucket_count(run, seen),
+            has_lags: seen.history.has_lags,
+            waits: (seen.history.waits.iter()).map(|wait| wait_row(wait, seen.explained)).collect(),
+        }),
+    }
+}
+
+/// How a turn came about, as a number. The columns that only some turns need have a number for each
+/// of those alone.
+mod kind {
+    /// It had lost its CPU, and its wait is what follows from that.
+    pub const RUNNABLE: u64 = 0;
+    /// It was new.
+    pub const STARTED: u64 = 1;
+    /// An interrupt had woken it.
+    pub const INTERRUPT: u64 = 2;
+    /// The kernel had.
+    pub const PROCESS: u64 = 3;
+    /// A task had: column `waker`.
+    pub const TASK: u64 = 4;
+    /// It had lost its CPU, and its wait is another.
+    pub const OTHER_WAIT: u64 = 5;
+    /// Several turns, put together: columns `count`, `idle` and `own`.
+    pub const SEVERAL: u64 = 6;
+}
+
+/// The turns, by start, then CPU.
+///
+/// * `cpu`, `task`; `gap`: from the end of the last turn on the CPU, ns; `length`, ns; `why`.
+/// * `kind`: how it came about ([`kind`]); `left`: how it ended.
+/// * `wait`, of kinds 1 to 5: how long the task had been runnable, in `wait_unit_ns`.
+/// * `placed`, `preempts`, of kinds 1 to 4; `waker`, of kind 4.
+/// * `count`: turns put together less 1, `idle`: how much of the length the CPU had nothing to do,
+///   ns, and `own`: how much `task` had at least, ns; of kind 6.
+fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64) {
+    // Sorted here: thinning keeps the order of each CPU only.
+    let mut sorted: Vec<&Turn> = turns.iter().collect();
+    sorted.sort_by_key(|turn| (turn.start_ns, turn.cpu));
+    let kinds = kinds(&sorted);
+    let mut add =
+        |name, of: std::ops::RangeInclusive<u64>, number: &mut dyn FnMut(&Turn) -> u64| {
+            let with = sorted.iter().zip(&kinds).filter(|(_, kind)| of.contains(kind));
+            columns.add(name, &with.map(|(turn, _)| number(turn)).collect::<Vec<u64>>());
+        };
+    let all = kind::RUNNABLE..=kind::SEVERAL;
+    let single = kind::RUNNABLE..=kind::OTHER_WAIT;
+    let woken = kind::STARTED..=kind::TASK;
+    let mut ends = vec![0; cpus as usize];
+    add("cpu", all.clone(), &mut |turn| u64::from(turn.cpu.0));
+    add("task", all.clone(), &mut |turn| u64::from(turn.task.0));
+    add("gap", all.clone(), &mut |turn| {
+        let end = &mut ends[turn.cpu.0 as usize];
+        turn.start_ns - std::mem::replace(end, turn.end_ns)
+    });
+    add("length", all, &mut |turn| turn.end_ns - turn.start_ns);
+    add("left", single.clone(), &mut |turn| u64::from(turn.left.code()));
+    add("why", single, &mut |turn| u64::from(turn.why.0));
+    add("placed", woken.clone(), &mut |turn| u64::from(turn.placed.0));
+    add("preempts", woken, &mut |turn| u64::from(turn.preempts.0));
+    add("wait", kind::STARTED..=kind::OTHER_WAIT, &mut |turn| turn.wait_ns / wait_unit_ns);
+    add("waker", kind::TASK..=kind::TASK, &mut |turn| match turn.came {
+        Came::Task(task) => u64::from(task.0),
+        _ => unreachable!("that kind has a waker"),
+    });
+    let several = kind::SEVERAL..=kind::SEVERAL;
+    add("count", several.clone(), &mut |turn| u64::from(turn.count) - 1);
+    add("idle", several.clone(), &mut |turn| turn.end_ns - turn.start_ns - turn.busy_ns);
+    add("own", several, &mut |turn| turn.task_ns);
+    columns.add("kind", &kinds);
+}
+
+/// The kind of each turn, in the order of their starts.
+fn kinds(sorted: &[&Turn]) -> Vec<u64> {
+    let tasks = sorted.iter().map(|turn| turn.task.0 as usize + 1).max().unwrap_or(0);
+    // When each task lost its CPU, if it was runnable then and that is known.
+    let mut lost: Vec<Option<u64>> = vec![None; tasks];
+    let kind = |turn: &&Turn| {
+        let lost = &mut lost[turn.task.0 as usize];
+        let single = turn.count == 1;
+        let stays = (single && turn.left == Left::Runnable).then_some(turn.end_ns);
+        let known = std::mem::replace(lost, stays);
+        match turn.came {
+            _ if !single => kind::SEVERAL,
+            Came::Runnable => match known {
+                Some(since_ns) if turn.start_ns - since_ns == turn.wait_ns => kind::RUNNABLE,
+                None if turn.wait_ns == 0 => kind::RUNNABLE,
+                _ => kind::OTHER_WAIT,
+            },
+            Came::Started => kind::STARTED,
+            Came::Interrupt => kind::INTERRUPT,
+            Came::Process => kind::PROCESS,
+            Came::Task(_) => kind::TASK,
+        }
+    };
+    sorted.iter().map(kind).collect()
+}
+
+fn add_buckets(columns: &mut Columns, seen: Seen<'_>, count: usize) {
+    let buckets = &seen.history.buckets;
+    let rows = [
+        ("runnable_ns", &buckets.runnable_ns),
+        ("runnable_max", &buckets.runnable_max),
+        ("switches", &buckets.switches),
+        ("migrations", &buckets.migrations),
+        ("wakeups", &buckets.wakeups),
+        ("wait_max_ns", &buckets.wait_max_ns),
+        ("owed_max_ns", &buckets.owed_max_ns),
+        ("ahead_max_ns", &buckets.ahead_max_ns),
+    ];
+    for (name, row) in rows {
+        columns.add(name, &row[..count]);
+    }
+    for (name, rows) in [("of_tasks", &buckets.tasks), ("of_groups", &buckets.groups)] {
+        let all: Vec<u64> = rows.rows().flat_map(|row| row[..count].iter().copied()).collect();
+        columns.add(name, &all);
+    }
+}

@@ -1,0 +1,201 @@
+//! The page: what is escaped, how large it is, that thinning keeps sums, that the policy fits.
+
+use super::*;
+use crate::data::tests::{empty_run, full_run};
+use crate::data::{BucketRow, WorkloadInfo};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::DeflateDecoder;
+use schedlab_measure::history::Recorder;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::Read;
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{2028}\"'&<!--";
+
+fn report(runs: Vec<RunReport>) -> Report {
+    let workload =
+        WorkloadInfo { name: HOSTILE.into(), duration_ns: 100, set: vec![], late_starts: false };
+    Report::new(workload, runs)
+}
+
+/// A history of one-CPU turns made by hand is not to be had: the recorder makes it. `turns`: length
+/// and task of each, on CPUs in turn.
+fn history(cpus: u32, tasks: u32, turns: &[(u64, u32)], most: usize) -> History {
+    use schedlab_measure::history::testing::play;
+    play(Recorder::new(cpus, most, None), cpus, tasks, turns)
+}
+
+/// Numbers that look random, the same every time.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What stands in the columns of run `number`, by name, as a page's reader sees it.
+fn read_columns(page: &str, number: usize) -> BTreeMap<String, Vec<u64>> {
+    let head = page.split("id=\"head\">").nth(1).and_then(|it| it.split("</script>").next());
+    let head: serde_json::Value =
+        serde_json::from_str(head.expect("there is a head")).expect("it is JSON");
+    let text = page.split(&format!("id=\"run-{number}\">")).nth(1).expect("there is the run");
+    let bytes = STANDARD.decode(text.split('<').next().unwrap_or_default()).expect("base64");
+    let mut planes = vec![];
+    DeflateDecoder::new(&*bytes).read_to_end(&mut planes).expect("deflate");
+    let mut at = 0;
+    let columns = head["runs"][number]["columns"].as_array().expect("columns");
+    let mut found = BTreeMap::new();
+    for column in columns {
+        let number = |key: &str| column[key].as_u64().expect("a number") as usize;
+        let (length, bytes) = (number("length"), number("bytes"));
+        let value = |row: usize| {
+            (0..bytes)
+                .map(|plane| u64::from(planes[at + plane * length + row]) << (8 * plane))
+                .sum()
+        };
+        let name = column["name"].as_str().expect("a name");
+        found.insert(name.to_string(), (0..length).map(value).collect());
+        at += length * bytes;
+    }
+    assert_eq!(at, planes.len(), "nothing is left over");
+    found
+}
+
+#[test]
+fn names_cannot_become_markup() {
+    let mut run = full_run();
+    for task in &mut run.tasks {
+        task.name = HOSTILE.into();
+        task.key = HOSTILE.into();
+        task.group = HOSTILE.into();
+    }
+    run.scheduler.title = HOSTILE.into();
+    run.scheduler.name = HOSTILE.into();
+    run.machine.model = HOSTILE.into();
+    let history = history(2, 2, &[(5, 0), (6, 1)], 100);
+    let rules = [(1, HOSTILE, HOSTILE)];
+    let seen = [Some(Seen { history: &history, rules: &rules, explained: &[] })];
+    let text = page(&Page { report: &report(vec![run]), seen: &seen });
+    assert!(!text.contains("<img"), "an element of a name");
+    let head = text.split("id=\"head\">").nth(1).and_then(|it| it.split("</script>").next());
+    assert!(head.is_some_and(|head| !head.contains('\u{2028}') && !head.contains('<')));
+    // The page has no comment but that of uPlot's licence.
+    assert_eq!(text.matches("<!--").count(), 1);
+    // Nothing ends a script early: every end has its beginning.
+    let scripts = assets::SCRIPTS.len() + 2;
+    assert_eq!(text.matches("</script>").count(), scripts);
+    assert_eq!(text.matches("<script").count(), scripts);
+    // The name is there nonetheless, as text and as data.
+    assert!(text.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"));
+    assert!(text.contains("\\u003c/script>\\u003cimg src=x onerror=alert(1)>"));
+}
+
+#[test]
+fn the_policy_lets_run_what_is_there_and_nothing_else() {
+    let text = page(&Page { report: &report(vec![full_run()]), seen: &[] });
+    let policy = text.split("Content-Security-Policy\" content=\"").nth(1).expect("a policy");
+    let policy = policy.split('"').next().unwrap_or_default().replace("&#39;", "'");
+    assert!(policy.starts_with("default-src 'none'; "));
+    for word in ["unsafe", "http", "data:", "*", "self"] {
+        assert!(!policy.contains(word), "{word}: {policy}");
+    }
+    let mut hashes = 0;
+    for (open, close) in [("<script>", "</script>"), ("<style>", "</style>")] {
+        for part in text.split(open).skip(1) {
+            let inside = part.split(close).next().unwrap_or_default();
+            let hash = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(inside)));
+            assert!(policy.contains(&hash), "{}", &inside[..inside.len().min(60)]);
+            hashes += 1;
+        }
+    }
+    assert_eq!(policy.matches("'sha256-").count(), hashes);
+    // What a policy cannot allow by hash must not be there.
+    for word in [" style=\"", " onclick=\"", "<script src", "<link", "<iframe", "javascript:"] {
+        assert!(!text.split("<script>").next().unwrap_or_default().contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_best_of_a_row_is_marked_and_definitions_are_there() {
+    let (mut good, mut bad) = (full_run(), full_run());
+    (good.totals.switches, bad.totals.switches) = (1, 2);
+    (good.totals.wait_max_ns, bad.totals.wait_max_ns) = (5, 7);
+    let text = page(&Page { report: &report(vec![bad, good]), seen: &[] });
+    let row = text.split("data-metric=\"wait_max\"").nth(1).expect("the row is there");
+    let row = row.split("</tr>").next().unwrap_or_default();
+    let cells: Vec<&str> = row.split("<td").skip(1).collect();
+    assert!(!cells[0].contains("best") && cells[1].contains("class=\"best\""), "{row}");
+    assert!(text.contains("data-tip=\""));
+}
+
+#[test]
+fn turns_can_be_read_back() {
+    let turns = [(5_000, 0), (70_000, 1), (300, 2), (41, 0), (9_999_999, 1)];
+    let history = history(2, 3, &turns, 100);
+    let mut run = empty_run(2, history.end_ns, &["a", "b", "c"]);
+    run.wakeup_latency_histogram = vec![BucketRow(1, 2, 3)];
+    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
+    let text = page(&Page { report: &report(vec![run]), seen: &seen });
+    let columns = read_columns(&text, 0);
+    let mut ends = [0; 2];
+    let mut read: Vec<(u64, u64, u64)> = vec![];
+    for (row, &cpu) in columns["cpu"].iter().enumerate() {
+        let cpu = cpu as usize;
+        let start = ends[cpu] + columns["gap"][row];
+        ends[cpu] = start + columns["length"][row];
+        read.push((columns["task"][row], start, ends[cpu]));
+    }
+    let list = history.turns.list();
+    let there: Vec<_> =
+        list.iter().map(|turn| (u64::from(turn.task.0), turn.start_ns, turn.end_ns)).collect();
+    assert_eq!(read, there);
+}
+
+/// Turns of random lengths and tasks, with random waits: the worst that there can be.
+fn million(count: usize, cpus: u32) -> History {
+    let mut state = 1;
+    let turns: Vec<(u64, u32)> = (0..count)
+        .map(|_| (1 + random(&mut state) % 2_000_000, (random(&mut state) % 100) as u32))
+        .collect();
+    history(cpus, 100, &turns, TURNS_MOST)
+}
+
+#[test]
+#[ignore = "a million turns take a while; `cargo test -p schedlab-report -- --ignored`"]
+fn a_million_turns_are_all_there_in_eight_megabytes() {
+    let history = million(1_000_000, 4);
+    let run = empty_run(4, history.end_ns, &["a"; 100]);
+    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
+    let text = page(&Page { report: &report(vec![run]), seen: &seen });
+    let columns = read_columns(&text, 0);
+    assert!(text.len() <= 8_000_000, "{}", text.len());
+    assert!(columns["cpu"].len() > 990_000, "{}", columns["cpu"].len());
+    assert!(columns["count"].is_empty(), "nothing is put together");
+}
+
+#[test]
+fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
+    let history = million(40_000, 3);
+    let run = empty_run(3, history.end_ns, &["a"; 100]);
+    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
+    let report = report(vec![run]);
+    let page = Page { report: &report, seen: &seen };
+    let (whole, thin) = (page_within(&page, usize::MAX), page_within(&page, 150_000));
+    assert!(thin.len() < whole.len());
+    let (whole, thin) = (read_columns(&whole, 0), read_columns(&thin, 0));
+    assert!(thin["cpu"].len() < whole["cpu"].len());
+    let busy = |columns: &BTreeMap<String, Vec<u64>>| {
+        let sum = |name: &str| columns[name].iter().sum::<u64>();
+        (sum("length") - sum("idle"), sum("count") + columns["cpu"].len() as u64)
+    };
+    assert_eq!(busy(&whole), busy(&thin), "time and turns are neither lost nor made");
+    for name in ["of_tasks", "of_groups", "wait_max_ns", "runnable_ns", "switches"] {
+        assert_eq!(whole[name], thin[name], "{name}");
+    }
+    let meta: Vec<u8> = thin["meta"].iter().map(|&byte| byte as u8).collect();
+    let meta: serde_json::Value = serde_json::from_slice(&meta).expect("it is JSON");
+    assert!(meta["recorded"]["grain_ns"].as_u64() > Some(0), "and it is said");
+    assert_eq!(meta["recorded"]["wait_unit_ns"], 1000);
+}

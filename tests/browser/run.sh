@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Makes reports and tries them in a headless Chromium (Debian: apt-get install chromium nodejs).
+# Where there is none, says so aloud: nothing was tested then.
+#
+#     tests/browser/run.sh [PROGRAM]        PROGRAM: a built schedlab; else cargo runs it
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+missing=()
+node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)' 2>/dev/null \
+    || missing+=('node (18 or later)')
+node --input-type=module -e '
+    import { findChromium } from "./tests/browser/chromium.mjs";
+    process.exit(findChromium() ? 0 : 1)' 2>/dev/null || missing+=('chromium')
+if [ ${#missing[@]} -gt 0 ]; then
+    echo '************************************************************************' >&2
+    echo "** SKIPPED: the report was NOT tried in a browser; missing: ${missing[*]}" >&2
+    echo '************************************************************************' >&2
+    exit 0
+fi
+
+schedlab=(${1:-cargo run --quiet -p schedlab --})
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+
+cat > "$directory/hostile.json" <<'END'
+{
+    "global": { "duration": 1 },
+    "tasks": {
+        "</script><img src=x onerror=owned=1>": { "loop": -1, "run": 900, "sleep": 500 },
+        "\"><b id=x>'&amp;<!--": { "loop": -1, "run": 300, "sleep": 200, "priority": -3 },
+        "javascript:alert(1)\u2028": { "loop": -1, "run": 5000, "sleep": 100 }
+    }
+}
+END
+"${schedlab[@]}" run examples/desktop.json --scheduler o_1,cfs,eevdf --cpus 2 \
+    --report "$directory/desktop.html" > /dev/null
+"${schedlab[@]}" run "$directory/hostile.json" --scheduler cfs --cpus 1 \
+    --report "$directory/hostile.html" > /dev/null
+# Some two million turns.
+"${schedlab[@]}" run examples/server.json --scheduler main --cpus 4 --duration 300 \
+    --report "$directory/many.html" > /dev/null
+if ! node tests/browser/run.mjs "$directory"; then
+    trap - EXIT
+    echo "the reports and pictures of what failed are in $directory" >&2
+    exit 1
+fi
