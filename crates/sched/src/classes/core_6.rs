@@ -391,6 +391,7 @@ impl<F: FairClass6> Core6<F> {
             push_pull: true,
             stays_over_lesser: true,
             periods_from_start: true,
+            throttled_uncounted: true,
         };
         let mut deadline = Deadline::new(cpus);
         if fair.has_fair_server() {
@@ -421,9 +422,11 @@ impl<F: FairClass6> Core6<F> {
         let class = self.class_of(pid);
         class!(self, class, enqueue_task(platform, cpu, pid, why));
         match class {
-            ClassId::Rt => self.fair.add_nr_running(&mut self.core, cpu, 1),
+            ClassId::Rt if self.rt.counts(cpu) => {
+                self.fair.add_nr_running(&mut self.core, cpu, 1);
+            }
             ClassId::Deadline => self.fair.note_overload(&self.core, cpu),
-            ClassId::Fair | ClassId::Idle => {}
+            ClassId::Rt | ClassId::Fair | ClassId::Idle => {}
         }
         self.core.thread_mut(pid).on_rq = true;
     }
@@ -436,7 +439,7 @@ impl<F: FairClass6> Core6<F> {
         if class == ClassId::Fair {
             return left;
         }
-        if class == ClassId::Rt {
+        if class == ClassId::Rt && self.rt.counts(cpu) {
             self.core.sub_nr_running(cpu, 1);
         }
         self.core.thread_mut(pid).on_rq = false;
@@ -1210,6 +1213,7 @@ impl<F: FairClass6> Inspect for Core6<F> {
                     thread.cpu == cpu
                         && thread.on_rq
                         && thread.class != ClassId::Idle
+                        && (thread.class != ClassId::Rt || self.rt.counts(cpu))
                         && !self.deadline.is_throttled(Pid(*number as u32))
                         && !(thread.class == ClassId::Fair
                             && self.fair.throttled_hierarchy(Pid(*number as u32)))

@@ -65,6 +65,8 @@ pub struct RtRules {
     /// The periods of the limit begin 1 ns after the first real-time task has come (5.x, 6.x), and
     /// go on from there; not at multiples of the period.
     pub periods_from_start: bool,
+    /// The real-time tasks of a throttled CPU do not count among its running ones (5.x, 6.x).
+    pub throttled_uncounted: bool,
 }
 
 impl RtRules {
@@ -75,6 +77,7 @@ impl RtRules {
         push_pull: false,
         stays_over_lesser: false,
         periods_from_start: false,
+        throttled_uncounted: false,
     };
     /// 2.6.25 and later.
     pub const V2_6_25: RtRules = RtRules {
@@ -83,6 +86,7 @@ impl RtRules {
         push_pull: true,
         stays_over_lesser: false,
         periods_from_start: false,
+        throttled_uncounted: false,
     };
 }
 

@@ -140,10 +140,14 @@ impl RealTime {
         platform.double_lock(from, to);
         platform.work.moves += 1;
         self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
-        rqs.sub_nr_running(from, 1);
+        if self.counts(from) {
+            rqs.sub_nr_running(from, 1);
+        }
         rqs.set_cpu_and_report(platform, pid, to);
         RealTime::enqueue_task(self, rqs, platform, to, pid, Enqueue::Migrated);
-        rqs.add_nr_running(to, 1);
+        if self.counts(to) {
+            rqs.add_nr_running(to, 1);
+        }
     }
 
     /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try

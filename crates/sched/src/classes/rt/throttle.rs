@@ -75,13 +75,13 @@ impl RealTime {
             return;
         }
         self.rqs[cpu.index()].rt_time += delta_ns;
-        if self.runtime_exceeded(cpu) {
+        if self.runtime_exceeded(rqs, cpu) {
             rqs.resched_curr(platform, cpu);
         }
     }
 
     /// `sched_rt_runtime_exceeded`.
-    fn runtime_exceeded(&mut self, cpu: CpuId) -> bool {
+    fn runtime_exceeded(&mut self, rqs: &mut Rqs, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         if rq.offline {
             return false;
@@ -95,7 +95,16 @@ impl RealTime {
         self.borrow_runtime(cpu);
         let rq = &mut self.rqs[cpu.index()];
         rq.throttled = rq.rt_time > rq.rt_runtime;
+        if rq.throttled && self.rules.throttled_uncounted {
+            rqs.sub_nr_running(cpu, rq.rt_nr_running);
+        }
         rq.throttled
+    }
+
+    /// Whether the real-time tasks of `cpu` count among its running ones. To balancing a throttled
+    /// CPU has ordinary tasks only.
+    pub fn counts(&self, cpu: CpuId) -> bool {
+        !(self.rules.throttled_uncounted && self.rqs[cpu.index()].throttled)
     }
 
     /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of what
@@ -178,6 +187,9 @@ impl RealTime {
                 idle &= rq.rt_time == 0 && rq.rt_nr_running == 0;
                 if released {
                     rq.throttled = false;
+                    if self.rules.throttled_uncounted {
+                        rqs.add_nr_running(cpu, rq.rt_nr_running);
+                    }
                     if rq.rt_nr_running > 0 {
                         rqs.resched_curr(platform, cpu);
                     }
