@@ -69,6 +69,7 @@ pub mod report_of;
 pub mod run;
 pub mod select;
 pub mod setup;
+pub mod snapshot;
 pub mod stress;
 pub mod sweep;
 pub mod verify;

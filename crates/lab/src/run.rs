@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
+use crate::snapshot::{Snapshot, Watch};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
@@ -168,7 +169,18 @@ impl Experiment {
         choice: &Choice,
         observer: O,
     ) -> Result<(Run, O), Error> {
-        catch_panic(|| self.run_uncaught(config, choice, observer)).map_err(Error::Broken)?
+        self.run_watched(config, choice, observer, Watch::default())
+    }
+
+    /// The same, watched: tasks come with their names, and the machine is looked at at some times.
+    pub(crate) fn run_watched<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        observer: O,
+        watch: Watch<'_, O>,
+    ) -> Result<(Run, O), Error> {
+        catch_panic(|| self.run_uncaught(config, choice, observer, watch)).map_err(Error::Broken)?
     }
 
     fn run_uncaught<O: Observer>(
@@ -176,6 +188,7 @@ impl Experiment {
         config: &RunConfig,
         choice: &Choice,
         others: O,
+        watch: Watch<'_, O>,
     ) -> Result<(Run, O), Error> {
         let paths = self.model.group_paths();
         let ids = setup::group_ids(self.groups.groups().len());
@@ -193,11 +206,25 @@ impl Experiment {
         }
         let observer = (self.observer(&vm, &ids, &groups), others);
         let mut machine = assembly.build(vm, observer)?;
+        machine.ask_names(watch.names);
         let known: Vec<&str> =
             machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
-        let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+        let Watch { stops_ns, mut look, .. } = watch;
+        let outcome = timetable.run_with_stops(
+            &mut machine,
+            &self.groups,
+            &ids,
+            until_ns,
+            stops_ns,
+            |machine| {
+                if let Some(look) = &mut look {
+                    let snapshot = Snapshot::of(machine, &self.groups, &ids);
+                    look(&snapshot, &mut machine.observer_mut().1);
+                }
+            },
+        )?;
         let mut warnings: Vec<String> = vec![];
         warnings.extend(refused_to_tasks(machine.workload(), &machine.observer().0.1));
         warnings.extend(report_refusals(&outcome));

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::parallel;
 use crate::run::{Experiment, Run};
 use crate::select::{self, Choice, Settings};
+use crate::snapshot::Watch;
 use crate::sweep::Sweep;
 use schedlab_core::Observer;
 use schedlab_report::data::TunableValue;
@@ -191,6 +192,20 @@ impl Prepared {
         scheduler: &Contender,
         observer: O,
     ) -> Result<(Run, O), Error> {
+        self.run_watched(scheduler, observer, Watch::default())
+    }
+
+    /// The same, watched: tasks come with their names ([`Event::Named`](schedlab_core::Event)), and
+    /// the machine is looked at at some times. (A benchmark is not watched.)
+    ///
+    /// # Errors
+    /// As of [`run`](Prepared::run).
+    pub fn run_watched<O: Observer>(
+        &self,
+        scheduler: &Contender,
+        observer: O,
+        watch: Watch<'_, O>,
+    ) -> Result<(Run, O), Error> {
         let Contender { choice, tunables, own } = scheduler;
         match &self.load {
             Checked::Workload(experiment) => {
@@ -206,7 +221,7 @@ impl Prepared {
                     };
                     run.report.scheduler.set = own.iter().map(value).collect();
                 };
-                match experiment.run_under(&config, choice, observer) {
+                match experiment.run_watched(&config, choice, observer, watch) {
                     Ok((mut run, observer)) => {
                         name(&mut run);
                         Ok((run, observer))
