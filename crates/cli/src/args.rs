@@ -2,6 +2,8 @@
 
 use crate::bench_args::BenchArgs;
 use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::outputs::OutputArgs;
+use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -26,6 +28,7 @@ Examples:
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
   schedlab papers                                  published experiments, run again and judged
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
+  schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -42,6 +45,10 @@ pub enum Command {
     Stress(StressArgs),
     Papers(PapersArgs),
     Calibrate(CalibrateArgs),
+    Timehist(Box<TimehistArgs>),
+    Latency(Box<LatencyArgs>),
+    Map(Box<MapArgs>),
+    Antagonists(Box<AntagonistsArgs>),
 }
 
 /// How to print.
@@ -179,6 +186,8 @@ pub struct RunArgs {
     /// files in it; `schedlab run PLAN` runs it
     #[arg(long, value_name = "PLAN.json")]
     pub plan_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub outputs: OutputArgs,
 }
 
 /// Run random machines and workloads under every invariant

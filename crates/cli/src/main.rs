@@ -10,11 +10,15 @@ mod bench_options;
 mod commands;
 mod escape;
 mod files;
+mod interrupt;
 mod mix_args;
 mod options;
+mod outputs;
+mod perf_args;
 mod plan_args;
 mod plans;
 mod terminal;
+mod traced;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -76,6 +80,10 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::Timehist(args) => commands::perf::timehist(args, &mut output),
+        Command::Latency(args) => commands::perf::latency(args, &mut output),
+        Command::Map(args) => commands::perf::map(args, &mut output),
+        Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));

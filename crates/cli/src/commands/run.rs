@@ -3,6 +3,7 @@
 use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
+use crate::outputs::{self, Outputs};
 use crate::plans::{find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
@@ -29,10 +30,11 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         write_plan(path, &one.plan())?;
         return Ok(Status::Good);
     }
+    let outputs = Outputs::begin(&args.outputs, &prepared)?;
     let mut status = Status::Good;
     let mut reports = vec![];
     for one in &prepared {
-        let (report, all_well) = run_all(one);
+        let (report, all_well) = run_all(one, outputs.as_ref());
         status = if all_well { status } else { Status::Error };
         reports.extend(report);
     }
@@ -54,7 +56,7 @@ fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
         slices: args.timeline || args.format == RunFormat::Json,
         from_ns: args.from.filter(|_| drawn).unwrap_or(0),
         until_ns: args.to.filter(|_| drawn),
-        reasons: false,
+        reasons: args.outputs.trace_lag,
     };
     let machine = MachineSpec {
         description: find_machine(args.machine.as_deref())?,
@@ -153,12 +155,12 @@ type Ran = (Option<Report>, bool);
 /// Runs a plan under all of its schedulers. What went wrong with some of them is told, and the
 /// others are in the report. So is a run that came to a deadlock, as far as it came, if another did
 /// not.
-fn run_all(prepared: &Prepared) -> Ran {
+fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
     let mut results = vec![];
-    prepared.run_all(parallel::cores(), |scheduler, result| {
+    outputs::run_all(prepared, outputs, parallel::cores(), |scheduler, result| {
         let choice = scheduler.to_string();
         progress.step(|| {
             if let Ok(Run { warning: Some(warning), .. }) = &result {
