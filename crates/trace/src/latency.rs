@@ -188,13 +188,13 @@ impl Latency {
             let _ = writeln!(
                 out,
                 "  {name:<21} |{:>11.3} ms |{:>9} | avg:{:>8.3} ms | max:{:>8.3} ms | max \
-                 start: {:>12.6} s | max end: {:>12.6} s",
+                 start: {:>12} s | max end: {:>12} s",
                 ms(row.runtime_ns as f64),
                 row.switches,
                 ms(row.avg_ns()),
                 ms(row.max_ns as f64),
-                row.max_start_ns as f64 / 1e9,
-                row.max_end_ns as f64 / 1e9,
+                seconds(row.max_start_ns),
+                seconds(row.max_end_ns),
             );
         }
         rule(&mut out, 113);
@@ -208,6 +208,11 @@ impl Latency {
         rule(&mut out, 51);
         out
     }
+}
+
+/// With six digits; the rest is cut off.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
 }
 
 /// `video-1` is a `video`.
