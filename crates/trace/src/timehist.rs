@@ -354,10 +354,15 @@ impl<L: Lines> Timehist<L> {
     }
 
     fn summary(&mut self) {
-        let mut out = String::from(
-            "\nRuntime summary\n                          comm  parent   sched-in     run-time    \
-             min-run     avg-run     max-run  stddev  migrations\n                                \
-                      (count)       (msec)     (msec)      (msec)      (msec)       %\n",
+        let mut out = String::from("\nRuntime summary\n");
+        out.push_str(
+            "                          comm  parent   sched-in     run-time    min-run     \
+             avg-run     max-run  stddev  migrations\n",
+        );
+        let _ = writeln!(
+            out,
+            "{:42}(count)       (msec)     (msec)      (msec)      (msec)       %",
+            ""
         );
         let _ = writeln!(out, "{:-<117}", "");
         let row = |out: &mut String, pid: u32, task: &Task| {
@@ -369,11 +374,11 @@ impl<L: Lines> Timehist<L> {
             let parent = task.parent.map_or("-1".into(), |parent| parent.to_string());
             let _ = writeln!(
                 out,
-                "{:>NAME$}  {parent:>6}  {:>9}  {}{}{}{}  {:>6.2}  {:>6}",
+                "{:>NAME$}  {parent:>6}  {:>9}  {}{}{}{}   {:>5.2}  {:>6}",
                 task.shown(pid),
                 runs.count,
                 ms(runs.sum, 11),
-                ms(runs.min, 12),
+                ms(runs.min, 11),
                 ms(runs.mean as u64, 12),
                 ms(runs.max, 12),
                 runs.deviation(),
@@ -405,8 +410,9 @@ impl<L: Lines> Timehist<L> {
                 let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;
                 let _ = writeln!(
                     out,
-                    "    CPU {cpu:>2} idle for {}  msec  ({share:>6.2}%)",
-                    Millis(lane.idle_ns).to_string().trim_start()
+                    "    CPU {cpu:>2} idle for {:>6}.{:03}  msec  ({share:>6.2}%)",
+                    lane.idle_ns / 1_000_000,
+                    lane.idle_ns / 1_000 % 1_000
                 );
             } else {
                 let _ = writeln!(out, "    CPU {cpu:>2} idle entire time window");

@@ -68,6 +68,36 @@ fn timehist_is_what_perf_prints() {
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
+/// Counts, sums and deviations of each task.
+#[test]
+fn the_summary_is_what_perf_prints() {
+    let text = recorded("script.txt.gz");
+    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let options = timehist::Options { summary_only: true, ..timehist::Options::default() };
+    let mut timehist = Timehist::new(trace.cpus(), options, String::new());
+    trace.replay(&mut timehist);
+    let (ours, theirs) = (timehist.into_lines(), recorded("timehist-s.txt.gz"));
+    let head = |text: &str| text.lines().take(5).map(String::from).collect::<Vec<_>>();
+    assert_eq!(head(&ours), head(&theirs));
+    // By tid, without names and parents, some of which perf knows of /proc.
+    let rows = |text: &str| -> BTreeMap<String, String> {
+        let rows = text.lines().filter_map(|line| {
+            let (name, rest) = line.split_at_checked(38)?;
+            let tid = name.rsplit_once('[')?.1.split(['/', ']']).next()?;
+            // perf counts migrations only if it shows them.
+            Some((tid.to_string(), rest.trim_end().rsplit_once(' ')?.0.to_string()))
+        });
+        rows.collect()
+    };
+    let (of_ours, mut of_theirs) = (rows(&ours), rows(&theirs));
+    // Two turns of this one perf counts for a task that it calls -1.
+    assert!(of_theirs.remove("-1").is_some() && of_theirs.remove("10969").is_some());
+    assert!(of_theirs.len() > 50);
+    for (tid, row) in &of_theirs {
+        assert_eq!(of_ours.get(tid), Some(row), "{tid}");
+    }
+}
+
 /// Columns, to the blank: of the lines whose tasks have the same name in the text.
 #[test]
 fn lines_stand_in_perfs_columns() {
