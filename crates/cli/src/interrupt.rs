@@ -76,6 +76,11 @@ impl<O: Observer> Interruptible<'_, O> {
     /// So many events pass between two looks at whether there was an interrupt.
     const BETWEEN: u32 = 256;
 
+    /// The observer; none after an interrupt.
+    pub fn observer(&self) -> Option<&O> {
+        self.open.as_ref().map(|(observer, _)| observer)
+    }
+
     /// Puts the files in their places.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod outputs;
 mod perf_args;
 mod plan_args;
 mod plans;
+mod snapshots;
 mod terminal;
 mod traced;
 

@@ -5,13 +5,14 @@
 //! Who asks for none of them pays nothing: the machine is built without the observers.
 
 use crate::Failure;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interruptible, Interrupts};
 use crate::terminal::complain;
 use clap::{Args, ValueEnum};
 use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_lab::run::Run;
-use schedlab_lab::snapshot::Watch;
+use schedlab_lab::snapshot::{Snapshot, Watch};
 use schedlab_lab::{Error, parallel};
+use schedlab_trace::procfs::{Counters, Kernel, SnapshotDir};
 use schedlab_trace::writer::is_replaceable;
 use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
 use std::num::NonZeroUsize;
@@ -41,6 +42,14 @@ pub struct OutputArgs {
     /// The form of the tables
     #[arg(long, value_enum, default_value = "csv", value_name = "FORM", requires = "save")]
     pub save_format: SaveOption,
+    /// Write what /proc and debugfs said of the scheduler at this time of the run, e.g. 1.5s, in
+    /// the format of its release
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub snapshot: Vec<u64>,
+    /// Into this directory, one for each time below it; with several schedulers below one for each
+    /// of them
+    #[arg(long, value_name = "DIR", default_value = "snapshot")]
+    pub snapshot_dir: PathBuf,
 }
 
 /// A format of traces.
@@ -105,22 +114,24 @@ pub fn time(text: &str) -> Result<u64, String> {
 
 impl OutputArgs {
     fn is_empty(&self) -> bool {
-        self.trace.is_none() && self.save.is_none()
+        self.trace.is_none() && self.save.is_none() && self.snapshot.is_empty()
     }
 }
 
 /// All that one run fills.
-type Filled = Recorder<(Option<TraceWriter>, Option<Tables>)>;
+type Filled = Recorder<(Option<TraceWriter>, (Option<Tables>, Option<Counters>))>;
 
 /// The files of the runs of a plan, begun.
 pub struct Outputs {
     interrupts: Interrupts,
     /// For each scheduler, until its run takes it.
     runs: Vec<Mutex<Option<OneRun>>>,
+    stops_ns: Vec<u64>,
 }
 
 struct OneRun {
     filled: Filled,
+    snapshots: Option<(SnapshotDir, Kernel)>,
 }
 
 impl Outputs {
@@ -133,7 +144,7 @@ impl Outputs {
             return Ok(None);
         }
         let [prepared] = prepared else {
-            let message = "--trace and --save are of one workload; name one file";
+            let message = "--trace, --save and --snapshot are of one workload; name one file";
             return Err(Failure::Message(message.into()));
         };
         let contenders = prepared.schedulers();
@@ -142,7 +153,10 @@ impl Outputs {
             let one = one_run(args, prepared, contender, number, contenders.len())?;
             runs.push(Mutex::new(Some(one)));
         }
-        Ok(Some(Outputs { interrupts: Interrupts::listen()?, runs }))
+        let mut stops_ns = args.snapshot.clone();
+        stops_ns.sort_unstable();
+        stops_ns.dedup();
+        Ok(Some(Outputs { interrupts: Interrupts::listen()?, runs, stops_ns }))
     }
 
     fn run_all(
@@ -173,16 +187,32 @@ impl Outputs {
         contender: &Contender,
     ) -> (Result<Run, Error>, Vec<String>) {
         let taken = self.runs[number].lock().ok().and_then(|mut run| run.take());
-        let Some(OneRun { filled }) = taken else {
+        let Some(OneRun { filled, snapshots }) = taken else {
             return (prepared.run(contender), vec![]);
         };
         let mut complaints = vec![];
-        let watch = Watch { names: true, ..Watch::default() };
+        let mut seen = 0;
+        let mut look = |snapshot: &Snapshot, observer: &mut Interruptible<'_, Filled>| {
+            seen += 1;
+            let counters = observer.observer().and_then(|filled| filled.sink().1.1.as_ref());
+            if let (Some((directory, kernel)), Some(counters)) = (&snapshots, counters) {
+                let view = crate::snapshots::view(contender, prepared, *kernel, snapshot);
+                let written = directory.write(&view, counters);
+                complaints.extend(written.err().map(|error| format!("--snapshot: {error}")));
+            }
+        };
+        let watch = Watch { names: true, stops_ns: &self.stops_ns, look: Some(&mut look) };
         let close = |filled: Filled| close(filled).map_err(|message| vec![message]);
         let observer = self.interrupts.watch(filled, close);
         match prepared.run_watched(contender, observer, watch) {
             Ok((run, observer)) => {
                 complaints.extend(observer.close().err().into_iter().flatten());
+                for at_ns in self.stops_ns.iter().skip(seen) {
+                    let at_s = *at_ns as f64 / 1e9;
+                    complaints.push(format!(
+                        "warning: {contender}: --snapshot {at_s}s: the run was over before"
+                    ));
+                }
                 (Ok(run), complaints)
             }
             Err(error) => (Err(error), complaints),
@@ -219,19 +249,25 @@ fn one_run(
     let tables = match &args.save {
         None => None,
         Some(directory) => {
-            let groups = group_paths(prepared);
+            let groups = crate::snapshots::group_paths(prepared);
             let tables = Tables::new(&below(directory), args.save_format.into(), groups);
             Some(tables.map_err(|message| format!("--save: {message}"))?)
         }
     };
-    let filled = Recorder::new(cpus, (trace, tables));
-    Ok(OneRun { filled })
-}
-
-/// The path of each group, by number.
-fn group_paths(prepared: &Prepared) -> Vec<String> {
-    let groups = prepared.experiment().map_or(&[][..], |experiment| experiment.groups.groups());
-    std::iter::once("/".into()).chain(groups.iter().map(|group| group.path.clone())).collect()
+    let snapshots = match (args.snapshot.is_empty(), crate::snapshots::kernel(contender)) {
+        (true, _) => None,
+        (false, None) => {
+            complain(&format!("note: {contender}: it is no release of Linux, so it has no /proc"));
+            None
+        }
+        (false, Some(kernel)) => {
+            let begun = SnapshotDir::create(&below(&args.snapshot_dir));
+            Some((begun.map_err(|message| format!("--snapshot: {message}"))?, kernel))
+        }
+    };
+    let counters = snapshots.is_some().then(|| Counters::new(cpus));
+    let filled = Recorder::new(cpus, (trace, (tables, counters)));
+    Ok(OneRun { filled, snapshots })
 }
 
 /// As [`Prepared::run_all`], with the files of `outputs` filled.
@@ -285,7 +321,7 @@ fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceW
 
 /// Puts the files of a run in their places.
 fn close(filled: Filled) -> Result<(), String> {
-    let (trace, tables) = filled.into_sink();
+    let (trace, (tables, _)) = filled.into_sink();
     let trace = trace.map_or(Ok(()), |trace| {
         trace.close().map_err(|error| format!("--trace: cannot be written: {error}"))
     });

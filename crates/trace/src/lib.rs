@@ -10,6 +10,8 @@
 //! * [`timehist`], [`latency`], [`map`]: what `perf sched` makes of a trace;
 //! * [`antagonists`]: who ran, and who stood in line, while a task waited.
 //!
+//! [`procfs`] writes what `/proc` would have said at a time of the run.
+//!
 //! All writers stream: what they keep grows with tasks and CPUs, not with events. Files are whole
 //! or not there ([`output`]).
 
@@ -20,6 +22,7 @@ pub mod map;
 mod names;
 pub mod output;
 pub mod perfetto;
+pub mod procfs;
 mod proto;
 pub mod read;
 pub mod recorder;
