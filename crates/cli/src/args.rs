@@ -1,10 +1,12 @@
 //! The command line.
 
 use crate::bench_args::BenchArgs;
-use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::explain_args::ExplainArgs;
+use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
 
 /// What would this workload have done under that scheduler?
@@ -14,15 +16,19 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "schedlab", version, arg_required_else_help = true, after_help = MAIN_EXAMPLES)]
 pub struct Cli {
+    /// Colour in what is printed [default: auto, on a terminal unless NO_COLOR is set]
+    #[arg(long, global = true, value_enum, value_name = "auto|always|never")]
+    pub color: Option<Color>,
     #[command(subcommand)]
     pub command: Command,
 }
 
 const MAIN_EXAMPLES: &str = "\
 Examples:
-  schedlab run examples/desktop.json               one workload under every scheduler, side by side
+  schedlab run examples/desktop.json               one workload under several schedulers, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
+  schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
@@ -40,6 +46,7 @@ be done.";
 pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Explain(Box<ExplainArgs>),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
@@ -49,6 +56,8 @@ pub enum Command {
     Latency(Box<LatencyArgs>),
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// How to print.
@@ -67,17 +76,26 @@ pub enum ListFormat {
 /// once under each scheduler, and what came of it is shown side by side.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release; with tunables
-set for one alone, \"eevdf[DELAY_DEQUEUE=0]\", it is a column beside the others. `linux` stands
-for every scheduler that Linux had, in its default release, `textbook` for the policies of the
-textbooks; the default is both. `all` is every release of everything. Those that cannot run the
-workload or the machine (no real-time policies, one CPU only ...) are left out with a note, unless
-they were named.
+Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `main` is the
+main line (2.4, O(1), CFS, BFS, EEVDF), the default; `linux` stands for every scheduler that Linux
+had, in its default release, `textbook` for the policies of the textbooks, `all` for every release
+of everything. Those that cannot run the workload or the machine (no real-time policies, one CPU
+only ...) are left out with a note, unless they were named.
+
+Settings make columns: `cfs:sched_latency_ns=6e6,cfs` is CFS with and without; `--set
+sched_latency_ns=6ms,20ms` is a column for each value under each scheduler that has it, several
+--set are a column for each combination, and the value `default` leaves it as it is. What can be
+set: a tunable by its name; nice:KEY, the nice value of a task; shares:/GROUP, weight:/GROUP and
+quota:/GROUP (20ms/100ms, max), a group's cpu.shares, cpu.weight and cpu.max.
 
 Examples:
   schedlab run examples/desktop.json
   schedlab run examples/desktop.json --scheduler o_n,o_1,cfs --tasks
-  schedlab run examples/desktop.json --scheduler cfs,cfs@2.6.24 --set sched_latency_ns=6000000
+  schedlab run examples/desktop.json --scheduler cfs:sched_latency_ns=6ms,cfs,cfs@2.6.24
+  schedlab run examples/server.json --cpus 4 -s eevdf --set base_slice_ns=700000,2800000 --repeat 5
+  schedlab run examples/nested-groups.json -s cfs,eevdf --set shares:/alice=512,2048
+  schedlab run examples/server.json --cpus 4 -s cfs -o before.json
+  schedlab run examples/server.json --cpus 4 -s cfs:sched_latency_ns=6e6 --baseline before.json
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
   schedlab run examples/server.json --machine z800-2x6
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups \\
@@ -93,7 +111,8 @@ pub struct RunArgs {
     /// Workloads in rt-app's JSON language, or plans (see --plan-out)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Schedulers to compare: names, `linux`, `textbook` or `all` [default: linux,textbook]
+    /// Schedulers to compare: names, `main`, `linux`, `textbook` or `all`; NAME:TUNABLE=VALUE sets
+    /// something for one alone [default: main]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
     /// Number of CPUs; with --machine so many of the machine's, its first ones [default: as many as
@@ -132,9 +151,10 @@ pub struct RunArgs {
         allow_negative_numbers = true
     )]
     pub duration: Option<u64>,
-    /// Set a tunable of all schedulers that have it (`schedlab list NAME` shows them)
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub set: Vec<(String, i64)>,
+    /// Set a tunable of all schedulers that have it (`schedlab list NAME` shows them), or nice:KEY,
+    /// shares:/GROUP, weight:/GROUP, quota:/GROUP; several values make a column each
+    #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = setting)]
+    pub set: Vec<(String, SetValues)>,
     /// Task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`; or a
     /// cgconfig.conf
     #[arg(long, value_name = "FILE")]
@@ -167,9 +187,27 @@ pub struct RunArgs {
     /// Let simultaneous events happen in random order, by this seed, rather than in a fixed one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How to print
-    #[arg(short, long, value_enum, default_value = "table", value_name = "FORMAT")]
-    pub format: RunFormat,
+    /// Run every column so often, with the seeds from --seed [default: 1] on: the table shows
+    /// median, least and most. A seed also puts off the start of each task by up to a tick
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub repeat: Option<u64>,
+    /// Show how each figure differs from that of an earlier run: what --format json wrote
+    #[arg(long, value_name = "FILE.json", conflicts_with = "plan_out")]
+    pub baseline: Option<PathBuf>,
+    /// Only these columns, in this order: cfs, cfs@2.6.24, cfs:NAME=VALUE, or NAME=VALUE alone;
+    /// `all` shows also those that do not fit beside each other
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Only these figures, in this order: ids (`docs/metrics.md`) or titles
+    #[arg(long, value_name = "ROW,...", value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// How to print [default: table; with --output by the file's ending]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub format: Option<RunFormat>,
+    /// Print into this file, which then is there in whole or not at all; only an earlier result is
+    /// written over
+    #[arg(short, long, value_name = "FILE", conflicts_with = "plan_out")]
+    pub output: Option<PathBuf>,
     /// Show every task, too
     #[arg(short, long)]
     pub tasks: bool,
@@ -293,7 +331,8 @@ pub struct ListArgs {
 /// Each experiment of the documents that the project began from is a file in `papers/`: what is
 /// run, what is measured, and what must come out. It is shown what was published, what came out
 /// here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft` ones
-/// should come out with sensible costs. Nothing is adjusted to pass.
+/// should come out with sensible costs. Each is run under a sample of the conditions that its
+/// document leaves open, and its median must be right. Nothing is adjusted to pass.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -301,7 +340,8 @@ Examples:
   schedlab papers HB DIS-4.4 --report report       some; tables and a page go to report/
   schedlab papers --from my-papers                 the files of a directory of your own
 
-Exit status: 0 every hard demand is met; 1 one is missed; 2 what was asked for cannot be done.")]
+Exit status: 0 every hard demand is met; 1 one is missed, or met in part; 2 what was asked for
+cannot be done, or an experiment failed (the others are run and judged).")]
 pub struct PapersArgs {
     /// Which: an id, or the beginning of several, e.g. DIS-4.4 or HB [default: all]
     #[arg(value_name = "ID")]
@@ -352,4 +392,29 @@ pub struct CalibrateArgs {
     /// Simulate on so many cores at once; the result is the same [default: all there are]
     #[arg(long, value_name = "N")]
     pub cores: Option<std::num::NonZeroUsize>,
+}
+
+/// Print what a shell needs to complete commands and options
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab completions bash > ~/.local/share/bash-completion/completions/schedlab
+  schedlab completions zsh > ~/.zfunc/_schedlab
+  schedlab completions fish > ~/.config/fish/completions/schedlab.fish")]
+pub struct CompletionsArgs {
+    /// For which shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Print the man page, or write all pages into a directory
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab man | man -l -                          read it
+  schedlab man ~/.local/share/man/man1             a page for each command: man schedlab-run")]
+pub struct ManArgs {
+    /// Where to write the pages, one for each command
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
 }

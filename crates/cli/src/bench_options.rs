@@ -4,6 +4,7 @@ use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use schedlab_bench::parameter::ALL_CPUS;
 use schedlab_bench::{Benchmark, Kind, Parameter, Value};
+use schedlab_lab::plan::SetValues;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -61,7 +62,7 @@ pub struct Common {
     pub nohz: Option<OnOff>,
     /// Set a tunable of the schedulers that have it (`schedlab list NAME` shows them)
     #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub set: Vec<(String, i64)>,
+    pub set: Vec<(String, SetValues)>,
     /// End each run after so many simulated seconds at the latest
     #[arg(id = "lab-duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<u64>,

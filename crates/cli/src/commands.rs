@@ -2,9 +2,12 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod completions;
+pub mod explain;
 pub mod list;
 pub mod papers;
 pub mod perf;
 pub mod run;
+mod show;
 pub mod stress;
 pub mod verify;

@@ -2,9 +2,9 @@
 
 use schedlab_lab::compressed;
 use schedlab_lab::plan::Source;
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// What went wrong with a file or a directory.
 pub fn describe_error(path: &Path, error: &io::Error) -> String {
@@ -94,4 +94,64 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
         let _ = fs::remove_file(&temporary);
         cannot(&error)
     })
+}
+
+/// A file that is written piece by piece under another name first. Under its own it is there when
+/// it is [`finish`](NewFile::finish)ed; before, nothing has changed. What is there and is no file
+/// (`/dev/stdout`) is written to.
+pub struct NewFile {
+    path: PathBuf,
+    /// None: it is no file, or it is finished.
+    temporary: Option<PathBuf>,
+}
+
+impl NewFile {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn create(path: &Path) -> Result<(NewFile, File), String> {
+        let cannot = |error: io::Error| format!("{}: cannot be written: {error}", path.display());
+        let mut new = NewFile { path: path.into(), temporary: None };
+        if fs::symlink_metadata(path).is_ok_and(|what| !what.is_file()) {
+            let file = File::options().write(true).truncate(true).open(path).map_err(cannot)?;
+            return Ok((new, file));
+        }
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(name);
+        let file = File::create(&temporary).map_err(cannot)?;
+        new.temporary = Some(temporary);
+        Ok((new, file))
+    }
+
+    /// All of it is written.
+    ///
+    /// # Errors
+    /// It cannot get its name.
+    pub fn finish(mut self) -> Result<(), String> {
+        if let Some(temporary) = &self.temporary {
+            fs::rename(temporary, &self.path)
+                .map_err(|error| format!("{}: cannot be written: {error}", self.path.display()))?;
+            self.temporary = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    /// Nothing is left of what was not finished.
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Whether a file begins as `is_ours` wants it; of a long one only the beginning is read.
+pub fn begins(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> bool {
+    const ENOUGH: u64 = 4096;
+    let mut head = vec![];
+    let read = File::open(path).and_then(|file| file.take(ENOUGH).read_to_end(&mut head));
+    read.is_ok() && is_ours(&String::from_utf8_lossy(&head))
 }

@@ -9,6 +9,7 @@ mod bench_args;
 mod bench_options;
 mod commands;
 mod escape;
+mod explain_args;
 mod files;
 mod interrupt;
 mod mix_args;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    terminal::set_color(cli.color);
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),
@@ -85,7 +87,10 @@ fn main() -> ExitCode {
         Command::Latency(args) => commands::perf::latency(args, &mut output),
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
+        Command::Completions(args) => commands::completions::completions(args, &mut output),
+        Command::Man(args) => commands::completions::man(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
     match result {

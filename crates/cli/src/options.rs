@@ -1,6 +1,8 @@
 //! Options that several commands share: what they take, and how it is read.
 
 use clap::ValueEnum;
+use schedlab_lab::plan::SetValues;
+use schedlab_lab::settings::Axis;
 
 /// Yes or no.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -9,6 +11,17 @@ pub enum OnOff {
     On,
     /// No.
     Off,
+}
+
+/// Whether what is printed is coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always, in files and pipes too.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How to print a comparison.
@@ -33,6 +46,25 @@ pub fn seconds(text: &str) -> Result<u64, String> {
     Ok((seconds * 1e9).round() as u64)
 }
 
+/// A time as ns: seconds, or a number with a unit.
+pub fn time(text: &str) -> Result<u64, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
+    let (number, of_second) = match unit {
+        Some((unit, of_second)) => (&text[..text.len() - unit.len()], *of_second),
+        None => (text, 1.0),
+    };
+    let wrong = || "it must be a time such as 0.5s, 500ms, 1200us, 77ns, or seconds: 0.5".into();
+    // Whole nanoseconds are exact.
+    if of_second == 1e-9
+        && let Ok(ns) = number.trim().parse::<u64>()
+    {
+        return if ns <= 1_000_000_000_000_000_000 { Ok(ns) } else { Err(wrong()) };
+    }
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    seconds(&(number * of_second).to_string()).map_err(|_| wrong())
+}
+
 /// `NAME=NS`.
 pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
@@ -40,13 +72,9 @@ pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     Ok((name.into(), ns))
 }
 
-/// `KEY=VALUE` with a whole number.
-pub fn setting(text: &str) -> Result<(String, i64), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
-    if key.is_empty() {
-        return Err("there is no name before the =".into());
-    }
-    let value = value.parse().map_err(|_| format!("\"{value}\" is not a whole number"))?;
-    Ok((key.into(), value))
+/// `KEY=VALUE,...`.
+pub fn setting(text: &str) -> Result<(String, SetValues), String> {
+    let axis = Axis::parse(text)?;
+    let values = text.rsplit_once('=').map_or("", |(_, values)| values);
+    Ok((axis.name, SetValues::from(values.trim())))
 }

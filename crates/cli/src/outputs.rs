@@ -8,10 +8,10 @@ use crate::Failure;
 use crate::interrupt::{Interruptible, Interrupts};
 use crate::terminal::complain;
 use clap::{Args, ValueEnum};
+use schedlab_lab::Error;
 use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_lab::run::Run;
 use schedlab_lab::snapshot::{Snapshot, Watch};
-use schedlab_lab::{Error, parallel};
 use schedlab_trace::procfs::{Counters, Kernel, SnapshotDir};
 use schedlab_trace::writer::is_replaceable;
 use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
@@ -163,20 +163,32 @@ impl Outputs {
         &self,
         prepared: &Prepared,
         threads: NonZeroUsize,
+        done: impl Fn() + Sync,
         mut ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
     ) {
-        let numbered: Vec<(usize, &Contender)> = prepared.schedulers().iter().enumerate().collect();
-        parallel::for_each_in_order(
-            &numbered,
-            threads,
-            |&(number, contender)| self.run(prepared, number, contender),
-            |index, (result, complaints)| {
-                for complaint in complaints {
-                    complain(&complaint);
+        let complaints = Mutex::new(vec![]);
+        let run = |column: usize, repetition: u64| {
+            let contender = &prepared.schedulers()[column];
+            let ran = match repetition {
+                0 => {
+                    let (ran, said) = self.run(prepared, column, contender);
+                    if let Ok(mut complaints) = complaints.lock() {
+                        complaints.extend(said);
+                    }
+                    ran
                 }
-                ready(numbered[index].1, result)
-            },
-        );
+                // Of repeated runs the first one is told of.
+                _ => prepared.run_repetition(contender, repetition, ()).map(|(run, ())| run),
+            };
+            done();
+            ran
+        };
+        prepared.run_all_by(threads, run, |contender, result| {
+            for complaint in complaints.lock().iter_mut().flat_map(|all| all.drain(..)) {
+                complain(&complaint);
+            }
+            ready(contender, result)
+        });
     }
 
     /// Runs it, and what went wrong with its files or its snapshots.
@@ -204,7 +216,7 @@ impl Outputs {
         let watch = Watch { names: true, stops_ns: &self.stops_ns, look: Some(&mut look) };
         let close = |filled: Filled| close(filled).map_err(|message| vec![message]);
         let observer = self.interrupts.watch(filled, close);
-        match prepared.run_watched(contender, observer, watch) {
+        match prepared.run_watched(contender, 0, observer, watch) {
             Ok((run, observer)) => {
                 complaints.extend(observer.close().err().into_iter().flatten());
                 for at_ns in self.stops_ns.iter().skip(seen) {
@@ -249,7 +261,7 @@ fn one_run(
     let tables = match &args.save {
         None => None,
         Some(directory) => {
-            let groups = crate::snapshots::group_paths(prepared);
+            let groups = crate::snapshots::group_paths(prepared, contender);
             let tables = Tables::new(&below(directory), args.save_format.into(), groups);
             Some(tables.map_err(|message| format!("--save: {message}"))?)
         }
@@ -270,16 +282,17 @@ fn one_run(
     Ok(OneRun { filled, snapshots })
 }
 
-/// As [`Prepared::run_all`], with the files of `outputs` filled.
+/// As [`Prepared::run_all_counted`], with the files of `outputs` filled.
 pub fn run_all(
     prepared: &Prepared,
     outputs: Option<&Outputs>,
     threads: NonZeroUsize,
+    done: impl Fn() + Sync,
     ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
 ) {
     match outputs {
-        Some(outputs) => outputs.run_all(prepared, threads, ready),
-        None => prepared.run_all(threads, ready),
+        Some(outputs) => outputs.run_all(prepared, threads, done, ready),
+        None => prepared.run_all_counted(threads, done, ready),
     }
 }
 

@@ -17,8 +17,9 @@ pub fn kernel(contender: &Contender) -> Option<Kernel> {
 }
 
 /// The path of each group, by number.
-pub fn group_paths(prepared: &Prepared) -> Vec<String> {
-    let groups = prepared.experiment().map_or(&[][..], |experiment| experiment.groups.groups());
+pub fn group_paths(prepared: &Prepared, contender: &Contender) -> Vec<String> {
+    let experiment = prepared.experiment_of(contender);
+    let groups = experiment.map_or(&[][..], |experiment| experiment.groups.groups());
     std::iter::once("/".into()).chain(groups.iter().map(|group| group.path.clone())).collect()
 }
 
@@ -41,7 +42,7 @@ pub fn view(
     kernel: Kernel,
     snapshot: &Snapshot,
 ) -> View {
-    let hz = prepared.experiment().and_then(|experiment| experiment.config.hz);
+    let hz = prepared.experiment_of(contender).and_then(|experiment| experiment.config.hz);
     let choice = &contender.choice;
     let entity = |candidate: &schedlab_core::reason::Candidate| Entity {
         pid: match candidate.who {
@@ -83,7 +84,8 @@ pub fn view(
         }
         groups[id.index()].clone_from(path);
     }
-    let tunables = prepared.experiment().map_or(vec![], |experiment| experiment.tunables(choice));
+    let tunables =
+        prepared.experiment_of(contender).map_or(vec![], |experiment| experiment.tunables(choice));
     let set = |name: &str| {
         let own = contender.tunables.iter().rev().find(|(set, _)| set == name);
         own.map(|(_, value)| *value)

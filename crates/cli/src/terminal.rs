@@ -1,9 +1,12 @@
 //! Standard output, complaints, and progress on a terminal.
 
 use crate::escape::{self, harmless};
+use crate::options::Color;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_report::Style;
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,16 +16,26 @@ pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Standard output: by the line on a terminal, in blocks elsewhere.
+/// Where results go, standard output or a file: by the line on a terminal, in blocks elsewhere.
 pub struct Output {
-    to: BufWriter<Stdout>,
+    to: BufWriter<Box<dyn Write>>,
     terminal: bool,
 }
 
 impl Output {
     /// Standard output.
     pub fn new() -> Output {
-        Output { to: BufWriter::new(io::stdout()), terminal: io::stdout().is_terminal() }
+        Output { to: BufWriter::new(Box::new(io::stdout())), terminal: io::stdout().is_terminal() }
+    }
+
+    /// A file.
+    pub fn file(file: File) -> Output {
+        Output { to: BufWriter::new(Box::new(file)), terminal: false }
+    }
+
+    /// Whether people look at it while it is written.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
     }
 
     /// Writes text that this program has coloured.
@@ -144,6 +157,11 @@ impl Progress {
     pub fn tick(&self) {
         self.bar.inc(1);
     }
+
+    /// `print` may write.
+    pub fn print<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.bar.suspend(print)
+    }
 }
 
 impl Drop for Progress {
@@ -204,21 +222,37 @@ impl Drop for Spinner {
     }
 }
 
-/// How text for people is to be laid out: by the terminal's width if there is one, else by
-/// `COLUMNS`, else 120 columns.
+/// What `--color` says.
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Takes note of `--color`, before anything is printed.
+pub fn set_color(color: Option<Color>) {
+    let _ = COLOR.set(color.unwrap_or(Color::Auto));
+}
+
+/// How text for people is to be laid out on standard output: by the terminal's width if there is
+/// one, else by `COLUMNS`, else 120 columns.
 pub fn style() -> Style {
-    let terminal = io::stdout().is_terminal();
+    style_where(io::stdout().is_terminal())
+}
+
+/// The same for a file, which is no terminal.
+pub fn style_of_file() -> Style {
+    style_where(false)
+}
+
+fn style_where(terminal: bool) -> Style {
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let size = terminal.then(terminal_size::terminal_size).flatten();
     let width = size.map(|(width, _)| usize::from(width.0)).or_else(columns);
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    Style {
-        width: width.unwrap_or(120),
-        color: terminal
-            && !set("NO_COLOR")
-            && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
-        unicode: is_unicode_locale(),
-    }
+    let dumb = || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let color = match COLOR.get() {
+        Some(Color::Always) => true,
+        Some(Color::Never) => false,
+        Some(Color::Auto) | None => terminal && !set("NO_COLOR") && !dumb(),
+    };
+    Style { width: width.unwrap_or(120), color, unicode: is_unicode_locale() }
 }
 
 /// Whether the locale's characters are UTF-8: the first of these variables that is set decides.

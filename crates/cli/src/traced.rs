@@ -35,7 +35,7 @@ pub struct SourceArgs {
     pub duration: Option<u64>,
     /// Set a tunable of the scheduler (`schedlab list NAME` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub set: Vec<(String, i64)>,
+    pub set: Vec<(String, schedlab_lab::plan::SetValues)>,
     /// Do one thing to the machine while it runs, e.g. "2s renice video -5"
     #[arg(long, value_name = "ACTION")]
     pub at: Vec<String>,
@@ -150,13 +150,15 @@ impl Traced {
             }
             Traced::Run(prepared) => {
                 std::panic::set_hook(Box::new(|_| {}));
-                let cpus = prepared.experiment().map_or(1, |experiment| experiment.config.cpus);
                 let contender = &prepared.schedulers()[0];
+                let cpus = prepared
+                    .experiment_of(contender)
+                    .map_or(1, |experiment| experiment.config.cpus);
                 let mut sink = make(cpus);
                 // What was seen of a run that went wrong is shown, too: it shows how.
                 let recorder = Recorder::new(cpus, Shared(&mut sink));
                 let watch = Watch { names: true, ..Watch::default() };
-                match prepared.run_watched(contender, recorder, watch) {
+                match prepared.run_watched(contender, 0, recorder, watch) {
                     Ok((run, _)) => {
                         if let Some(warning) = run.warning {
                             complain(&format!("warning: {contender}: {warning}"));

@@ -58,7 +58,9 @@ fn an_experiment_is_run_and_judged() {
         "REL-1  One nice step",
         "CFS two hogs nice 0 and 1",
         "hard met",
-        "1 experiment: 3 hard met, 0 hard missed",
+        "30 conditions: phase of the first start against the tick",
+        "1 experiment\nhard: 3 of 3 met (3 of them under every condition), 0 in part, 0 missed\n",
+        "not counted: 0 by rule, 0 fitted, 0 empty, 0 not asked",
     ] {
         assert!(text.contains(part), "no \"{part}\" in:\n{text}");
     }
@@ -69,7 +71,11 @@ fn a_missed_hard_demand_makes_the_exit_status_1() {
     let from = directory("papers-missed", &HOGS.replace("cpu-ratio a b", "cpu-ratio b a"));
     let ran = schedlab(&["papers", "--from", &from.path()]);
     assert_eq!(ran.status, 1, "{}", ran.stderr);
-    assert!(ran.stdout.contains("1 hard missed"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("hard: 0 of 1 met") && ran.stdout.contains("1 missed"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -151,7 +157,7 @@ fn a_report_is_a_page_with_figures_and_tables() {
             .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        assert_eq!(names, ["X-1.csv", "index.html", "verdicts.csv"]);
+        assert_eq!(names, ["X-1.conditions.csv", "X-1.csv", "index.html", "verdicts.csv"]);
         names
             .iter()
             .map(|name| fs::read_to_string(format!("{report}/{name}")).expect("it is text"))
@@ -159,11 +165,37 @@ fn a_report_is_a_page_with_figures_and_tables() {
     };
     let first = write("a", "1");
     assert_eq!(first, write("b", "2"), "the same results make the same bytes");
-    assert!(first[0].starts_with("name,value\nratio,1.2"), "{}", first[0]);
+    assert!(first[0].starts_with("condition,phase,ticks\n1,0."), "{}", first[0]);
+    assert_eq!(first[0].lines().count(), 31);
+    assert!(first[1].starts_with("name,condition,value\nratio,1,1.2"), "{}", first[1]);
+    assert_eq!(first[1].lines().count(), 31);
     for part in ["<svg", "hard met", "one thing", "<h2>X-1 Two hogs</h2>"] {
-        assert!(first[1].contains(part), "no \"{part}\"");
+        assert!(first[2].contains(part), "no \"{part}\"");
     }
-    assert!(first[2].contains("X-1,two hogs: ratio,1.25,1.2"), "{}", first[2]);
+    assert!(first[3].contains("X-1,two hogs: ratio,1.25,"), "{}", first[3]);
+    assert!(first[3].contains(",1.2,1.3,30,30,hard met,"), "{}", first[3]);
+}
+
+#[test]
+fn an_experiment_that_fails_is_told_and_the_others_are_judged() {
+    let from = directory("papers-one-fails", HOGS);
+    from.file("broken.toml", HOGS.replace("X-1", "X-0").replace("\"cfs\"", "\"cfx\""));
+    let ran = schedlab(&["papers", "--from", &from.path()]);
+    assert_eq!(ran.status, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("X-0") && ran.stderr.contains("cfx"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("hard: 1 of 1 met"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_demand_that_holds_under_some_conditions_is_met_in_part() {
+    let open = "[conditions]\npoints = 6\nfewer = \"a test\"\nfor.nice = [1, 2, 3]\n\n[[run]]";
+    let text = HOGS.replacen("[[run]]", open, 1).replace("\"priority\": 1", "\"priority\": {nice}");
+    let from = directory("papers-part", &text);
+    let ran = schedlab(&["papers", "--from", &from.path()]);
+    assert_eq!(ran.status, 1, "{}", ran.stdout);
+    for part in ["hard in part (33 %)", "1 in part, 0 missed", "by nice: 1: median 1.2"] {
+        assert!(ran.stdout.contains(part), "no \"{part}\" in:\n{}", ran.stdout);
+    }
 }
 
 #[test]

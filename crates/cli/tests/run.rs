@@ -20,10 +20,15 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn every_scheduler_is_compared_unless_told_otherwise() {
+fn the_main_line_is_compared_unless_told_otherwise() {
     let scratch = Scratch::new("default");
     let hogs = scratch.file("hogs.json", HOGS);
     let text = schedlab(&["run", &hogs]).good();
+    for name in ["o_n", "o_1", "cfs", "bfs", "eevdf"] {
+        assert!(text.contains(name), "no {name} in:\n{text}");
+    }
+    assert!(!text.contains("round_robin") && !text.contains("mlfq"), "{text}");
+    let text = schedlab(&["run", &hogs, "-s", "linux,textbook"]).good();
     for name in ["round_robin", "o_n", "o_1", "cfs", "eevdf", "fcfs", "mlfq"] {
         assert!(text.contains(name), "no {name} in:\n{text}");
     }
@@ -36,14 +41,14 @@ fn every_scheduler_is_compared_unless_told_otherwise() {
 #[test]
 fn every_example_runs() {
     schedlab(&["run", "examples/desktop.json"]).good();
-    let on_two = schedlab(&["run", "examples/server.json", "--cpus", "2"]);
+    let on_two = schedlab(&["run", "examples/server.json", "--cpus", "2", "-s", "linux"]);
     assert!(
         on_two.stderr.contains("left out: round_robin@1.0 (it has only one CPU)"),
         "{}",
         on_two.stderr
     );
     on_two.good();
-    let realtime = schedlab(&["run", "examples/realtime-mix.json"]);
+    let realtime = schedlab(&["run", "examples/realtime-mix.json", "-s", "linux,textbook"]);
     assert!(realtime.stderr.contains("(it knows no SCHED_FIFO)"), "{}", realtime.stderr);
     realtime.good();
     let groups =

@@ -40,7 +40,8 @@ impl<'a> Assembly<'a> {
             }
             None => None,
         };
-        let machine = Config::idealised(config.cpus, build.hz);
+        let mut machine = Config::idealised(config.cpus, build.hz);
+        machine.tick_offsets_ns.clone_from(&config.tick_offsets_ns);
         Ok(Assembly { config, choice, build, machine, costs, groups: &[] })
     }
 

@@ -20,9 +20,14 @@ pub struct RunConfig {
     pub nohz: Option<bool>,
     /// Ticks a second; none: what each release had in its usual build.
     pub hz: Option<u32>,
+    /// For each CPU how much after the full 1/HZ seconds it ticks, ns, each less than 1/HZ; empty:
+    /// all together, at the full 1/HZ seconds.
+    pub tick_offsets_ns: Vec<u64>,
     /// Of what is random. Of a workload it is the order of simultaneous events; none: the golden
     /// order. Of a benchmark it is all that its programs draw; none: as 1.
     pub seed: Option<u64>,
+    /// Whether each task of a workload begins up to a tick later, by the seed.
+    pub late_starts: bool,
     /// When the run is stopped at the latest, ns, in place of what a workload says.
     pub limit_ns: Option<u64>,
     /// The scheduler's tunables to set, in this order.
@@ -41,7 +46,9 @@ impl RunConfig {
             costs: None,
             nohz: None,
             hz: None,
+            tick_offsets_ns: vec![],
             seed: None,
+            late_starts: false,
             limit_ns: None,
             tunables: vec![],
             reasons: false,

@@ -3,10 +3,12 @@
 //! * [`plan`]: what is to be run, as plain data that every front end fills; checked, then run.
 //! * [`run`]: a workload under a scheduler; [`mod@bench`]: a benchmark under a scheduler.
 //! * [`mod@report_of`]: makes the report of a run of what observers saw.
+//! * [`explain`]: why a scheduler did what it did.
 //! * [`verify`]: replays golden schedules and reports where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers there are, and which can run a given machine and workload.
+//! * [`settings`]: what can be set for a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
@@ -61,6 +63,7 @@ pub mod check;
 pub mod compressed;
 mod config;
 mod error;
+pub mod explain;
 pub mod machines;
 pub mod parallel;
 pub mod plan;
@@ -68,6 +71,7 @@ mod refused;
 pub mod report_of;
 pub mod run;
 pub mod select;
+pub mod settings;
 pub mod setup;
 pub mod snapshot;
 pub mod stress;

@@ -104,6 +104,8 @@ pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
         tasks,
         slices: inputs.slices.map(|slices| slices.into_iter().map(slice_row).collect()),
         spans: inputs.spans.map(|spans| spans.into_iter().map(span_row).collect()),
+        repetitions: vec![],
+        summary: vec![],
     }
 }
 

@@ -159,57 +159,60 @@ impl Experiment {
     /// # Errors
     /// As of [`run`](Experiment::run).
     pub fn run_with<O: Observer>(&self, choice: &Choice, observer: O) -> Result<(Run, O), Error> {
-        self.run_under(&self.config, choice, observer)
+        self.run_under(&self.config, self.record, choice, observer)
     }
 
-    /// The same with `config` in place of its own.
+    /// The same with `config` and `record` in place of its own.
     pub(crate) fn run_under<O: Observer>(
         &self,
         config: &RunConfig,
+        record: Option<Extent>,
         choice: &Choice,
         observer: O,
     ) -> Result<(Run, O), Error> {
-        self.run_watched(config, choice, observer, Watch::default())
+        self.run_watched(config, record, choice, observer, Watch::default())
     }
 
     /// The same, watched: tasks come with their names, and the machine is looked at at some times.
     pub(crate) fn run_watched<O: Observer>(
         &self,
         config: &RunConfig,
+        record: Option<Extent>,
         choice: &Choice,
         observer: O,
         watch: Watch<'_, O>,
     ) -> Result<(Run, O), Error> {
-        catch_panic(|| self.run_uncaught(config, choice, observer, watch)).map_err(Error::Broken)?
+        catch_panic(|| self.run_uncaught(config, record, choice, observer, watch))
+            .map_err(Error::Broken)?
+    }
+
+    /// That `choice` takes the tunables and groups of `config`.
+    ///
+    /// # Errors
+    /// What it refuses.
+    pub(crate) fn check_settings(&self, config: &RunConfig, choice: &Choice) -> Result<(), Error> {
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let check = || {
+            let vm = rt_app::prepare(&self.model, &self.target(), Options::default())?;
+            let mut assembly = Assembly::new(config, choice)?;
+            assembly.groups = &groups;
+            assembly.build(vm, ()).map(|_| ())
+        };
+        catch_panic(check).map_err(Error::Broken)?
     }
 
     fn run_uncaught<O: Observer>(
         &self,
         config: &RunConfig,
+        record: Option<Extent>,
         choice: &Choice,
         others: O,
         watch: Watch<'_, O>,
     ) -> Result<(Run, O), Error> {
-        let paths = self.model.group_paths();
-        let ids = setup::group_ids(self.groups.groups().len());
-        let options = Options {
-            group_ids: self.groups.ids_of(&ids, &paths),
-            calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
-            ..Options::default()
-        };
-        let vm = rt_app::prepare(&self.model, &self.target(), options)?;
-        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
-        let mut assembly = Assembly::new(config, choice)?;
-        assembly.groups = &groups;
-        if let Some(seed) = config.seed {
-            assembly.machine.order = Order::Shuffled(SplitMix64::new(seed));
-        }
-        let observer = (self.observer(&vm, &ids, &groups), others);
-        let mut machine = assembly.build(vm, observer)?;
+        let (mut machine, ids, timetable) = self.assemble(config, choice, |vm, ids, groups| {
+            (self.observer(record, vm, ids, groups), others)
+        })?;
         machine.ask_names(watch.names);
-        let known: Vec<&str> =
-            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
-        let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let Watch { stops_ns, mut look, .. } = watch;
         let outcome = timetable.run_with_stops(
@@ -253,7 +256,7 @@ impl Experiment {
         let over = slices.as_ref().is_some_and(SliceRecorder::is_over)
             || spans.as_ref().is_some_and(SpanRecorder::is_over);
         if over {
-            let most = self.record.map_or(0, |extent| extent.most);
+            let most = record.map_or(0, |extent| extent.most);
             warnings.push(format!(
                 "who ran when was not recorded: that would be more than {most} slices; shorten \
                  the run (--duration), or for a timeline the window (--from, --to)"
@@ -285,8 +288,73 @@ impl Experiment {
         }
     }
 
+    /// A machine that is ready to run under `choice`, with the observer that `observer` makes of
+    /// what there is to observe; the groups' numbers; and what of the timetable the scheduler can
+    /// do.
+    fn assemble<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        observer: impl FnOnce(&Kernel, &[GroupId], &[NewGroup<'_>]) -> O,
+    ) -> Result<Assembled<O>, Error> {
+        let paths = self.model.group_paths();
+        let ids = setup::group_ids(self.groups.groups().len());
+        let options = Options {
+            group_ids: self.groups.ids_of(&ids, &paths),
+            calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
+            ..Options::default()
+        };
+        let mut vm = rt_app::prepare(&self.model, &self.target(), options)?;
+        if config.late_starts {
+            let hz = config.hz.unwrap_or(choice.release.hz_default);
+            start_late(&mut vm, config.seed.unwrap_or(1), hz);
+        }
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let mut assembly = Assembly::new(config, choice)?;
+        assembly.groups = &groups;
+        if let Some(seed) = config.seed {
+            assembly.machine.order = Order::Shuffled(SplitMix64::new(seed));
+        }
+        let observer = observer(&vm, &ids, &groups);
+        let machine = assembly.build(vm, observer)?;
+        let known: Vec<&str> =
+            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
+        let timetable = self.timetable.for_scheduler(&known);
+        Ok((machine, ids, timetable))
+    }
+
+    /// Runs it under `choice` as far as `until_ns` or its end with an observer and nothing else,
+    /// and has a look at the machine then.
+    ///
+    /// # Errors
+    /// As of [`run`](Experiment::run).
+    pub(crate) fn stop<O: Observer, R>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        until_ns: u64,
+        observer: O,
+        look: impl FnOnce(&mut Machine<Box<dyn Scheduler>, Kernel, O>) -> R,
+    ) -> Result<(R, O), Error> {
+        catch_panic(|| {
+            let (mut machine, ids, timetable) =
+                self.assemble(config, choice, |_, _, _| observer)?;
+            let until_ns = self.until_ns().unwrap_or(u64::MAX).min(until_ns);
+            timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+            let seen = look(&mut machine);
+            Ok((seen, machine.into_parts().2))
+        })
+        .map_err(Error::Broken)?
+    }
+
     /// What measures the run.
-    fn observer(&self, vm: &Kernel, ids: &[GroupId], groups: &[NewGroup<'_>]) -> Measures {
+    fn observer(
+        &self,
+        record: Option<Extent>,
+        vm: &Kernel,
+        ids: &[GroupId],
+        groups: &[NewGroup<'_>],
+    ) -> Measures {
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
             .groups
@@ -302,12 +370,25 @@ impl Experiment {
         let measures = (
             (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
             (
-                (self.record.map(SliceRecorder::within), self.record.map(SpanRecorder::within)),
+                (record.map(SliceRecorder::within), record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
             ),
         );
         (measures, Refusals::new())
     }
+}
+
+/// A machine that is ready to run, the numbers of its groups, and what is done to it.
+type Assembled<O> = (Machine<Box<dyn Scheduler>, Kernel, O>, Vec<GroupId>, Timetable);
+
+/// Lets each task that a run begins with start later by a part of a tick, drawn from `seed`: the
+/// same part under every scheduler.
+fn start_late(vm: &mut Kernel, seed: u64, hz: u32) {
+    /// So that the draws are others than those of the order of events.
+    const STREAM: u64 = 0x7374_6172_7473;
+    let tick_ns = u128::from(1_000_000_000 / u64::from(hz.max(1)));
+    let mut random = SplitMix64::new(seed ^ STREAM);
+    vm.start_later(|| ((u128::from(random.next_u64()) * tick_ns) >> 64) as u64);
 }
 
 /// The observers that make the report.

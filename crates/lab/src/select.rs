@@ -1,6 +1,7 @@
 //! Which schedulers there are, which are meant by a name, and which can run a machine and a load.
 
 use crate::error::Error;
+use crate::settings::{Axis, KINDS, Setting, in_brackets};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tunable};
 use schedlab_sched::nearest::{Nearest, nearest};
@@ -66,6 +67,16 @@ pub fn defaults() -> Vec<Choice> {
 pub fn linux() -> Vec<Choice> {
     of_origin(Origin::Linux)
 }
+
+/// The main line: what most machines ran, from 2.4 on, and what it was compared with: 2.4, the O(1)
+/// scheduler of 2.6, CFS, BFS, EEVDF. Each in its default release.
+pub fn main_line() -> Vec<Choice> {
+    let is_of_it = |choice: &Choice| MAIN_LINE.contains(&choice.entry.name);
+    linux().into_iter().filter(is_of_it).collect()
+}
+
+/// The names of the main line.
+const MAIN_LINE: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
 
 /// The policies of the textbooks, each in its default form.
 pub fn textbook() -> Vec<Choice> {
@@ -137,54 +148,92 @@ pub struct Chosen {
     pub choice: Choice,
     /// Whether by its own name, rather than as one of many.
     pub named: bool,
-    /// Tunables to set for it alone: `eevdf[DELAY_DEQUEUE=0]`.
-    pub set: Settings,
+    /// What is set for it alone: `eevdf[DELAY_DEQUEUE=0]`, or `eevdf:DELAY_DEQUEUE=0`.
+    pub set: Vec<Setting>,
     /// It was named so again: it is run once all the same.
     pub again: bool,
 }
 
-/// `eevdf[DELAY_DEQUEUE=0,base_slice_ns=3000000]` as the name and what is set; without brackets
-/// nothing is.
-fn with_settings(name: &str) -> Result<(&str, Settings), UnknownScheduler> {
-    let is_name = |bare: &str| {
-        bare.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '.' | '-'))
-    };
-    let Some((bare, rest)) = name.split_once('[').filter(|(bare, _)| is_name(bare)) else {
+impl fmt::Display for Chosen {
+    /// As users write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.choice, in_brackets(&self.set))
+    }
+}
+
+/// Where in `text` a scheduler's name ends and its settings begin, if it has any.
+fn settings_at(text: &str) -> Option<usize> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '.' | '-');
+    let at = text.find(['[', ':'])?;
+    (at > 0 && text[..at].chars().all(is_name)).then_some(at)
+}
+
+/// `eevdf[DELAY_DEQUEUE=0,base_slice_ns=3000000]` or `eevdf:DELAY_DEQUEUE=0,base_slice_ns=3ms` as
+/// the name and what is set; without either nothing is.
+fn with_settings(name: &str) -> Result<(&str, Vec<Setting>), UnknownScheduler> {
+    let Some(at) = settings_at(name) else {
+        if name.contains('=') {
+            return Err(UnknownScheduler(format!(
+                "{name}: whose setting is this? It stands behind a scheduler's name and a colon, \
+                 as in cfs:{name}; --set {name} holds for all"
+            )));
+        }
         return Ok((name, vec![]));
     };
+    let (bare, rest) = (&name[..at], &name[at + 1..]);
     let wrong = |what: &str| {
-        UnknownScheduler(format!("{name}: {what}; write it as {bare}[NAME=VALUE,...]"))
+        UnknownScheduler(format!(
+            "{name}: {what}; write it as {bare}:NAME=VALUE,... or {bare}[NAME=VALUE,...]"
+        ))
     };
-    let inner = rest.strip_suffix(']').ok_or_else(|| wrong("there is no ] at the end"))?;
-    let mut set: Settings = vec![];
-    for setting in inner.split(',') {
-        let (key, value) =
-            setting.trim().split_once('=').ok_or_else(|| wrong("a setting has no ="))?;
-        let value = value.parse().map_err(|_| wrong("a value is not a whole number"))?;
-        if set.iter().any(|(other, _)| other == key) {
-            return Err(wrong("a tunable is set twice"));
+    let inner = if name[at..].starts_with('[') {
+        rest.strip_suffix(']').ok_or_else(|| wrong("there is no ] at the end"))?
+    } else {
+        rest
+    };
+    let mut set: Vec<Setting> = vec![];
+    for setting in inner.split(',').map(str::trim) {
+        if !setting.contains('=') {
+            let list = match set.last() {
+                Some(last) if !setting.is_empty() => format!(
+                    " (several values make columns by --set {}={},{setting})",
+                    last.name(),
+                    last.value()
+                ),
+                _ => String::new(),
+            };
+            return Err(wrong(&format!("a setting has no =: \"{setting}\"{list}")));
         }
-        set.push((key.into(), value));
+        let setting = Setting::parse(setting).map_err(|what| wrong(&what))?;
+        if set.iter().any(|other| other.name() == setting.name()) {
+            return Err(wrong(&format!("{} is set twice", setting.name())));
+        }
+        set.push(setting);
     }
     Ok((bare, set))
 }
 
-/// As it stands behind a scheduler's name; empty if nothing is set.
-pub fn settings_text(set: &[(String, i64)]) -> String {
-    if set.is_empty() {
-        return String::new();
+/// Whether `part`, which stands behind a comma, goes on with the settings of the scheduler before
+/// it: `b=2` of `cfs:a=1,b=2`, and not `o_1:a=1`.
+fn goes_on(part: &str) -> bool {
+    let part = part.trim();
+    let Some(equals) = part.find('=') else {
+        // A value of a list, which does not belong there: said where settings are read.
+        return part.starts_with(|c: char| c.is_ascii_digit());
+    };
+    match settings_at(part).filter(|at| *at < equals) {
+        None => true,
+        Some(at) => KINDS.contains(&&part[..at]) && part[at..].starts_with(':'),
     }
-    let set: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("[{}]", set.join(","))
 }
 
-/// The names in `names`, of which those with brackets may have been cut at the commas in them.
-fn whole_names(names: &[impl AsRef<str>]) -> Vec<String> {
+/// The names in `names`, of which those with settings may have been cut at the commas in them.
+pub fn whole_names(names: &[impl AsRef<str>]) -> Vec<String> {
     let mut whole: Vec<String> = vec![];
     for name in names {
         let name = name.as_ref();
         match whole.last_mut() {
-            Some(last) if last.contains('[') && !last.contains(']') => {
+            Some(last) if is_open(last, name) => {
                 last.push(',');
                 last.push_str(name);
             }
@@ -194,9 +243,18 @@ fn whole_names(names: &[impl AsRef<str>]) -> Vec<String> {
     whole
 }
 
+/// Whether `part` belongs to the settings of `name`, before it.
+fn is_open(name: &str, part: &str) -> bool {
+    match settings_at(name).map(|at| &name[at..]) {
+        Some(settings) if settings.starts_with('[') => !settings.contains(']'),
+        Some(_) => goes_on(part),
+        None => false,
+    }
+}
+
 /// The schedulers that `names` stand for, each once, in the order in which they are named: names
-/// and releases, `linux`, `textbook` or `all`. One that is given settings of its own is another
-/// than without.
+/// and releases, `main`, `linux`, `textbook` or `all`. One that is given settings of its own is
+/// another than without.
 ///
 /// # Errors
 /// The first name that means nothing.
@@ -206,6 +264,7 @@ pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler
         let (name, set) = with_settings(name.trim())?;
         let many = match name {
             "all" => Some(all()),
+            "main" => Some(main_line()),
             "linux" => Some(linux()),
             "textbook" => Some(textbook()),
             _ => None,
@@ -228,6 +287,116 @@ pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler
     Ok(chosen)
 }
 
+/// So many columns at most come of several values; each has a run or more.
+pub const COLUMNS_MAX: usize = 256;
+
+/// Each of `chosen` with each combination of the values of `axes` (of the first axis the values
+/// change last), so far as it has such tunables; with notes about those that have not. What is set
+/// for one alone counts before what is set for all.
+///
+/// # Errors
+/// There would be too many columns; nobody, or not the one for which it is set, has the tunable.
+pub fn columns(
+    chosen: Vec<Chosen>,
+    axes: &[Axis],
+    tunables: impl Fn(&Choice) -> Vec<Tunable>,
+) -> Result<(Vec<Chosen>, Vec<String>), Error> {
+    let axes: Vec<&Axis> = axes.iter().filter(|axis| axis.common().is_none()).collect();
+    let of_one = axes.iter().map(|axis| axis.values.len()).product::<usize>();
+    let sets_tunables = |set: &[Setting]| set.iter().any(|it| it.tunable().is_some());
+    if axes.is_empty() && !chosen.iter().any(|one| sets_tunables(&one.set)) {
+        return Ok((chosen, vec![]));
+    }
+    if !axes.is_empty() && of_one.saturating_mul(chosen.len()) > COLUMNS_MAX {
+        let lists: Vec<String> =
+            axes.iter().map(|it| format!("{} values of {}", it.values.len(), it.name)).collect();
+        return Err(Error::Plan(format!(
+            "--set: {} make {} columns with {}; there can be {COLUMNS_MAX}: give fewer values",
+            lists.join(" times "),
+            of_one.saturating_mul(chosen.len()),
+            match chosen.len() {
+                1 => "one scheduler".into(),
+                many => format!("{many} schedulers"),
+            }
+        )));
+    }
+    let mut all: Vec<Chosen> = vec![];
+    // Who has no such tunable, by tunable.
+    let mut without: Vec<(String, Vec<Choice>)> = vec![];
+    let mut asked: Vec<Choice> = vec![];
+    for one in chosen {
+        let known: Vec<&'static str> =
+            tunables(&one.choice).iter().map(|tunable| tunable.name).collect();
+        let lacks =
+            |setting: &Setting| setting.tunable().is_some_and(|(name, _)| !known.contains(&name));
+        asked.push(one.choice);
+        if let Some(unknown) = one.set.iter().find(|setting| lacks(setting)) {
+            let name = unknown.name();
+            if one.named {
+                return Err(Error::Plan(unknown_tunable(&name, &[one.choice], &[known])));
+            }
+            lacking(&mut without, name, one.choice);
+            continue;
+        }
+        let mut combined = vec![one.set.clone()];
+        for axis in &axes {
+            // What is set for it alone is no choice any more.
+            if one.set.iter().any(|setting| setting.name() == axis.name) {
+                continue;
+            }
+            let mut values: Vec<&Option<Setting>> = axis.values.iter().collect();
+            if axis.values.iter().flatten().any(lacks) {
+                lacking(&mut without, axis.name.clone(), one.choice);
+                values.retain(|value| value.is_none());
+            }
+            let with = |set: &Vec<Setting>| {
+                let with = |value: &&Option<Setting>| set.iter().cloned().chain((*value).clone());
+                values.iter().map(|value| with(value).collect()).collect::<Vec<Vec<Setting>>>()
+            };
+            combined = combined.iter().flat_map(with).collect();
+        }
+        for set in combined {
+            let is_there = |other: &Chosen| other.choice == one.choice && other.set == set;
+            if !all.iter().any(is_there) {
+                all.push(Chosen { set, ..one.clone() });
+            }
+        }
+    }
+    let mut notes = vec![];
+    for (name, choices) in &without {
+        if asked.iter().all(|choice| choices.contains(choice)) {
+            let known: Vec<Vec<&'static str>> = asked
+                .iter()
+                .map(|choice| tunables(choice).iter().map(|tunable| tunable.name).collect())
+                .collect();
+            return Err(Error::Plan(unknown_tunable(name, &asked, &known)));
+        }
+        let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+        let it = if names.len() == 1 { "it" } else { "them" };
+        let names = names.join(", ");
+        let as_is = axes.iter().any(|axis| axis.name == *name && axis.values.contains(&None));
+        notes.push(if as_is {
+            format!("{names}: only as it is, {name} is no tunable of {it}")
+        } else {
+            format!("left out: {names} ({name} is no tunable of {it})")
+        });
+    }
+    if all.is_empty() {
+        let message = "--set: no scheduler has all of these tunables; give each list to those \
+                       that have it, as in cfs:sched_latency_ns=6e6";
+        return Err(Error::Plan(message.into()));
+    }
+    Ok((all, notes))
+}
+
+fn lacking(without: &mut Vec<(String, Vec<Choice>)>, name: String, choice: Choice) {
+    match without.iter_mut().find(|(other, _)| *other == name) {
+        Some((_, choices)) if choices.contains(&choice) => {}
+        Some((_, choices)) => choices.push(choice),
+        None => without.push((name, vec![choice])),
+    }
+}
+
 /// Those of `chosen` that can run `what`, and a note about the others, which are left out.
 ///
 /// # Errors
@@ -235,28 +404,27 @@ pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler
 pub fn runnable_schedulers(
     chosen: &[Chosen],
     what: &str,
-    refuses: impl Fn(&Choice) -> Option<String>,
+    refuses: impl Fn(&Chosen) -> Option<String>,
 ) -> Result<(Vec<Chosen>, Vec<String>), Error> {
     let mut choices = vec![];
     let mut notes = vec![];
     let mut left_out = LeftOut::default();
     for chosen in chosen {
-        match refuses(&chosen.choice) {
+        match refuses(chosen) {
             None => {
                 if chosen.again {
-                    let set = settings_text(&chosen.set);
                     notes.push(format!(
-                        "{}{set} is named twice; it is run once (to compare settings: \
-                         {}[NAME=VALUE])",
-                        chosen.choice, chosen.choice.entry.name
+                        "{chosen} is named twice; it is run once (to compare settings: \
+                         {}:NAME=VALUE)",
+                        chosen.choice.entry.name
                     ));
                 }
                 choices.push(chosen.clone());
             }
             Some(why) if chosen.named => {
-                return Err(Error::Plan(format!("{} cannot run {what}: {why}", chosen.choice)));
+                return Err(Error::Plan(format!("{chosen} cannot run {what}: {why}")));
             }
-            Some(why) => left_out.add(chosen.choice, why),
+            Some(why) => left_out.add(chosen, why),
         }
     }
     if choices.is_empty() {
@@ -271,22 +439,22 @@ pub fn runnable_schedulers(
 /// Schedulers that cannot run a load, by the reason why.
 #[derive(Default)]
 struct LeftOut {
-    by_reason: Vec<(String, Vec<Choice>)>,
+    by_reason: Vec<(String, Vec<String>)>,
 }
 
 impl LeftOut {
-    fn add(&mut self, choice: Choice, why: String) {
+    fn add(&mut self, chosen: &Chosen, why: String) {
+        let name = chosen.to_string();
         match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, choices)) => choices.push(choice),
-            None => self.by_reason.push((why, vec![choice])),
+            Some((_, names)) => names.push(name),
+            None => self.by_reason.push((why, vec![name])),
         }
     }
 }
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, (why, choices)) in self.by_reason.iter().enumerate() {
-            let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+        for (number, (why, names)) in self.by_reason.iter().enumerate() {
             let separator = if number > 0 { "; " } else { "" };
             write!(f, "{separator}{} ({why})", names.join(", "))?;
         }
@@ -297,34 +465,33 @@ impl fmt::Display for LeftOut {
 /// Tunables to set: names and values.
 pub type Settings = Vec<(String, i64)>;
 
-/// For each scheduler the settings that it has a tunable for, then its own, and notes about those
-/// who have none.
+/// For each scheduler the settings that it has a tunable for, then its own (which it has: see
+/// [`columns`]), and notes about those who have none.
 ///
 /// # Errors
-/// A setting that none has a tunable for; one of a scheduler's own that it has none for.
+/// A setting that none has a tunable for.
 pub fn tunables_for(
     chosen: &[Chosen],
     tunables: impl Fn(&Choice) -> Vec<Tunable>,
     set: &[(String, i64)],
 ) -> Result<(Vec<Settings>, Vec<String>), Error> {
-    let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice).collect();
-    let (mut all, notes) = common_tunables(&choices, &tunables, set)?;
-    for (chosen, settings) in chosen.iter().zip(&mut all) {
-        if chosen.set.is_empty() {
-            continue;
-        }
-        let known: Vec<&'static str> =
-            tunables(&chosen.choice).iter().map(|tunable| tunable.name).collect();
-        for (name, value) in &chosen.set {
-            if !known.contains(&name.as_str()) {
-                let known = [known];
-                return Err(Error::Plan(unknown_tunable(name, &[chosen.choice], &known)));
-            }
-            settings.retain(|(other, _)| other != name);
-            settings.push((name.clone(), *value));
+    let mut choices: Vec<Choice> = vec![];
+    for one in chosen {
+        if !choices.contains(&one.choice) {
+            choices.push(one.choice);
         }
     }
-    Ok((all, notes))
+    let (common, notes) = common_tunables(&choices, &tunables, set)?;
+    let of = |one: &Chosen| {
+        let place = choices.iter().position(|choice| *choice == one.choice);
+        let mut settings = place.map_or(vec![], |place| common[place].clone());
+        for (name, value) in one.set.iter().filter_map(Setting::tunable) {
+            settings.retain(|(other, _)| other != name);
+            settings.push((name.into(), value));
+        }
+        settings
+    };
+    Ok((chosen.iter().map(of).collect(), notes))
 }
 
 /// What is set for all.
@@ -360,14 +527,23 @@ fn common_tunables(
     Ok((known.iter().map(own).collect(), notes))
 }
 
+/// That `choices`, whose tunables are `known`, have none of that name: the nearest name that they
+/// have, and who has it.
 fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
     let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
     let of = match choices {
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
     };
+    let (has, others) = who_has(name);
     let close = close_names(name, names.iter().copied());
-    let hint = if !close.is_empty() {
+    let hint = if !has.is_empty() {
+        let nearest = match close.first() {
+            Some(close) => format!("; the nearest here is {close}"),
+            None => String::new(),
+        };
+        format!("{has} {} it{nearest}", if others { "have" } else { "has" })
+    } else if !close.is_empty() {
         format!("did you mean {}?", close.join(" or "))
     } else if names.is_empty() {
         "there are none".into()
@@ -375,6 +551,22 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
         format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
     };
     format!("{name} is no tunable of {of}; {hint}")
+}
+
+/// The releases that have a tunable, as text, and whether there are several.
+fn who_has(name: &str) -> (String, bool) {
+    const MOST: usize = 6;
+    let has = |choice: &Choice| {
+        let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
+        scheduler.inspect().tunables().iter().any(|tunable| tunable.name == name)
+    };
+    let having: Vec<String> = all().iter().filter(|it| has(it)).map(Choice::to_string).collect();
+    let more = match having.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = &having[..having.len().min(MOST)];
+    (format!("{}{more}", first.join(", ")), having.len() > 1)
 }
 
 impl Choice {

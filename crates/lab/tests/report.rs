@@ -107,7 +107,7 @@ fn round_robin(programs: &[Program]) -> RunReport {
 }
 
 fn workload() -> WorkloadInfo {
-    WorkloadInfo { name: "mixed".into(), duration_ns: 1000 * MS }
+    WorkloadInfo { name: "mixed".into(), duration_ns: 1000 * MS, set: vec![], late_starts: false }
 }
 
 fn one_queue(cpus: u32, programs: &[Program]) -> RunReport {
@@ -259,6 +259,22 @@ fn four_schedulers_fit_in_80_columns() {
     let text = table::comparison(&report(), Style::plain(80));
     assert_fits(&text, 80);
     insta::assert_snapshot!("comparison_80", text);
+}
+
+#[test]
+fn only_what_fits_is_shown_if_that_is_asked_for() {
+    let runs = vec![round_robin(MIXED), one_queue(1, MIXED), one_queue(2, MIXED)];
+    let report = Report::new(workload(), runs);
+    let view = table::View { only_what_fits: true, ..table::View::default() };
+    let shown = |width| table::comparison_of(&report, &view, Style::plain(width));
+    let hidden = "columns that did not fit (--columns all, or some by name):";
+    assert!(!shown(80).contains(hidden));
+    assert_eq!(shown(80), table::comparison(&report, Style::plain(80)));
+    let text = shown(50);
+    assert!(text.contains(&format!("{hidden}\none_queue@1   one_queue@1\n")), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+    assert_eq!(text.matches("round_robin").count(), 1);
+    assert!(shown(40).contains("CPU use"), "one column at least");
 }
 
 #[test]

@@ -497,3 +497,30 @@ fn cpus_that_are_in_the_kernel_can_go_off_line() {
         }
     }
 }
+
+#[test]
+fn a_cpu_that_goes_off_line_forgets_what_it_is_busy_with() {
+    use schedlab_machine::Action;
+    // A tick each ms takes 0.4 ms. CPU 1 goes 0.1 ms after its fifth: four and a quarter of them.
+    let (_, release) = registry::find("cfs").expect("it is there");
+    assert_eq!(release.hz_default, 1000);
+    let mut machine = support::machine(release, 2, support::World::hogs(2));
+    machine.set_costs(setup(2, &[("tick", 400_000.0)]));
+    machine.run_to(5 * MS + 100 * US).expect("it cannot fail");
+    machine.act(&Action::Offline(CpuId(1))).expect("it is not the last");
+    machine.run_to(20 * MS).expect("it cannot fail");
+    let overheads = machine.overheads().expect("it is a modelled machine");
+    assert_eq!(overheads.cpus[1].with_task_ns, 4 * 400 * US + 100 * US);
+}
+
+#[test]
+fn who_sleeps_until_now_goes_on() {
+    for (name, release) in releases(1) {
+        let program = vec![Do::Run(MS), Do::SleepUntil(MS), Do::Run(MS)];
+        let scripts = Scripts::new(vec![(CpuSet::All, 0, program)]);
+        let mut machine = machine(release, 1, 1000.min(release.hz_range.1), scripts, None);
+        assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded), "{name}");
+        let switches = &machine.observer().switches;
+        assert_eq!(*switches, [(0, 0, Some(0)), (2 * MS, 0, None)], "{name}");
+    }
+}

@@ -279,3 +279,20 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
         }
     }
 }
+
+/// Whoever is to come at 5 ms is killed at 1 ms: the run is over when the other one is done.
+#[test]
+fn nobody_waits_for_one_who_was_killed_before_birth() {
+    for release in two() {
+        let tasks = [Habit::Job(10 * MS), Habit::Hog];
+        let tasks = tasks.map(|habit| (SchedAttr::nice(0), CpuSet::All, habit));
+        let mut world = World::new(tasks.into());
+        world.starts_ns = vec![0, 5 * MS];
+        let mut machine = machine(release, 1, world);
+        machine.run_to(MS).unwrap();
+        assert_eq!(machine.task_state(B), TaskState::New);
+        machine.act(&Action::Kill(B)).unwrap();
+        assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded));
+        assert_eq!(machine.observer().ends, [(MS, 1), (10 * MS, 0)]);
+    }
+}

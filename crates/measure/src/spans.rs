@@ -128,4 +128,17 @@ mod tests {
         let rows: Vec<_> = spans.iter().map(|s| (s.task, s.start_ns, s.end_ns)).collect();
         assert_eq!(rows, [(a, 3, 20), (b, 3, 9)]);
     }
+
+    #[test]
+    fn who_is_killed_before_it_has_started_leaves_no_span() {
+        for unborn in [1, 2, 7] {
+            let mut recorder = SpanRecorder::new();
+            recorder.on(3, Event::started(TaskId(0), CpuId(0)));
+            recorder.on(5, Event::Killed { task: TaskId(unborn) });
+            recorder.on(9, Event::Finished);
+            let rows: Vec<_> =
+                recorder.into_spans().iter().map(|s| (s.task, s.start_ns, s.end_ns)).collect();
+            assert_eq!(rows, [(TaskId(0), 3, 9)]);
+        }
+    }
 }

@@ -1,12 +1,14 @@
 //! All experiments together: [`Catalogue`].
 
+use crate::conditions::Condition;
 use crate::contradictions::{self, Contradiction};
+use crate::distribution::Distribution;
 use crate::error::{At, Error};
 use crate::expression::ValuesByName;
 use crate::figures;
 use crate::file::File;
-use crate::judge::{self, Judged, Verdict};
-use crate::simulate::{Planned, Simulated, Simulation};
+use crate::judge::{self, Evidence, Judged, Verdict};
+use crate::simulate::{Measured, Planned, Simulation};
 use crate::targets::{self, Row};
 use schedlab_lab::parallel;
 use schedlab_report::plot::Chart;
@@ -29,12 +31,49 @@ pub struct Catalogue {
 pub struct Outcome {
     /// The experiment.
     pub file: File,
-    /// All values, in the order in which they were measured.
-    pub values: ValuesByName,
+    /// The conditions under which it was run.
+    pub conditions: Vec<Condition>,
+    /// All values under each of them, in the order in which they were measured.
+    pub values: Vec<ValuesByName>,
     /// Each demand, and how it came out.
     pub judged: Vec<Judged>,
     /// Its figures.
     pub charts: Vec<Chart>,
+}
+
+impl Outcome {
+    /// The axes of the conditions that have several values, and these, in the order in which they
+    /// are first met.
+    pub fn axes(&self) -> Vec<(String, Vec<String>)> {
+        let mut axes: Vec<(String, Vec<String>)> = vec![];
+        for (axis, value) in self.conditions.iter().flat_map(|condition| &condition.labels) {
+            match axes.iter_mut().find(|(known, _)| known == axis) {
+                Some((_, values)) if values.contains(value) => {}
+                Some((_, values)) => values.push(value.clone()),
+                None => axes.push((axis.clone(), vec![value.clone()])),
+            }
+        }
+        for (_, values) in &mut axes {
+            values.sort();
+        }
+        axes
+    }
+}
+
+/// What came of experiments.
+#[derive(Clone, Debug)]
+pub struct Outcomes {
+    /// Of those that could be run and judged.
+    pub outcomes: Vec<Outcome>,
+    /// Why the others could not: each error names the experiment.
+    pub failed: Vec<Error>,
+}
+
+/// An experiment that is to be run: what under each condition.
+struct Plan<'a> {
+    file: &'a File,
+    conditions: Vec<Condition>,
+    planned: Vec<Vec<Planned>>,
 }
 
 /// Why nothing came of it.
@@ -132,83 +171,84 @@ impl Catalogue {
         Ok(self.experiments.iter().filter(chosen).collect())
     }
 
-    /// Runs `chosen` and judges them. `progress` gets how many simulations of how many are done;
-    /// if it answers false no further one is begun.
+    /// Runs `chosen`, each under all of its conditions, and judges them. One that cannot be run
+    /// does not stop the others. `progress` gets how many simulations of how many are done; if it
+    /// answers false no further one is begun.
     ///
     /// # Errors
-    /// [`PapersError`].
+    /// [`PapersError::Interrupted`].
     pub fn run(
         &self,
         chosen: &[&File],
         reduced: bool,
         threads: NonZeroUsize,
         mut progress: impl FnMut(usize, usize) -> bool,
-    ) -> Result<Vec<Outcome>, PapersError> {
-        let mut plans: Vec<Vec<Planned>> = vec![];
-        for file in chosen {
-            let mut planned = vec![];
-            for run in &file.runs {
-                planned.extend(run.plan(reduced).at(&file.id)?);
+    ) -> Result<Outcomes, PapersError> {
+        let mut failed: Vec<(usize, Error)> = vec![];
+        let mut plans: Vec<(usize, Plan<'_>)> = vec![];
+        for (place, file) in chosen.iter().enumerate() {
+            match plan(file, reduced).at(&file.id) {
+                Ok(plan) => plans.push((place, plan)),
+                Err(error) => failed.push((place, error)),
             }
-            plans.push(planned);
         }
-        let simulations = plans.iter().flatten().flat_map(|planned| &planned.simulations);
-        let simulations: BTreeSet<&Simulation> = simulations.collect();
-        let simulations: Vec<&Simulation> = simulations.into_iter().collect();
-        let mut done: BTreeMap<Simulation, Simulated> = BTreeMap::new();
-        let mut failed = None;
+        let mut wanted: BTreeMap<&Simulation, BTreeSet<&String>> = BTreeMap::new();
+        for planned in plans.iter().flat_map(|(_, plan)| plan.planned.iter().flatten()) {
+            for simulation in &planned.simulations {
+                wanted.entry(simulation).or_default().extend(planned.whats());
+            }
+        }
+        let simulations: Vec<_> = wanted.into_iter().collect();
+        let mut done: BTreeMap<Simulation, Result<Measured, Error>> = BTreeMap::new();
         parallel::for_each_in_order(
             &simulations,
             threads,
-            |simulation| simulation.run(),
-            |index, result| match result {
-                Ok(simulated) => {
-                    done.insert(simulations[index].clone(), simulated);
-                    progress(index + 1, simulations.len())
-                }
-                Err(error) => {
-                    failed = Some((index, error));
-                    false
-                }
+            |(simulation, whats)| Ok(simulation.run()?.measure(whats.iter().copied())),
+            |index, result| {
+                done.insert(simulations[index].0.clone(), result);
+                progress(index + 1, simulations.len())
             },
         );
-        if let Some((index, error)) = failed {
-            let simulation = simulations[index];
-            let needs = |planned: &Vec<Planned>| {
-                planned.iter().any(|planned| planned.simulations.contains(simulation))
-            };
-            let whose = plans.iter().position(needs).map_or("?", |place| chosen[place].id.as_str());
-            let place = format!("under {}", simulation.scheduler);
-            return Err(error.at(place).at(whose).into());
-        }
         if done.len() < simulations.len() {
             return Err(PapersError::Interrupted);
         }
-        chosen
-            .iter()
-            .zip(&plans)
-            .map(|(file, planned)| self.outcome(file, planned, &done, reduced))
-            .collect()
+        let mut outcomes = vec![];
+        for (place, plan) in plans {
+            let id = plan.file.id.clone();
+            match self.outcome(plan, &done, reduced).at(id) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => failed.push((place, error)),
+            }
+        }
+        failed.sort_by_key(|(place, _)| *place);
+        Ok(Outcomes { outcomes, failed: failed.into_iter().map(|(_, error)| error).collect() })
     }
 
     fn outcome(
         &self,
-        file: &File,
-        planned: &[Planned],
-        done: &BTreeMap<Simulation, Simulated>,
+        plan: Plan<'_>,
+        done: &BTreeMap<Simulation, Result<Measured, Error>>,
         reduced: bool,
-    ) -> Result<Outcome, PapersError> {
-        let id = &file.id;
-        let mut values = ValuesByName::default();
-        for planned in planned {
-            for (name, value) in planned.values(done).at(id)? {
-                values.add(name, value).at(id)?;
+    ) -> Result<Outcome, Error> {
+        let Plan { file, conditions, planned } = plan;
+        let mut values = vec![];
+        for planned in &planned {
+            let mut under = ValuesByName::default();
+            for planned in planned {
+                for (name, value) in planned.values(done, reduced)? {
+                    under.add(name, value)?;
+                }
             }
+            values.push(under);
         }
-        let judged = judge::judge(file, &self.rows, &values, reduced).at(id)?;
-        let charts = file.figures.iter().map(|figure| figures::chart(figure, &values, reduced));
-        let charts = charts.collect::<Result<_, Error>>().at(id)?;
-        Ok(Outcome { file: file.clone(), values, judged, charts })
+        let by_rule = planned.iter().flatten().filter(|planned| planned.by_rule);
+        let by_rule = by_rule.flat_map(Planned::names).cloned().collect();
+        let evidence = Evidence { conditions: &conditions, values: &values, by_rule: &by_rule };
+        let judged = judge::judge(file, &self.rows, &evidence, reduced)?;
+        let medians = medians(&values)?;
+        let charts = file.figures.iter().map(|figure| figures::chart(figure, &medians, reduced));
+        let charts = charts.collect::<Result<_, Error>>()?;
+        Ok(Outcome { file: file.clone(), conditions, values, judged, charts })
     }
 
     /// The rows of the ranges that no experiment is about.
@@ -219,6 +259,30 @@ impl Catalogue {
             .extend(self.experiments.iter().flat_map(|file| judge::forgotten(file, &self.rows)));
         forgotten
     }
+}
+
+fn plan(file: &File, reduced: bool) -> Result<Plan<'_>, Error> {
+    let conditions = file.conditions.sample(reduced);
+    let mut planned = vec![];
+    for condition in &conditions {
+        let mut under = vec![];
+        for run in &file.runs {
+            under.extend(run.plan(reduced, condition)?);
+        }
+        planned.push(under);
+    }
+    Ok(Plan { file, conditions, planned })
+}
+
+/// Of each value the median over the conditions.
+fn medians(values: &[ValuesByName]) -> Result<ValuesByName, Error> {
+    let mut medians = ValuesByName::default();
+    let Some(first) = values.first() else { return Ok(medians) };
+    for (name, _) in first.iter() {
+        let all: Vec<f64> = values.iter().filter_map(|under| under.get(name)).collect();
+        medians.add(name.into(), Distribution::new(&all).median())?;
+    }
+    Ok(medians)
 }
 
 /// Whether results can be written into a file of that name, beside those that are there anyway.
@@ -271,7 +335,11 @@ test = "end.cfs == 20 and end.eevdf == 20"
         let catalogue = Catalogue::read([("hogs.toml", text)], ("targets.csv", TARGETS))?;
         assert!(catalogue.forgotten().is_empty());
         let chosen = catalogue.choose(&["x".into()])?;
-        catalogue.run(&chosen, false, NonZeroUsize::MIN, |_, _| true)
+        let ran = catalogue.run(&chosen, false, NonZeroUsize::MIN, |_, _| true)?;
+        match ran.failed.into_iter().next() {
+            Some(error) => Err(error.into()),
+            None => Ok(ran.outcomes),
+        }
     }
 
     #[test]
@@ -281,6 +349,45 @@ test = "end.cfs == 20 and end.eevdf == 20"
             outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
         assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
         assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
+    }
+
+    /// Without a section of its own an experiment is run under 30 phases; what an axis of the
+    /// conditions says takes effect in the texts of runs, and a run that is made `once` is the same
+    /// under all.
+    #[test]
+    fn an_experiment_is_run_under_all_of_its_conditions() {
+        let outcomes = run(HOGS).expect("it runs");
+        assert_eq!(outcomes[0].conditions.len(), crate::conditions::POINTS);
+        assert_eq!(outcomes[0].values.len(), crate::conditions::POINTS);
+        let ratios = outcomes[0].judged[0].values.as_ref().expect("it is a number");
+        assert!(!ratios.is_single(), "the phase decides which task has the last slice");
+        let axis = HOGS.replacen("[[run]]", "[conditions]\nfor.nice = [1, 2]\n[[run]]", 1);
+        let axis = axis.replace("\"priority\": 1", "\"priority\": {nice}");
+        let outcomes = run(&axis).expect("it runs");
+        let splits = &outcomes[0].judged[0].splits;
+        let of = |value: &str| splits.iter().find(|it| it.axis == "nice" && it.value == value);
+        assert_eq!(of("1").map(|split| (split.holds, split.of)), Some((15, 15)));
+        assert_eq!(of("2").map(|split| (split.holds, split.of)), Some((0, 15)));
+        let once = HOGS.replacen("cpus = 1", "cpus = 1\nonce = \"a test\"", 1);
+        let outcomes = run(&once).expect("it runs");
+        let ratios = outcomes[0].judged[0].values.as_ref().expect("it is a number");
+        assert!(ratios.is_single() && ratios.sorted().len() == 30);
+    }
+
+    #[test]
+    fn one_that_fails_does_not_stop_the_others() {
+        let broken = HOGS.replace("X-1", "X-0").replace("cpu-ratio a b", "cpu-ratio a z");
+        let nonsense = HOGS.replace("X-1", "X-2").replace("cpus = 1", "cpus = 0");
+        let texts = [("0", broken.as_str()), ("1", HOGS), ("2", nonsense.as_str())];
+        let catalogue = Catalogue::read(texts, ("targets.csv", TARGETS)).expect("they are read");
+        let all = catalogue.choose(&[]).expect("all are there");
+        let ran = catalogue.run(&all, false, NonZeroUsize::MIN, |_, _| true).expect("they run");
+        assert_eq!(ran.outcomes.len(), 1);
+        assert_eq!(ran.outcomes[0].judged.len(), 2);
+        let failed: Vec<String> = ran.failed.iter().map(Error::to_string).collect();
+        assert_eq!(failed.len(), 2);
+        assert!(failed[0].starts_with("X-0: ") && failed[0].contains("no such task"), "{failed:?}");
+        assert!(failed[1].starts_with("X-2: cpus: 0"), "{failed:?}");
     }
 
     #[test]

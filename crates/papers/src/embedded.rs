@@ -29,6 +29,7 @@ pub const FILES: &[(&str, &str)] = files![
     "DIS-4.2.toml",
     "DIS-4.3.toml",
     "DIS-4.4.toml",
+    "DIS-4.4b.toml",
     "DIS-4.5.toml",
     "DIS-4.6.toml",
     "DIS-4.7a.toml",
@@ -42,6 +43,8 @@ pub const FILES: &[(&str, &str)] = files![
     "DIS-A.toml",
     "Q3-1.toml",
     "LC-1.toml",
+    "MI-1.toml",
+    "PS-1.toml",
     "SQL-1.toml",
     "REL-1.toml",
     "REL-2.toml",
@@ -71,7 +74,9 @@ pub fn catalogue() -> Result<Catalogue, PapersError> {
 mod tests {
     use super::*;
     use crate::expression::ValuesByName;
+    use crate::judge::Evidence;
     use crate::{figures, judge};
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_file_of_the_directory_is_there_and_means_something() {
@@ -99,8 +104,10 @@ mod tests {
         for file in &catalogue.experiments {
             let id = &file.id;
             let mut values = ValuesByName::default();
+            let conditions = file.conditions.sample(false);
             for run in &file.runs {
-                for planned in run.plan(false).unwrap_or_else(|error| panic!("{id}: {error}")) {
+                let planned = run.plan(false, &conditions[0]);
+                for planned in planned.unwrap_or_else(|error| panic!("{id}: {error}")) {
                     for (name, _) in &planned.values {
                         values
                             .add(name.clone(), 1.0)
@@ -113,7 +120,12 @@ mod tests {
                     }
                 }
             }
-            judge::judge(file, &catalogue.rows, &values, false)
+            let evidence = Evidence {
+                conditions: &conditions[..1],
+                values: std::slice::from_ref(&values),
+                by_rule: &BTreeSet::new(),
+            };
+            judge::judge(file, &catalogue.rows, &evidence, false)
                 .unwrap_or_else(|error| panic!("{error}"));
             for figure in &file.figures {
                 figures::chart(figure, &values, false)

@@ -44,7 +44,8 @@ impl ValuesByName {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    fn get(&self, name: &str) -> Option<f64> {
+    /// The one of that name.
+    pub fn get(&self, name: &str) -> Option<f64> {
         self.places.get(name).map(|&place| self.values[place].1)
     }
 
@@ -62,6 +63,19 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     let (patterns, names) = (pattern.split('.'), name.split('.'));
     patterns.clone().count() == names.clone().count()
         && patterns.zip(names).all(|(pattern, name)| pattern == "*" || pattern == name)
+}
+
+/// The names of values in `text`; none if it means nothing.
+pub fn names(text: &str) -> Vec<String> {
+    let tokens = tokens(text).unwrap_or_default();
+    let is_call = |place: usize| tokens.get(place + 1) == Some(&Token::Sign("("));
+    let name = |(place, token): (usize, &Token)| match token {
+        Token::Name(name) if !is_call(place) && !matches!(name.as_str(), "and" | "or") => {
+            Some(name.clone())
+        }
+        _ => None,
+    };
+    tokens.iter().enumerate().filter_map(name).collect()
 }
 
 /// What an expression comes to.
@@ -458,6 +472,13 @@ mod tests {
         assert_eq!(number("ratio(2, 8)", &values), Ok(4.0));
         assert_eq!(number("r2([1, 2, 3], [2, 4, 6])", &values), Ok(1.0));
         assert_eq!(number("max(time.o_n.*, 500)", &values), Ok(500.0));
+    }
+
+    #[test]
+    fn names_are_found_and_functions_are_none() {
+        let text = "max(a.*, b.1) < 2 and ratio(c, 3) > 1 or (d) > 0";
+        assert_eq!(names(text), ["a.*", "b.1", "c", "d"]);
+        assert_eq!(names("a ; b"), Vec::<String>::new());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `docs/papers.md` describes it for those who write one.
 
 use crate::axes::{self, For};
+use crate::conditions::Conditions;
 use crate::error::{At, Error};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -30,6 +31,9 @@ pub struct File {
     /// The contradictions in the documents that it has to do with: `C-3`.
     #[serde(default)]
     pub contradictions: Vec<String>,
+    /// What the document leaves open.
+    #[serde(default)]
+    pub conditions: Conditions,
     /// What is run.
     #[serde(default, rename = "run")]
     pub runs: Vec<Run>,
@@ -67,6 +71,7 @@ impl File {
     /// # Errors
     /// Says where what is wrong.
     pub fn check(&self) -> Result<(), Error> {
+        self.conditions.check()?;
         for (number, run) in self.runs.iter().enumerate() {
             run.check().at(format!("run {}", number + 1))?;
         }
@@ -159,6 +164,8 @@ pub struct Run {
     /// how they spread.
     #[serde(default = "one")]
     pub seeds: u64,
+    /// Why it is run once, with ticks together, and stands for all conditions.
+    pub once: Option<String>,
     /// The values by name, and what each is: a figure of the benchmark, or one of those that
     /// `measure.rs` knows.
     pub values: BTreeMap<String, String>,
@@ -184,9 +191,28 @@ pub struct Target {
     /// The number was fitted to: it cannot count as a success.
     #[serde(default)]
     pub fitted: bool,
+    /// No schedule is needed for it: a formula gives it.
+    #[serde(default)]
+    pub by_rule: bool,
+    /// It is no evidence if this holds: where what is asked about did not happen at all. An
+    /// expression.
+    pub empty_if: Option<String>,
+    /// What another choice than the file's gives.
+    #[serde(default)]
+    pub otherwise: Vec<Otherwise>,
     /// The best explanation known if it is missed.
     #[serde(default)]
     pub because: String,
+}
+
+/// What comes out under another choice than the one that is judged.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Otherwise {
+    /// Which choice, in words: `with START_DEBIT`.
+    pub says: String,
+    /// An expression for the number that it gives.
+    pub value: String,
 }
 
 /// How much a demand counts.
@@ -226,6 +252,14 @@ pub struct Criterion {
     /// As for a target.
     #[serde(default)]
     pub fitted: bool,
+    /// As for a target.
+    #[serde(default)]
+    pub by_rule: bool,
+    /// As for a target.
+    pub empty_if: Option<String>,
+    /// As for a target.
+    #[serde(default)]
+    pub otherwise: Vec<Otherwise>,
     /// As for a target.
     #[serde(default)]
     pub because: String,

@@ -6,9 +6,11 @@
 
 use crate::catalogue::{Outcome, count};
 use crate::contradictions::Contradiction;
+use crate::error::Error;
 use crate::judge::{Judged, Verdict};
+use crate::strip::strip;
 use crate::targets::Row;
-use crate::text::{number, range, simulated, summary, with_unit};
+use crate::text::{self, published, range, simulated, summary, with_unit};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// What is on the page.
@@ -20,6 +22,8 @@ pub struct Page<'a> {
     pub contradictions: &'a [Contradiction],
     /// Ranges that no experiment is about.
     pub forgotten: &'a [&'a Row],
+    /// Why other experiments could not be run.
+    pub failed: &'a [Error],
     /// Whether fewer and smaller simulations were run than belong to the experiments.
     pub reduced: bool,
 }
@@ -31,13 +35,25 @@ const fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => {
             "follows from the scheduler's rules, the published numbers agree, and so does the \
-             simulation"
+             simulation: the median over all conditions"
         }
-        Verdict::HardMissed => "should follow from the scheduler's rules, and did not come out",
-        Verdict::SoftMet => "should come out with sensible costs, and did",
-        Verdict::SoftMissed => "should come out with sensible costs, and did not",
+        Verdict::HardPart => {
+            "should follow from the scheduler's rules, and came out under some conditions only"
+        }
+        Verdict::HardMissed => {
+            "should follow from the scheduler's rules, and came out under no condition"
+        }
+        Verdict::SoftMet => "should come out with sensible costs, and did: the median",
+        Verdict::SoftPart => "should come out with sensible costs, and did under some conditions",
+        Verdict::SoftMissed => "should come out with sensible costs, and never did",
+        Verdict::ByRule => {
+            "agrees, and a formula or a tunable that was read out says so: no schedule was needed"
+        }
         Verdict::Fitted => {
             "a cost was chosen so that this number agrees: that it does says nothing"
+        }
+        Verdict::Empty => {
+            "agrees, but what it asks about did not happen in the simulation: that says nothing"
         }
         Verdict::NotAsked => "was published, and cannot or should not be reproduced",
     }
@@ -46,10 +62,14 @@ const fn meaning(verdict: Verdict) -> &'static str {
 const fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => "hard-met",
+        Verdict::HardPart => "hard-part",
         Verdict::HardMissed => "hard-missed",
         Verdict::SoftMet => "soft-met",
+        Verdict::SoftPart => "soft-part",
         Verdict::SoftMissed => "soft-missed",
+        Verdict::ByRule => "by-rule",
         Verdict::Fitted => "fitted",
+        Verdict::Empty => "empty",
         Verdict::NotAsked => "not-asked",
     }
 }
@@ -119,7 +139,9 @@ impl Page<'_> {
                 p {
                     "Experiments that were published about Linux schedulers, on a simulated \
                      machine under the schedulers of the time, and what came out beside what was \
-                     published. Nothing is adjusted to pass."
+                     published. What the documents leave open is a condition: each experiment \
+                     is run under a sample of them, and a demand is met if the median is right. \
+                     Nothing is adjusted to pass: what was fitted is marked, and not counted."
                 }
                 @if self.reduced {
                     p.warning {
@@ -128,7 +150,11 @@ impl Page<'_> {
                          are left out."
                     }
                 }
-                p.counts { (summary(self.outcomes)) }
+                @for line in summary(self.outcomes).lines() { p.counts { (line) } }
+                @if !self.failed.is_empty() {
+                    p.warning { strong { "These could not be run:" } }
+                    ul { @for error in self.failed { li { (clean(&error.to_string())) } } }
+                }
                 dl.verdicts {
                     @for (verdict, count) in count(self.outcomes) {
                         dt { (badge(verdict)) " " b { (count) } } dd { (meaning(verdict)) }
@@ -139,14 +165,16 @@ impl Page<'_> {
     }
 
     fn hard_misses(&self) -> Markup {
-        let is_missed = |outcome: &&Outcome| !explained(outcome, Verdict::HardMissed).is_empty();
+        let is_missed =
+            |outcome: &&Outcome| outcome.judged.iter().any(|judged| judged.verdict.is_hard_miss());
         html! {
             section id="missed" {
-                h2 { "Hard demands that are missed" } "\n"
+                h2 { "Hard demands that are missed, or met in part" } "\n"
                 @if !self.outcomes.iter().any(|outcome| is_missed(&outcome)) { p { "None." } }
                 @for outcome in self.outcomes.iter().filter(is_missed) {
                     h3 { (anchor(&outcome.file.id)) " " (clean(&outcome.file.title)) }
                     (misses(outcome, Verdict::HardMissed))
+                    (misses(outcome, Verdict::HardPart))
                 }
             } "\n"
         }
@@ -197,11 +225,14 @@ impl Page<'_> {
                         dt { (what) } dd { (clean(text)) }
                     }
                 } "\n"
+                p.conditions { (clean(&text::conditions(outcome))) } "\n"
                 (table(&outcome.judged))
                 @if outcome.judged.iter().any(|judged| is_missed(judged.verdict)) {
                     h3 { "Why it was missed, as far as is known" }
                     (misses(outcome, Verdict::HardMissed))
+                    (misses(outcome, Verdict::HardPart))
                     (misses(outcome, Verdict::SoftMissed))
+                    (misses(outcome, Verdict::SoftPart))
                 }
                 @for chart in &outcome.charts {
                     figure { "\n" (PreEscaped(chart.to_svg())) } "\n"
@@ -224,7 +255,10 @@ impl Page<'_> {
                         (listed(file.contradictions.iter().map(|id| self.contradiction(id)))) "."
                     }
                 }
-                p { a href={ (clean(&file.id)) ".csv" } { "All values" } }
+                p {
+                    a href={ (clean(&file.id)) ".csv" } { "All values" } ", "
+                    a href={ (clean(&file.id)) ".conditions.csv" } { "all conditions" }
+                }
             } "\n"
         }
     }
@@ -278,7 +312,7 @@ impl Page<'_> {
 }
 
 const fn is_missed(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::HardMissed | Verdict::SoftMissed)
+    verdict.is_hard_miss() || verdict.is_soft_miss()
 }
 
 /// Text, or a dash where there is none.
@@ -305,13 +339,36 @@ fn table(judged: &[Judged]) -> Markup {
             tbody {
                 @for judged in asked {
                     tr {
-                        th scope="row" { (clean(&judged.says)) }
-                        td data-name="published" { (or_dash(&judged.published)) }
-                        td data-name="simulated" { (or_dash(&simulated(judged))) }
+                        th scope="row" {
+                            (clean(&judged.says))
+                            @for other in text::otherwise(judged) {
+                                br; span.otherwise { (clean(&other)) }
+                            }
+                        }
+                        td data-name="published" { (or_dash(&published(judged))) }
+                        td data-name="simulated" {
+                            (or_dash(&simulated(judged)))
+                            @if let Some(strip) = strip(judged) {
+                                "\n" br; (PreEscaped(strip))
+                            }
+                            @let split = text::by_condition(judged);
+                            @if !split.is_empty() {
+                                details {
+                                    summary { "by condition" }
+                                    @for line in split { p.split { (clean(&line)) } }
+                                }
+                            }
+                        }
                         td data-name="range" {
                             (or_dash(&with_unit(range(judged.range), &judged.unit)))
                         }
-                        td data-name="verdict" { (badge(judged.verdict)) }
+                        td data-name="verdict" {
+                            (badge(judged.verdict))
+                            @if let Some(share) = judged.share()
+                                .filter(|share| *share > 0.0 && *share < 1.0) {
+                                " " span.share { (format!("{:.0} %", share * 100.0)) }
+                            }
+                        }
                     } "\n"
                 }
             }
@@ -334,14 +391,14 @@ fn explained(outcome: &Outcome, verdict: Verdict) -> Vec<(&str, Vec<&Judged>)> {
 /// A demand that is missed: what came out, what was asked, what was published.
 fn missed(judged: &Judged) -> String {
     let mut words = judged.says.clone();
-    if let Some(value) = judged.simulated {
+    if judged.values.is_some() {
         let range = range(judged.range);
         let asked = if range.is_empty() { String::new() } else { format!("; asked: {range}") };
         let unit = if judged.unit.is_empty() { String::new() } else { format!(" {}", judged.unit) };
-        words += &format!(": simulated {}{asked}{unit}", number(value));
+        words += &format!(": simulated {}{asked}{unit}", simulated(judged));
     }
     if !judged.published.is_empty() {
-        words += &format!("; published: {}", judged.published);
+        words += &format!("; published: {}", published(judged));
     }
     clean(&words)
 }
@@ -378,6 +435,9 @@ question = "Who gets <what>?"
 notes = ["a < b"]
 contradictions = ["C-1"]
 not_asked = [{ what = "the <moon>", why = "it is far" }]
+
+[conditions]
+none = "a <test>"
 
 [[run]]
 for.n = [1, 2]
@@ -440,12 +500,13 @@ published = [1.25]
         let catalogue = catalogue(text);
         let chosen = catalogue.choose(&[]).expect("all are there");
         let threads = NonZeroUsize::new(threads).expect("it is not 0");
-        let outcomes = catalogue.run(&chosen, false, threads, |_, _| true);
-        let outcomes = outcomes.unwrap_or_else(|error| panic!("{error}"));
+        let ran = catalogue.run(&chosen, false, threads, |_, _| true);
+        let ran = ran.unwrap_or_else(|error| panic!("{error}"));
         let page = Page {
-            outcomes: &outcomes,
+            outcomes: &ran.outcomes,
             contradictions: &catalogue.contradictions,
             forgotten: &catalogue.forgotten(),
+            failed: &ran.failed,
             reduced: false,
         };
         page.to_html()
@@ -461,7 +522,7 @@ published = [1.25]
             let name = tag.split([' ', '/']).find(|part| !part.is_empty()).expect("it has a name");
             if tag.starts_with('/') {
                 assert_eq!(open.pop(), Some(name), "{piece}");
-            } else if !tag.ends_with('/') && name != "meta" {
+            } else if !tag.ends_with('/') && name != "meta" && name != "br" {
                 open.push(name);
             }
         }
@@ -486,8 +547,12 @@ published = [1.25]
             "<p class=\"because\">1 step of nice is &lt; 1 &amp; &gt; 0</p>",
             "<p class=\"because\">No explanation is known.</p>",
             "<li>X-2 c: q: at least 1 s</li>",
-            "1 experiment: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, \
-             1 not asked",
+            "run once: a &lt;test&gt;",
+            "<p class=\"counts\">hard: 1 of 2 met (1 of them under every condition), 0 in part, 1 \
+             missed</p>",
+            "<p class=\"counts\">soft: 0 of 1 met (0 of them under every condition), 0 in part, 1 \
+             missed</p>",
+            "not counted: 0 by rule, 2 fitted, 0 empty, 1 not asked",
         ] {
             assert!(html.contains(part), "no {part} in\n{html}");
         }
@@ -504,7 +569,43 @@ published = [1.25]
         assert!(at("; asked: at most 1") < at("id=\"experiments\""));
         assert!(at("so is this") > at("id=\"X-1\""), "soft ones only with their experiment");
         let none = page(&HOGS.replace("high = 1", "high = 2"), 1);
-        assert!(none.contains("<h2>Hard demands that are missed</h2>\n<p>None.</p>"));
+        assert!(none.contains("missed, or met in part</h2>\n<p>None.</p>"));
+    }
+
+    #[test]
+    fn distributions_are_strips_with_shares_and_what_each_condition_gives() {
+        let open = "[conditions]\npoints = 4\nfewer = \"a <test>\"\nfor.beside = [\"<a>\", \"b\"]";
+        let text = HOGS.replace("[conditions]\nnone = \"a <test>\"", open);
+        // With the axis as a task's nice value the ratio is 1.25 under half of the conditions.
+        let text = text.replace("\"priority\": {n}", "\"priority\": {beside}");
+        let text = text.replace("[\"<a>\", \"b\"]", "[{ beside = 1 }, { beside = 3 }]");
+        let html = page(&text, 2);
+        assert_well_formed(&html);
+        for part in [
+            "4 conditions (a &lt;test&gt;): phase of the first start against the tick; ticks of CPUs \
+             together or skewed; beside (1, 3)",
+            "<svg class=\"strip\"",
+            "(percentile ",
+            "<span class=\"verdict hard-part\">hard in part</span> <span class=\"share\">50 %</span>",
+            "<summary>by condition</summary>",
+            "by beside: 1: median 1.2",
+            "holds under 2 of 2; 3: median 1.9",
+        ] {
+            assert!(html.contains(part), "no {part} in\n{html}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_run_is_told() {
+        let failed = [Error::new("it is <broken>").at("X-9")];
+        let page = Page {
+            outcomes: &[],
+            contradictions: &[],
+            forgotten: &[],
+            failed: &failed,
+            reduced: false,
+        };
+        assert!(page.to_html().contains("<li>X-9: it is &lt;broken&gt;</li>"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Turns the runs of a file into simulations, and these into values.
 
 use crate::axes::{Binding, For, combinations, fill, text_of};
+use crate::conditions::{Condition, Ticks};
 use crate::error::{At, Error};
 use crate::file::Run;
 use crate::measure::{measure, table};
@@ -63,6 +64,10 @@ pub struct Simulation {
     pub nohz: Option<bool>,
     /// Ticks a second.
     pub hz: Option<u32>,
+    /// How much after the full 1/HZ seconds CPU 0 ticks: a part of 1/HZ, in millionths.
+    pub phase: u32,
+    /// Whether each CPU ticks a part of 1/HZ after the one before it.
+    pub skewed: bool,
     /// Tunables.
     pub set: Vec<(String, i64)>,
     /// It is ended then, ns.
@@ -78,6 +83,8 @@ pub struct Planned {
     pub simulations: Vec<Simulation>,
     /// The values by name, and what each is.
     pub values: Vec<(String, String)>,
+    /// Whether no schedule is needed for them.
+    pub by_rule: bool,
 }
 
 /// What a simulation came to.
@@ -89,11 +96,11 @@ pub struct Simulated {
 }
 
 impl Run {
-    /// The simulations of this run; in the reduced form fewer.
+    /// The simulations of this run under `condition`; in the reduced form fewer.
     ///
     /// # Errors
     /// Says what cannot be made sense of.
-    pub fn plan(&self, reduced: bool) -> Result<Vec<Planned>, Error> {
+    pub fn plan(&self, reduced: bool, condition: &Condition) -> Result<Vec<Planned>, Error> {
         let mut axes = self.axes.clone();
         if reduced {
             match &self.reduced {
@@ -113,10 +120,21 @@ impl Run {
                 }
             }
         }
-        combinations(&axes).iter().map(|binding| self.planned(binding)).collect()
+        let planned = |mut binding: Binding| {
+            for (name, value) in &condition.binding {
+                binding.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+            self.planned(&binding, condition)
+        };
+        combinations(&axes).into_iter().map(planned).collect()
     }
 
-    fn planned(&self, binding: &Binding) -> Result<Planned, Error> {
+    /// Whether its values are computed or read out, and no schedule is needed for them.
+    pub fn by_rule(&self) -> bool {
+        self.rule.is_some() || self.values.values().all(|what| what.starts_with("tunable "))
+    }
+
+    fn planned(&self, binding: &Binding, condition: &Condition) -> Result<Planned, Error> {
         let fill = |text: &str| fill(text, binding);
         let filled = |value: &Value| fill(&text_of(value));
         let subject = match (&self.bench, &self.workload, &self.rule) {
@@ -206,33 +224,71 @@ impl Run {
             costs,
             nohz,
             hz,
+            phase: condition.phase,
+            skewed: condition.ticks == Ticks::Skewed,
             set,
             limit_ns,
             seed: 1,
         };
-        let simulations = (1..=self.seeds).map(|seed| Simulation { seed, ..simulation.clone() });
+        let simulation = match self.once.is_some() || self.by_rule() {
+            true => Simulation { phase: 0, skewed: false, ..simulation },
+            false => simulation,
+        };
+        // What draws nothing at random is the same whatever the seed. Others draw other numbers
+        // under each condition.
+        let first = match (&simulation.subject, &self.once) {
+            (Subject::Bench { .. }, None) => (condition.number as u64 - 1) * self.seeds + 1,
+            _ => 1,
+        };
+        let seeds = first..first + self.seeds;
+        let simulations = seeds.map(|seed| Simulation { seed, ..simulation.clone() });
         Ok(Planned {
             simulations: simulations.collect(),
             values: self.values.iter().map(|(name, what)| (fill(name), fill(what))).collect(),
+            by_rule: self.by_rule(),
         })
     }
 }
 
+/// What is to be taken from a simulation came to: each by what it is.
+pub type Measured = BTreeMap<String, Result<f64, Error>>;
+
 impl Planned {
-    /// The values that its simulations came to: means over the seeds, and how they spread.
+    /// What is to be taken from its simulations.
+    pub fn whats(&self) -> impl Iterator<Item = &String> {
+        self.values.iter().map(|(_, what)| what)
+    }
+
+    /// How the values are called.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.values.iter().map(|(name, _)| name)
+    }
+
+    /// The values that its simulations came to: means over the seeds, and how they spread. In the
+    /// reduced form those are left out that a shorter run does not have.
     ///
     /// # Errors
-    /// A value is neither a figure of the benchmark nor known of runs.
+    /// A simulation could not be run, or a value is neither a figure of the benchmark nor known of
+    /// runs.
     pub fn values(
         &self,
-        done: &BTreeMap<Simulation, Simulated>,
+        done: &BTreeMap<Simulation, Result<Measured, Error>>,
+        reduced: bool,
     ) -> Result<Vec<(String, f64)>, Error> {
         let mut values = vec![];
+        let mut measured = vec![];
+        for simulation in &self.simulations {
+            let whole = done[simulation].as_ref().map_err(Error::clone);
+            measured.push(whole.at(format!("under {}", simulation.scheduler))?);
+        }
         for (name, what) in &self.values {
-            let mut of_seeds = vec![];
-            for simulation in &self.simulations {
-                of_seeds.push(done[simulation].value(what)?);
-            }
+            let of_seeds: Result<Vec<f64>, Error> =
+                measured.iter().map(|measured| measured[what].clone()).collect();
+            let of_seeds = match of_seeds {
+                Ok(of_seeds) => of_seeds,
+                Err(_) if reduced && what.starts_with("table/") => continue,
+                Err(error) => return Err(error),
+            };
             let mean = mean(&of_seeds);
             values.push((name.clone(), mean));
             if of_seeds.len() > 1 {
@@ -246,6 +302,11 @@ impl Planned {
 }
 
 impl Simulated {
+    /// What each of `whats` came to.
+    pub fn measure<'a>(&self, whats: impl IntoIterator<Item = &'a String>) -> Measured {
+        whats.into_iter().map(|what| (what.clone(), self.value(what))).collect()
+    }
+
     fn value(&self, what: &str) -> Result<f64, Error> {
         if let Some(value) = self.findings.figure(what) {
             return Ok(value);
@@ -317,7 +378,7 @@ impl Simulation {
         }
         let bench = Bench {
             values,
-            config: RunConfig { seed: Some(self.seed), ..self.config(machine, cpus)? },
+            config: RunConfig { seed: Some(self.seed), ..self.config(choice, machine, cpus)? },
             ..Bench::new(benchmark)
         };
         if let Some(why) = choice.refuses(&bench.needs()) {
@@ -330,9 +391,18 @@ impl Simulation {
         Ok((Simulated { findings: run.findings, report: Some(run.report) }, observer))
     }
 
-    fn config(&self, machine: Option<Description>, cpus: u32) -> Result<RunConfig, Error> {
+    fn config(
+        &self,
+        choice: &Choice,
+        machine: Option<Description>,
+        cpus: u32,
+    ) -> Result<RunConfig, Error> {
+        let hz = self.hz.or(machine.as_ref().and_then(|machine| machine.hz));
+        let ticks = if self.skewed { Ticks::Skewed } else { Ticks::Together };
+        let a_second = hz.unwrap_or(choice.release.hz_default);
         Ok(RunConfig {
-            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            tick_offsets_ns: Condition::offsets_ns((self.phase, ticks), cpus, a_second),
+            hz,
             costs: self.cost_model(machine.as_ref())?,
             nohz: self.nohz,
             machine,
@@ -371,7 +441,7 @@ impl Simulation {
             timetable.add(Timetable::parse_option(action).map_err(Error::new)?);
         }
         let experiment = Experiment {
-            config: self.config(machine, cpus)?,
+            config: self.config(choice, machine, cpus)?,
             timetable,
             ..Experiment::new(model, &settings, cpus).map_err(Error::new)?
         };

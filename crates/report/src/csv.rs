@@ -2,35 +2,92 @@
 //! fields that hold a comma, a quote or a line break in quotes (RFC 4180, but for lines that end in
 //! a bare newline). A figure that a run does not have is an empty field.
 
-use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
-use crate::metrics::{compared, value};
+use crate::data::{GroupFigures, Number, Report, RunReport, TaskFigures};
+use crate::metrics::{Value, value};
+use crate::repeated::summary;
+use crate::rows::Rows as Shown;
+
+/// [`comparison_of`] with the metrics that schedulers are compared by.
+pub fn comparison(report: &Report) -> String {
+    comparison_of(report, &Shown::default())
+}
 
 /// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are
-/// those of [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`,
-/// `1/s`, `index`, `count` or `W`.
-pub fn comparison(report: &Report) -> String {
-    let mut rows = Rows::headed(&["scheduler", "release", "metric", "value", "unit"]);
-    for run in &report.runs {
-        for metric in compared(report) {
-            let value = value(run, metric);
-            rows.push(&[
-                run.scheduler.name.as_str(),
-                &run.scheduler.version(),
-                &metric.id(),
-                &value.map_or(String::new(), |value| value.number()),
-                value.map_or("", |value| value.unit().name()),
-            ]);
+/// those of `rows`, then `group_...:PATH` of each control group, if no rows were named; the unit is
+/// `ns`, `part`, `1/s`, `index`, `count` or `W`.
+///
+/// If runs were repeated there is a field `run` behind `release`, and a row for each run, with its
+/// seed, and for `median`, `min`, `mean`, `max` and `sd` (standard deviation) of all; groups are
+/// those of the first run. If the report is compared with an earlier one, the fields `was`,
+/// `difference` and `percent` stand at the end.
+pub fn comparison_of(report: &Report, shown: &Shown) -> String {
+    let repeated = report.runs.iter().any(|run| !run.summary.is_empty());
+    let mut heading = vec!["scheduler", "release"];
+    heading.extend(repeated.then_some("run"));
+    heading.extend(["metric", "value", "unit"]);
+    if report.baseline.is_some() {
+        heading.extend(["was", "difference", "percent"]);
+    }
+    let mut rows = Rows::headed(&heading);
+    for (place, run) in report.runs.iter().enumerate() {
+        let earlier = report.baseline.as_ref().map(|earlier| earlier.columns.get(place));
+        let release = run.scheduler.version();
+        let mut push = |which: &str, metric: &str, number: String, unit: &str| {
+            let mut row = vec![run.scheduler.name.clone(), release.clone()];
+            row.extend(repeated.then(|| which.to_string()));
+            row.extend([metric.to_string(), number, unit.to_string()]);
+            if let Some(column) = earlier {
+                let column = column.and_then(Option::as_ref).filter(|_| MEDIAN.contains(&which));
+                let found =
+                    column.and_then(|it| it.differences.iter().find(|row| row.metric == metric));
+                let number = |number: Option<Number>| optional(number.map(|number| number.0));
+                row.push(number(found.map(|row| row.was)));
+                row.push(number(found.map(|row| row.difference)));
+                row.push(number(found.and_then(|row| row.percent)));
+            }
+            rows.push(&row);
+        };
+        for metric in shown.metrics(report) {
+            let id = metric.id();
+            match summary(run, &metric) {
+                None => {
+                    let value = value(run, metric);
+                    let number = value.map_or(String::new(), Value::number);
+                    push("", &id, number, value.map_or("", |value| value.unit().name()));
+                }
+                Some(row) => {
+                    for (run, number) in run.repetitions.iter().zip(&row.values) {
+                        let number = optional(number.map(|number| number.0));
+                        push(&run.seed.to_string(), &id, number, &row.unit);
+                    }
+                    let sums = [
+                        ("median", Some(row.median)),
+                        ("min", Some(row.min)),
+                        ("mean", Some(row.mean)),
+                        ("max", Some(row.max)),
+                        ("sd", row.sd),
+                    ];
+                    for (which, number) in sums {
+                        push(which, &id, optional(number.map(|number| number.0)), &row.unit);
+                    }
+                }
+            }
         }
+        if shown.are_named() {
+            continue;
+        }
+        let first = run.repetitions.first().map_or(String::new(), |run| run.seed.to_string());
         for group in &run.groups {
             for (name, value, unit) in group_metrics(group) {
-                let (scheduler, release) = (&run.scheduler.name, &run.scheduler.version());
-                let name = format!("{name}:{}", group.path);
-                rows.push(&[scheduler.as_str(), release, &name, &value, unit]);
+                push(&first, &format!("{name}:{}", group.path), value, unit);
             }
         }
     }
     rows.into_text()
 }
+
+/// Which rows of a column have the value that is compared with an earlier one.
+const MEDIAN: [&str; 2] = ["", "median"];
 
 /// The figures of a group, with names and units.
 fn group_metrics(group: &GroupFigures) -> Vec<(&'static str, String, &'static str)> {

@@ -161,19 +161,27 @@ pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
     }
 }
 
-/// Writes phrases, separated, on as few lines as they fit on.
+/// Writes phrases, well apart, on as few lines as they fit on.
 pub(crate) fn wrapped(text: &mut String, phrases: &[String], style: Style) {
-    const SEPARATOR: &str = "   ";
+    broken(text, phrases, "   ", style);
+}
+
+/// Writes the words of sentences on as few lines as they fit on.
+pub(crate) fn filled(text: &mut String, words: &[String], style: Style) {
+    broken(text, words, " ", style);
+}
+
+fn broken(text: &mut String, phrases: &[String], separator: &str, style: Style) {
     let mut used = 0;
     for phrase in phrases {
         let width = text_width(phrase);
-        if used > 0 && used + SEPARATOR.len() + width > style.columns() {
+        if used > 0 && used + separator.len() + width > style.columns() {
             text.push('\n');
             used = 0;
         }
         if used > 0 {
-            text.push_str(SEPARATOR);
-            used += SEPARATOR.len();
+            text.push_str(separator);
+            used += separator.len();
         }
         text.push_str(phrase);
         used += width;

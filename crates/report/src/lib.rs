@@ -4,6 +4,8 @@
 //!   observers saw.)
 //! * [`json`]: that data as a document, `schedlab-run/1`, and back.
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
+//! * [`repeated`]: figures over several runs of one column; [`baseline`]: against earlier ones.
+//! * [`rows`]: which figures are shown.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
 //! * [`timeline`]: who ran where, drawn as text.
 //! * [`mod@bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
@@ -11,6 +13,7 @@
 //! * [`csv`]: the figures for spreadsheets.
 //! * [`mod@format`]: how numbers are written.
 
+pub mod baseline;
 pub mod bench;
 pub mod csv;
 pub mod data;
@@ -18,6 +21,8 @@ pub mod format;
 pub mod json;
 pub mod metrics;
 pub mod plot;
+pub mod repeated;
+pub mod rows;
 pub mod table;
 pub mod timeline;
 
@@ -49,7 +54,7 @@ impl Style {
 }
 
 /// How many columns of a terminal `text` takes.
-pub(crate) fn text_width(text: &str) -> usize {
+pub fn text_width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 

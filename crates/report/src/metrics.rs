@@ -79,7 +79,13 @@ impl Value {
 /// For each value whether it is the best of them. None is where all that are there are equal, or it
 /// cannot be said.
 pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
-    let numbers = || values.iter().flatten().map(|value| value.as_f64());
+    let numbers: Vec<_> = values.iter().map(|value| value.map(Value::as_f64)).collect();
+    best_number(&numbers, better)
+}
+
+/// The same of bare numbers.
+pub fn best_number(values: &[Option<f64>], better: Better) -> Vec<bool> {
+    let numbers = || values.iter().copied().flatten();
     let (least, most) = numbers()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), number| {
             (least.min(number), most.max(number))
@@ -89,10 +95,7 @@ pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
         Better::Higher => most,
         Better::Neither => return vec![false; values.len()],
     };
-    values
-        .iter()
-        .map(|value| least < most && value.is_some_and(|value| value.as_f64() == best))
-        .collect()
+    values.iter().map(|value| least < most && value.is_some_and(|value| value == best)).collect()
 }
 
 /// What the runs of `report` are compared by, in the order of the table: of machines on which
@@ -503,6 +506,16 @@ mod tests {
         "refusals[].task",
         "tasks[].refused",
         "wakeup_latency_histogram[][]",
+        "scheduler.set[].value",
+        "repetitions[].seed",
+        "repetitions[].at_ns",
+        "summary[].count",
+        "summary[].min",
+        "summary[].median",
+        "summary[].mean",
+        "summary[].max",
+        "summary[].sd",
+        "summary[].values[]",
         "cpus[].cpu",
         "tasks[].task",
         "tasks[].nice",

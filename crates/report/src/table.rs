@@ -1,48 +1,243 @@
 //! Tables for people: schedulers side by side, and the tasks of a run.
 
-use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
-use crate::format::{count, duration, percent, signed_duration, wrapped};
-use crate::metrics::{Value, best, compared, value};
+use crate::data::{
+    DifferenceRow, GroupFigures, Number, Report, RunReport, SettingRow, TaskFigures,
+};
+use crate::format::{amount, count, duration, filled, percent, signed_duration, wrapped};
+use crate::metrics::{Value, best_number, value};
+use crate::repeated::{figure, summary};
+use crate::rows::Rows;
 use crate::{Style, shortened, text_width};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use schedlab_measure::catalogue::Named;
 
-/// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each
-/// other there are several blocks, all with the same rows. With colour, the best value of a row is
-/// bold, if it can be said which that is.
+/// What of a comparison is shown.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct View {
+    /// Which rows.
+    pub rows: Rows,
+    /// Only the columns that fit beside each other; it is said which are left out. Else those that
+    /// do not fit follow below.
+    pub only_what_fits: bool,
+}
+
+/// The comparison as it is usually shown: [`comparison_of`] with all columns.
 pub fn comparison(report: &Report, style: Style) -> String {
+    comparison_of(report, &View::default(), style)
+}
+
+/// The comparison: a row a figure, a column a scheduler with what is set for it. The best value of
+/// a row is bold where there is colour, else it has a `*`, if it can be said which that is. Of
+/// columns that were run several times it is the median, with the least and the most below it; of
+/// a report that is compared with an earlier one, the difference stands below that.
+pub fn comparison_of(report: &Report, view: &View, style: Style) -> String {
     if report.runs.is_empty() {
         return "no runs\n".into();
     }
-    // Rows for which no scheduler has a value are left out.
-    let metrics: Vec<Named> = compared(report)
-        .filter(|metric| report.runs.iter().any(|run| value(run, *metric).is_some()))
-        .collect();
+    // Rows for which no scheduler has a value are left out, unless they were asked for.
+    let has_value = |metric: &Named| report.runs.iter().any(|run| figure(run, *metric).is_some());
+    let metrics = view.rows.metrics(report).into_iter();
+    let metrics: Vec<Named> =
+        metrics.filter(|metric| view.rows.are_named() || has_value(metric)).collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
-    let columns: Vec<Vec<Option<Value>>> = report
-        .runs
+    let winners: Vec<Vec<bool>> =
+        metrics.iter().map(|metric| winners(report, *metric, style)).collect();
+    let heads = heads(report);
+    let shown = match view.only_what_fits {
+        true => fitting(report, &metrics, &labels, &heads, style),
+        false => report.runs.len(),
+    };
+    let columns: Vec<GridColumn> = report.runs[..shown]
         .iter()
-        .map(|run| metrics.iter().map(|metric| value(run, *metric)).collect())
-        .collect();
-    let winners: Vec<Vec<bool>> = (0..metrics.len())
-        .map(|row| {
-            let values: Vec<_> = columns.iter().map(|column| column[row]).collect();
-            best(&values, metrics[row].better())
-        })
-        .collect();
-    let columns: Vec<GridColumn> = report
-        .runs
-        .iter()
-        .zip(&columns)
         .enumerate()
-        .map(|(place, (run, column))| GridColumn {
-            head: run.scheduler.heading(),
-            cells: column.iter().map(|value| cell_text(*value, style)).collect(),
-            bold: winners.iter().map(|row| row[place]).collect(),
+        .map(|(place, run)| {
+            let bold: Vec<bool> = winners.iter().map(|row| row[place]).collect();
+            let cells = cells(report, place, run, &metrics, style);
+            marked(GridColumn { head: heads[place].clone(), cells, bold }, style)
         })
         .collect();
     let mut text = grid(&[(String::new(), labels)], &columns, style);
+    text.push_str(&legend(report, &winners, style));
+    if shown < report.runs.len() {
+        let hidden: Vec<String> = report.runs[shown..].iter().map(RunReport::spec).collect();
+        text.push_str("columns that did not fit (--columns all, or some by name):\n");
+        wrapped(&mut text, &hidden, style);
+    }
     text.push_str(&notes(report, style));
+    text
+}
+
+/// Which columns have the best value of a metric. Values that read the same are equally good: what
+/// tells them apart is not shown.
+fn winners(report: &Report, metric: Named, style: Style) -> Vec<bool> {
+    let values: Vec<_> = report.runs.iter().map(|run| figure(run, metric)).collect();
+    let text = |value: &f64| amount(*value, metric.unit().name(), style.unicode);
+    let texts: Vec<Option<String>> = values.iter().map(|value| value.as_ref().map(text)).collect();
+    let best = best_number(&values, metric.better());
+    let Some(place) = best.iter().position(|best| *best) else { return best };
+    let reads_best: Vec<bool> = texts.iter().map(|text| *text == texts[place]).collect();
+    let all_do = values.iter().zip(&reads_best).all(|(value, best)| *best || value.is_none());
+    if all_do { vec![false; values.len()] } else { reads_best }
+}
+
+/// How many columns fit beside each other, at least one.
+fn fitting(
+    report: &Report,
+    metrics: &[Named],
+    labels: &[String],
+    heads: &[String],
+    style: Style,
+) -> usize {
+    let widths: Vec<usize> = (report.runs.iter().zip(heads).enumerate())
+        .map(|(place, (run, head))| {
+            let cells = cells(report, place, run, metrics, style);
+            widest(cells.iter().flat_map(|cell| cell.lines()).chain(head.lines()))
+                + usize::from(!style.color)
+        })
+        .collect();
+    let labels = widest(labels.iter().map(String::as_str)) + MARGIN;
+    blocks(&widths, style.columns().saturating_sub(labels))[0].end
+}
+
+/// What is set for every column by itself, and so tells none apart: it is in no column's heading.
+/// Of a single column nothing is.
+pub fn set_everywhere(report: &Report) -> Vec<&SettingRow> {
+    let [first, others @ ..] = report.runs.as_slice() else { return vec![] };
+    let has = |setting: &&SettingRow| others.iter().all(|run| run.scheduler.set.contains(setting));
+    first.scheduler.set.iter().filter(|_| !others.is_empty()).filter(has).collect()
+}
+
+/// The headings of the columns: scheduler, release, and of what is set that by which columns
+/// differ.
+fn heads(report: &Report) -> Vec<String> {
+    /// A setting that is longer takes two lines.
+    const WIDEST: usize = 22;
+    let everywhere = set_everywhere(report);
+    let line = |setting: &SettingRow| {
+        let text = setting.to_string();
+        match text.rsplit_once('=') {
+            Some((name, value)) if text.len() > WIDEST => format!("\n{name}\n={value}"),
+            _ => format!("\n{text}"),
+        }
+    };
+    let head = |run: &RunReport| {
+        let set = run.scheduler.set.iter().filter(|setting| !everywhere.contains(setting));
+        let set: String = set.map(line).collect();
+        format!("{}\n{}{set}", run.scheduler.name, run.scheduler.release)
+    };
+    report.runs.iter().map(head).collect()
+}
+
+/// What stands in a column.
+fn cells(
+    report: &Report,
+    place: usize,
+    run: &RunReport,
+    metrics: &[Named],
+    style: Style,
+) -> Vec<String> {
+    let column = report.baseline.as_ref().map(|earlier| earlier.columns.get(place));
+    let cell = |metric: &Named| {
+        let mut text = match summary(run, metric) {
+            None if run.summary.is_empty() => cell_text(value(run, *metric), style),
+            None => none_text(style).into(),
+            Some(row) => {
+                let amount = |number: Number| amount(number.0, &row.unit, style.unicode);
+                let mut text = amount(row.median);
+                let (least, most) = (amount(row.min), amount(row.max));
+                if least != most {
+                    text.push_str(&format!("\n{}", range(&least, &most)));
+                }
+                text
+            }
+        };
+        if let Some(column) = column {
+            let id = metric.id();
+            let found = column
+                .and_then(Option::as_ref)
+                .and_then(|column| column.differences.iter().find(|row| row.metric == id));
+            text.push('\n');
+            text.push_str(&found.map_or(none_text(style).into(), |row| difference(row, style)));
+        }
+        text
+    };
+    metrics.iter().map(cell).collect()
+}
+
+/// `1.20 ms..3.00 ms` with a unit that both have named once: `1.20..3.00 ms`.
+fn range(least: &str, most: &str) -> String {
+    match (least.split_once(' '), most.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}..{most}"),
+        _ => format!("{least}..{most}"),
+    }
+}
+
+/// `+1.20 ms, +10.8 %`; `=` if there is none.
+fn difference(row: &DifferenceRow, style: Style) -> String {
+    let by = row.difference.0;
+    if by == 0.0 {
+        return "=".into();
+    }
+    let sign = if by < 0.0 { '-' } else { '+' };
+    let size = match row.unit.as_str() {
+        // Percents of a percentage mislead: these are points.
+        "part" => return format!("{sign}{:.1} points", by.abs() * 100.0),
+        unit => amount(by.abs(), unit, style.unicode),
+    };
+    match row.percent {
+        Some(percent) => format!("{sign}{size}, {:+.1} %", percent.0),
+        None => format!("{sign}{size}"),
+    }
+}
+
+/// Where there is no colour the best of a row has a mark behind it, and everything else a blank.
+fn marked(mut column: GridColumn, style: Style) -> GridColumn {
+    if style.color {
+        return column;
+    }
+    let with = |text: &str, mark: char| {
+        let mut lines = text.lines().enumerate();
+        let line = |(number, line): (usize, &str)| {
+            format!("{line}{}", if number == 0 { mark } else { BLANK })
+        };
+        let first = lines.next().map(line).unwrap_or_default();
+        lines.map(line).fold(first, |text, line| text + "\n" + &line)
+    };
+    column.head = with(&column.head, BLANK);
+    for (cell, bold) in column.cells.iter_mut().zip(&column.bold) {
+        *cell = with(cell, if *bold { '*' } else { BLANK });
+    }
+    column
+}
+
+/// Keeps the place of a mark.
+const BLANK: char = ' ';
+
+/// What marks and lines in the cells mean.
+fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
+    let mut text = String::new();
+    if !style.color && winners.iter().flatten().any(|best| *best) {
+        text.push_str("* the best of the row\n");
+    }
+    if let Some(run) = report.runs.iter().find(|run| run.repetitions.len() > 1) {
+        let (first, last) = (&run.repetitions[0], &run.repetitions[run.repetitions.len() - 1]);
+        let mut sentence = format!(
+            "{} runs each, seeds {} to {}: the median, and below it the least..the most. By its \
+             seed each run has simultaneous events in another order",
+            run.repetitions.len(),
+            first.seed,
+            last.seed
+        );
+        if report.workload.late_starts {
+            sentence.push_str(", and tasks begin up to a tick later");
+        }
+        sentence.push('.');
+        let words: Vec<String> = sentence.split(' ').map(String::from).collect();
+        filled(&mut text, &words, style);
+    }
+    if let Some(earlier) = &report.baseline {
+        text.push_str(&format!("last line: the difference from {}\n", earlier.file));
+    }
     text
 }
 
@@ -69,7 +264,9 @@ pub(crate) fn grid(
     let labels_width: usize = labels.iter().map(label_width).sum();
     let widths: Vec<usize> = columns
         .iter()
-        .map(|column| widest(column.cells.iter().map(String::as_str).chain(column.head.lines())))
+        .map(|column| {
+            widest(column.cells.iter().flat_map(|cell| cell.lines()).chain(column.head.lines()))
+        })
         .collect();
     let mut text = String::new();
     for block in blocks(&widths, style.columns().saturating_sub(labels_width)) {
@@ -92,10 +289,10 @@ pub(crate) fn grid(
     text
 }
 
-/// A cell in bold.
+/// A cell in bold and green.
 #[cfg(feature = "terminal")]
 fn emphasised(cell: Cell) -> Cell {
-    cell.add_attribute(comfy_table::Attribute::Bold)
+    cell.add_attribute(comfy_table::Attribute::Bold).fg(comfy_table::Color::DarkGreen)
 }
 
 /// A cell as it is: there is no terminal to show it in bold.
@@ -143,8 +340,9 @@ pub fn groups(report: &Report, style: Style) -> String {
     }
     let label_width = widest(labels.iter().map(String::as_str));
     let column = |run: usize| rows.iter().map(move |row| row[run].as_str());
-    let widths: Vec<usize> = (report.runs.iter().enumerate())
-        .map(|(number, run)| widest(column(number)).max(widest(run.scheduler.heading().lines())))
+    let heads = heads(report);
+    let widths: Vec<usize> = (heads.iter().enumerate())
+        .map(|(number, head)| widest(column(number)).max(widest(head.lines())))
         .collect();
     let mut text = String::new();
     for block in blocks(&widths, style.columns().saturating_sub(label_width + MARGIN)) {
@@ -152,8 +350,7 @@ pub fn groups(report: &Report, style: Style) -> String {
             text.push('\n');
         }
         let mut table = new_table(style);
-        let heads = block.clone().map(|run| &report.runs[run].scheduler);
-        let heads = heads.map(|scheduler| Cell::new(scheduler.heading()));
+        let heads = block.clone().map(|run| Cell::new(&heads[run]));
         table.set_header(
             std::iter::once(Cell::new("group,\nof the machine")).chain(heads.map(right)),
         );

@@ -113,3 +113,10 @@ fn textbook() {
         assert_eq!(promises(spec, 1, 5, 0, 0), of(Some(0), None, None, false), "{spec}");
     }
 }
+
+#[test]
+fn the_most_that_can_be_saved_up_in_o_n() {
+    // Nice -20 has slices of 11 ticks (2.2: 40): 2 x 11 - 1 may be left, and one for good measure.
+    let expected = of(Some(0), Some((2 * 3 * 22 + 1) * 10), Some(2 * 220), true);
+    assert_eq!(promises("o_n", 1, 3, -20, 0), expected);
+}

@@ -6,7 +6,7 @@ use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_papers::page::Page;
-use schedlab_papers::{Catalogue, Outcome, Verdict, embedded, text};
+use schedlab_papers::{Catalogue, Outcome, Outcomes, embedded, text};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -40,32 +40,38 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         complain("note: all experiments take minutes (some of them: name their ids; --list)");
     }
     let mut progress = None;
-    let outcomes = catalogue.run(&chosen, args.reduced, threads, |_, of| {
+    let ran = catalogue.run(&chosen, args.reduced, threads, |_, of| {
         progress.get_or_insert_with(|| Progress::new(of as u64, "simulations")).step(|| true)
     });
     drop(progress);
-    let outcomes = outcomes.map_err(|error| error.to_string())?;
+    let Outcomes { outcomes, failed } = ran.map_err(|error| error.to_string())?;
     let style = style();
     for outcome in &outcomes {
         let width = style.width.try_into().unwrap_or(u16::MAX);
         writeln!(output, "{}", text::experiment(outcome, width, style.unicode))?;
     }
-    writeln!(output, "{}", text::summary(&outcomes))?;
-    if let Some(directory) = &args.report {
+    if !outcomes.is_empty() {
+        writeln!(output, "{}", text::summary(&outcomes))?;
+    }
+    if let Some(directory) = args.report.as_ref().filter(|_| !outcomes.is_empty()) {
         // Of some experiments only, it would be of no interest which ranges the others leave out.
         let forgotten = if args.ids.is_empty() { catalogue.forgotten() } else { vec![] };
         let page = Page {
             outcomes: &outcomes,
             contradictions: &catalogue.contradictions,
             forgotten: &forgotten,
+            failed: &failed,
             reduced: args.reduced,
         };
         write_report(directory, &page)?;
         complain(&format!("note: the page is {}", directory.join("index.html").display()));
     }
-    let missed = |outcome: &Outcome| {
-        outcome.judged.iter().any(|judged| judged.verdict == Verdict::HardMissed)
-    };
+    if !failed.is_empty() {
+        let failed: Vec<String> = failed.iter().map(ToString::to_string).collect();
+        return Err(Failure::Message(failed.join("\n")));
+    }
+    let missed =
+        |outcome: &Outcome| outcome.judged.iter().any(|judged| judged.verdict.is_hard_miss());
     Ok(if outcomes.iter().any(missed) { Status::Bad } else { Status::Good })
 }
 
@@ -118,6 +124,9 @@ fn check_report<'a>(directory: &Path, ids: impl Iterator<Item = &'a str>) -> Res
     check("verdicts.csv", &headed(text::VERDICTS_HEADING))?;
     for id in ids {
         check(&format!("{id}.csv"), &headed(text::VALUES_HEADING))?;
+        check(&format!("{id}.conditions.csv"), &|table| {
+            table.starts_with(text::CONDITIONS_HEADING)
+        })?;
     }
     Ok(())
 }
@@ -129,6 +138,10 @@ fn write_report(directory: &Path, page: &Page) -> Result<(), String> {
         write_whole(
             &directory.join(format!("{}.csv", outcome.file.id)),
             &text::values_csv(outcome),
+        )?;
+        write_whole(
+            &directory.join(format!("{}.conditions.csv", outcome.file.id)),
+            &text::conditions_csv(outcome),
         )?;
     }
     write_whole(&directory.join("index.html"), &page.to_html())

@@ -1,24 +1,29 @@
 //! `schedlab run`.
 
+use super::show::Show;
 use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
 use crate::outputs::{self, Outputs};
 use crate::plans::{find_machine, note, prepare, write_plan};
-use crate::terminal::{Output, Progress, complain, style};
+use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
 use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
-use schedlab_report::{Report, Style, TimelineOptions, csv, json, table, timeline};
-use std::io::Write;
+use schedlab_report::Report;
 use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
+    let show = Show::new(args)?;
     let mut prepared = vec![];
-    for (plan, file) in plans(args)? {
-        let one = prepare(&plan, file.as_deref())?;
+    for (plan, file) in plans(args, &show)? {
+        let mut one = prepare(&plan, file.as_deref())?;
+        if !show.columns.is_empty() {
+            let kept = one.keep_columns(&show.columns);
+            kept.map_err(|error| format!("--columns: {error}"))?;
+        }
         note(&one);
         prepared.push(one);
     }
@@ -41,19 +46,19 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     if reports.is_empty() {
         return Ok(Status::Error);
     }
-    let printed = print(args, &reports, output)?;
+    let printed = show.print(args, &mut reports, output)?;
     Ok(if status == Status::Good { printed } else { status })
 }
 
 /// A plan for each file: the one that stands in it, with the file's name, or the one that the
 /// options make of it.
-fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
+fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
     let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
     // A document has all that was recorded, a picture only its window.
-    let drawn = args.timeline && args.format == RunFormat::Table;
+    let drawn = args.timeline && show.format == RunFormat::Table;
     let record = Record {
-        slices: args.timeline || args.format == RunFormat::Json,
+        slices: args.timeline || show.format == RunFormat::Json,
         from_ns: args.from.filter(|_| drawn).unwrap_or(0),
         until_ns: args.to.filter(|_| drawn),
         reasons: args.outputs.trace_lag,
@@ -68,7 +73,7 @@ fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     };
     let mut schedulers = args.schedulers.clone();
     if schedulers.is_empty() {
-        schedulers = ["linux", "textbook"].map(String::from).to_vec();
+        schedulers = vec!["main".into()];
     }
     let mut plans = vec![];
     for path in &args.files {
@@ -86,6 +91,8 @@ fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
             timetable: timetable.clone(),
             limit_ns: args.duration,
             seed: args.seed,
+            repeat: args.repeat.unwrap_or(1),
+            late_starts: args.repeat.is_some(),
             record,
             ..Plan::new(Load::Workload(source), schedulers.clone())
         };
@@ -130,6 +137,7 @@ fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
         ("timetable", !args.timetable.is_empty()),
         ("at", !args.at.is_empty()),
         ("seed", args.seed.is_some()),
+        ("repeat", args.repeat.is_some()),
     ];
     given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
 }
@@ -158,11 +166,13 @@ type Ran = (Option<Report>, bool);
 fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
-    let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
+    let runs = prepared.schedulers().len() as u64 * prepared.repetitions();
+    let progress = Progress::new(runs, "runs");
     let mut results = vec![];
-    outputs::run_all(prepared, outputs, parallel::cores(), |scheduler, result| {
+    let done = || progress.tick();
+    outputs::run_all(prepared, outputs, parallel::cores(), done, |scheduler, result| {
         let choice = scheduler.to_string();
-        progress.step(|| {
+        progress.print(|| {
             if let Ok(Run { warning: Some(warning), .. }) = &result {
                 complain(&format!("warning: {choice}: {warning}"));
             }
@@ -193,105 +203,4 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
         complain(message);
     }
     ((!runs.is_empty()).then(|| prepared.report(runs)), failed.is_empty())
-}
-
-fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<Status, Failure> {
-    match args.format {
-        RunFormat::Json => print_json(args, reports, output).map(|()| Status::Good),
-        RunFormat::Csv => print_csv(args, reports, output).map(|()| Status::Good),
-        RunFormat::Table => print_tables(args, reports, output),
-    }
-}
-
-/// One document; an array of them if there are several files.
-fn print_json(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
-    if let ([report], [_]) = (reports, &*args.files) {
-        json::write_json(report, output.documents())?;
-        return Ok(());
-    }
-    writeln!(output, "[")?;
-    for (number, report) in reports.iter().enumerate() {
-        if number > 0 {
-            writeln!(output, ",")?;
-        }
-        json::write_json(report, output.documents())?;
-    }
-    writeln!(output, "]")?;
-    Ok(())
-}
-
-/// With several files a first column says which.
-fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
-    for (number, report) in reports.iter().enumerate() {
-        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
-        if args.files.len() == 1 {
-            output.write_all(text.as_bytes())?;
-            break;
-        }
-        let name = format!("\"{}\"", report.workload.name.replace('"', "\"\""));
-        for (row, line) in text.lines().enumerate() {
-            match (row, number) {
-                (0, 0) => writeln!(output, "workload,{line}")?,
-                (0, _) => {}
-                _ => writeln!(output, "{name},{line}")?,
-            }
-        }
-    }
-    Ok(())
-}
-
-fn print_tables(
-    args: &RunArgs,
-    reports: &[Report],
-    output: &mut Output,
-) -> Result<Status, Failure> {
-    let style = style();
-    let mut status = Status::Good;
-    for (number, report) in reports.iter().enumerate() {
-        if number > 0 {
-            writeln!(output)?;
-        }
-        writeln!(output, "{}", heading(report))?;
-        output.write_styled(&table::comparison(report, style))?;
-        let groups = table::groups(report, style);
-        if !groups.is_empty() {
-            write!(output, "\n{groups}")?;
-        }
-        for run in &report.runs {
-            if args.tasks {
-                writeln!(output, "\n{}", run.spec())?;
-                output.write_styled(&table::tasks(run, style, None))?;
-            }
-            if args.timeline {
-                writeln!(output)?;
-                match drawn(args, run, style) {
-                    Ok(picture) => output.write_styled(&picture)?,
-                    Err(message) => {
-                        output.flush()?;
-                        complain(&format!("{}: {message}", run.spec()));
-                        status = Status::Error;
-                    }
-                }
-            }
-        }
-    }
-    Ok(status)
-}
-
-fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, String> {
-    let options =
-        TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
-    timeline::draw(run, options, style).map_err(|error| format!("--timeline: {error}"))
-}
-
-fn heading(report: &Report) -> String {
-    let cpus = match report.runs.first().map_or(1, |run| run.machine.cpus) {
-        1 => "1 CPU".into(),
-        cpus => format!("{cpus} CPUs"),
-    };
-    format!(
-        "{} on {cpus}, {}",
-        report.workload.name,
-        schedlab_report::format::duration(report.workload.duration_ns, false)
-    )
 }

@@ -5,12 +5,15 @@ use crate::bench::Bench;
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::run::{Experiment, cpus_named};
+use crate::settings;
 use crate::sweep::Sweep;
 use schedlab_bench::combined::{self, Given, SETTINGS, setting_name};
 use schedlab_bench::{BadValue, Chosen, Parameter, Value};
+use schedlab_core::Policy;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_workload::groups::cgrules::{self, Rules};
 use schedlab_workload::groups::{self, GroupSettings, Users};
+use schedlab_workload::model::Phase;
 use schedlab_workload::{Model, Target, Timetable, close_names, rt_app};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -80,12 +83,16 @@ pub fn setting(name: &str, values: &[Value]) -> Setting {
     (name.into(), values.join(","))
 }
 
+/// The workload of a plan, read: an [`Experiment`] can be made of it with settings.
+pub(super) struct Loaded {
+    model: Model,
+    groups: GroupSettings,
+    timetable: Timetable,
+    config: RunConfig,
+}
+
 /// The workload of `plan`, which `source` is, with notes for the user.
-pub(super) fn experiment(plan: &Plan, source: &Source) -> Result<(Experiment, Vec<String>), Error> {
-    if plan.repeat != 1 {
-        let message = "repeat: only a benchmark can be repeated; a workload runs once";
-        return Err(Error::Plan(message.into()));
-    }
+pub(super) fn workload(plan: &Plan, source: &Source) -> Result<(Loaded, Vec<String>), Error> {
     let settings = group_settings(plan)?;
     let timetable = timetable(plan)?;
     let owners = Owners::read(plan)?;
@@ -105,14 +112,93 @@ pub(super) fn experiment(plan: &Plan, source: &Source) -> Result<(Experiment, Ve
         config.cpus = cpus_named(&model);
         model
     };
-    let settings = owners.place(plan, &mut model, settings)?;
-    let experiment = Experiment { timetable, ..Experiment::new(model, &settings, config.cpus)? };
-    Ok((Experiment { config: of_plan(plan, config), ..experiment }, notes))
+    let groups = owners.place(plan, &mut model, settings)?;
+    let config = of_plan(plan, config);
+    Ok((Loaded { model, groups, timetable, config }, notes))
+}
+
+impl Loaded {
+    /// The workload with those of `set` that are of tasks and groups.
+    ///
+    /// # Errors
+    /// A task or group that there is not; a value that cannot be.
+    pub fn experiment(&self, set: &[settings::Setting]) -> Result<Experiment, Error> {
+        let (mut model, mut groups) = (self.model.clone(), self.groups.clone());
+        for setting in set {
+            if let settings::Setting::Nice { key, nice } = setting {
+                renice(&mut model, key, *nice).map_err(Error::Plan)?;
+            }
+            if let Some((path, option)) = setting.group() {
+                self.find_group(path).map_err(Error::Plan)?;
+                groups.add(groups::parse_option(&option)?);
+            }
+        }
+        let experiment = Experiment::new(model, &groups, self.config.cpus)?;
+        let (config, timetable) = (self.config.clone(), self.timetable.clone());
+        Ok(Experiment { config, timetable, ..experiment })
+    }
+
+    /// That there is a group at `path`: a misspelt one would be made, without a task in it.
+    fn find_group(&self, path: &str) -> Result<(), String> {
+        let paths = self.model.group_paths();
+        let is_in = |known: &String| {
+            known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if self.groups.names(path) || paths.iter().any(is_in) {
+            return Ok(());
+        }
+        let close = close_names(path, paths.iter().map(String::as_str));
+        let hint = if !close.is_empty() {
+            format!("did you mean {}?", close.join(" or "))
+        } else if paths.is_empty() {
+            "no task is in one: `taskgroup` of a task or --groups puts it there".into()
+        } else {
+            format!("there are {}", paths.join(", "))
+        };
+        Err(format!("there is no group {path}; {hint}"))
+    }
+}
+
+/// Lets the tasks of `key` begin with this nice value.
+fn renice(model: &mut Model, key: &str, nice: i32) -> Result<(), String> {
+    let default_policy = model.global.default_policy;
+    let Some(place) = model.tasks.iter().position(|task| task.key == key) else {
+        let keys = || model.tasks.iter().map(|task| task.key.as_str());
+        let close = close_names(key, keys());
+        let hint = match close.as_slice() {
+            [] => format!("there are {}", keys().collect::<Vec<_>>().join(", ")),
+            close => format!("did you mean {}?", close.join(" or ")),
+        };
+        return Err(format!("nice:{key}: there is no task \"{key}\"; {hint}"));
+    };
+    let task = &mut model.tasks[place];
+    let policy = task.properties.policy.unwrap_or(default_policy);
+    if !matches!(policy, Policy::Other | Policy::Batch) {
+        let name = policy.name();
+        return Err(format!("nice:{key}: {key} is {name}, which no nice value concerns"));
+    }
+    let sets_own =
+        |phase: &Phase| phase.properties.policy.is_some() || phase.properties.priority.is_some();
+    if let Some(phase) = task.phases.iter().find(|phase| sets_own(phase)) {
+        return Err(format!(
+            "nice:{key}: its phase \"{}\" sets `policy` or `priority` itself; change it in the \
+             workload",
+            phase.name
+        ));
+    }
+    task.properties.priority = Some(nice);
+    Ok(())
 }
 
 /// `config` with what the plan says beside its machine.
 fn of_plan(plan: &Plan, config: RunConfig) -> RunConfig {
-    RunConfig { limit_ns: plan.limit_ns, seed: plan.seed, reasons: plan.record.reasons, ..config }
+    RunConfig {
+        limit_ns: plan.limit_ns,
+        seed: plan.first_seed(),
+        late_starts: plan.late_starts,
+        reasons: plan.record.reasons,
+        ..config
+    }
 }
 
 fn group_settings(plan: &Plan) -> Result<GroupSettings, Error> {
@@ -210,8 +296,9 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
         let message = "record.slices: only of a workload it is recorded who ran when";
         return Err(Error::Plan(message.into()));
     }
-    if plan.repeat == 0 {
-        return Err(Error::Plan("repeat is 0; it must be at least 1".into()));
+    if plan.late_starts {
+        let message = "late_starts: only a workload's tasks start late; a benchmark has its seed";
+        return Err(Error::Plan(message.into()));
     }
     let (benchmark, given): (Chosen, Given) = match &plan.load {
         Load::Workload(source) => {

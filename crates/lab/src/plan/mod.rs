@@ -13,9 +13,11 @@
 //!
 //! `docs/plan.md` describes every field of the file.
 
+mod columns;
 mod load;
 mod machine;
 mod prepare;
+mod repeat;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,7 @@ pub use machine::{MachineSource, MachineSpec};
 pub use prepare::{Contender, Prepared};
 
 use crate::error::Error;
+pub use crate::settings::SetValues;
 use schedlab_measure::Extent;
 use serde::{Deserialize, Serialize};
 
@@ -45,12 +48,14 @@ pub struct Plan {
     pub machine: MachineSpec,
     /// What runs.
     pub load: Load,
-    /// Under what: `cfs`, `cfs@2.6.24`, or `linux`, `textbook`, `all`. A scheduler that is named
-    /// must be able to run the load; of many those are left out that cannot.
+    /// Under what: `cfs`, `cfs@2.6.24`, `cfs[sched_latency_ns=6000000]`, or `main`, `linux`,
+    /// `textbook`, `all`. A scheduler that is named must be able to run the load; of many those are
+    /// left out that cannot.
     pub schedulers: Vec<String>,
-    /// Tunables to set in this order, where a scheduler has them: names and values.
+    /// What to set in this order, where a scheduler has it: names and values. Several values make a
+    /// column each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub set: Vec<(String, i64)>,
+    pub set: Vec<(String, SetValues)>,
     /// Task groups, and who is in them. A workload's only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub groups: Groups,
@@ -64,9 +69,12 @@ pub struct Plan {
     /// order. Of a benchmark: the first seed of all that is random in it; none: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// How often everything is run, each time with the next seed. Only a benchmark can be repeated.
+    /// How often everything is run, each time with the next seed; the first is 1 if there is none.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub repeat: u64,
+    /// Each task begins up to a tick later, by the seed. A workload's only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub late_starts: bool,
     /// What is recorded besides the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub record: Record,
@@ -180,6 +188,7 @@ impl Plan {
             limit_ns: None,
             seed: None,
             repeat: 1,
+            late_starts: false,
             record: Record::default(),
         }
     }
@@ -189,6 +198,12 @@ impl Plan {
         let mut text = serde_json::to_string_pretty(self).expect("all of its keys are strings");
         text.push('\n');
         text
+    }
+
+    /// The seed of the first run; none: simultaneous events happen in the golden order.
+    pub fn first_seed(&self) -> Option<u64> {
+        let drawn = self.repeat > 1 || self.late_starts;
+        self.seed.or_else(|| drawn.then_some(1))
     }
 
     /// Whether `text` is meant to be a plan: its first key is `schedlab_plan`, or it is JSON and

@@ -1,45 +1,46 @@
 //! A plan that has been checked and can be run: [`Prepared`].
 
-use super::{Load, Plan, load};
+use super::load::{self, Loaded};
+use super::{Load, Plan, Source};
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::parallel;
 use crate::run::{Experiment, Run};
-use crate::select::{self, Choice, Settings};
+use crate::select::{self, Choice, Chosen, Settings};
+use crate::settings::{self, Axis, Setting};
 use crate::snapshot::Watch;
 use crate::sweep::Sweep;
 use schedlab_core::Observer;
-use schedlab_report::data::TunableValue;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_workload::groups::Feature;
 use std::fmt;
-use std::num::NonZeroUsize;
 
 /// The longest that a run can be asked to take, ns: 10^9 seconds.
 const LIMIT_MAX_NS: u64 = 1_000_000_000_000_000_000;
 
-/// A scheduler of a prepared plan.
+/// A column of a prepared plan: a scheduler, and what is set for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contender {
     /// Which.
     pub choice: Choice,
     /// Its tunables to set: of the plan's those that it has, and its own.
     pub tunables: Settings,
-    /// Those of them that are set for it alone: `eevdf[DELAY_DEQUEUE=0]`.
-    pub own: Settings,
+    /// What is set for it alone, tunables or not: `eevdf[DELAY_DEQUEUE=0]`.
+    pub own: Vec<Setting>,
+    /// With which of the workload's variants it runs: the place in [`Variants`].
+    variant: usize,
 }
 
 impl fmt::Display for Contender {
     /// As users write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.choice, select::settings_text(&self.own))
+        write!(f, "{}{}", self.choice, settings::in_brackets(&self.own))
     }
 }
 
 impl From<Choice> for Contender {
     /// With nothing set.
     fn from(choice: Choice) -> Contender {
-        Contender { choice, tunables: vec![], own: vec![] }
+        Contender { choice, tunables: vec![], own: vec![], variant: 0 }
     }
 }
 
@@ -48,14 +49,53 @@ pub struct Prepared {
     plan: Plan,
     load: Checked,
     schedulers: Vec<Contender>,
+    /// What is set for all of them.
+    common: Vec<Setting>,
     notes: Vec<String>,
 }
 
 /// A load that has been checked.
 enum Checked {
-    Workload(Box<Experiment>),
+    Workload(Box<Variants>),
     Benchmark(Box<Sweep>),
 }
+
+/// A workload as it is, and with other nice values, weights and quotas: what is set besides, and
+/// the workload with it. The first has nothing set besides what is common.
+struct Variants {
+    loaded: Loaded,
+    common: Vec<Setting>,
+    all: Vec<(Vec<Setting>, Experiment)>,
+}
+
+impl Variants {
+    fn new(loaded: Loaded, common: &[Setting]) -> Result<Variants, Error> {
+        let mut variants = Variants { loaded, common: common.to_vec(), all: vec![] };
+        variants.place(&[])?;
+        Ok(variants)
+    }
+
+    /// The variant with `set`, of which tunables do not count.
+    fn place(&mut self, set: &[Setting]) -> Result<usize, Error> {
+        let of_load = |set: &[Setting]| -> Vec<Setting> {
+            set.iter().filter(|it| it.tunable().is_none()).cloned().collect()
+        };
+        let set = of_load(set);
+        if let Some(place) = self.all.iter().position(|(other, _)| *other == set) {
+            return Ok(place);
+        }
+        let whole = [of_load(&self.common), set.clone()].concat();
+        self.all.push((set, self.loaded.experiment(&whole)?));
+        Ok(self.all.len() - 1)
+    }
+
+    fn first(&self) -> &Experiment {
+        &self.all[0].1
+    }
+}
+
+/// The most runs of a plan.
+const RUNS_MAX: u64 = 100_000;
 
 impl Plan {
     /// Checks all of it, and makes ready what all runs share.
@@ -66,7 +106,7 @@ impl Plan {
         let chosen = select::choose(&self.schedulers)?;
         if chosen.is_empty() {
             let message = "schedulers: there is none; give names as `schedlab list` shows them, \
-                           linux, textbook or all";
+                           main, linux, textbook or all";
             return Err(Error::Plan(message.into()));
         }
         if let Some(limit_ns) = self.limit_ns.filter(|&limit_ns| limit_ns > LIMIT_MAX_NS) {
@@ -74,71 +114,162 @@ impl Plan {
                 "limit_ns is {limit_ns}; it must be at most {LIMIT_MAX_NS}, which is 10^9 seconds"
             )));
         }
-        let name = self.load.name();
-        let mut notes = vec![];
-        let (load, contenders, tunables) = match &self.load {
-            Load::Workload(source) => {
-                let (mut experiment, said) = load::experiment(self, source)?;
-                notes.extend(said);
-                let needs = experiment.needs();
-                let (contenders, left_out) =
-                    select::runnable_schedulers(&chosen, name, |choice| choice.refuses(&needs))?;
-                notes.extend(left_out);
-                let choices: Vec<Choice> = contenders.iter().map(|one| one.choice).collect();
-                experiment.record = self.record.extent(choices.len());
-                note_what_groups_lack(&experiment, &choices, &mut notes);
-                if self.groups.user_groups {
-                    note_who_had_no_user_groups(&choices, &mut notes);
-                }
-                experiment.check_timetable(&choices)?;
-                notes.extend(experiment.notes());
-                let (tunables, said) = select::tunables_for(
-                    &contenders,
-                    |choice| experiment.tunables(choice),
-                    &self.set,
-                )?;
-                notes.extend(said);
-                (Checked::Workload(Box::new(experiment)), contenders, tunables)
+        if self.repeat == 0 {
+            return Err(Error::Plan("repeat is 0; it must be at least 1".into()));
+        }
+        let axes = self.axes()?;
+        let prepared = match &self.load {
+            Load::Workload(source) => self.prepare_workload(source, chosen, &axes)?,
+            Load::Benchmark(_) | Load::Mix(_) => self.prepare_benchmark(&chosen, &axes)?,
+        };
+        let runs = (prepared.schedulers.len() as u64).saturating_mul(self.repeat);
+        if prepared.sweep().is_none() && runs > RUNS_MAX {
+            return Err(Error::Plan(format!(
+                "repeat is {}, which with {} columns makes {runs} runs; there can be {RUNS_MAX}",
+                self.repeat,
+                prepared.schedulers.len()
+            )));
+        }
+        Ok(prepared)
+    }
+
+    /// What is to be set, read.
+    fn axes(&self) -> Result<Vec<Axis>, Error> {
+        let mut axes: Vec<Axis> = vec![];
+        for (name, values) in &self.set {
+            let read = Axis::read(name, &values.to_string());
+            let axis = read.map_err(|what| Error::Plan(format!("--set: {what}")))?;
+            let twice = axes.iter().find(|other| other.name == axis.name);
+            // Of single values the last counts, as when it is written to the kernel's file later.
+            if twice.is_some_and(|other| other.common().is_none() || axis.common().is_none()) {
+                return Err(Error::Plan(format!(
+                    "--set: {name} is given twice; give all of its values at once, as \
+                     {name}=1,2,3"
+                )));
             }
-            Load::Benchmark(_) | Load::Mix(_) => {
-                let mut sweep = load::sweep(self)?;
-                if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
-                    let set = select::settings_text(&one.set);
+            axes.push(axis);
+        }
+        Ok(axes)
+    }
+
+    fn prepare_workload(
+        &self,
+        source: &Source,
+        chosen: Vec<Chosen>,
+        axes: &[Axis],
+    ) -> Result<Prepared, Error> {
+        let name = self.load.name();
+        let common: Vec<Setting> = axes.iter().filter_map(Axis::common).cloned().collect();
+        let (loaded, mut notes) = load::workload(self, source)?;
+        let mut variants = Variants::new(loaded, &common)?;
+        let runnable = |variants: &mut Variants, chosen: &[Chosen]| {
+            let mut needs = vec![];
+            for one in chosen {
+                let place = variants.place(&one.set)?;
+                needs.push((one.set.clone(), variants.all[place].1.needs()));
+            }
+            select::runnable_schedulers(chosen, name, |one| {
+                let (_, needs) = needs.iter().find(|(set, _)| *set == one.set)?;
+                one.choice.refuses(needs)
+            })
+        };
+        let (chosen, said) = runnable(&mut variants, &chosen)?;
+        notes.extend(said);
+        let known = |choice: &Choice| variants.first().tunables(choice);
+        let (mut columns, said) = select::columns(chosen, axes, known)?;
+        notes.extend(said);
+        if axes.iter().any(|axis| axis.common().is_none()) {
+            // What nobody named, but came of a list, is left out where it cannot be run.
+            columns.iter_mut().for_each(|one| (one.named, one.again) = (false, false));
+            let (kept, said) = runnable(&mut variants, &columns)?;
+            notes.extend(said);
+            columns = kept;
+        }
+        let choices: Vec<Choice> = columns.iter().map(|one| one.choice).collect();
+        for (_, experiment) in &mut variants.all {
+            experiment.record = self.record.extent(choices.len());
+        }
+        let experiment = variants.first();
+        note_what_groups_lack(experiment, &choices, &mut notes);
+        if self.groups.user_groups {
+            note_who_had_no_user_groups(&choices, &mut notes);
+        }
+        experiment.check_timetable(&choices)?;
+        notes.extend(experiment.notes());
+        let known = |choice: &Choice| experiment.tunables(choice);
+        let (tunables, said) = select::tunables_for(&columns, known, &of_tunables(&common))?;
+        notes.extend(said);
+        let mut schedulers = vec![];
+        for (one, tunables) in columns.into_iter().zip(tunables) {
+            let variant = variants.place(&one.set)?;
+            if !tunables.is_empty() {
+                let (_, experiment) = &variants.all[variant];
+                let tunables = tunables.clone();
+                let config = RunConfig { tunables, ..experiment.config.clone() };
+                let checked = experiment.check_settings(&config, &one.choice);
+                checked.map_err(|error| Error::Plan(format!("{one}: {error}")))?;
+            }
+            schedulers.push(Contender { choice: one.choice, tunables, own: one.set, variant });
+        }
+        let load = Checked::Workload(Box::new(variants));
+        Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })
+    }
+
+    fn prepare_benchmark(&self, chosen: &[Chosen], axes: &[Axis]) -> Result<Prepared, Error> {
+        let mut sweep = load::sweep(self)?;
+        if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
+            return Err(Error::Plan(format!(
+                "{one}: only a workload is run with settings of a scheduler's own; --set holds for \
+                 all"
+            )));
+        }
+        let mut common = vec![];
+        for axis in axes {
+            match axis.common() {
+                Some(one) if one.tunable().is_some() => common.push(one.clone()),
+                _ => {
                     return Err(Error::Plan(format!(
-                        "{}{set}: only a workload is run with settings of a scheduler's own; \
-                         --set holds for all",
-                        one.choice
+                        "--set {}: for a benchmark one value of a tunable can be set; columns of \
+                         several values, nice values, weights and quotas are a workload's \
+                         (`schedlab run`)",
+                        axis.name
                     )));
                 }
-                let (contenders, left_out) =
-                    select::runnable_schedulers(&chosen, name, |choice| sweep.refuses(choice))?;
-                notes.extend(left_out);
-                let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
-                let (tunables, said) = select::tunables_for(&contenders, known, &self.set)?;
-                notes.extend(said);
-                for (one, tunables) in contenders.iter().zip(&tunables) {
-                    sweep
-                        .add(one.choice, tunables.clone())
-                        .map_err(|error| Error::Plan(error.to_string()))?;
-                }
-                (Checked::Benchmark(Box::new(sweep)), contenders, tunables)
             }
-        };
-        let schedulers = contenders
-            .into_iter()
-            .zip(tunables)
-            .map(|(one, tunables)| Contender { choice: one.choice, tunables, own: one.set })
-            .collect();
-        Ok(Prepared { plan: self.clone(), load, schedulers, notes })
+        }
+        let name = self.load.name();
+        let refuses = |one: &Chosen| sweep.refuses(&one.choice);
+        let (contenders, mut notes) = select::runnable_schedulers(chosen, name, refuses)?;
+        let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
+        let set = of_tunables(&common);
+        let (tunables, said) = select::tunables_for(&contenders, known, &set)?;
+        notes.extend(said);
+        let mut schedulers = vec![];
+        for (one, tunables) in contenders.into_iter().zip(tunables) {
+            sweep
+                .add(one.choice, tunables.clone())
+                .map_err(|error| Error::Plan(error.to_string()))?;
+            schedulers.push(Contender { tunables, ..Contender::from(one.choice) });
+        }
+        let load = Checked::Benchmark(Box::new(sweep));
+        Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })
     }
 }
 
+/// The tunables among `set`.
+fn of_tunables(set: &[Setting]) -> Settings {
+    let tunables = set.iter().filter_map(Setting::tunable);
+    tunables.map(|(name, value)| (name.into(), value)).collect()
+}
+
 impl Prepared {
-    /// The plan with each of its schedulers named by release, so that it means the same to a
-    /// program that knows more of them.
+    /// The plan with each of its columns named by release and by what is set for it, so that it
+    /// means the same to a program that knows more of them.
     pub fn plan(&self) -> Plan {
         let schedulers = self.schedulers.iter().map(Contender::to_string).collect();
-        Plan { schedulers, ..self.plan.clone() }
+        let set = |setting: &Setting| (setting.name(), setting.value().as_str().into());
+        let set = self.common.iter().map(set).collect();
+        Plan { schedulers, set, ..self.plan.clone() }
     }
 
     /// What messages and reports call the load.
@@ -156,10 +287,19 @@ impl Prepared {
         &self.notes
     }
 
+    /// The workload as `scheduler`, which is one of [`schedulers`](Prepared::schedulers), runs it;
+    /// none if it is a benchmark.
+    pub fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
+        match &self.load {
+            Checked::Workload(variants) => Some(&variants.all[scheduler.variant].1),
+            Checked::Benchmark(_) => None,
+        }
+    }
+
     /// The workload, if it is one.
     pub fn experiment(&self) -> Option<&Experiment> {
         match &self.load {
-            Checked::Workload(experiment) => Some(experiment),
+            Checked::Workload(variants) => Some(variants.first()),
             Checked::Benchmark(_) => None,
         }
     }
@@ -192,7 +332,36 @@ impl Prepared {
         scheduler: &Contender,
         observer: O,
     ) -> Result<(Run, O), Error> {
-        self.run_watched(scheduler, observer, Watch::default())
+        self.run_repetition(scheduler, 0, observer)
+    }
+
+    /// How often each scheduler runs the workload: [`Plan::repeat`]. A benchmark's repetitions are
+    /// its [`sweep`](Prepared::sweep)'s.
+    pub fn repetitions(&self) -> u64 {
+        match &self.load {
+            Checked::Workload(_) => self.plan.repeat,
+            Checked::Benchmark(_) => 1,
+        }
+    }
+
+    /// The seed of a repetition, counted from 0; none: simultaneous events happen in the golden
+    /// order.
+    pub fn seed(&self, repetition: u64) -> Option<u64> {
+        self.plan.first_seed().map(|seed| seed.wrapping_add(repetition))
+    }
+
+    /// One of the [`repetitions`](Prepared::repetitions), counted from 0. Who ran when is recorded
+    /// of the first only.
+    ///
+    /// # Errors
+    /// As of [`run`](Prepared::run).
+    pub fn run_repetition<O: Observer>(
+        &self,
+        scheduler: &Contender,
+        repetition: u64,
+        observer: O,
+    ) -> Result<(Run, O), Error> {
+        self.run_watched(scheduler, repetition, observer, Watch::default())
     }
 
     /// The same, watched: tasks come with their names ([`Event::Named`](schedlab_core::Event)), and
@@ -203,25 +372,24 @@ impl Prepared {
     pub fn run_watched<O: Observer>(
         &self,
         scheduler: &Contender,
+        repetition: u64,
         observer: O,
         watch: Watch<'_, O>,
     ) -> Result<(Run, O), Error> {
-        let Contender { choice, tunables, own } = scheduler;
+        let Contender { choice, tunables, own, variant } = scheduler;
         match &self.load {
-            Checked::Workload(experiment) => {
+            Checked::Workload(variants) => {
+                let (_, experiment) = &variants.all[*variant];
                 if let Some(why) = choice.refuses(&experiment.needs()) {
                     return Err(Error::CannotRun { what: self.plan.load.name().into(), why });
                 }
-                let tunables = tunables.clone();
-                let config = RunConfig { tunables, ..experiment.config.clone() };
+                let (tunables, seed) = (tunables.clone(), self.seed(repetition));
+                let config = RunConfig { tunables, seed, ..experiment.config.clone() };
+                let record = experiment.record.filter(|_| repetition == 0);
                 let name = |run: &mut Run| {
-                    let value = |(name, value): &(String, i64)| TunableValue {
-                        name: name.clone(),
-                        value: *value,
-                    };
-                    run.report.scheduler.set = own.iter().map(value).collect();
+                    run.report.scheduler.set = own.iter().map(Setting::written).collect();
                 };
-                match experiment.run_watched(&config, choice, observer, watch) {
+                match experiment.run_watched(&config, record, choice, observer, watch) {
                     Ok((mut run, observer)) => {
                         name(&mut run);
                         Ok((run, observer))
@@ -241,31 +409,27 @@ impl Prepared {
         }
     }
 
-    /// Runs it under each of its schedulers on `threads` threads. `ready` gets the results on the
-    /// calling thread in the order of the schedulers, each as soon as those before it are there;
-    /// if it answers false no further run is begun.
-    pub fn run_all(
-        &self,
-        threads: NonZeroUsize,
-        mut ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
-    ) {
-        parallel::for_each_in_order(
-            &self.schedulers,
-            threads,
-            |scheduler| self.run(scheduler),
-            |index, result| ready(&self.schedulers[index], result),
-        );
+    /// These columns, which are some of its own, in place of all.
+    pub(super) fn replace_columns(&mut self, columns: Vec<Contender>) {
+        self.schedulers = columns;
     }
 
     /// The runs as one document.
     pub fn report(&self, runs: Vec<RunReport>) -> Report {
         let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
         let until_ns = match &self.load {
-            Checked::Workload(experiment) => experiment.until_ns(),
+            Checked::Workload(variants) => variants.first().until_ns(),
             Checked::Benchmark(sweep) => sweep.bench().config.limit_ns,
         };
-        let name = self.plan.load.name().into();
-        Report::new(WorkloadInfo { name, duration_ns: until_ns.unwrap_or(longest_ns) }, runs)
+        Report::new(
+            WorkloadInfo {
+                name: self.plan.load.name().into(),
+                duration_ns: until_ns.unwrap_or(longest_ns),
+                set: self.common.iter().map(Setting::written).collect(),
+                late_starts: self.plan.late_starts,
+            },
+            runs,
+        )
     }
 }
 

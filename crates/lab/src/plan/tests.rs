@@ -36,7 +36,7 @@ fn full() -> Plan {
         costs: vec![("switch".into(), 1500.1)],
         nohz: Some(false),
     };
-    plan.set = vec![("sched_latency_ns".into(), 6_000_000)];
+    plan.set = vec![("sched_latency_ns".into(), 6_000_000.into())];
     plan.groups.files = vec![source("groups", "/g cpu.shares=2048\n")];
     plan.groups.settings = vec!["/g:cpu.shares=512".into()];
     plan.groups.users = vec!["a=anna".into()];
@@ -49,9 +49,13 @@ fn full() -> Plan {
 }
 
 fn run(plan: &Plan) -> String {
+    run_on(NonZeroUsize::MIN, plan)
+}
+
+fn run_on(threads: NonZeroUsize, plan: &Plan) -> String {
     let prepared = plan.prepare().expect("it is in order");
     let mut runs = vec![];
-    prepared.run_all(NonZeroUsize::MIN, |_, result| {
+    prepared.run_all(threads, |_, result| {
         runs.push(result.expect("it runs").report);
         true
     });
@@ -70,6 +74,35 @@ fn a_plan_that_was_written_and_read_is_the_same_and_runs_the_same() {
     let read = Plan::parse("p.json", &hackbench().to_json()).expect("it was written so");
     assert_eq!(read, hackbench());
     assert!(!Plan::is_plan(TEXT));
+}
+
+#[test]
+fn columns_and_repetitions_are_the_same_on_any_number_of_threads_and_from_their_plan() {
+    let mut plan = full();
+    plan.schedulers = vec!["cfs".into(), "eevdf[DELAY_DEQUEUE=0]".into()];
+    plan.set = vec![
+        ("nice:a".into(), "default,5".into()),
+        ("shares:/g".into(), 100.into()),
+        ("sched_latency_ns".into(), 6_000_000.into()),
+    ];
+    plan.machine.cpus = Some(1);
+    (plan.repeat, plan.late_starts, plan.seed) = (4, true, None);
+    let one = run(&plan);
+    assert_eq!(one, run_on(NonZeroUsize::new(4).expect("it is"), &plan));
+    let written = plan.prepare().expect("it is in order").plan();
+    let columns = ["cfs@2.6.32", "cfs@2.6.32[nice:a=5]"];
+    assert_eq!(written.schedulers[..2], columns);
+    assert_eq!(written.schedulers[3], "eevdf@6.18[DELAY_DEQUEUE=0,nice:a=5]");
+    assert_eq!(run(&written), one);
+    // Seeds make a difference, and one of several can be run alone.
+    let report = schedlab_report::json::from_json(&one).expect("it was written so");
+    let waits = report.runs[0].summary.iter().find(|row| row.metric == "wait").expect("it is one");
+    assert!(waits.min < waits.max);
+    (plan.repeat, plan.seed) = (1, Some(3));
+    let alone = schedlab_report::json::from_json(&run(&plan)).expect("it was written so");
+    let wait_ns = alone.runs[0].totals.wait_ns as f64;
+    assert_eq!(waits.values[2], Some(wait_ns.into()));
+    assert!(alone.runs[0].tasks.iter().all(|task| task.start_ns > Some(0)));
 }
 
 #[test]
@@ -106,7 +139,17 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.timetable.actions[0] = "10ms renise a 5".into(), "renise"),
         (|plan| plan.timetable.actions[0] = "10ms renice c 5".into(), "c"),
         (|plan| plan.limit_ns = Some(u64::MAX), "it must be at most 1000000000000000000"),
-        (|plan| plan.repeat = 2, "only a benchmark can be repeated"),
+        (|plan| plan.repeat = 0, "repeat is 0; it must be at least 1"),
+        (|plan| plan.repeat = 100_000, "with 2 columns makes 200000 runs; there can be 100000"),
+        (|plan| plan.set[0].1 = "6e6,6ms".into(), "the value 6ms comes twice"),
+        (
+            |plan| plan.set.push(("nice:c".into(), 5.into())),
+            "there is no task \"c\"; there are a, b",
+        ),
+        (
+            |plan| plan.set.push(("shares:/other".into(), 5.into())),
+            "there is no group /other; there are /g",
+        ),
         (
             |plan| {
                 let Load::Workload(source) = &mut plan.load else { return };
@@ -361,6 +404,7 @@ fn what_cannot_be_read_is_told_in_the_words_of_json() {
         ("\"limit_ns\": -1", "expected a whole number of at least 0"),
         ("\"schedulers\": \"cfs\"", "expected a list"),
         ("\"set\": [[\"x\"]]", "expected a list of two: name and value"),
+        ("\"set\": [[\"x\", 1.5]]", "expected a whole number, or values as text"),
         ("\"load\": {\"workload\": 1}", "expected a file: {\"file\": \"name\", \"text\": \"...\"}"),
         ("\"load\": {}", "docs/plan.md"),
     ];

@@ -35,7 +35,7 @@ const FILES: [(&str, usize); 13] = [
     ("cfs61", 97),
     ("deadline", 17),
     ("eevdf", 85),
-    ("eevdf_topology", 70),
+    ("eevdf_topology", 71),
     ("o_1", 96),
     ("o_1_2622", 105),
     ("o_n", 65),

@@ -119,3 +119,24 @@ impl Default for CallCosts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yield_costs_a_nanosecond_at_least() {
+        let mut costs = CallCosts::default();
+        for ns in [0.0, 0.4] {
+            assert!(costs.set("yield", ns).is_err(), "{ns}");
+        }
+        for (ns, rounded) in [(0.5, 1), (1.4, 1), (1.5, 2)] {
+            costs.set("yield", ns).expect("it is something");
+            assert_eq!(costs.get("yield"), Some(rounded));
+        }
+        // Others may be free.
+        costs.set("clock", 0.0).expect("it may be");
+        assert_eq!(costs.get("clock"), Some(0));
+        assert!(costs.set("no_such", 1.0).is_err());
+    }
+}

@@ -260,4 +260,21 @@ mod tests {
             * 1e-9;
         assert!((energy.joules - joules).abs() < 1e-12, "{} {joules}", energy.joules);
     }
+
+    #[test]
+    fn a_package_sleeps_until_the_first_of_it_wakes() {
+        let mut meter = PowerMeter::new(&power(), &one_package(2));
+        // Both sleep until 5000, the package with them; one until 8000, the package awake.
+        assert_eq!(meter.wake(CpuId(0), 5000), 100);
+        assert_eq!(meter.wake(CpuId(1), 8000), 100);
+        assert_eq!(meter.package_ns, [5000]);
+        let energy = meter.energy(10_000);
+        let joules = (100.0 * 10_000.0
+            + 10.0 * (5000.0 + 2000.0)
+            + 1.0 * (5000.0 + 8000.0)
+            + 20.0 * 5000.0
+            + 5.0 * 5000.0)
+            * 1e-9;
+        assert!((energy.joules - joules).abs() < 1e-12, "{} {joules}", energy.joules);
+    }
 }

@@ -615,4 +615,24 @@ mod tests {
         let mut spend = || costs.spend(0, CpuId(0), true, bill, CpuId(0), &[]);
         assert_eq!([spend(), spend(), spend(), spend(), spend()], [0, 0, 1, 0, 1]);
     }
+
+    #[test]
+    fn who_touches_no_queue_takes_no_lock() {
+        let mut costs = modelled(Locking::PerCpu);
+        costs.kernel[Cost::Dequeue] = 5;
+        let mut needs_lock =
+            |counts: WorkCounts| costs.bill(CpuId(0), Work::Tick, &counts).needs_lock;
+        assert!(!needs_lock(WorkCounts::default()));
+        assert!(needs_lock(WorkCounts { dequeues: 1, ..WorkCounts::default() }));
+    }
+
+    #[test]
+    fn who_stays_on_its_cpu_does_not_pay_for_a_move() {
+        let mut costs = modelled(Locking::PerCpu);
+        costs.kernel[Cost::MigrateNear] = 7;
+        costs.kernel[Cost::MigrateFar] = 7;
+        // It starts, stays, goes, and comes back.
+        let paid = [0, 0, 1, 1, 0].map(|cpu| costs.refill_ps(CpuId(cpu), TaskId(3), 0));
+        assert_eq!(paid, [0, 0, 7, 0, 7]);
+    }
 }

@@ -31,6 +31,8 @@ pub struct World {
     computed: Vec<bool>,
     random: SplitMix64,
     pub killed: Vec<TaskId>,
+    /// When the first tasks start; those that are not named at 0.
+    pub starts_ns: Vec<u64>,
 }
 
 impl World {
@@ -41,6 +43,7 @@ impl World {
             tasks,
             random: SplitMix64::new(7),
             killed: Vec::new(),
+            starts_ns: Vec::new(),
         }
     }
 
@@ -53,11 +56,11 @@ impl Workload for World {
     type Error = Infallible;
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
-        let tasks = self.tasks[..self.initial].iter();
+        let tasks = self.tasks[..self.initial].iter().enumerate();
         tasks
-            .map(|(sched, allowed, _)| NewTask {
+            .map(|(number, (sched, allowed, _))| NewTask {
                 attr: TaskAttr { sched: *sched, allowed: allowed.clone(), ..TaskAttr::default() },
-                start_ns: 0,
+                start_ns: self.starts_ns.get(number).copied().unwrap_or(0),
             })
             .collect()
     }

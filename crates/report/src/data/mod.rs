@@ -4,26 +4,30 @@
 //! Plain data: nothing here knows how a run came about. Times are integers in ns. Floating-point
 //! numbers are ratios and rates only, rounded to six decimals by [`ratio`].
 
+mod baseline;
 mod cpu;
 mod energy;
 mod fairness;
 mod group;
 mod intervals;
 mod kernel;
+mod repetition;
 mod run;
 mod spread;
 mod task;
 mod totals;
 
+pub use baseline::{Baseline, ColumnDifferences, DifferenceRow};
 pub use cpu::CpuFigures;
 pub use energy::{EnergyFigures, IdleRow};
 pub use fairness::FairnessFigures;
 pub use group::{GroupFigures, ThrottleFigures};
 pub use intervals::{SliceRow, SpanRow};
 pub use kernel::{KernelFigures, KindRow};
+pub use repetition::{Number, RepetitionRow, SummaryRow};
 pub use run::{
-    End, EndState, MachineInfo, RefusalRow, Report, RunReport, SCHEMA, SchedulerInfo, TunableValue,
-    WorkloadInfo,
+    End, EndState, MachineInfo, RefusalRow, Report, RunReport, SCHEMA, SchedulerInfo, SettingRow,
+    SettingValue, TunableValue, WorkloadInfo,
 };
 pub use spread::{BucketRow, Spread};
 pub use task::{KeyFigures, TaskFigures};
@@ -78,6 +82,8 @@ pub(crate) mod tests {
             tasks: names.iter().enumerate().map(task).collect(),
             slices: None,
             spans: None,
+            repetitions: vec![],
+            summary: vec![],
         }
     }
 
@@ -103,7 +109,7 @@ pub(crate) mod tests {
                 "\n### Spread\n".into()
             }
             // They are described in a line, where the field itself is.
-            "scheduler" | "machine" | "tunables" | "end" => "\n## Run\n".into(),
+            "scheduler" | "machine" | "tunables" | "end" | "set" => "\n## Run\n".into(),
             "kinds" => "\n### `kernel`\n".into(),
             "idle" => "\n### `energy`\n".into(),
             "throttling" => "\n### `groups`\n".into(),
@@ -166,6 +172,21 @@ pub(crate) mod tests {
             "awaken",
         ];
         let kind = |kind: &str| KindRow { kind: kind.into(), ns: 1 };
+        run.scheduler.set =
+            vec![SettingRow { name: "some".into(), value: SettingValue::Number(1) }];
+        run.repetitions = vec![RepetitionRow { seed: 1, state: EndState::TimeUp, at_ns: 100 }];
+        let one = Number(1.0);
+        run.summary = vec![SummaryRow {
+            metric: "busy".into(),
+            unit: "ns".into(),
+            count: 1,
+            min: one,
+            median: one,
+            mean: one,
+            max: one,
+            sd: Some(one),
+            values: vec![Some(one)],
+        }];
         run.kernel = Some(KernelFigures {
             kernel_ns: 1,
             with_task_ns: 1,

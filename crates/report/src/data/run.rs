@@ -1,10 +1,11 @@
 //! A run as data: [`RunReport`], and several runs of one workload: [`Report`].
 
 use super::{
-    BucketRow, CpuFigures, EnergyFigures, FairnessFigures, GroupFigures, KernelFigures, KeyFigures,
-    SliceRow, SpanRow, Spread, TaskFigures, Totals,
+    Baseline, BucketRow, CpuFigures, EnergyFigures, FairnessFigures, GroupFigures, KernelFigures,
+    KeyFigures, RepetitionRow, SliceRow, SpanRow, Spread, SummaryRow, TaskFigures, Totals,
 };
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The document's name and version. The number changes when a reader of the old form would go
 /// wrong; new fields alone do not change it.
@@ -17,14 +18,17 @@ pub struct Report {
     pub schema: String,
     /// What was run.
     pub workload: WorkloadInfo,
-    /// One entry a scheduler, in the order asked for.
+    /// One entry a column, in the order asked for.
     pub runs: Vec<RunReport>,
+    /// How it differs from an earlier result, if it was compared with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
 }
 
 impl Report {
     /// The runs of `workload`.
     pub fn new(workload: WorkloadInfo, runs: Vec<RunReport>) -> Report {
-        Report { schema: SCHEMA.into(), workload, runs }
+        Report { schema: SCHEMA.into(), workload, runs, baseline: None }
     }
 }
 
@@ -35,6 +39,47 @@ pub struct WorkloadInfo {
     pub name: String,
     /// How long it was to run at most, ns.
     pub duration_ns: u64,
+    /// What was set for all schedulers alike: tunables of those that have them, nice values,
+    /// weights and quotas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<SettingRow>,
+    /// Whether each task began up to a tick later, by the seed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub late_starts: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Something that was set for a column, and to what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SettingRow {
+    /// The kernel's name of a tunable; `nice:KEY`, `shares:/GROUP`, `weight:/GROUP`,
+    /// `quota:/GROUP`.
+    pub name: String,
+    /// To what.
+    pub value: SettingValue,
+}
+
+/// What something was set to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SettingValue {
+    /// A number.
+    Number(i64),
+    /// A quota: `20ms/100ms`, `max`.
+    Text(String),
+}
+
+impl fmt::Display for SettingRow {
+    /// As users write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            SettingValue::Number(number) => write!(f, "{}={number}", self.name),
+            SettingValue::Text(text) => write!(f, "{}={text}", self.name),
+        }
+    }
 }
 
 /// Under what it was run.
@@ -46,26 +91,19 @@ pub struct SchedulerInfo {
     pub release: String,
     /// What it is called in full.
     pub title: String,
-    /// Tunables that were set for it alone, by which it differs from others of its release.
+    /// What was set for it alone, by which it differs from others of its release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub set: Vec<TunableValue>,
+    pub set: Vec<SettingRow>,
 }
 
 impl SchedulerInfo {
     /// Its release, and what was set for it alone: `6.18`, `6.18[DELAY_DEQUEUE=0]`.
     pub fn version(&self) -> String {
-        let set = self.set.iter().map(|set| format!("{}={}", set.name, set.value));
+        let set = self.set.iter().map(SettingRow::to_string);
         match set.collect::<Vec<_>>().join(",") {
             none if none.is_empty() => self.release.clone(),
             set => format!("{}[{set}]", self.release),
         }
-    }
-
-    /// The heading of its column.
-    pub fn heading(&self) -> String {
-        let set: Vec<String> =
-            self.set.iter().map(|set| format!("\n{}={}", set.name, set.value)).collect();
-        format!("{}\n{}{}", self.name, self.release, set.concat())
     }
 }
 
@@ -144,6 +182,12 @@ pub struct RunReport {
     pub slices: Option<Vec<SliceRow>>,
     /// Who wanted to run when, by start, then task. None if that was not recorded.
     pub spans: Option<Vec<SpanRow>>,
+    /// If it was repeated: all runs, this one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repetitions: Vec<RepetitionRow>,
+    /// If it was repeated: each figure over all runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summary: Vec<SummaryRow>,
 }
 
 impl RunReport {

@@ -423,4 +423,35 @@ mod tests {
         assert_eq!(queue.first(40, |task| task.0 < 3), Some(TaskId(2)));
         assert_eq!(queue.first(40, |task| task.0 > 3), None);
     }
+
+    #[test]
+    fn the_audit_finds_what_does_not_add_up() {
+        let good = || {
+            let mut good = queue(4);
+            good.push(TaskId(0), NORMAL_PRIO, 7);
+            good.push(TaskId(1), NORMAL_PRIO, 8);
+            good.push(TaskId(2), IDLE_PRIO, 9);
+            good.push(TaskId(3), 50, 0);
+            good
+        };
+        assert_eq!(good().audit(), Ok(()));
+        let at = |level, slot| Place::Timed { level, slot: Slot::new(slot) };
+        let corruptions: [&dyn Fn(&mut GlobalQueue); 8] = [
+            &|queue| queue.places[TaskId(1)] = at(NORMAL_PRIO, 0),
+            &|queue| queue.places[TaskId(1)] = at(IDLE_PRIO, 1),
+            &|queue| queue.places[TaskId(1)] = Place::NotQueued,
+            &|queue| {
+                queue.places[TaskId(3)] = Place::Realtime { level: 51, prev: None, next: None };
+            },
+            &|queue| queue.qnr += 1,
+            &|queue| queue.bitmap |= 1,
+            &|queue| queue.bitmap &= !(1 << 50),
+            &|queue| queue.timed[0].holes += 1,
+        ];
+        for (number, corrupt) in corruptions.iter().enumerate() {
+            let mut wrong = good();
+            corrupt(&mut wrong);
+            assert!(wrong.audit().is_err(), "corruption {number}");
+        }
+    }
 }

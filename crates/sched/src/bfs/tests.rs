@@ -351,3 +351,33 @@ fn an_account_of_a_pick_has_each_queued_deadline() {
     bfs.candidates(CPU0, &mut now);
     assert_eq!(now.last().map(|other| other.rank[2]), Some(deadline(1)));
 }
+
+#[test]
+fn who_is_due_just_now_is_not_overdue() {
+    // 0.316 counts in jiffies: nice 0 is due in so many. The running one has the earlier deadline.
+    for (late, rule) in [(0, rules::EARLIEST_DEADLINE), (1, rules::FIRST_OVERDUE)] {
+        let (mut bfs, mut platform) = machine(Version::V0_316, 1, &[0]);
+        bfs.block(&mut platform, CPU0, TaskId(0), BlockReason::Interruptible);
+        platform.resched(CPU0);
+        settle(&mut bfs, &mut platform);
+        bfs.wake(&mut platform, TaskId(0), Waker::Interrupt { cpu: CPU0 });
+        let due = bfs.tasks[TaskId(0)].deadline as u64;
+        platform.set_jiffies(due + late);
+        platform.set_now_ns((due + late) * MS);
+        bfs.schedule(&mut platform, CPU0);
+        assert_eq!(platform.rule(Question::Pick), rule, "{late} jiffies late");
+    }
+}
+
+#[test]
+fn who_has_used_its_slice_up_stands_in_the_account_with_its_next_deadline() {
+    let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0]);
+    tick(&mut bfs, &mut platform, 3);
+    bfs.cpus[0].rq_time_slice = 0;
+    let expected = bfs.niffies as i64 + bfs.deadline_distance(0);
+    let mut now = Vec::new();
+    bfs.candidates(CPU0, &mut now);
+    let runs =
+        now.iter().find(|other| other.who == schedlab_core::Who::Task(TaskId(0))).expect("it runs");
+    assert!(runs.rank.contains(&expected), "{expected}: {runs:?}");
+}

@@ -106,3 +106,84 @@ impl Cfs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfs::{Rules, core_2_6};
+    use crate::classes::rt::RtRules;
+    use crate::classes::testing::{Bench, Life};
+    use schedlab_core::{BuildConfig, CpuId, TaskId};
+
+    /// Each makes one thing wrong: of the root queue of CPU 0, where one entity runs and one waits.
+    #[test]
+    fn whatever_does_not_add_up_is_found() {
+        let config = BuildConfig::flat(2, 1000);
+        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), 2, 1000);
+        let tasks: [TaskId; 4] = [0; 4].map(|nice| m.nice(nice, Life::Hog));
+        m.reschedule();
+        let (fair, rqs) = (&m.sched.fair, &m.sched.core);
+        assert_eq!(fair.audit_books(rqs), Ok(()));
+        let q = CfsRqId::root(CpuId(0));
+        let waits = fair.queues[q].timeline.leftmost().unwrap();
+        let stranger = "an entity in the timeline does not belong there";
+        type Corrupt<'a> = &'a dyn Fn(&mut Cfs);
+        let corruptions: [(Corrupt<'_>, &str); 10] = [
+            (&|fair| fair.queues[q].nr_running += 1, "nr_running is not the number of entities"),
+            (&|fair| fair.entities[waits].on_rq = false, stranger),
+            (&|fair| fair.entities[waits].cfs_rq = CfsRqId::root(CpuId(1)), stranger),
+            (&|fair| fair.entities[waits].vruntime = fair.entities[waits].vruntime - 1, stranger),
+            (&|fair| fair.queues[q].load += 1, "the load is not the sum of the weights"),
+            (
+                &|fair| fair.entities[waits].load.weight -= 1,
+                "the load is not the sum of the weights",
+            ),
+            (
+                &|fair| {
+                    let first = fair.queues[q].newest_task.unwrap();
+                    let last = fair.entities[first].older.unwrap();
+                    fair.entities[last].older = Some(first);
+                },
+                "more tasks are listed than queued",
+            ),
+            (&|fair| fair.queues[q].h_nr_running -= 1, "1 tasks counted, 2 found"),
+            (
+                &|fair| {
+                    // The running one is taken off, but for its being a buddy.
+                    let running = fair.queues[q].curr.unwrap();
+                    fair.queues[q].next = Some(running);
+                    fair.queues[q].newest_task = Some(waits);
+                    fair.entities[waits].older = None;
+                    fair.entities[running].on_rq = false;
+                    fair.queues[q].nr_running -= 1;
+                    fair.queues[q].load -= fair.entities[running].load.weight;
+                },
+                "a buddy is not queued",
+            ),
+            (
+                &|fair| {
+                    let min = fair.queues[q].min_vruntime;
+                    fair.queues[q].min_vruntime = min + (1 << 62) + (1 << 61);
+                },
+                "an entity is impossibly far behind",
+            ),
+        ];
+        for (number, (corrupt, complaint)) in corruptions.iter().enumerate() {
+            let mut wrong = fair.clone();
+            corrupt(&mut wrong);
+            let found = wrong.audit_books(rqs).expect_err("it is wrong");
+            assert!(found.contains(complaint), "corruption {number}: {found}");
+        }
+        // A thread that is not where its queue is, and one that does not know that it is queued.
+        for elsewhere in [true, false] {
+            let mut rqs = rqs.clone();
+            let thread = rqs.thread_mut(rqs.pid(tasks[0]));
+            if elsewhere {
+                thread.cpu = CpuId(1 - thread.cpu.0);
+            } else {
+                thread.on_rq = false;
+            }
+            assert!(fair.audit_books(&rqs).is_err());
+        }
+    }
+}

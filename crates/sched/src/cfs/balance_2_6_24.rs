@@ -341,3 +341,55 @@ impl Balanced for Queues<'_> {
 pub(super) fn early_domains(topology: &schedlab_core::Topology, hz: u32) -> Domains {
     Domains::of(load_balance_2_6_22::Version::V2_6_24, topology, hz)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfs::{Rules, releases};
+    use crate::classes::rt::RtRules;
+    use crate::classes::testing::{Bench, Life, MS};
+    use schedlab_core::{BuildConfig, CpuSet, Parent, SchedAttr, TaskAttr};
+
+    /// CPU 0 runs one task, and one of nice -20 (weight 88761) waits there. Whether it comes to CPU
+    /// 1, if so much is to be moved and the best priority there is `best_prio`.
+    fn moves(rest: i64, best_prio: i16) -> bool {
+        let config = BuildConfig::flat(2, 1000);
+        let mut m =
+            Bench::new(releases::core_2_6(Rules::V2_6_24, RtRules::V2_6_23, &config), 2, 1000);
+        for nice in [0, -20] {
+            let sched = SchedAttr::nice(nice);
+            let allowed = CpuSet::only(CpuId(0));
+            m.start(
+                TaskAttr { sched, allowed, ..TaskAttr::default() },
+                Life::Hog,
+                Parent::External,
+            );
+            if nice == 0 {
+                m.run_until(10 * MS);
+            }
+        }
+        let heavy = m.sched.core.pid(schedlab_core::TaskId(1));
+        m.sched.core.settings[heavy.index()].allowed = CpuSet::All;
+        m.sched.fair.tunables.migration_cost_ns = 0;
+        let mut queues = Queues { fair: &mut m.sched.fair, rqs: &mut m.sched.core, rt: None };
+        let mut pass = Pass { rest, best_prio, moved: 0, all_pinned: false };
+        let cpus = (CpuId(0), CpuId(1));
+        queues.balance_tasks(
+            &mut m.platform,
+            rules::ACTIVE_BALANCE,
+            ClassId::Fair,
+            cpus,
+            &mut pass,
+        );
+        assert_eq!(m.sched.core.cpu_of(heavy).0, pass.moved);
+        pass.moved == 1
+    }
+
+    #[test]
+    fn what_is_twice_too_heavy_stays_unless_it_is_the_most_urgent() {
+        // Half of 88761 is 44380: one task of 1024 more than 43356.
+        assert!(moves(43_356, 100) && !moves(43_355, 100));
+        // Its priority is 100: better than 101.
+        assert!(moves(1, 101));
+    }
+}

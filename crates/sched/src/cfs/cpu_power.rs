@@ -116,3 +116,53 @@ fn update_cpu_power(rqs: &mut Rqs, level: usize, cpu: CpuId) -> u64 {
     let scale = available / (total >> 10).max(1);
     ((power * scale) >> 10).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfs::domains;
+    use schedlab_core::Topology;
+    use schedlab_core::topology::{Level, LevelKind, Place};
+
+    /// A core of two threads is worth 1178, each of them half of that; one that is off line counts
+    /// whole.
+    #[test]
+    fn threads_share_what_a_core_is_worth() {
+        let place = |cpu: u32| Place { core: cpu / 2, cache: 0, package: 0, node: 0 };
+        let topology = Topology::new((0..4).map(place).collect(), &[]).unwrap();
+        let domains = domains(&topology);
+        let power = CpuPower::at_boot(&domains, |_| true);
+        let levels: Vec<usize> = domains.of(CpuId(0)).collect();
+        assert_eq!(power.of_group(levels[0], &[CpuId(0)], true), 589);
+        assert_eq!(power.of_group(levels[1], &[CpuId(0), CpuId(1)], true), 1178);
+        assert_eq!(power.of_cpu(&domains, 0, CpuId(3)), 589);
+        let mut fewer = domains.clone();
+        fewer.rebuild(|cpu| cpu != CpuId(3));
+        let power = CpuPower::at_boot(&fewer, |cpu| cpu != CpuId(3));
+        assert_eq!(power.of_cpu(&fewer, levels[0], CpuId(3)), 1024);
+        assert_eq!(power.of_cpu(&fewer, levels[0], CpuId(0)), 589);
+    }
+
+    /// Two nodes of two CPUs each in a domain of nodes, which is half of a domain of all nodes. The
+    /// own node, as it sees itself, has 1000 left of 2048, or 500; of the other one boot's 2048
+    /// count.
+    #[test]
+    fn of_its_own_node_a_group_counts_what_is_left_of_others_what_was_there_at_boot() {
+        let level =
+            |kind, size: u32| Level { kind, span_of: (0..8).map(|cpu| cpu / size).collect() };
+        let levels =
+            [level(LevelKind::Cpu, 2), level(LevelKind::Node, 4), level(LevelKind::AllNodes, 8)];
+        let topology = Topology::with_levels(8, levels.into());
+        let params = |kind| crate::cfs::domain_levels::domain_params(kind, 8);
+        let domains = Domains::new(&topology, params);
+        let mut power = CpuPower::at_boot(&domains, |_| true);
+        let mut rqs = Rqs::new(domains);
+        let of: Vec<usize> = rqs.domains.of(CpuId(0)).collect();
+        let [node, all] = [of[1], of[2]];
+        (power.power[node][0], power.power[node][2]) = (1000, 500);
+        power.update_group_power(&mut rqs, all, CpuId(0));
+        assert_eq!(power.power[all][0], 1000 + 2048);
+        power.update_group_power(&mut rqs, all, CpuId(2));
+        assert_eq!(power.power[all][2], 2048 + 500);
+    }
+}

@@ -277,3 +277,50 @@ impl Cfs {
         load.checked_div(u64::from(rqs.nr_running[cpu.index()])).unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfs::{Rules, domains};
+    use schedlab_core::Topology;
+
+    /// Less than a task is to move. What both groups do of what they could, now and with one task
+    /// moved, in tasks of 1277:
+    ///
+    /// * the busiest has a power of 1024 and a load of 1278: it does 1277, and with a task less 1;
+    /// * the own one has 2048 and a load of 100 (its own tasks weigh 4096, so that all of it
+    ///   counts): 2 x 100, and with a task more 2 x (100 + 1277 / 2) = 2 x 738.
+    ///
+    /// That is 1477 now, and 1 + 1476 = 1477 then: no more, nothing moves. With 1279 it would be 2
+    /// + 1476.
+    #[test]
+    fn less_than_a_task_moves_one_if_more_is_done_then() {
+        let rqs = Rqs::new(domains(&Topology::flat(2)));
+        let fair = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+        let group = |avg_load, weighted, power| SgLbStats {
+            avg_load,
+            load: avg_load,
+            weighted,
+            nr_running: 1,
+            power,
+            ..SgLbStats::default()
+        };
+        for (max, moved) in [(1278, 0), (1279, 1277)] {
+            let stats = SdLbStats {
+                this: group(100, 4096, 2048),
+                busiest: group(max, 1277, 1024),
+                busiest_number: 1,
+                avg_load: 1300,
+            };
+            assert_eq!(fair.fix_small_imbalance(&rqs, CpuId(0), &stats, 1277, 0), moved, "{max}");
+        }
+    }
+
+    #[test]
+    fn a_quarter_more_is_not_yet_worthwhile() {
+        let group =
+            |avg_load| SgLbStats { avg_load, weighted: 10, nr_running: 1, ..SgLbStats::default() };
+        assert!(!is_worthwhile(&group(400), &group(500), 125));
+        assert!(is_worthwhile(&group(400), &group(501), 125));
+    }
+}

@@ -104,3 +104,51 @@ impl Cfs {
         self.hrtick_active[cpu.index()] && !self.tunables.has(Feature::DoubleTick)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfs::{Rules, core_2_6};
+    use crate::classes::rt::RtRules;
+    use crate::classes::testing::{Bench, Life};
+    use schedlab_core::BuildConfig;
+    use schedlab_core::platform::TimerOrder;
+
+    /// The timer is set to what is left of a turn; to 10 us at least, for a task that has yet to be
+    /// switched to. Who has had more than its turn, and runs, is asked to go.
+    #[test]
+    fn what_is_left_of_a_turn_counts_but_10_us_at_least_for_who_does_not_run_yet() {
+        const CPU: CpuId = CpuId(0);
+        let config = BuildConfig::flat(1, 1000);
+        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), 1, 1000);
+        let tasks = [0; 2].map(|nice| m.nice(nice, Life::Hog));
+        m.reschedule();
+        let runs = m.current[0].unwrap();
+        let waits = if runs == tasks[0] { tasks[1] } else { tasks[0] };
+        for (task, left, armed, asks) in [
+            (runs, 4_000, Some(4_000), false),
+            (runs, 40_000, Some(40_000), false),
+            (runs, -1, None, true),
+            (waits, 4_000, Some(10_000), false),
+            (waits, 40_000, Some(40_000), false),
+            (waits, -1, None, false),
+        ] {
+            let (fair, rqs) = (&mut m.sched.fair, &mut m.sched.core);
+            let e = fair.entity_of(rqs.pid(task));
+            let slice = fair.sched_slice(e) as i64;
+            fair.entities[e].prev_sum_exec = 0;
+            fair.entities[e].sum_exec = (slice - left) as u64;
+            m.platform.timer_orders.clear();
+            m.platform.clear_resched(CPU);
+            rqs.thread_mut(rqs.pid(runs)).need_resched = false;
+            fair.hrtick_start(rqs, &mut m.platform, CPU, rqs.pid(task));
+            let at = m.platform.timer_orders.iter().find_map(|order| match order {
+                TimerOrder::Arm { at_ns, .. } => Some(*at_ns),
+                TimerOrder::Cancel { .. } => None,
+            });
+            let now = m.platform.now_ns();
+            assert_eq!(at, armed.map(|ahead: u64| now + ahead), "{left} ns left");
+            assert_eq!(m.platform.resched_pending(CPU), asks, "{left} ns left");
+        }
+    }
+}

@@ -435,4 +435,24 @@ mod tests {
             }
         }
     }
+
+    /// Two tasks on CPU 0 and none on CPU 1: of 2048 beside 0 a task of 1024 comes over.
+    #[test]
+    fn a_move_is_accounted_for_by_the_loads_and_the_weight() {
+        use schedlab_core::{CpuSet, Parent, TaskAttr};
+        let mut m = machine(Rules::V2_6_32, 2);
+        let only = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
+        let tasks = [0; 2].map(|_| m.start(only.clone(), Life::Hog, Parent::External));
+        m.run_until(20 * MS);
+        for task in tasks {
+            m.sched.set_affinity(&mut m.platform, task, &CpuSet::All);
+        }
+        m.platform.take_accounts();
+        m.run_until(200 * MS);
+        let told = m.platform.take_accounts();
+        let moved = told.iter().find(|account| account.question == Question::Migrate).unwrap();
+        let term = |name, value| Term { name, value };
+        let expected = [term("this_load", 0), term("busiest_load", 2048), term("weight", 1024)];
+        assert_eq!(moved.evidence.terms, expected);
+    }
 }

@@ -5,8 +5,10 @@ use super::load_weight::{LoadWeight, calc_delta_fair};
 use super::{Cfs, Rules, core_2_6};
 use crate::classes::ClassList;
 use crate::classes::rt::RtRules;
-use crate::classes::testing::{Bench, Life, MS};
-use schedlab_core::{BuildConfig, CpuId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
+use crate::classes::testing::{Bench, Life, MS, State};
+use schedlab_core::{
+    BuildConfig, CpuId, Parent, Policy, Question, SchedAttr, Scheduler, TaskAttr, TaskId,
+};
 
 type Machine = Bench<ClassList<Cfs>>;
 
@@ -117,4 +119,63 @@ fn who_yields_alone_is_not_even_charged() {
         m.sched.yield_now(&mut m.platform, CPU, runs);
         assert_eq!(vruntime(&m, runs), before + MS as i64 / 2);
     }
+}
+
+#[test]
+fn another_ordinary_policy_is_no_worse_priority() {
+    let mut m = machine(Rules::V2_6_32);
+    let (a, b) = (m.nice(0, Life::Hog), m.nice(0, Life::Hog));
+    m.run_until(MS / 2);
+    let runs = m.current[0].unwrap();
+    let attr = SchedAttr { policy: Policy::Batch, ..SchedAttr::default() };
+    m.sched.set_attr(&mut m.platform, runs, &attr, CPU);
+    assert!(!m.platform.resched_pending(CPU), "it runs on");
+    // With a worse nice value it may have to go.
+    let attr = SchedAttr { policy: Policy::Batch, ..SchedAttr::nice(5) };
+    m.sched.set_attr(&mut m.platform, runs, &attr, CPU);
+    assert!(m.platform.resched_pending(CPU));
+    let _ = (a, b);
+}
+
+#[test]
+fn a_buddy_that_is_alone_is_picked_as_the_only_one() {
+    use super::reasons;
+    let mut m = machine(Rules::V2_6_32);
+    let (a, b) = (m.nice(0, Life::Hog), m.nice(0, Life::Hog));
+    m.reschedule();
+    let runs = m.current[0].unwrap();
+    let waits = if runs == a { b } else { a };
+    let q = super::ids::CfsRqId::root(CPU);
+    let e = m.sched.fair.entity_of(m.sched.core.pid(waits));
+    m.sched.fair.queues[q].next = Some(e);
+    m.block(0, runs, true, u64::MAX);
+    m.reschedule();
+    assert_eq!(m.current[0], Some(waits));
+    assert_eq!(m.platform.rule(Question::Pick), reasons::ONLY);
+}
+
+#[test]
+fn who_waits_at_first_was_forked_and_not_woken() {
+    use super::reasons;
+    let mut m = machine(Rules::V2_6_32);
+    m.nice(-20, Life::Hog);
+    m.reschedule();
+    let child = m.nice(0, Life::Periodic { run: MS, sleep: MS / 10 });
+    assert_eq!(m.platform.rule(Question::Preempt), reasons::START_DEBIT);
+    let sleeps = |m: &Machine| m.tasks[child.index()].state == State::Asleep;
+    // It sleeps as briefly as that, and the next time it is not far enough behind.
+    let step = (1..).find(|step| {
+        m.run_until(step * MS / 20);
+        sleeps(&m)
+    });
+    m.wake(child, schedlab_core::Waker::Interrupt { cpu: CPU });
+    assert_ne!(m.platform.rule(Question::Preempt), reasons::START_DEBIT, "{step:?}");
+}
+
+#[test]
+fn what_a_task_costs_is_counted() {
+    let mut m = machine(Rules::V2_6_32);
+    let before = m.platform.work.enqueues;
+    (0..3).for_each(|_| _ = m.nice(0, Life::Hog));
+    assert_eq!(m.platform.work.enqueues - before, 3);
 }

@@ -44,6 +44,8 @@ pub mod rt;
 pub mod sorted;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod urgent_tests;
 pub mod weights;
 
 pub use core_2_6::ClassList;

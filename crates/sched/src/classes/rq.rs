@@ -543,3 +543,36 @@ impl Rq {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_core::Topology;
+
+    #[test]
+    fn changes_are_told_once() {
+        let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(70)));
+        (0..2).for_each(|word| _ = rqs.take_changed(word));
+        rqs.add_nr_running(CpuId(3), 1);
+        rqs.add_nr_running(CpuId(65), 1);
+        assert!(rqs.is_changed(CpuId(3)) && !rqs.is_changed(CpuId(4)));
+        assert_eq!([rqs.take_changed(0), rqs.take_changed(1)], [1 << 3, 1 << 1]);
+        assert_eq!([rqs.take_changed(0), rqs.take_changed(1)], [0, 0]);
+    }
+
+    #[test]
+    fn cpus_with_more_than_one_thread_are_known() {
+        let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(70)));
+        let found = |rqs: &Rqs| rqs.overcommitted(0, 70).map(|cpu| cpu.0).collect::<Vec<_>>();
+        assert!(!rqs.any_overcommitted());
+        rqs.add_nr_running(CpuId(3), 1);
+        assert!(!rqs.any_overcommitted() && found(&rqs).is_empty());
+        rqs.add_nr_running(CpuId(3), 1);
+        rqs.add_nr_running(CpuId(69), 2);
+        assert!(rqs.any_overcommitted());
+        assert_eq!(found(&rqs), [3, 69]);
+        rqs.sub_nr_running(CpuId(69), 2);
+        rqs.sub_nr_running(CpuId(3), 1);
+        assert!(!rqs.any_overcommitted() && found(&rqs).is_empty());
+    }
+}

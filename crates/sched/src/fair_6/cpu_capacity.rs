@@ -259,6 +259,8 @@ impl<R: PickRule> Fair<R> {
 mod tests {
     use super::*;
     use crate::fair_6::domains::build;
+    use crate::fair_6::eevdf::{EarliestDeadline, Eevdf, Version};
+    use schedlab_core::BuildConfig;
     use schedlab_core::topology::Topology;
 
     const CPU: CpuId = CpuId(0);
@@ -305,5 +307,25 @@ mod tests {
         assert_eq!(crowded.type_by_numbers(117), super::super::lb_stats::GroupType::Overloaded);
         let whole = Stats { lost: 0, ..crowded };
         assert_eq!(whole.type_by_numbers(117), super::super::lb_stats::GroupType::HasSpare);
+    }
+
+    /// Two CPUs: a domain is looked at every 2 ms at first, 2 jiffies. An idle CPU looks at jiffy
+    /// 100; real-time work that comes then is seen by newly idle ones from jiffy 102 on.
+    #[test]
+    fn newly_idle_cpus_take_capacities_as_they_are_until_an_interval_is_over() {
+        let config = BuildConfig::flat(2, 1000);
+        let Eevdf { core: rqs, fair, .. } = &mut Eevdf::new(Version::V6_18, &config);
+        let level = rqs.domains.of(CPU).next().unwrap();
+        let mut platform = config.platform();
+        let mut look = |fair: &mut Fair<EarliestDeadline>, jiffies, why| {
+            platform.set_jiffies(jiffies);
+            fair.update_group_capacity(rqs, &platform, &LbEnv::new(CPU, level, why));
+            fair.capacity.of(CPU)
+        };
+        assert_eq!(look(fair, 100, CpuIdleType::Idle), CAPACITY);
+        fair.capacity.switch(HALF_LIFE, CPU, ClassId::Fair, ClassId::Rt);
+        fair.capacity.update_blocked(2 * HALF_LIFE, CPU, ClassId::Rt);
+        assert_eq!(look(fair, 101, CpuIdleType::NewlyIdle), CAPACITY);
+        assert!(look(fair, 102, CpuIdleType::NewlyIdle) < 520, "half is used");
     }
 }

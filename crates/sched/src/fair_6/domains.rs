@@ -327,6 +327,13 @@ mod tests {
         let forks: Vec<bool> =
             domains.of(CpuId(0)).map(|level| domains.level(level).params.balance_fork).collect();
         assert_eq!(forks, [true, true, false]);
+        // Far is what is farther than 30.
+        for (distance, is_for_forks) in [(30, true), (31, false)] {
+            let pair = [[10, distance], [distance, 10]];
+            let domains = build(&machine(2, 1, 1, &pair.map(Vec::from)));
+            let top = domains.of(CpuId(0)).last().unwrap();
+            assert_eq!(domains.level(top).params.balance_fork, is_for_forks, "{distance}");
+        }
     }
 
     /// Nodes of caches of cores of threads, siblings together.

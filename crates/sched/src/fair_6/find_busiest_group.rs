@@ -452,4 +452,82 @@ mod tests {
             "{found} {empty} {kinds_found:?}"
         );
     }
+
+    /// Two nodes of four CPUs with a cache each; the scheduler, and a look of an idle CPU 0 at the
+    /// nodes.
+    fn two_nodes() -> (Eevdf, LbEnv) {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let sched = Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
+        let top = sched.core.domains.of(CpuId(0)).last().unwrap();
+        (sched, LbEnv::new(CpuId(0), top, CpuIdleType::Idle))
+    }
+
+    #[test]
+    fn siblings_even_out_two_tasks_if_the_own_one_has_spare_capacity() {
+        let (Eevdf { core: rqs, fair, .. }, env) = two_nodes();
+        let stats = |kind, nr_running, idle_cpus, prefers_sibling| Stats {
+            kind,
+            nr_running,
+            h_nr_runnable: nr_running,
+            idle_cpus,
+            prefers_sibling,
+            weight: 4,
+            ..Stats::default()
+        };
+        let is_worth = |kind, own, other, prefers_sibling| {
+            let local = stats(kind, own, 4 - own.min(4), prefers_sibling);
+            // With one idle CPU less than the own group, if any: that alone is no reason.
+            let idle = local.idle_cpus.saturating_sub(1);
+            let busiest = Busiest { group: 1, stats: stats(kind, other, idle, prefers_sibling) };
+            fair.is_worth_while(&rqs, &env, &local, &busiest, 0)
+        };
+        use GroupType::{FullyBusy, HasSpare};
+        assert!(is_worth(HasSpare, 2, 4, true));
+        assert!(!is_worth(HasSpare, 2, 3, true), "one more is not enough");
+        assert!(!is_worth(HasSpare, 2, 4, false), "they do not prefer to be even");
+        assert!(!is_worth(FullyBusy, 4, 6, true), "nothing to spare");
+    }
+
+    /// The own group has four CPUs and a load of 500 a CPU, the other two and 1500; on average there
+    /// are 1000. The other has 2 x 500 too much, the own one lacks 4 x 500: 1000 are moved.
+    #[test]
+    fn the_load_to_move_is_what_one_has_too_much_or_the_other_lacks() {
+        let (Eevdf { core: rqs, fair, .. }, env) = two_nodes();
+        let group = |weight, avg_load| Stats {
+            kind: GroupType::Overloaded,
+            weight,
+            load: weight * avg_load,
+            ..Stats::default()
+        };
+        let moved = |local: Stats, stats: Stats| {
+            let busiest = Busiest { group: 1, stats };
+            fair.calculate_imbalance(&rqs, &env, &local, &busiest, 1000)
+        };
+        let load = |amount| Some((MigrationType::Load, amount));
+        assert_eq!(moved(group(4, 500), group(2, 1500)), load(1000));
+        assert_eq!(moved(group(2, 500), group(4, 1500)), load(1000));
+        assert_eq!(moved(group(4, 900), group(4, 1500)), load(400));
+        assert_eq!(moved(group(4, 1000), group(4, 1500)), None);
+    }
+
+    /// Two caches in a package: of two cores and of four. The own one, of two, runs a task and the
+    /// other one six: 2 x 6 - 4 x 1 = 8 too many by both numbers of cores, of which 8 / 3 = 2.67,
+    /// rounded 3, count.
+    #[test]
+    fn siblings_of_other_sizes_are_compared_by_their_cores() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu.min(2) / 2, package: 0, node: 0 };
+        let topology = Topology::new((0..6).map(place).collect(), &[]).unwrap();
+        let sched = Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
+        let Eevdf { core: rqs, fair, .. } = &sched;
+        let top = rqs.domains.of(CpuId(0)).last().unwrap();
+        let env = LbEnv::new(CpuId(0), top, CpuIdleType::Idle);
+        let stats = |weight, nr_running| Stats { weight, nr_running, ..Stats::default() };
+        let tasks =
+            |own, other| fair.sibling_imbalance(rqs, &env, &stats(2, own), 1, &stats(4, other));
+        assert_eq!(tasks(1, 6), 3);
+        assert_eq!(tasks(1, 2), 1, "nothing too much, rounded up");
+        assert_eq!(tasks(0, 2), 2, "two, as the own one has none");
+        assert_eq!(tasks(0, 1), 1);
+    }
 }

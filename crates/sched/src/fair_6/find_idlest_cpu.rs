@@ -331,4 +331,23 @@ mod tests {
         }
         assert!(passed_over > 1_000, "{passed_over}");
     }
+
+    /// Three nodes of two CPUs in a row. From CPU 0, whose largest domain has all six, a child goes
+    /// to the idlest CPU of nodes 1 and 2: CPU 2, which idles beside a crowded CPU 3. The domain of
+    /// CPU 2 that has all six is not looked at again, although node 2 idles altogether: the next one
+    /// has fewer CPUs, 2 and 3.
+    #[test]
+    fn a_search_goes_on_in_a_domain_of_fewer_cpus() {
+        let distances = [[10, 20, 30], [20, 10, 20], [30, 20, 10]].map(Vec::from);
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 2, node: cpu / 2 };
+        let topology = Topology::new((0..6).map(place).collect(), &distances).unwrap();
+        let config = BuildConfig { topology, ..BuildConfig::flat(6, 1000) };
+        let Core6 { core: rqs, fair, .. } = &mut Eevdf::new(eevdf::Version::V6_18, &config);
+        for (cpu, tasks) in [(0, 2), (1, 2), (3, 3)] {
+            fair.count_running(rqs, CpuId(cpu), tasks);
+            fair.cfs_rqs[CfsRqId::of_cpu(CpuId(cpu))].h_nr_runnable = tasks;
+        }
+        fair.balance.idle_since_ns = alloc::vec![0, 0, 30, 0, 20, 10];
+        assert_eq!(fair.find_dst_cpu(rqs, &CpuSet::All, CpuId(0), None).0, CpuId(2));
+    }
 }

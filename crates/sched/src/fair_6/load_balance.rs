@@ -118,11 +118,7 @@ impl<R: PickRule> Fair<R> {
             let mut its_turn = true;
             if jiffies >= self.balance.domain(cpu, level).last_balance + interval {
                 let occasion = if idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-                its_turn = self.is_its_turn(rqs, cpu, level);
-                if !its_turn {
-                    // That counts as balanced.
-                    self.found_balanced(rqs, &LbEnv::new(cpu, level, occasion));
-                } else if self.load_balance(rqs, platform, cpu, level, occasion) {
+                if self.load_balance(rqs, platform, cpu, level, occasion, &mut its_turn) {
                     idle = is_idle_cpu(rqs, cpu);
                     busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
                 }
@@ -177,7 +173,8 @@ impl<R: PickRule> Fair<R> {
                 }
                 break;
             }
-            let brought = self.load_balance(rqs, platform, cpu, level, CpuIdleType::NewlyIdle);
+            let why = CpuIdleType::NewlyIdle;
+            let brought = self.load_balance(rqs, platform, cpu, level, why, &mut true);
             if self.tunables.ni_random() {
                 self.balance.domain(cpu, level).newidle.count(brought);
             }
@@ -206,23 +203,28 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `should_we_balance`: whether `cpu`, of those that may balance for its group, is the one: the
-    /// first of an idle core (among threads of one core: the first idle one), else the first idle
-    /// CPU, else the first.
-    fn is_its_turn(&self, rqs: &Rqs, cpu: CpuId, level: usize) -> bool {
-        let domain = rqs.domains.level(level);
-        let group = domain.span(cpu).balancers(domain.group_of(cpu));
+    /// `should_we_balance`: whether the destination, of those that may balance for its group, is
+    /// the one: the first of an idle core (among threads of one core: the first idle one), else the
+    /// first idle CPU, else the first. A CPU that is about to idle asks nobody.
+    fn is_its_turn(&self, rqs: &Rqs, env: &LbEnv) -> bool {
+        if env.why == CpuIdleType::NewlyIdle {
+            return true;
+        }
+        let domain = rqs.domains.level(env.level);
+        let group = domain.span(env.here).balancers(domain.group_of(env.here));
         let among_threads = domain.params.share_cpupower;
-        let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(rqs, cpu));
+        let left = group.iter().copied().filter(|cpu| !self.balance.dropped[cpu.index()]);
+        let mut idle = left.filter(|&cpu| is_idle_cpu(rqs, cpu));
         let first_idle = idle.clone().next();
         let any = among_threads || !self.version.balances_cores();
         let best = idle.find(|&cpu| any || self.is_core_idle(rqs, cpu));
-        best.or(first_idle).unwrap_or(group[0]) == cpu
+        best.or(first_idle).unwrap_or(group[0]) == env.dst
     }
 
     // ---- the balancing itself ----
 
-    /// `sched_balance_rq`. Whether something was moved to `here`.
+    /// `sched_balance_rq`. Whether something was moved to `here` or, for it, to another CPU of its
+    /// group. `its_turn` is taken back if that is not, or no longer, for it to do.
     fn load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -230,11 +232,19 @@ impl<R: PickRule> Fair<R> {
         here: CpuId,
         level: usize,
         why: CpuIdleType,
+        its_turn: &mut bool,
     ) -> bool {
         let mut env = LbEnv::new(here, level, why);
         let mut dropped = false;
-        platform.work.balances += 1;
         let moved = loop {
+            // Each look begins with that: another CPU may have become the destination.
+            *its_turn = self.is_its_turn(rqs, &env);
+            if !*its_turn {
+                // That counts as balanced.
+                self.found_balanced(rqs, &env);
+                break None;
+            }
+            platform.work.balances += u64::from(!dropped);
             platform.work.queues += u64::from(self.cpus);
             let Some(source) = self.find_source(rqs, platform, &mut env) else {
                 self.found_balanced(rqs, &env);
@@ -388,5 +398,71 @@ impl<R: PickRule> Fair<R> {
             }
         }
         best.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::testing::{Bench, Life, MS};
+    use crate::fair_6::eevdf::{Eevdf, Version};
+    use schedlab_core::topology::{Place, Topology};
+    use schedlab_core::{BuildConfig, Parent, Scheduler, TaskAttr};
+
+    const CPU: CpuId = CpuId(0);
+
+    /// Intervals double up to 512 ms while all tasks are pinned; a busy CPU waits 16 times as long,
+    /// less a jiffy; nobody longer than a tenth of a second for each CPU on line.
+    #[test]
+    fn no_interval_is_longer_than_a_tenth_of_a_second_a_cpu() {
+        let cpu = CpuId(0);
+        for (cpus, hz, interval, idle, busy) in [
+            (2, 1000, 512, 200, 200),
+            (2, 100, 512, 20, 20),
+            (8, 1000, 512, 512, 800),
+            (8, 1000, 8, 8, 127),
+            (8, 100, 8, 1, 12),
+            (2, 100, 2, 1, 3),
+        ] {
+            let config = BuildConfig::flat(cpus, hz);
+            let Eevdf { core: rqs, fair, .. } = &mut Eevdf::new(Version::V6_18, &config);
+            let level = rqs.domains.of(cpu).next().unwrap();
+            fair.balance.domain(cpu, level).interval = interval;
+            let found = [false, true]
+                .map(|busy| fair.interval_jiffies(&config.platform(), cpu, level, busy));
+            assert_eq!(found, [idle, busy], "{cpus} CPUs, HZ {hz}, {interval} ms");
+        }
+    }
+
+    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but not on
+    /// CPU 0, which balances: it goes to CPU 1, and that counts as moved.
+    #[test]
+    fn who_may_not_come_here_goes_to_another_cpu_of_the_group() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };
+        let topology = Topology::new((0..4).map(place).collect(), &[]).unwrap();
+        let config = BuildConfig { topology, ..BuildConfig::flat(4, 1000) };
+        let mut m = Bench::new(Eevdf::new(Version::V6_18, &config), 4, 1000);
+        let on = |cpus: &[u32]| TaskAttr {
+            allowed: CpuSet::from_cpus(cpus.iter().copied().map(CpuId)),
+            ..TaskAttr::default()
+        };
+        m.run_until(MS);
+        m.start(on(&[2]), Life::Hog, Parent::External);
+        m.reschedule();
+        let waits = m.start(on(&[2]), Life::Hog, Parent::External);
+        m.start(on(&[3]), Life::Hog, Parent::External);
+        m.reschedule();
+        let pid = m.sched.core.pid(waits);
+        m.sched.core.settings[pid.index()].allowed = CpuSet::from_cpus([CpuId(1), CpuId(2)]);
+        m.sched.core.thread_mut(pid).nr_cpus_allowed = 2;
+        m.platform.set_now_ns(100 * MS);
+        let Eevdf { core: rqs, fair, .. } = &mut m.sched;
+        let level = rqs.domains.of(CPU).last().unwrap();
+        fair.balance.domain(CPU, level).failures = 1;
+        let moves = m.platform.work.moves;
+        assert!(fair.load_balance(rqs, &mut m.platform, CPU, level, CpuIdleType::Idle));
+        assert_eq!(m.sched.cpu_of(waits), CpuId(1));
+        assert_eq!(m.platform.work.moves, moves + 1);
+        assert_eq!(m.sched.fair.balance.failures(CPU, level), 0);
     }
 }

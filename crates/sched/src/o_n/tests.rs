@@ -801,3 +801,14 @@ fn an_account_of_a_pick_has_the_goodness_of_each_task() {
     assert_eq!(before, evidence.candidates, "asked beforehand, it says the same");
     assert_eq!(evidence.best(), Ok(Some(Who::Task(A))));
 }
+
+#[test]
+fn in_2_2_only_the_memory_of_who_has_not_exited_is_at_hand() {
+    let mut bench = waiting(Version::V2_2, &[0]);
+    bench.settle();
+    let mm = bench.sched.tasks[A].mm;
+    let at_hand = |bench: &Bench, prev| bench.sched.mm_at_hand(CpuId(0), prev);
+    assert_eq!((at_hand(&bench, Some(A)), at_hand(&bench, None)), (Some(mm), None));
+    bench.sched.block(&mut bench.platform, CpuId(0), A, BlockReason::Dead);
+    assert_eq!(at_hand(&bench, Some(A)), None);
+}

@@ -423,4 +423,30 @@ mod tests {
             assert_eq!(platform.resched_pending(CPU), asks, "{}, ahead by {ahead}", version.name);
         }
     }
+
+    #[test]
+    fn who_is_reaped_leaves_the_ring() {
+        let (mut sched, mut platform) = machine(&[0, 0, 0]);
+        sched.reap(&mut platform, TaskId(1), None);
+        let mut ring: Vec<TaskId> = sched.ring.iter().copied().collect();
+        ring.sort_unstable();
+        assert_eq!(ring, [TaskId(0), TaskId(2)]);
+    }
+
+    #[test]
+    fn counters_up_to_one_less_than_twice_the_best_priority_are_in_order() {
+        for (counter, priority, in_order) in [
+            (0, 1, true),
+            (69, 35, true),
+            (70, 35, false),
+            (-1, 35, false),
+            (1, 0, false),
+            (1, 36, false),
+        ] {
+            let (mut sched, _) = machine(&[0]);
+            sched.tasks[TaskId(0)].counter = counter;
+            sched.tasks[TaskId(0)].priority = priority;
+            assert_eq!(sched.audit().is_ok(), in_order, "{counter} of {priority}");
+        }
+    }
 }

@@ -424,3 +424,31 @@ fn who_falls_asleep_before_a_change_of_affinity_moves_it_wakes_where_it_may() {
     settle(&mut sched, &mut platform);
     assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (None, Some(0)));
 }
+
+/// CPU 0 runs the waker, CPU 1 another task; who sleeps was last on CPU 1. A waker that is about to
+/// sleep itself (a synchronous wakeup) leaves its CPU empty: the woken one comes.
+#[test]
+fn a_waker_that_leaves_does_not_count() {
+    for (sync, woken_on) in [(false, CPU1), (true, CPU0)] {
+        let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
+        assert_eq!(sched.cpu_of(TaskId(1)), CPU1);
+        sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
+        let only = TaskAttr { allowed: CpuSet::only(CPU1), ..attr(NICE0, 2) };
+        sched.fork(&mut platform, TaskId(2), &only, Parent::External);
+        settle(&mut sched, &mut platform);
+        for _ in 0..64 {
+            [CPU0, CPU1].into_iter().for_each(|cpu| sched.domains.update_cpu_load(cpu));
+        }
+        let waker = Waker::Task { task: TaskId(0), cpu: CPU0, sync };
+        sched.wake(&mut platform, TaskId(1), waker);
+        assert_eq!(sched.cpu_of(TaskId(1)), woken_on, "synchronous: {sync}");
+    }
+}
+
+#[test]
+fn what_leaves_the_queue_is_counted() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0]);
+    assert_eq!(platform.work.dequeues, 0);
+    sleep(&mut sched, &mut platform, 0, BlockReason::Interruptible);
+    assert_eq!(platform.work.dequeues, 1);
+}

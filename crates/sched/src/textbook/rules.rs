@@ -226,4 +226,73 @@ mod tests {
         let names: Vec<_> = sched.inspect().rules().iter().map(|doc| doc.name).collect();
         assert!(names.contains(&"response_ratio") && !names.contains(&"best_level"), "{names:?}");
     }
+
+    /// A task that is not interrupted goes before all who wait, be they shorter or more urgent.
+    #[test]
+    fn without_preemption_who_runs_is_the_first_candidate() {
+        for rules in [crate::textbook::SJF_RULES, crate::textbook::FCFS_RULES] {
+            let (mut sched, mut platform) = machine(rules, &[8]);
+            assert_eq!(pick(&mut sched, &mut platform).0, 0);
+            sched.next_burst(TaskId(1), 2);
+            sched.fork(&mut platform, TaskId(1), &TaskAttr::default(), Parent::External);
+            let mut now = Vec::new();
+            sched.candidates(CPU, &mut now);
+            let first = now.iter().min_by_key(|other| other.rank).expect("there are two");
+            assert_eq!((now.len(), first.who, first.rank[0]), (2, who(0), -1));
+        }
+    }
+
+    #[test]
+    fn a_better_priority_counts_at_once_where_it_preempts() {
+        use crate::textbook::PRIORITY_PREEMPTIVE_RULES;
+        let mut platform = Platform::new(1, 1000);
+        let mut sched = Textbook::new(1, PRIORITY_PREEMPTIVE_RULES);
+        for task in [0, 1].map(TaskId) {
+            sched.fork(&mut platform, task, &TaskAttr::default(), Parent::External);
+        }
+        assert_eq!(sched.schedule(&mut platform, CPU), Some(TaskId(0)));
+        platform.clear_resched(CPU);
+        sched.set_attr(&mut platform, TaskId(1), &schedlab_core::SchedAttr::nice(-1), CPU);
+        assert!(platform.resched_pending(CPU));
+        assert_eq!(sched.schedule(&mut platform, CPU), Some(TaskId(1)));
+        // And a worse one of who runs: it gives way.
+        platform.clear_resched(CPU);
+        sched.set_attr(&mut platform, TaskId(1), &schedlab_core::SchedAttr::nice(1), CPU);
+        assert!(platform.resched_pending(CPU));
+        assert_eq!(sched.schedule(&mut platform, CPU), Some(TaskId(0)));
+    }
+
+    #[test]
+    fn a_task_is_first_where_it_may_run() {
+        let mut platform = Platform::new(2, 1000);
+        let mut sched = Textbook::new(2, crate::textbook::FCFS_RULES);
+        let allowed = schedlab_core::CpuSet::only(CpuId(1));
+        let attr = TaskAttr { allowed, ..TaskAttr::default() };
+        sched.fork(&mut platform, TaskId(0), &attr, Parent::External);
+        assert_eq!(sched.cpu_of(TaskId(0)), CpuId(1));
+    }
+
+    /// What a task is predicted to run is the tunable at first.
+    #[test]
+    fn the_first_estimate_is_the_tunable() {
+        use schedlab_core::Administer;
+        let rules = crate::textbook::Rules { predicted: true, ..crate::textbook::SJF_RULES };
+        let (mut sched, mut platform) = (Textbook::new(1, rules), Platform::new(1, 1000));
+        platform.ask(true);
+        sched.set_tunable(&mut platform, "tau_ns", 7).expect("it is there");
+        sched.fork(&mut platform, TaskId(0), &TaskAttr::default(), Parent::External);
+        assert_eq!(pick(&mut sched, &mut platform).2, [(who(0), 7)]);
+    }
+
+    /// Two come, and the second is shorter: the first is queued again.
+    #[test]
+    fn whoever_is_queued_is_counted() {
+        let (mut sched, mut platform) = machine(SRTF_RULES, &[8]);
+        assert_eq!(pick(&mut sched, &mut platform).0, 0);
+        sched.next_burst(TaskId(1), 2);
+        sched.fork(&mut platform, TaskId(1), &TaskAttr::default(), Parent::External);
+        assert_eq!(platform.work.enqueues, 2);
+        assert_eq!(pick(&mut sched, &mut platform).0, 1);
+        assert_eq!(platform.work.enqueues, 3);
+    }
 }

@@ -1,5 +1,7 @@
 //! Global earliest deadline first: who is pushed to another CPU, and who is not.
 
+use super::rules;
+use crate::classes::Class;
 use crate::classes::testing::{Bench, Life, MS};
 use crate::eevdf::{Eevdf, Version};
 use schedlab_core::{
@@ -59,4 +61,76 @@ fn the_earliest_deadlines_have_the_cpus() {
     running.sort_unstable();
     assert_eq!(running, [Some(tasks[0]), Some(tasks[3])]);
     assert_eq!(m.sched.cpu_of(tasks[0]).max(m.sched.cpu_of(tasks[3])), CpuId(1));
+}
+
+/// One of 10 in 50 ms that has used up its budget, and one of 10 in 200 ms that runs on its CPU
+/// when the next period begins, at 51 ms. The replenished one has the earlier deadline, 101 ms: it
+/// stays, and the other one, which may go elsewhere, goes to CPU 1.
+#[test]
+fn who_is_replenished_is_not_pushed_before_a_later_one() {
+    let mut m = machine(2);
+    m.run_until(MS);
+    let early = start(&mut m, 50, Life::Hog);
+    m.run_until(45 * MS);
+    assert_eq!(m.current, [None, None], "its budget was used up at 11 ms");
+    let late = start(&mut m, 200, Life::Hog);
+    assert_eq!(m.current, [Some(late), None]);
+    m.run_until(52 * MS);
+    assert_eq!(m.current, [Some(early), Some(late)]);
+}
+
+#[test]
+fn a_woken_task_stays_over_a_later_one_that_may_go_elsewhere() {
+    let mut m = machine(2);
+    m.run_until(MS);
+    let sleeper = start(&mut m, 50, Life::Periodic { run: MS, sleep: 1000 * MS });
+    m.run_until(3 * MS);
+    let later = start(&mut m, 100, Life::Hog);
+    let [sleeper, later] = [sleeper, later].map(|task| m.sched.core.pid(task));
+    let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
+    assert_eq!(deadline.select_at_wakeup(rqs, sleeper), (CpuId(0), rules::DL_TASK_CPU));
+    // (A CPU may have come on line since.)
+    rqs.thread_mut(later).nr_cpus_allowed = 1;
+    assert_eq!(deadline.select_at_wakeup(rqs, sleeper), (CpuId(1), rules::DL_LATER_CPU));
+}
+
+#[test]
+fn tasks_that_may_go_elsewhere_are_counted() {
+    let mut m = machine(3);
+    m.run_until(MS);
+    let task = start(&mut m, 50, Life::Hog);
+    let pid = m.sched.core.pid(task);
+    for (nr, movable) in [(2, 1), (1, 0), (1, 0), (3, 1), (2, 1)] {
+        let Eevdf { deadline, core: rqs, .. } = &mut m.sched;
+        deadline.set_cpus_allowed(rqs, &mut m.platform, CpuId(0), pid, nr);
+        rqs.thread_mut(pid).nr_cpus_allowed = nr;
+        assert_eq!(deadline.rqs[0].nr_migratory, movable, "{nr} CPUs");
+    }
+}
+
+#[test]
+fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere() {
+    // CPU 1 is free. The running one could go there, the new one, bound by hand, could not.
+    let mut m = machine(2);
+    m.run_until(MS);
+    let [a, b] = [0; 2].map(|_| start(&mut m, 50, Life::Hog));
+    let [a, b] = [a, b].map(|task| m.sched.core.pid(task));
+    let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
+    // Both CPUs have one: nowhere to go.
+    assert!(!deadline.could_swap(rqs, b, a));
+    let mut m = machine(2);
+    m.run_until(MS);
+    let curr = start(&mut m, 50, Life::Hog);
+    let curr = m.sched.core.pid(curr);
+    let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
+    for (bound, swaps) in [(true, true), (false, false)] {
+        // (Any other thread will do for the new one: it is asked only where it may run.)
+        let new = rqs.migration_thread(CpuId(1));
+        rqs.thread_mut(new).nr_cpus_allowed = if bound { 1 } else { 2 };
+        assert_eq!(deadline.could_swap(rqs, new, curr), swaps, "bound: {bound}");
+    }
+    let new = rqs.migration_thread(CpuId(1));
+    rqs.thread_mut(new).nr_cpus_allowed = 1;
+    rqs.thread_mut(curr).nr_cpus_allowed = 1;
+    assert!(!deadline.could_swap(rqs, new, curr), "the running one is bound, too");
 }

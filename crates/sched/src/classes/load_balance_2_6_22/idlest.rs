@@ -157,4 +157,29 @@ mod tests {
         let never = |_: &Fake, _: CpuId| false;
         assert_eq!(wake_idle(&mut machine(&[0]), CpuId(0), never), CpuId(0));
     }
+
+    /// Three nodes: of one cache, of two, and of one. 200 in the second is 100 for the power of one,
+    /// less than the 150 of the third.
+    #[test]
+    fn groups_are_compared_by_what_they_could_do() {
+        let cache = [0, 0, 1, 1, 2, 2, 3, 3];
+        let node = [0, 0, 1, 1, 1, 1, 2, 2];
+        let place = |cpu: usize| Place {
+            core: cpu as u32,
+            cache: cache[cpu],
+            package: node[cpu],
+            node: node[cpu],
+        };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let mut domains = Domains::of(super::super::Version::V2_6_22, &topology, 1000);
+        for (cpu, load) in [(0, 2000), (2, 200), (6, 150)] {
+            domains.set_load(CpuId(cpu), load, 1);
+        }
+        for cpu in (0..8).map(CpuId) {
+            (0..64).for_each(|_| domains.update_cpu_load(cpu));
+        }
+        let top = domains.tree.of(CpuId(0)).last().unwrap();
+        assert_eq!([0, 2, 6].map(|cpu| domains.power(top, CpuId(cpu))), [128, 256, 128]);
+        assert_eq!(domains.find_idlest_group(CpuId(0), top, &CpuSet::All), Some(1));
+    }
 }

@@ -336,4 +336,29 @@ mod tests {
         assert_eq!(imbalance(Version::V2_6_22), None);
         assert_eq!(imbalance(Version::V2_6_24), Some(1024));
     }
+
+    /// Single CPUs in 2.6.22, tasks of 128: one moves if the other has two of them more, or one, if
+    /// the own ones are lighter.
+    #[test]
+    fn less_than_a_task_moves_one_if_two_more_are_there() {
+        let domains = Domains::of(Version::V2_6_22, &Topology::flat(2), 1000);
+        let group = |avg_load, nr_running, weighted| Group {
+            avg_load,
+            load: avg_load,
+            power: 128,
+            weighted,
+            nr_running,
+            imbalanced: false,
+        };
+        let moved = |own: Group, max: u64| {
+            // Half of the difference would move: less than a task.
+            let average = own.avg_load + (max - own.avg_load).min(254) / 2;
+            domains.imbalance(&own, &group(max, 3, 3 * 128), average, 125)
+        };
+        let as_heavy = |avg_load| group(avg_load, 1, 128);
+        assert_eq!((moved(as_heavy(128), 383), moved(as_heavy(128), 384)), (None, Some(128)));
+        assert_eq!(moved(as_heavy(128), 300), None, "128 + 2 is not twice 128");
+        let lighter = group(64, 1, 64);
+        assert_eq!(moved(lighter, 64 + 128), Some(128));
+    }
 }

@@ -209,3 +209,74 @@ fn affinity_and_priority_changes_keep_the_books() {
         m.sched.inspect().audit().unwrap();
     }
 }
+
+/// CPU 1 is taken; on CPU 0 one of priority 49 runs, and those of 69 and 79 wait and could be
+/// pulled.
+fn two_wait() -> (Machine, [TaskId; 2]) {
+    let mut m = machine(2, 1_000_000, -1);
+    m.realtime(Policy::Fifo, 99, Some(1), Life::Hog);
+    m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    m.reschedule();
+    let waiting = [30, 20].map(|prio| m.realtime(Policy::Fifo, prio, Some(0), Life::Hog));
+    m.reschedule();
+    for task in waiting {
+        m.sched.set_affinity(&mut m.platform, task, &CpuSet::All);
+        assert_eq!(m.sched.cpu_of(task), CpuId(0));
+    }
+    m.sched.rt.rqs[0].highest_next = 69;
+    (m, waiting)
+}
+
+#[test]
+fn who_is_next_is_looked_for_anew_only_when_one_as_urgent_leaves() {
+    let (mut m, [better, worse]) = two_wait();
+    // As if the better one had run when that was last worked out: 75, which is stale.
+    m.sched.rt.rqs[0].highest_next = 75;
+    m.sched.kill(&mut m.platform, worse);
+    m.kill(worse);
+    assert_eq!(m.sched.rt.rqs[0].highest_next, 75, "79 is worse than 75");
+    m.sched.kill(&mut m.platform, better);
+    m.kill(better);
+    assert_eq!(m.sched.rt.rqs[0].highest_next, 100, "nobody waits any more");
+}
+
+#[test]
+fn the_audit_finds_what_does_not_add_up() {
+    let (m, [waits, _]) = two_wait();
+    let (rt, rqs) = (&m.sched.rt, &m.sched.core);
+    assert_eq!(rt.audit(rqs), Ok(()));
+    let corruptions: [fn(&mut super::RtRq); 5] = [
+        |rq| rq.rt_nr_running += 1,
+        |rq| rq.rt_nr_running -= 1,
+        |rq| rq.rt_nr_migratory += 1,
+        |rq| rq.rt_nr_migratory -= 1,
+        |rq| rq.highest_curr += 1,
+    ];
+    for (number, corrupt) in corruptions.iter().enumerate() {
+        let mut wrong = rt.clone();
+        corrupt(&mut wrong.rqs[0]);
+        assert!(wrong.audit(rqs).is_err(), "corruption {number}");
+    }
+    let mut elsewhere = rqs.clone();
+    let pid = rqs.pid(waits);
+    elsewhere.thread_mut(pid).cpu = CpuId(1);
+    assert!(rt.audit(&elsewhere).is_err());
+}
+
+#[test]
+fn in_2_6_24_one_that_becomes_less_urgent_gives_way() {
+    let config = BuildConfig::flat(1, 1000);
+    let mut m: Machine = Bench::new(core_2_6(Rules::V2_6_24, RtRules::V2_6_23, &config), 1, 1000);
+    let first = m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    let second = m.realtime(Policy::Fifo, 40, None, Life::Hog);
+    m.run_until(MS);
+    let set = |m: &mut Machine, task, prio| {
+        let attr = SchedAttr::realtime(Policy::Fifo, prio);
+        m.sched.set_attr(&mut m.platform, task, &attr, CpuId(0));
+        m.platform.resched_pending(CpuId(0))
+    };
+    assert!(!set(&mut m, first, 60), "more urgent than before");
+    assert!(set(&mut m, first, 30));
+    m.reschedule();
+    assert_eq!(m.current, [Some(second)]);
+}

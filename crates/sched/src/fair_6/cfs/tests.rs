@@ -4,8 +4,8 @@
 use super::{Cfs6, Version, rules};
 use crate::fair_6::entity::Entity;
 use schedlab_core::{
-    BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Question,
-    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    Administer, BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform, Policy,
+    Question, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 
 const CPU: CpuId = CpuId(0);
@@ -26,12 +26,10 @@ impl Bench {
     }
 
     fn tune(&mut self, name: &str, value: i64) {
-        use schedlab_core::Administer;
         self.sched.set_tunable(&mut self.platform, name, value).unwrap();
     }
 
     fn group(&mut self, shares: u64) -> GroupId {
-        use schedlab_core::Administer;
         self.sched.group_new(&mut self.platform, GroupId::ROOT, shares).unwrap()
     }
 
@@ -262,4 +260,48 @@ fn who_is_bound_twice_before_it_can_leave_goes_where_it_may_be() {
     bench.platform.clear_resched(CPU);
     bench.sched.schedule(&mut bench.platform, CPU);
     assert_eq!(bench.sched.cpu_of(task), CpuId(2));
+}
+
+/// At 10 ms a sleeper of the root's queue is brought to another group; 6.1. It is placed as if it
+/// woke, 3 ms behind the queue that it leaves, and as far behind the one that it comes to.
+#[test]
+fn a_sleeper_that_changes_group_is_as_far_behind_there() {
+    let mut bench = Bench::new(Version::V6_1, 1);
+    let group = bench.group(1024);
+    let (hog, sleeper) = (bench.nice(0), bench.nice(0));
+    assert_eq!(bench.settle(), sleeper);
+    bench.at(MS);
+    assert_eq!(bench.sleep(sleeper), hog);
+    bench.ticks(2..=20);
+    let min = |bench: &Bench| {
+        let fair = &bench.sched.fair;
+        let q = fair.cfs_rq_of(fair.se_of(bench.sched.core.pid(sleeper)));
+        fair.rule.queues[q].min_vruntime.0 as i64
+    };
+    let asleep = bench.vruntime(sleeper);
+    assert!(asleep < min(&bench) - 3_000_000, "it has slept for longer than counts");
+    let before = min(&bench);
+    bench.sched.set_group(&mut bench.platform, sleeper, group).unwrap();
+    assert!(min(&bench) < before, "a queue on which nobody has run");
+    assert_eq!(bench.vruntime(sleeper), min(&bench) - 3_000_000);
+}
+
+/// Virtual times of a queue and of who has slept for longer than 2^63 / 1024 ns cannot be compared
+/// any more: it is placed like any sleeper, 3 ms behind, even if it seems to be ahead.
+#[test]
+fn who_has_slept_for_104_days_keeps_nothing() {
+    const LONG: u64 = (1 << 63) / 1024;
+    for (slept, keeps) in [(LONG - 1, true), (LONG, true), (LONG + 1, false), (2 * LONG, false)] {
+        let mut bench = Bench::new(Version::V6_1, 1);
+        let task = bench.nice(0);
+        let fair = &mut bench.sched.fair;
+        let e = fair.se_of(bench.sched.core.pid(task));
+        let q = fair.cfs_rq_of(e);
+        let min = fair.rule.queues[q].min_vruntime;
+        fair.info[e].exec_start = 1;
+        fair.se[e].vruntime = min.plus(MS);
+        fair.place_entity(1 + slept, q, e, false);
+        let ahead = fair.se[e].vruntime.since(min);
+        assert_eq!(ahead, if keeps { MS as i64 } else { -3_000_000 }, "{slept} ns");
+    }
 }

@@ -373,3 +373,65 @@ fn a_change_of_policy_keeps_the_bonus_and_batch_clears_the_estimate() {
     rig.sched.set_attr(&mut rig.platform, a, &batch, CpuId(0));
     assert_eq!((rig.sched.prio(a), rig.sched.sleep_avg_ns(a)), (121, 0));
 }
+
+#[test]
+fn a_sleep_lifts_to_the_ceiling_only_who_was_below_it() {
+    // The ceiling of nice 0 is 799 ms; a sleep of 900 ms is longer than that.
+    for (before, after) in [(798, 799), (799, 1000), (800, 1000)] {
+        let mut rig = rig(1);
+        let task = rig.hog(0);
+        rig.run_to(1);
+        rig.sleep(task, 0, BlockReason::Interruptible);
+        rig.row(task).sleep_avg = before * MS;
+        rig.pass(900 * MS);
+        rig.row(task).timestamp = rig.platform.now_ns() - 900 * MS;
+        rig.recalc(task);
+        assert_eq!(rig.sched.sleep_avg_ns(task), after * MS, "{before} ms");
+    }
+}
+
+#[test]
+fn arrays_swapped_and_clocks_read_are_counted() {
+    // Two hogs: a turn of 100 ms each, then the arrays are swapped. Each schedule() reads the
+    // clock.
+    let mut rig = rig(1);
+    rig.hog(0);
+    rig.hog(0);
+    rig.run_to(150);
+    assert_eq!(rig.platform.work.swaps, 0);
+    let reads = rig.platform.work.clock_reads;
+    rig.run_to(250);
+    assert_eq!(rig.platform.work.swaps, 1);
+    assert!(rig.platform.work.clock_reads > reads);
+}
+
+#[test]
+fn the_audit_finds_what_does_not_add_up() {
+    let good = || {
+        let mut rig = rig(2);
+        for cpu in [0, 0, 1] {
+            rig.hog_on(0, cpu);
+        }
+        rig.run_to(10);
+        rig.sched
+    };
+    let p = good().tasks.pid(TaskId(0));
+    let corruptions: [&dyn Fn(&mut O1); 6] = [
+        &|sched| sched.tasks[p].cpu = CPU1,
+        &|sched| sched.tasks[p].prio += 1,
+        &|sched| {
+            let other = sched.rqs[0].expired();
+            let here = sched.tasks[p].array;
+            sched.tasks[p].array = if here == Some(other) { None } else { Some(other) };
+        },
+        &|sched| sched.tasks[p].load_weight += 1,
+        &|sched| sched.rqs[0].curr = Some(Tasks::migration_thread(CPU0)),
+        &|sched| sched.tasks[p].sleep_avg = sched.params.ns_max_sleep_avg + 1,
+    ];
+    assert_eq!(good().inspect().audit(), Ok(()));
+    for (number, corrupt) in corruptions.iter().enumerate() {
+        let mut wrong = good();
+        corrupt(&mut wrong);
+        assert!(wrong.inspect().audit().is_err(), "corruption {number}");
+    }
+}

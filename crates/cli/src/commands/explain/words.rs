@@ -1,0 +1,483 @@
+//! An explanation in words and tables.
+
+use crate::Failure;
+use schedlab_core::{Account, Candidate, CpuId, GroupId, Rule, TaskId, Waker, Who};
+use schedlab_lab::explain::{Lost, Margin, Names, OnCpu, Standing, TaskWas, Wait, Wakeup, margin};
+use schedlab_report::format::{duration, signed_duration};
+use schedlab_report::{Style, text_width};
+use std::fmt::Write as _;
+
+/// So many candidates of a group are shown.
+const CANDIDATES_MAX: usize = 12;
+
+/// Of so many of them it is said what they lacked.
+const RUNNERS_UP: usize = 3;
+
+/// Says things about a run.
+pub struct Words<'a> {
+    names: &'a Names,
+    style: Style,
+}
+
+impl<'a> Words<'a> {
+    /// Of a run with these names.
+    pub fn new(names: &'a Names, style: Style) -> Words<'a> {
+        Words { names, style }
+    }
+
+    fn span(&self, ns: u64) -> String {
+        duration(ns, self.style.unicode)
+    }
+
+    fn when(&self, ns: u64) -> String {
+        milliseconds(ns)
+    }
+
+    fn current(&self, task: Option<TaskId>) -> &str {
+        task.map_or("idle", |task| self.names.task(task))
+    }
+
+    /// What a rule is called and says.
+    fn rule(&self, rule: Rule) -> String {
+        match self.names.rule(rule) {
+            Some(doc) => format!("`{}`: {}", doc.name, doc.text),
+            None => "a rule that the scheduler does not name".into(),
+        }
+    }
+
+    /// The moment.
+    pub fn moment(&self, standing: &Standing) -> String {
+        let count = |was| standing.tasks.iter().filter(|task| task.was == was).count();
+        format!(
+            "At {}: {} on CPUs, {} waiting for one, {} asleep, {} ended.\n",
+            self.when(standing.at_ns),
+            count(TaskWas::Running),
+            count(TaskWas::Waiting),
+            count(TaskWas::Blocked),
+            count(TaskWas::Ended)
+        )
+    }
+
+    /// A CPU at a moment. `wins` finds the nice value with which a task would have been picked.
+    pub fn cpu(
+        &self,
+        standing: &Standing,
+        cpu: CpuId,
+        wins: impl Fn(TaskId) -> Result<Option<i32>, Failure>,
+    ) -> Result<String, Failure> {
+        let row = &standing.cpus[cpu.index()];
+        let mut text = String::new();
+        let who = self.current(row.current);
+        let since = format!(
+            "since {} ({})",
+            self.when(row.since_ns),
+            self.span(standing.at_ns - row.since_ns)
+        );
+        match row.current {
+            Some(_) => _ = writeln!(text, "CPU {}: {who} runs {since}.", cpu.0),
+            None => _ = writeln!(text, "CPU {}: idle {since}.", cpu.0),
+        }
+        if let Some(picked) = &row.picked {
+            let _ = writeln!(text, "It was picked by {}", self.rule(picked.account.rule));
+            self.grounds(&mut text, &picked.account);
+        }
+        if let Some(kept) = row.kept.as_ref().filter(|kept| kept.at_ns > row.since_ns) {
+            let _ = writeln!(
+                text,
+                "At {} there was another pick, and it went on, by {}",
+                self.when(kept.at_ns),
+                self.rule(kept.account.rule)
+            );
+        }
+        if row.candidates.is_empty() {
+            let _ = writeln!(text, "There is nobody to be picked.");
+        } else {
+            let would = row.would_pick.map_or("nobody", |who| self.names.who(who));
+            let _ = writeln!(text, "\nIf it picked now it would be {would}, among:");
+            self.candidates(&mut text, &row.candidates);
+            self.what_lacks(&mut text, row, wins)?;
+        }
+        match row.next {
+            Some((at_ns, next, rule)) => {
+                let after = self.span(at_ns - standing.at_ns);
+                let _ = writeln!(
+                    text,
+                    "\nThen, at {} ({after} later): {}, by {}",
+                    self.when(at_ns),
+                    self.current(next),
+                    self.rule(rule)
+                );
+            }
+            None => _ = writeln!(text, "\nNothing changed on it until the end of the run."),
+        }
+        Ok(text)
+    }
+
+    /// What those lacked that are not picked.
+    fn what_lacks(
+        &self,
+        text: &mut String,
+        row: &OnCpu,
+        wins: impl Fn(TaskId) -> Result<Option<i32>, Failure>,
+    ) -> Result<(), Failure> {
+        let Some(Who::Task(winner)) = row.would_pick else { return Ok(()) };
+        let within = |task| {
+            let is = |candidate: &&Candidate| candidate.who == Who::Task(task);
+            row.candidates.iter().find(is)
+        };
+        let Some(best) = within(winner) else { return Ok(()) };
+        let mut others: Vec<&Candidate> = row
+            .candidates
+            .iter()
+            .filter(|other| other.within == best.within && other.who != best.who)
+            .collect();
+        others.sort_by_key(|candidate| candidate.rank);
+        for other in others.iter().take(RUNNERS_UP) {
+            let Some(margin) = margin(best, other) else { continue };
+            let mut line = format!(
+                "  {} would be picked with {}",
+                self.names.who(other.who),
+                lacked(margin, other)
+            );
+            if let Who::Task(task) = other.who {
+                match wins(task)? {
+                    Some(nice) => _ = write!(line, ", or if it were given nice {nice} now"),
+                    None => line.push_str("; no nice value that it were given now would do it"),
+                }
+            }
+            let _ = writeln!(text, "{line}.");
+        }
+        Ok(())
+    }
+
+    /// The numbers that a decision rests on.
+    fn grounds(&self, text: &mut String, account: &Account) {
+        let terms = &account.evidence.terms;
+        if !terms.is_empty() {
+            let shown: Vec<String> = terms
+                .iter()
+                .map(|term| format!("{} = {}", term.name, number(term.name, term.value)))
+                .collect();
+            let _ = writeln!(text, "  with {}", shown.join(", "));
+        }
+        if !account.evidence.candidates.is_empty() {
+            self.candidates(text, &account.evidence.candidates);
+        }
+    }
+
+    /// Tables of candidates, a group's each, from the root down; the first is the one picked.
+    fn candidates(&self, text: &mut String, candidates: &[Candidate]) {
+        let mut within = vec![GroupId::ROOT];
+        let mut shown = 0;
+        while let Some(&group) = within.get(shown) {
+            shown += 1;
+            let mut members: Vec<&Candidate> =
+                candidates.iter().filter(|candidate| candidate.within == group).collect();
+            members.sort_by_key(|candidate| candidate.rank);
+            let groups = members.iter().filter_map(|candidate| match candidate.who {
+                Who::Group(group) => Some(group),
+                _ => None,
+            });
+            within.extend(groups.filter(|group| !within.contains(group)).collect::<Vec<_>>());
+            if members.is_empty() {
+                continue;
+            }
+            if group != GroupId::ROOT {
+                let _ = writeln!(text, "  within {}:", self.names.who(Who::Group(group)));
+            }
+            let mut terms: Vec<&str> = vec![];
+            for term in members.iter().flat_map(|candidate| &candidate.terms) {
+                if !terms.contains(&term.name) {
+                    terms.push(term.name);
+                }
+            }
+            let mut rows = vec![
+                std::iter::once(String::new())
+                    .chain(terms.iter().map(ToString::to_string))
+                    .collect::<Vec<_>>(),
+            ];
+            for (place, candidate) in members.iter().take(CANDIDATES_MAX).enumerate() {
+                let mark = if place == 0 { "> " } else { "  " };
+                let value = |name: &&str| {
+                    let term = candidate.terms.iter().find(|term| term.name == *name);
+                    term.map_or(String::new(), |term| term.value.to_string())
+                };
+                rows.push(
+                    std::iter::once(format!("{mark}{}", self.names.who(candidate.who)))
+                        .chain(terms.iter().map(value))
+                        .collect(),
+                );
+            }
+            columns(text, &rows);
+            if let Some(more) = members.len().checked_sub(CANDIDATES_MAX).filter(|&more| more > 0) {
+                let _ = writeln!(text, "    and {more} more behind them");
+            }
+        }
+    }
+
+    /// Why a task is, or is not, running.
+    pub fn task(&self, standing: &Standing, task: TaskId) -> String {
+        let name = self.names.task(task);
+        let at = self.when(standing.at_ns);
+        let Some(row) = standing.tasks.get(task.index()) else {
+            return format!("At {at} {name} has not started yet.\n");
+        };
+        let since = format!(
+            "since {} ({})",
+            self.when(row.since_ns),
+            self.span(standing.at_ns - row.since_ns)
+        );
+        let mut text = match row.was {
+            TaskWas::NotThere => format!("At {at} {name} has not started yet.\n"),
+            TaskWas::Ended => format!("At {at} {name} has ended, {since}.\n"),
+            TaskWas::Blocked => {
+                format!("At {at} {name} is not runnable: it sleeps or is stopped, {since}.\n")
+            }
+            TaskWas::Running => {
+                format!("At {at} {name} runs on CPU {}, {since}.\n", row.cpu.map_or(0, |cpu| cpu.0))
+            }
+            TaskWas::Waiting => format!(
+                "At {at} {name} waits for CPU {}, {since}.\n",
+                row.cpu.map_or(0, |cpu| cpu.0)
+            ),
+        };
+        if let (TaskWas::Waiting, Some(cpu)) = (row.was, row.cpu) {
+            let there = &standing.cpus[cpu.index()];
+            let _ = writeln!(
+                text,
+                "{} has the CPU, since {} ({}).",
+                self.current(there.current),
+                self.when(there.since_ns),
+                self.span(standing.at_ns - there.since_ns)
+            );
+            if let Some(picked) = &there.picked {
+                let _ = writeln!(text, "It was picked by {}", self.rule(picked.account.rule));
+            }
+            let own = there.candidates.iter().find(|one| one.who == Who::Task(task));
+            if let Some(own) = own {
+                let members = standing.members(cpu, own.within);
+                let before: Vec<&str> = members
+                    .iter()
+                    .take_while(|one| one.who != own.who)
+                    .map(|one| self.names.who(one.who))
+                    .collect();
+                match before.as_slice() {
+                    [] => _ = writeln!(text, "It is the next to be picked."),
+                    before => {
+                        let _ = writeln!(text, "Before it stand {}.", before.join(", "));
+                    }
+                }
+                if let Some(best) = members.first()
+                    && let Some(margin) = margin(best, own)
+                {
+                    let _ = writeln!(text, "It would be picked with {}.", lacked(margin, own));
+                }
+            }
+            self.candidates(&mut text, &there.candidates);
+            let _ = match standing.longest_wait_ns {
+                Some(ns) => writeln!(
+                    text,
+                    "By the rules of this scheduler no ordinary task waits longer than {} with \
+                     this load: it runs by {} at the latest (real-time tasks apart).",
+                    self.span(ns),
+                    self.when(row.since_ns + ns)
+                ),
+                None => writeln!(text, "The scheduler promises no longest wait with this load."),
+            };
+        }
+        if row.was != TaskWas::Ended {
+            let _ = match row.runs_next {
+                Some((at_ns, cpu, rule)) => writeln!(
+                    text,
+                    "It next got a CPU at {} ({} later): CPU {}, by {}",
+                    self.when(at_ns),
+                    self.span(at_ns - standing.at_ns),
+                    cpu.0,
+                    self.rule(rule)
+                ),
+                None => writeln!(text, "It was not given a CPU again before the end of the run."),
+            };
+        }
+        text
+    }
+
+    /// A wakeup.
+    pub fn wakeup(&self, number: u64, whose: &str, wakeup: &Wakeup) -> String {
+        let by = match wakeup.waker {
+            Waker::Interrupt { cpu } => format!("an interrupt on CPU {}", cpu.0),
+            Waker::Process { cpu } => format!("the kernel on CPU {}", cpu.0),
+            Waker::Task { task, cpu, sync } => format!(
+                "{} on CPU {}{}",
+                self.names.task(task),
+                cpu.0,
+                if sync { ", which promises to sleep at once" } else { "" }
+            ),
+        };
+        let mut text = format!(
+            "Wakeup {number}{whose}, at {}: {} is woken by {by}.\n",
+            self.when(wakeup.at_ns),
+            self.names.task(wakeup.task)
+        );
+        let _ = writeln!(
+            text,
+            "It is put on the runqueue of CPU {}, by {}",
+            wakeup.cpu.0,
+            self.rule(wakeup.placed)
+        );
+        if let Some(account) = &wakeup.placed_by {
+            self.grounds(&mut text, account);
+        }
+        let _ = match wakeup.current {
+            Some((task, since_ns)) => writeln!(
+                text,
+                "There {} runs, for {}. Whether it is preempted is decided by {}",
+                self.names.task(task),
+                self.span(wakeup.at_ns - since_ns),
+                self.rule(wakeup.preempts)
+            ),
+            None => writeln!(text, "That CPU idles: {}", self.rule(wakeup.preempts)),
+        };
+        if let Some(account) = &wakeup.preempts_by {
+            self.grounds(&mut text, account);
+        }
+        let _ = match wakeup.ran {
+            Some((at_ns, cpu)) => writeln!(
+                text,
+                "It ran at {}, after {}, on CPU {}.",
+                self.when(at_ns),
+                self.span(at_ns - wakeup.at_ns),
+                cpu.0
+            ),
+            None => writeln!(text, "It did not run before the end."),
+        };
+        text
+    }
+
+    /// A long wait.
+    pub fn wait(&self, place: usize, wait: &Wait) -> String {
+        let mut text = format!(
+            "{place}. {} waited {}, from {} to {}",
+            self.names.task(wait.task),
+            self.span(wait.end_ns - wait.start_ns),
+            self.when(wait.start_ns),
+            self.when(wait.end_ns)
+        );
+        let _ = match wait.ran {
+            true => writeln!(text, ", when it ran on CPU {}.", wait.cpu.0),
+            false => writeln!(text, ", when the run or the task ended."),
+        };
+        let _ = writeln!(text, "   Meanwhile the CPU that it waited for was with");
+        let mut rows: Vec<Vec<String>> = wait
+            .meanwhile
+            .iter()
+            .take(CANDIDATES_MAX)
+            .map(|&(task, ns, turns)| {
+                vec![
+                    format!("   {}", self.current(task)),
+                    self.span(ns),
+                    format!("in {}", crate::terminal::counted(turns as usize, "turn")),
+                ]
+            })
+            .collect();
+        if wait.meanwhile.len() > CANDIDATES_MAX {
+            rows.push(vec![format!("   and {} more", wait.meanwhile.len() - CANDIDATES_MAX)]);
+        }
+        columns(&mut text, &rows);
+        for (&rule, &picks) in &wait.lost {
+            let picks = crate::terminal::counted(picks as usize, "pick");
+            let _ = writeln!(text, "   Others won {picks} by {}", self.rule(rule));
+        }
+        self.lost(&mut text, "first", wait.first.as_ref(), wait);
+        let again = |lost: &&Lost| wait.first.as_ref().is_some_and(|one| one.at_ns != lost.at_ns);
+        self.lost(&mut text, "last", wait.last.as_ref().filter(again), wait);
+        if wait.lost.is_empty() {
+            let _ = writeln!(
+                text,
+                "   Nobody was picked meanwhile: who had the CPU was not asked to leave it."
+            );
+        }
+        text
+    }
+
+    fn lost(&self, text: &mut String, which: &str, lost: Option<&Lost>, wait: &Wait) {
+        let Some(lost) = lost else { return };
+        let candidates = &lost.account.evidence.candidates;
+        let Some(own) = candidates.iter().find(|one| one.who == Who::Task(wait.task)) else {
+            return;
+        };
+        let members = candidates.iter().filter(|one| one.within == own.within);
+        let Some(best) = members.min_by_key(|one| one.rank) else { return };
+        let _ = match margin(best, own) {
+            Some(margin) => writeln!(
+                text,
+                "   The {which} of them, at {}, {} won; it would have been picked itself with {}:",
+                self.when(lost.at_ns),
+                self.names.who(best.who),
+                lacked(margin, own)
+            ),
+            None => writeln!(
+                text,
+                "   The {which} of them, at {}, another group than its own won:",
+                self.when(lost.at_ns)
+            ),
+        };
+        self.candidates(text, candidates);
+    }
+}
+
+/// What `own` lacked to be picked.
+fn lacked(margin: Margin, own: &Candidate) -> String {
+    let Some(term) = margin.term else {
+        return match margin.equal {
+            true => "an earlier place in the queue: by these numbers they are equal".into(),
+            false => format!("a key smaller by {} (these numbers are not all of it)", margin.by),
+        };
+    };
+    let has = own.terms.iter().find(|other| other.name == term.name).map_or(0, |own| own.value);
+    match (has_unit(term.name), term.value > 0) {
+        (true, true) => format!("{} less `{}`", number(term.name, term.value), term.name),
+        (true, false) => format!("{} more `{}`", number(term.name, -term.value), term.name),
+        (false, _) => format!("`{}` {} instead of {has}", term.name, has - term.value),
+    }
+}
+
+/// A time in milliseconds, exact to the nanosecond.
+fn milliseconds(ns: u64) -> String {
+    let text = format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
+    format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn has_unit(name: &str) -> bool {
+    name.ends_with("_ns")
+}
+
+/// A number with its unit, which is the end of its name.
+fn number(name: &str, value: i64) -> String {
+    match has_unit(name) {
+        true => {
+            let text = signed_duration(value, true);
+            text.trim_start_matches('+').to_string()
+        }
+        false => value.to_string(),
+    }
+}
+
+/// Rows of cells below each other; the first column to the left, the others to the right.
+fn columns(text: &mut String, rows: &[Vec<String>]) {
+    let many = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..many)
+        .map(|at| rows.iter().filter_map(|row| row.get(at)).map(|cell| text_width(cell)).max())
+        .map(Option::unwrap_or_default)
+        .collect();
+    for row in rows {
+        let mut line = String::from("  ");
+        for (at, cell) in row.iter().enumerate() {
+            let room = " ".repeat(widths[at] - text_width(cell));
+            match at {
+                0 => _ = write!(line, "{cell}{room}"),
+                _ => _ = write!(line, "  {room}{cell}"),
+            }
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}

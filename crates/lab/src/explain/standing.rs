@@ -1,0 +1,114 @@
+//! How things stand at a moment of a run.
+
+use crate::error::Error;
+use crate::explain::Names;
+use crate::explain::subject::Subject;
+use crate::explain::watch::{Decision, TaskThen, Watch};
+use crate::plan::{Contender, Prepared};
+use schedlab_core::{Candidate, CpuId, Evidence, GroupId, Load, Rule, TaskId, Who};
+
+/// A CPU at a moment.
+#[derive(Clone, Debug)]
+pub struct OnCpu {
+    /// Who runs; none = idle.
+    pub current: Option<TaskId>,
+    /// Since when, ns.
+    pub since_ns: u64,
+    /// The pick that made it current, if the scheduler tells.
+    pub picked: Option<Decision>,
+    /// The last pick since then that let it go on.
+    pub kept: Option<Decision>,
+    /// Among whom it would choose now.
+    pub candidates: Vec<Candidate>,
+    /// Whom it would pick; none = nobody is there, or the scheduler does not tell.
+    pub would_pick: Option<Who>,
+    /// What came then: when another ran (none = idle), and by which rule.
+    pub next: Option<(u64, Option<TaskId>, Rule)>,
+}
+
+/// A run at a moment.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// When, ns. Everything that falls on it has happened.
+    pub at_ns: u64,
+    /// When the run ended, if that was before.
+    pub ended_ns: Option<u64>,
+    /// Every CPU.
+    pub cpus: Vec<OnCpu>,
+    /// Every task that has been there, by number.
+    pub tasks: Vec<TaskThen>,
+    /// By the scheduler's promise the longest that an ordinary task waits with this load, ns; none
+    /// if it promises nothing.
+    pub longest_wait_ns: Option<u64>,
+    /// What numbers stand for.
+    pub names: Names,
+}
+
+/// How `prepared` stands under `scheduler` at `at_ns`.
+///
+/// # Errors
+/// As of a run; the plan of a benchmark.
+pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<Standing, Error> {
+    let subject = Subject::of(prepared, scheduler)?;
+    let cpus = subject.cpus();
+    let (names, watch) = subject.watch(true, Watch::new(cpus, at_ns))?;
+    let mut ended_ns = None;
+    let mut longest_wait_ns = None;
+    let mut candidates: Vec<Vec<Candidate>> = vec![];
+    subject.stop_at(at_ns, |machine| {
+        ended_ns = (machine.now_ns() < at_ns).then(|| machine.now_ns());
+        let inspect = machine.scheduler().inspect();
+        candidates = (0..cpus)
+            .map(|cpu| {
+                let mut all = vec![];
+                inspect.candidates(CpuId(cpu), &mut all);
+                all
+            })
+            .collect();
+        let nices =
+            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task)).nice);
+        let load = Load {
+            tasks: machine.task_count() as u32,
+            cpus,
+            nice_max: nices.clone().max().unwrap_or(0),
+            nice_min: nices.min().unwrap_or(0),
+        };
+        longest_wait_ns = inspect.promises(&load).wait_ns;
+    })?;
+    let cpus = watch.cpus.into_iter().zip(candidates).map(|(cpu, candidates)| {
+        let evidence = Evidence { candidates, ..Evidence::default() };
+        OnCpu {
+            current: cpu.current,
+            since_ns: cpu.since_ns,
+            picked: cpu.picked,
+            kept: cpu.kept,
+            would_pick: evidence.best().ok().flatten(),
+            candidates: evidence.candidates,
+            next: cpu.next,
+        }
+    });
+    Ok(Standing {
+        at_ns,
+        ended_ns,
+        cpus: cpus.collect(),
+        tasks: watch.tasks.iter().map(|(_, task)| *task).collect(),
+        longest_wait_ns,
+        names,
+    })
+}
+
+impl Standing {
+    /// The tasks that wait for a CPU of `cpu`'s runqueue.
+    pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskThen)> {
+        let all = self.tasks.iter().enumerate().map(|(task, row)| (TaskId(task as u32), row));
+        all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == super::TaskWas::Waiting)
+    }
+
+    /// The candidates of `cpu` that stand within `group`, the first to be picked first.
+    pub fn members(&self, cpu: CpuId, group: GroupId) -> Vec<&Candidate> {
+        let all = &self.cpus[cpu.index()].candidates;
+        let mut members: Vec<_> = all.iter().filter(|one| one.within == group).collect();
+        members.sort_by_key(|candidate| candidate.rank);
+        members
+    }
+}

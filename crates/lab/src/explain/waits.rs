@@ -1,0 +1,226 @@
+//! The longest waits of a run, and who had the CPU meanwhile.
+
+use crate::error::Error;
+use crate::explain::Names;
+use crate::explain::subject::Subject;
+use crate::plan::{Contender, Prepared};
+use schedlab_core::{Account, CpuId, Event, Observer, Question, Rule, TaskId, TaskTable, Who};
+use std::collections::BTreeMap;
+
+/// A pick that somebody lost who waited.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// When, ns.
+    pub at_ns: u64,
+    /// With whom it competed, and by what keys.
+    pub account: Account,
+}
+
+/// A time during which a task was runnable without a CPU.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// Who waited.
+    pub task: TaskId,
+    /// From when, ns.
+    pub start_ns: u64,
+    /// To when, ns.
+    pub end_ns: u64,
+    /// Whether it got a CPU then; else the run ended, or the task.
+    pub ran: bool,
+    /// The CPU to whose runqueue it belonged at the end.
+    pub cpu: CpuId,
+    /// Who had the CPU to whose runqueue it belonged at the time, for how long (ns), and in how
+    /// many turns; none = the CPU idled. The longest first.
+    pub meanwhile: Vec<(Option<TaskId>, u64, u32)>,
+    /// How many picks of that CPU others won, by rule.
+    pub lost: BTreeMap<Rule, u32>,
+    /// The first of them.
+    pub first: Option<Lost>,
+    /// The last of them.
+    pub last: Option<Lost>,
+}
+
+/// Finds the longest waits.
+struct Longest {
+    many: usize,
+    only: Option<TaskId>,
+    since: TaskTable<Option<u64>>,
+    /// Who runs on each CPU.
+    running: Vec<Option<TaskId>>,
+    /// Length, start, task; the longest first, of equals the earliest.
+    found: Vec<(u64, u64, TaskId)>,
+}
+
+impl Longest {
+    fn close(&mut self, task: TaskId, now_ns: u64) {
+        let Some(start_ns) = self.since[task].take() else { return };
+        let length = now_ns - start_ns;
+        if length == 0 || self.only.is_some_and(|only| only != task) {
+            return;
+        }
+        let shortest = self.found.last().map_or(0, |&(length, ..)| length);
+        if self.found.len() == self.many && length <= shortest {
+            return;
+        }
+        let at = self.found.partition_point(|&(other, ..)| other >= length);
+        self.found.insert(at, (length, start_ns, task));
+        self.found.truncate(self.many);
+    }
+}
+
+impl Observer for Longest {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Born { task, .. } => self.since.insert(task, None),
+            Event::Started { task, .. } => self.since[task] = Some(now_ns),
+            Event::Woken { task, cpu, .. } => {
+                // One that blocked in this instant may still have its CPU.
+                let runs = self.running[cpu.index()] == Some(task);
+                self.since[task] = (!runs).then_some(now_ns);
+            }
+            Event::Blocked { task, .. } => self.since[task] = None,
+            Event::Killed { task } => self.close(task, now_ns),
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
+                self.running[cpu.index()] = next;
+                if let Some(prev) = prev
+                    && prev_runnable
+                {
+                    self.since[prev] = Some(now_ns);
+                }
+                if let Some(next) = next {
+                    self.close(next, now_ns);
+                }
+            }
+            Event::Finished => {
+                for task in 0..self.since.len() as u32 {
+                    self.close(TaskId(task), now_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Follows some waits.
+struct Follow {
+    waits: Vec<Wait>,
+    /// Where each of their tasks belongs, by wait.
+    place: Vec<CpuId>,
+    /// Who runs on each CPU, since when.
+    running: Vec<(Option<TaskId>, u64)>,
+}
+
+impl Follow {
+    /// Adds what ran on `cpu` until `now_ns` to the waits for it.
+    fn settle(&mut self, cpu: CpuId, now_ns: u64) {
+        let (current, since_ns) = self.running[cpu.index()];
+        for (wait, &place) in self.waits.iter_mut().zip(&self.place) {
+            let from = since_ns.max(wait.start_ns);
+            let to = now_ns.min(wait.end_ns);
+            if place == cpu && from < to {
+                let known = wait.meanwhile.iter_mut().find(|(task, ..)| *task == current);
+                match known {
+                    Some((_, ns, turns)) => (*ns, *turns) = (*ns + (to - from), *turns + 1),
+                    None => wait.meanwhile.push((current, to - from, 1)),
+                }
+            }
+        }
+        self.running[cpu.index()].1 = now_ns;
+    }
+
+    fn place(&mut self, task: TaskId, cpu: CpuId, now_ns: u64) {
+        for i in 0..self.waits.len() {
+            if self.waits[i].task == task && self.place[i] != cpu {
+                self.settle(self.place[i], now_ns);
+                self.settle(cpu, now_ns);
+                self.place[i] = cpu;
+            }
+        }
+    }
+}
+
+impl Observer for Follow {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Started { task, cpu, .. } | Event::Woken { task, cpu, .. } => {
+                self.place(task, cpu, now_ns);
+            }
+            Event::Migrated { task, to, .. } => self.place(task, to, now_ns),
+            Event::Decided { account } if account.question == Question::Pick => {
+                for (wait, &place) in self.waits.iter_mut().zip(&self.place) {
+                    let during = wait.start_ns <= now_ns && now_ns < wait.end_ns;
+                    let competes = account
+                        .evidence
+                        .candidates
+                        .iter()
+                        .any(|candidate| candidate.who == Who::Task(wait.task));
+                    if during && place == account.cpu && competes {
+                        *wait.lost.entry(account.rule).or_default() += 1;
+                        let lost = Lost { at_ns: now_ns, account: account.clone() };
+                        wait.first.get_or_insert_with(|| lost.clone());
+                        wait.last = Some(lost);
+                    }
+                }
+            }
+            Event::Switched { cpu, next, .. } => {
+                self.settle(cpu, now_ns);
+                self.running[cpu.index()] = (next, now_ns);
+                for wait in &mut self.waits {
+                    if next == Some(wait.task) && wait.end_ns == now_ns {
+                        wait.ran = true;
+                        wait.cpu = cpu;
+                    }
+                }
+                if let Some(next) = next {
+                    self.place(next, cpu, now_ns);
+                }
+            }
+            Event::Finished => {
+                for cpu in 0..self.running.len() as u32 {
+                    self.settle(CpuId(cpu), now_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The `many` longest waits of a run, or of one task in it, the longest first.
+///
+/// # Errors
+/// As of a run.
+pub fn longest_waits(
+    prepared: &Prepared,
+    scheduler: &Contender,
+    only: Option<TaskId>,
+    many: usize,
+) -> Result<(Vec<Wait>, Names), Error> {
+    let subject = Subject::of(prepared, scheduler)?;
+    let running = vec![None; subject.cpus() as usize];
+    let longest = Longest { many, only, since: TaskTable::new(), running, found: vec![] };
+    let (names, longest) = subject.watch(false, longest)?;
+    let wait = |&(length, start_ns, task): &(u64, u64, TaskId)| Wait {
+        task,
+        start_ns,
+        end_ns: start_ns + length,
+        ran: false,
+        cpu: CpuId(0),
+        meanwhile: vec![],
+        lost: BTreeMap::new(),
+        first: None,
+        last: None,
+    };
+    let follow = Follow {
+        waits: longest.found.iter().map(wait).collect(),
+        place: vec![CpuId(0); longest.found.len()],
+        running: vec![(None, 0); subject.cpus() as usize],
+    };
+    let (_, mut follow) = subject.watch(true, follow)?;
+    for (wait, place) in follow.waits.iter_mut().zip(follow.place) {
+        if !wait.ran {
+            wait.cpu = place;
+        }
+        wait.meanwhile.sort_by_key(|&(task, ns, _)| (std::cmp::Reverse(ns), task));
+    }
+    Ok((follow.waits, names))
+}
