@@ -120,7 +120,7 @@ impl Antagonists {
         }
         for place in 0..self.waiting.len() {
             let victim = self.waiting[place];
-            self.wait_ns += passed_ns;
+            self.wait_ns = self.wait_ns.saturating_add(passed_ns);
             let Some(here) = self.tasks.get(&victim).map(|task| task.cpu as usize) else {
                 continue;
             };
@@ -129,17 +129,17 @@ impl Antagonists {
                 let wait = self.waits;
                 let Some(task) = self.tasks.get_mut(&running) else { continue };
                 if cpu == here {
-                    task.ran_here_ns += passed_ns;
+                    task.ran_here_ns = task.ran_here_ns.saturating_add(passed_ns);
                     if std::mem::replace(&mut task.last_wait, wait) != wait {
                         task.in_waits += 1;
                     }
                 } else {
-                    task.ran_elsewhere_ns += passed_ns;
+                    task.ran_elsewhere_ns = task.ran_elsewhere_ns.saturating_add(passed_ns);
                 }
             }
             for &other in self.lines[here].iter().filter(|&&other| other != victim) {
                 if let Some(task) = self.tasks.get_mut(&other) {
-                    task.in_line_ns += passed_ns;
+                    task.in_line_ns = task.in_line_ns.saturating_add(passed_ns);
                 }
             }
         }

@@ -138,9 +138,9 @@ impl Latency {
                 Some(&place) => {
                     let all = &mut rows[place];
                     all.tasks += 1;
-                    all.runtime_ns += row.runtime_ns;
+                    all.runtime_ns = all.runtime_ns.saturating_add(row.runtime_ns);
                     all.switches += row.switches;
-                    all.delay_ns += row.delay_ns;
+                    all.delay_ns = all.delay_ns.saturating_add(row.delay_ns);
                     if row.max_ns > all.max_ns {
                         (all.max_ns, all.max_start_ns, all.max_end_ns) =
                             (row.max_ns, row.max_start_ns, row.max_end_ns);
@@ -198,7 +198,7 @@ impl Latency {
             );
         }
         rule(&mut out, 113);
-        let runtime_ns: u64 = rows.iter().map(|row| row.runtime_ns).sum();
+        let runtime_ns = rows.iter().map(|row| row.runtime_ns).fold(0u64, u64::saturating_add);
         let switches: u64 = rows.iter().map(|row| row.switches).sum();
         let _ = writeln!(
             out,
@@ -238,7 +238,7 @@ impl Sink for Latency {
                 }
                 let since_ns = self.lanes[cpu].replace(at_ns).unwrap_or(at_ns);
                 let task = self.task(prev);
-                task.row.runtime_ns += at_ns - since_ns;
+                task.row.runtime_ns = task.row.runtime_ns.saturating_add(at_ns - since_ns);
                 task.stage = match prev_state {
                     State::Runnable | State::Preempted => Stage::Waiting(at_ns),
                     _ => Stage::Asleep,
@@ -254,7 +254,7 @@ impl Sink for Latency {
                     let delay_ns = at_ns.saturating_sub(since_ns);
                     let row = &mut task.row;
                     row.switches += 1;
-                    row.delay_ns += delay_ns;
+                    row.delay_ns = row.delay_ns.saturating_add(delay_ns);
                     if delay_ns > row.max_ns {
                         (row.max_ns, row.max_start_ns, row.max_end_ns) =
                             (delay_ns, since_ns, at_ns);
@@ -271,7 +271,8 @@ impl Sink for Latency {
             }
             Tracepoint::Runtime { task, runtime_ns } => {
                 self.has_runtimes = true;
-                self.task(task).charged_ns += runtime_ns;
+                let charged_ns = &mut self.task(task).charged_ns;
+                *charged_ns = charged_ns.saturating_add(runtime_ns);
             }
             _ => {}
         }

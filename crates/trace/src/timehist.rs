@@ -131,7 +131,7 @@ impl Runs {
         self.min = if self.count == 0 { ns } else { self.min.min(ns) };
         self.max = self.max.max(ns);
         self.count += 1;
-        self.sum += ns;
+        self.sum = self.sum.saturating_add(ns);
         let delta = ns as f64 - self.mean;
         self.mean += delta / self.count as f64;
         self.m2 += delta * (ns as f64 - self.mean);
@@ -278,7 +278,8 @@ impl<L: Lines> Timehist<L> {
         let lane = &mut self.lanes[cpu as usize];
         let since_ns = lane.last_ns.replace(at_ns);
         if prev.pid == 0 {
-            lane.idle_ns += since_ns.map_or(0, |since_ns| at_ns - since_ns);
+            lane.idle_ns =
+                lane.idle_ns.saturating_add(since_ns.map_or(0, |since_ns| at_ns - since_ns));
             lane.has_idled = true;
             self.task(next);
             return;
@@ -418,7 +419,7 @@ impl<L: Lines> Timehist<L> {
                 let _ = writeln!(out, "    CPU {cpu:>2} idle entire time window");
             }
         }
-        let sum_ns: u64 = listed.iter().map(|(_, task)| task.runs.sum).sum();
+        let sum_ns = listed.iter().map(|(_, task)| task.runs.sum).fold(0u64, u64::saturating_add);
         let ms = |ns: u64| format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
         let _ = write!(
             out,

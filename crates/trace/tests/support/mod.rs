@@ -96,7 +96,7 @@ pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
         format.is_none().then(|| Tables::new(&path, form, vec!["/".into()]).expect("it can"));
     let watch = Watch { names: true, ..Watch::default() };
     let recorder = Recorder::new(world.cpus, (writer, tables));
-    let ran = prepared.run_watched(&prepared.schedulers()[0], recorder, watch);
+    let ran = prepared.run_watched(&prepared.schedulers()[0], 0, recorder, watch);
     let (run, recorder) = ran.unwrap_or_else(|error| panic!("{scheduler}: {error}"));
     let (writer, tables) = recorder.into_sink();
     if let Some(writer) = writer {
