@@ -34,7 +34,8 @@ pub struct TimehistArgs {
     /// Show who runs next
     #[arg(short, long)]
     pub next: bool,
-    /// Show in what state the task left: R runnable, S asleep, D uninterruptible, T stopped, Z ended
+    /// Show in what state the task left: R runnable, S asleep, D uninterruptible, T stopped, Z
+    /// ended
     #[arg(long)]
     pub state: bool,
     /// Show a column for each CPU
@@ -125,8 +126,8 @@ impl From<SortOption> for SortKey {
 
 /// Show who is on which CPU, switch by switch, as `perf sched map` does
 ///
-/// A column for each CPU; `*` marks the one that switches. Tasks are a letter and a digit, explained
-/// when they first appear; `.` is an idle CPU.
+/// A column for each CPU; `*` marks the one that switches. Tasks are a letter and a digit,
+/// explained when they first appear; `.` is an idle CPU.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

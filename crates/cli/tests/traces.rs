@@ -164,8 +164,12 @@ fn proc_is_that_of_the_release() {
 
     // 2.4 shows how much of its time slice a task has left, and no more.
     let file = at("o_n");
-    let fields: Vec<i64> =
-        file("proc/1/stat").trim().split(' ').skip(3).filter_map(|field| field.parse().ok()).collect();
+    let fields: Vec<i64> = file("proc/1/stat")
+        .trim()
+        .split(' ')
+        .skip(3)
+        .filter_map(|field| field.parse().ok())
+        .collect();
     assert_eq!(fields.len(), 36);
     assert!((0..=20).contains(&fields[14]), "the priority: {fields:?}");
     assert!(!std::path::Path::new(&place(&scratch, "snap-o_n/0.5s/proc/schedstat")).exists());

@@ -1,5 +1,5 @@
-//! Files as they are, or compressed with gzip, xz or zstd, read whole and with a limit: a small file may
-//! unpack to more than the memory holds.
+//! Files as they are, or compressed with gzip, xz or zstd, read whole and with a limit: a small
+//! file may unpack to more than the memory holds.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -6,7 +6,7 @@
 
 use crate::output::Output;
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{Record, Sink, Tracepoint};
+use crate::tracepoint::{Record, Sink, Tracepoint, Who};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::io;
@@ -178,9 +178,11 @@ impl Sink for Chrome {
         ));
     }
 
-    fn lag(&mut self, at_ns: u64, pid: u32, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        let name = format!("Lag, {} {}", task.comm, task.pid);
+        let name = Quoted(&name);
         self.event(format_args!(
-            "{{\"ph\":\"C\",\"name\":\"Lag, task {pid}\",\"pid\":{CPUS},\"ts\":{},\
+            "{{\"ph\":\"C\",\"name\":{name},\"pid\":{CPUS},\"ts\":{},\
              \"args\":{{\"ns\":{lag_ns}}}}}",
             Micros(at_ns)
         ));

@@ -122,7 +122,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // Half a file is of no use to anybody; that it could not be removed is nobody's concern.
+            // Half a file is of no use; that it could not be removed is nobody's concern.
             let _ = fs::remove_file(temporary);
         }
     }

@@ -283,9 +283,10 @@ impl Sink for Perfetto {
         self.counter(at_ns, 1 + u64::from(cpu), name, "tasks", tasks.into());
     }
 
-    fn lag(&mut self, at_ns: u64, pid: u32, lag_ns: i64) {
-        let track = 1 << 32 | u64::from(pid);
-        self.counter(at_ns, track, || format!("Lag, task {pid}"), "ns", lag_ns);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        let track = 1 << 32 | u64::from(task.pid);
+        let name = || format!("Lag, {} {}", task.comm, task.pid);
+        self.counter(at_ns, track, name, "ns", lag_ns);
     }
 
     fn finish(&mut self, _at_ns: u64) {

@@ -340,7 +340,9 @@ impl<S: Sink> Observer for Recorder<S> {
                 for candidate in &account.evidence.candidates {
                     let lag = candidate.terms.iter().find(|term| term.name == "lag_ns");
                     if let (Chosen::Task(task), Some(term)) = (candidate.who, lag) {
-                        self.sink.lag(at_ns, pid(task), term.value);
+                        self.row(task);
+                        let who = self.tasks[task.index()].who(task);
+                        self.sink.lag(at_ns, who, term.value);
                     }
                 }
             }

@@ -239,10 +239,10 @@ pub trait Sink {
         let _ = (at_ns, cpu, tasks);
     }
 
-    /// The scheduler's own measure of what `pid` is owed (positive) or has had too much (negative),
-    /// ns.
-    fn lag(&mut self, at_ns: u64, pid: u32, lag_ns: i64) {
-        let _ = (at_ns, pid, lag_ns);
+    /// The scheduler's own measure of what `task` is owed (positive) or has had too much
+    /// (negative), ns.
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        let _ = (at_ns, task, lag_ns);
     }
 
     /// `pid` is in another task group from now on.
@@ -282,9 +282,9 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, pid: u32, lag_ns: i64) {
-        self.0.lag(at_ns, pid, lag_ns);
-        self.1.lag(at_ns, pid, lag_ns);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        self.0.lag(at_ns, task, lag_ns);
+        self.1.lag(at_ns, task, lag_ns);
     }
 
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
@@ -322,9 +322,9 @@ impl<T: Sink> Sink for Option<T> {
         }
     }
 
-    fn lag(&mut self, at_ns: u64, pid: u32, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
         if let Some(sink) = self {
-            sink.lag(at_ns, pid, lag_ns);
+            sink.lag(at_ns, task, lag_ns);
         }
     }
 
@@ -360,8 +360,8 @@ impl<T: Sink + ?Sized> Sink for Box<T> {
         (**self).queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, pid: u32, lag_ns: i64) {
-        (**self).lag(at_ns, pid, lag_ns);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        (**self).lag(at_ns, task, lag_ns);
     }
 
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {

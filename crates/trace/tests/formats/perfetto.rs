@@ -11,6 +11,9 @@ enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
+/// Fields with their numbers.
+type Message<'a> = Vec<(u64, Value<'a>)>;
+
 impl<'a> Value<'a> {
     fn number(&self) -> u64 {
         match self {
@@ -45,7 +48,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 }
 
 /// All fields of a message.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
+fn fields(mut bytes: &[u8]) -> Message<'_> {
     let mut fields = vec![];
     while !bytes.is_empty() {
         let key = varint(&mut bytes);
@@ -72,7 +75,7 @@ fn find<'a, 'b>(fields: &'b [(u64, Value<'a>)], wanted: u64) -> Option<&'b Value
 fn perfetto_says_what_the_run_says() {
     each("out.pftrace", |traced| {
         let bytes = std::fs::read(&traced.path).expect("it is there");
-        let mut events: Vec<(u64, u64, Vec<(u64, Value<'_>)>)> = vec![];
+        let mut events: Vec<(u64, u64, Message<'_>)> = vec![];
         let mut names: BTreeMap<u64, String> = BTreeMap::new();
         let mut counters: BTreeMap<u64, String> = BTreeMap::new();
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
@@ -156,6 +159,24 @@ fn perfetto_says_what_the_run_says() {
         assert_eq!(forks, born);
         assert_eq!(exits, report.tasks.iter().filter(|task| task.end_ns.is_some()).count());
         assert!(lengths.len() >= report.machine.cpus as usize, "queues have lengths");
+    });
+}
+
+/// Who asks for the grounds of decisions gets a track of each task's lag, where there are lags.
+#[test]
+fn lags_are_tracks_where_the_scheduler_has_them() {
+    each("lag.pftrace", |traced| {
+        let bytes = std::fs::read(&traced.path).expect("it is there");
+        let mut lags = 0;
+        for (_, packet) in fields(&bytes) {
+            let packet = fields(packet.bytes());
+            if let Some(track) = find(&packet, 60) {
+                let track = fields(track.bytes());
+                let name = find(&track, 2).expect("a name").text();
+                lags += usize::from(name.starts_with("Lag, hog-0 "));
+            }
+        }
+        assert_eq!(lags, usize::from(traced.truth.scheduler == "eevdf"));
     });
 }
 

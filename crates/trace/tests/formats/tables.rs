@@ -110,6 +110,57 @@ fn csv_says_what_the_run_says() {
     each("csv", |traced| check(traced, csv, "csv"));
 }
 
+/// Slices as polars reads them, by `reader`: the CPU time of each task. Without polars the test is
+/// left out, aloud.
+fn polars(name: &str, reader: &str) {
+    use std::process::Command;
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    let there = Command::new(&python).args(["-c", "import polars"]).output();
+    if !there.is_ok_and(|there| there.status.success()) {
+        eprintln!("SKIPPED polars reads {name}: {python} has no package `polars`");
+        return;
+    }
+    let script = format!(
+        "import polars, sys\n\
+         slices = polars.{reader}(sys.argv[1])\n\
+         slices = slices.with_columns(ns=polars.col('end_ns') - polars.col('start_ns'))\n\
+         for pid, ns in slices.group_by('pid').agg(polars.col('ns').sum()).iter_rows():\n\
+         \x20   print(pid, ns)\n"
+    );
+    each(name, |traced| {
+        let file = traced.path.join(format!("slices.{name}"));
+        let ran = Command::new(&python).args(["-c", &script]).arg(file).output().expect("it runs");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let text = String::from_utf8(ran.stdout).expect("text");
+        let sums: BTreeMap<u64, u64> = text
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(pid, ns)| (number(pid), number(ns)))
+            .collect();
+        for task in &traced.truth.report.tasks {
+            let ran_ns = sums.get(&u64::from(task.task + 1)).copied().unwrap_or(0);
+            assert_eq!(ran_ns, task.cpu_ns, "{}", task.name);
+        }
+    });
+}
+
+#[test]
+fn polars_reads_csv() {
+    polars("csv", "read_csv");
+}
+
+#[cfg(feature = "arrow")]
+#[test]
+fn polars_reads_arrow() {
+    polars("arrow", "read_ipc");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn polars_reads_parquet() {
+    polars("parquet", "read_parquet");
+}
+
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 fn of_batches(batches: impl Iterator<Item = arrow_array::RecordBatch>) -> Table {
     use arrow_array::{Array, Int64Array, StringArray};

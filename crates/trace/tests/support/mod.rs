@@ -1,6 +1,6 @@
 //! Worlds to run, and traces of them.
 
-use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
+use schedlab_lab::plan::{Load, MachineSpec, Plan, Record, Source};
 use schedlab_lab::snapshot::Watch;
 use schedlab_report::RunReport;
 use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
@@ -74,6 +74,7 @@ pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
     let path = directory.join(name);
     let plan = Plan {
         machine: MachineSpec { cpus: Some(world.cpus), ..MachineSpec::default() },
+        record: Record { reasons: name.starts_with("lag"), ..Record::default() },
         ..Plan::new(
             Load::Workload(Source { file: world.name.into(), text: world.text.into() }),
             vec![scheduler.into()],
