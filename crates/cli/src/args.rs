@@ -35,6 +35,7 @@ Examples:
   schedlab papers                                  published experiments, run again and judged
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
+  schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -56,6 +57,7 @@ pub enum Command {
     Latency(Box<LatencyArgs>),
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
+    ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -211,6 +213,9 @@ pub struct RunArgs {
     /// Show every task, too
     #[arg(short, long)]
     pub tasks: bool,
+    /// Write rt-app's own log, a file a thread, into a directory for each scheduler below this one
+    #[arg(long, value_name = "DIR", conflicts_with = "plan_out")]
+    pub rt_app_log: Option<PathBuf>,
     /// Draw who ran when
     #[arg(long)]
     pub timeline: bool,
@@ -364,6 +369,21 @@ pub struct PapersArgs {
     /// On so many cores [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+}
+
+/// Say what a figure means: unit, definition, where it stands, and an example
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab explain-metric                          all of them, a line each
+  schedlab explain-metric fairness lag p99         a row of the table, as it stands there
+  schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
+
+Exit status: 0 it was explained; 2 there is no such metric (the nearest names are told).")]
+pub struct ExplainMetricArgs {
+    /// Its title in the table, its id, its field in the JSON document, or its word in paper files
+    #[arg(value_name = "NAME")]
+    pub name: Vec<String>,
 }
 
 /// Fit what things cost on a machine to measurements

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod calibrate;
 pub mod completions;
 pub mod explain;
+pub mod explain_metric;
 pub mod list;
 pub mod papers;
 pub mod perf;

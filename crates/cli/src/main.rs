@@ -18,6 +18,7 @@ mod outputs;
 mod perf_args;
 mod plan_args;
 mod plans;
+mod rt_app_log;
 mod snapshots;
 mod terminal;
 mod traced;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
         Command::Man(args) => commands::completions::man(args, &mut output),

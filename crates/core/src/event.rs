@@ -124,6 +124,16 @@ pub enum Event<'a> {
         /// workload.
         from_outside: bool,
     },
+    /// A CPU that was in an idle state begins to get out of it, as there is something to do. Only
+    /// on modelled machines, and only where that takes time.
+    LeavesIdle {
+        /// Which.
+        cpu: CpuId,
+        /// From when on, ns ...
+        from_ns: u64,
+        /// ... until when, ns: nothing is done there before.
+        until_ns: u64,
+    },
     /// A CPU has had its tick.
     Ticked {
         /// Which.

@@ -2,7 +2,7 @@
 
 use crate::errno::Errno;
 use crate::reason::{Candidate, RuleDoc};
-use crate::{CpuId, GroupId, GroupStats, Locking, Refused, Tunable};
+use crate::{CpuId, GroupId, GroupStats, Locking, Refused, Tunable, Walk};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -54,6 +54,13 @@ pub trait Inspect {
     /// [`Platform::double_lock`](crate::Platform::double_lock).)
     fn locking(&self) -> Locking {
         Locking::PerCpu
+    }
+
+    /// What the next `schedule()` would go through before it has decided, with its lock held and
+    /// interrupts off; none if it does not search. A machine on which that takes time has it pass
+    /// before the decision takes effect.
+    fn walk_ahead(&self) -> Option<Walk> {
+        None
     }
 
     /// The rules by which it decides, which its decisions name by number.

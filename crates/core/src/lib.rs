@@ -53,4 +53,4 @@ pub use table::TaskTable;
 pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 pub use topology::Topology;
 pub use tunables::{Tunable, TunableError};
-pub use work_counts::{Locking, WorkCounts};
+pub use work_counts::{Locking, Walk, WorkCounts};

@@ -59,6 +59,16 @@ impl WorkCounts {
     }
 }
 
+/// A linear search that is about to happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// So many tasks are looked at.
+    pub tasks: u64,
+    /// What is looked at of each lies at a multiple of so many KiB: such places compete for a few
+    /// lines of a cache.
+    pub apart_kib: u32,
+}
+
 /// How the kernel's queues are locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {

@@ -129,7 +129,7 @@ impl Bench {
         };
         let seed = Some(self.seed());
         let report = assembly::report(config, choice, seed, outcome, &*scheduler, observed);
-        Ok((Run { report, findings, warning }, others))
+        Ok((Run { report, findings, log: None, warning }, others))
     }
 }
 
@@ -160,9 +160,8 @@ fn task_infos(os: &Kernel) -> Vec<TaskInfo> {
         TaskInfo {
             name: os.thread_name(task),
             key: os.name(task).into(),
-            group: String::new(),
             attr: os.attr(task).sched,
-            loops_finished: 0,
+            ..TaskInfo::default()
         }
     };
     (0..os.task_count()).map(info).collect()

@@ -9,13 +9,14 @@ use schedlab_machine::{Counts, RunEnd};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{Fairness, GroupUsage, Refusal, Refusals, Slice, Span, Stats, TaskStats};
 use schedlab_report::data::{
-    BucketRow, CpuFigures, End, EndState, EnergyFigures, FairnessFigures, GroupFigures, IdleRow,
-    KernelFigures, KeyFigures, KindRow, MachineInfo, RefusalRow, RunReport, SchedulerInfo,
-    SliceRow, SpanRow, Spread, TaskFigures, ThrottleFigures, Totals, TunableValue, ratio,
+    BucketRow, CpuFigures, End, EndState, EnergyFigures, FairnessFigures, GroupFigures,
+    IdleExitFigures, IdleRow, KernelFigures, KeyFigures, KindRow, MachineInfo, RatioSpread,
+    RefusalRow, RunReport, SchedulerInfo, SliceRow, SpanRow, Spread, TaskFigures, ThrottleFigures,
+    Totals, TunableValue, ratio,
 };
 
 /// What the workload knows of a task.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskInfo {
     /// Its name, e.g. `A-0`.
     pub name: String,
@@ -27,6 +28,20 @@ pub struct TaskInfo {
     pub attr: SchedAttr,
     /// Loops of its program that it has finished.
     pub loops_finished: u64,
+    /// Rounds that it has finished of those of its program's phases that have loops of their own.
+    pub loop_rounds: u64,
+    /// How often it has come to a timer.
+    pub periods: u64,
+    /// How often that had expired before.
+    pub missed_periods: u64,
+}
+
+impl TaskInfo {
+    /// Pieces of work that it has done, if it has `ended` or not.
+    fn jobs(&self, ended: bool) -> u64 {
+        let rounds = if self.loop_rounds > 0 { self.loop_rounds } else { self.loops_finished };
+        rounds.max(u64::from(ended))
+    }
 }
 
 /// What is known of a control group; the first has number 1.
@@ -79,6 +94,11 @@ pub struct RunInputs<'a> {
 pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
     let RunInputs { stats, fairness, .. } = inputs;
     let tasks = task_figures(inputs.tasks, stats, fairness, inputs.refusals);
+    let idle_exit_of = stats.idle_exit_at(50, 100).map(|p50_ns| IdleExitFigures {
+        p50_ns: Some(p50_ns),
+        p99_ns: stats.idle_exit_at(99, 100),
+        max_ns: stats.idle_exit_at(1, 1),
+    });
     let started = || tasks.iter().filter(|task| task.start_ns.is_some());
     RunReport {
         scheduler: inputs.scheduler,
@@ -94,8 +114,12 @@ pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
         refusals: inputs.refusals.map_or(&[][..], Refusals::kept).iter().map(refusal_row).collect(),
         wakeup_latency: stats.latency().into(),
         wakeup_latency_histogram: stats.latency().filled().map(BucketRow::from).collect(),
+        idle_exit: idle_exit_of.is_some().then(|| stats.idle_exit().into()),
+        idle_exit_of,
         start_latency: stats.start_latency().into(),
         burst_response: stats.burst().into(),
+        slowdown: RatioSpread::of_excess(stats.slowdown()),
+        burst_lag: fairness.map(|it| it.burst_lags().into()).unwrap_or_default(),
         turnaround: tasks.iter().filter_map(|task| task.turnaround_ns).collect(),
         cpu_time: started().map(|task| task.cpu_ns).collect(),
         cpus: cpu_figures(stats),
@@ -122,13 +146,12 @@ fn task_figures(
             let info = infos.get(number).cloned().unwrap_or_else(|| TaskInfo {
                 name: format!("task-{number}"),
                 key: "task".into(),
-                group: String::new(),
-                attr: SchedAttr::default(),
-                loops_finished: 0,
+                ..TaskInfo::default()
             });
             let fared = fairness.and_then(|fairness| fairness.task(TaskId(number as u32)));
             TaskFigures {
                 task: number as u32,
+                jobs: info.jobs(did.end_ns.is_some()),
                 name: info.name,
                 key: info.key,
                 group: info.group,
@@ -146,10 +169,14 @@ fn task_figures(
                 wait_open_ns: did.wait_open_ns,
                 blocked_ns: did.blocked_ns,
                 loops: info.loops_finished,
-                jobs: info.loops_finished.max(u64::from(did.end_ns.is_some())),
+                periods: info.periods,
+                missed_periods: info.missed_periods,
                 wakeups: did.wakeups,
                 latency_count: did.latencies,
                 latency_mean_ns: did.latency_sum_ns.checked_div(did.latencies),
+                latency_p99_ns: stats
+                    .task_latency(TaskId(number as u32))
+                    .and_then(|latency| latency.percentile(99, 100)),
                 latency_max_ns: (did.latencies > 0).then_some(did.latency_max_ns),
                 switches_in: did.switches_in,
                 switches_voluntary: did.voluntary,
@@ -160,6 +187,8 @@ fn task_figures(
                 owed_max_ns: fared.map(|fared| fared.owed_max_ns),
                 ahead_max_ns: fared.map(|fared| fared.ahead_max_ns),
                 lag_end_ns: fared.map(|fared| fared.lag_end_ns),
+                burst_lag_max_ns: fared.map(|fared| fared.burst_lag_max_ns),
+                due_ns: fared.and_then(|fared| fared.due_ns),
             }
         })
         .collect()
@@ -186,6 +215,8 @@ fn totals(tasks: &[TaskFigures], stats: &Stats, counts: Counts) -> Totals {
         wait_ns,
         wait_mean_ns: wait_ns.checked_div(tasks_started),
         wait_max_ns: tasks.iter().map(|task| task.wait_max_ns).max().unwrap_or(0),
+        periods: sum(|task| task.periods),
+        missed_periods: sum(|task| task.missed_periods),
         waiting_at_end: sum(|task| u64::from(task.wait_open_ns > 0)),
         wakeups: sum(|task| task.wakeups),
         switches: counts.switches,
@@ -332,6 +363,7 @@ fn fairness_figures(fairness: &Fairness) -> FairnessFigures {
     FairnessFigures {
         jain_by_share: report.jain_by_share.map(ratio),
         jain_by_weight: report.jain_by_weight.map(ratio),
+        jain_backlogged: report.jain_backlogged.map(ratio),
         lag_max_ns: report.lag_max_ns,
         owed_max_ns: ns(report.owed_max),
         owed_max_task: task(report.owed_max),

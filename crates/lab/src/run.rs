@@ -20,7 +20,7 @@ use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{self, Surroundings};
 use schedlab_workload::{
-    Diagnostic, GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, rt_app,
+    Diagnostic, GroupPlan, GroupSettings, Kernel, Log, Model, Options, Target, Timetable, rt_app,
 };
 
 /// A workload with the machine it is to run on.
@@ -34,6 +34,8 @@ pub struct Experiment {
     pub groups: GroupPlan,
     /// How much to record of who ran where and when; none: nothing.
     pub record: Option<Extent>,
+    /// How many lines of rt-app's log to keep at most; 0 keeps no log.
+    pub log_lines: usize,
     /// What is done to the machine while it runs. Tunables that a scheduler has not are passed
     /// over.
     pub timetable: Timetable,
@@ -46,6 +48,8 @@ pub struct Run {
     pub report: RunReport,
     /// What the benchmark found, if it was one; empty otherwise.
     pub findings: Findings,
+    /// rt-app's own log of a workload, if it was to be kept: a line for every round of a phase.
+    pub log: Option<Log>,
     /// What the user should know about it besides.
     pub warning: Option<String>,
 }
@@ -73,6 +77,7 @@ impl Experiment {
             model,
             config: RunConfig::flat(cpus),
             record: None,
+            log_lines: 0,
             timetable: Timetable::default(),
         })
     }
@@ -262,6 +267,13 @@ impl Experiment {
                  the run (--duration), or for a timeline the window (--from, --to)"
             ));
         }
+        if let Some(left_out) = vm.log().map(Log::left_out).filter(|&lines| lines > 0) {
+            warnings.push(format!(
+                "the log has its first {} lines only; {left_out} more are left out; shorten the \
+                 run (--duration)",
+                self.log_lines
+            ));
+        }
         let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
             .map(|(group, &id)| GroupInfo {
@@ -281,7 +293,8 @@ impl Experiment {
         };
         let report = assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
-        let run = Run { report, findings: Findings::default(), warning };
+        let log = vm.into_log();
+        let run = Run { report, findings: Findings::default(), log, warning };
         match deadlock {
             None => Ok((run, others)),
             Some(waits) => Err(Error::Stuck { waits, run: Box::new(run) }),
@@ -302,6 +315,7 @@ impl Experiment {
         let options = Options {
             group_ids: self.groups.ids_of(&ids, &paths),
             calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
+            log_lines: self.log_lines,
             ..Options::default()
         };
         let mut vm = rt_app::prepare(&self.model, &self.target(), options)?;
@@ -368,7 +382,10 @@ impl Experiment {
         let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let measures = (
-            (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
+            (
+                Stats::new(cpus, &keys).with_task_histograms(),
+                Fairness::new(cpus, weights, &fair_groups, keys.len()),
+            ),
             (
                 (record.map(SliceRecorder::within), record.map(SpanRecorder::within)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
@@ -406,6 +423,9 @@ fn task_infos(vm: &Kernel, attrs: &[SchedAttr]) -> Vec<TaskInfo> {
             group: thread.group.into(),
             attr: attrs[thread.task.index()],
             loops_finished: thread.rounds,
+            loop_rounds: thread.loop_rounds,
+            periods: thread.periods,
+            missed_periods: thread.missed_periods,
         })
         .collect()
 }

@@ -52,6 +52,7 @@ fn run(
             group: String::new(),
             attr: SchedAttr::nice(nice),
             loops_finished: times as u64,
+            ..TaskInfo::default()
         })
         .collect();
     let keys = key_numbers(infos.iter().map(|info| info.key.as_str()));

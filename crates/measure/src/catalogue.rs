@@ -12,6 +12,9 @@
 //! Some metrics are distributions: each [`Statistic`] of one is a metric of
 //! its own, `wakeup_latency_p99`, which [`find`] finds.
 
+mod examples;
+
+pub use examples::example;
 use serde::{Deserialize, Serialize};
 
 /// Which of two values of a metric is the better one.
@@ -348,15 +351,21 @@ pub const COMPARED: &[&str] = &[
     "wakeup_latency_max",
     "wait_mean",
     "wait_max",
-    "jain_by_weight",
-    "jain_by_share",
-    "owed_max",
-    "owed_end",
+    "slowdown_p50",
+    "slowdown_p99",
+    "missed_periods",
+    "burst_lag_p99",
+    "burst_lag_max",
+    "jain_backlogged",
     "switches_voluntary",
     "switches_involuntary",
     "migrations_queue",
     "migrations_cpu",
 ];
+
+/// The ids of what CSV has besides: figures that say little where tasks sleep.
+pub const BESIDES_IN_CSV: &[&str] =
+    &["jain_by_weight", "jain_by_share", "lag_max", "owed_max", "owed_end"];
 
 /// The ids of what schedulers are compared by besides, on modelled machines.
 pub const COMPARED_IF_MODELLED: &[&str] = &["kernel_time", "kernel_spin", "power_mean"];
@@ -426,6 +435,40 @@ impl Metric {
     const fn paper_s2(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "s²", per: 1e18 });
         self
+    }
+}
+
+impl Metric {
+    /// Where it appears, and under which name: `JSON ...; table, CSV; papers ...`. Empty if it is
+    /// in the programs' hands only.
+    pub fn places(&self) -> String {
+        let mut places = vec![];
+        if !self.json.is_empty() {
+            places.push(format!("JSON `{}`", self.json));
+        }
+        let listed = |list: &[&str]| {
+            list.iter().any(|id| find(id).is_some_and(|named| named.metric.id == self.id))
+        };
+        if listed(COMPARED) {
+            places.push("table, CSV, sweeps".into());
+        }
+        if listed(COMPARED_IF_MODELLED) {
+            places.push("table, CSV (modelled machines)".into());
+        }
+        if listed(BESIDES_IN_CSV) {
+            places.push("CSV".into());
+        }
+        if self.scope == Scope::Group && self.json.ends_with(|last: char| last != ']') {
+            places.push(format!("CSV `{}:PATH`", self.id));
+        }
+        if let Some(paper) = self.paper {
+            let arguments = self.scope.arguments().join(" ");
+            let word = format!("{} {arguments}", paper.word);
+            let unit =
+                if paper.unit.is_empty() { String::new() } else { format!(", {}", paper.unit) };
+            places.push(format!("papers `{}`{unit}", word.trim_end()));
+        }
+        places.join("; ")
     }
 }
 
@@ -505,7 +548,8 @@ pub const ALL: &[Metric] = &[
         "jobs",
         Count,
         Higher,
-        "sum over tasks of max(loops finished, 1 if it ended)",
+        "sum over tasks of max(rounds, 1 if it ended), rounds = the finished rounds of those of its \
+         phases whose `loop` is not 1; if it has none, its finished loops",
         "Pieces of work done.",
     )
     .json("totals.jobs")
@@ -668,6 +712,111 @@ pub const ALL: &[Metric] = &[
     .distribution("burst_response"),
     metric(
         Run,
+        "slowdown",
+        "slowdown",
+        Ratio,
+        Lower,
+        "response / demand of a burst; the burst goes from start or wakeup to the next time the task \
+         blocks or ends, response = its length, demand = CPU time in it; rounded down to a \
+         thousandth, one value a burst",
+        "At least 1: 1 = it never waited. All tasks, real-time and deadline ones too. A burst \
+         without CPU time has none, nor has one that was not over when the run ended: a task that \
+         never sleeps has one value, if it ends. Without such bursts there is no value. The time \
+         that a kernel took while the task was current is demand.",
+    )
+    .distribution("slowdown"),
+    metric(
+        Run,
+        "idle_exit",
+        "idle exit in wakeup latency",
+        Ns,
+        Lower,
+        "the part of a wakeup latency in which the CPU that the task then ran on, or the one that \
+         had the interrupt, was getting out of an idle state; one value a wakeup latency",
+        "On machines whose idle states take time to leave.",
+    )
+    .distribution("idle_exit"),
+    metric(
+        Run,
+        "wakeup_latency_p50_idle_exit",
+        "idle exit in the median wakeup latency",
+        Ns,
+        Lower,
+        "mean of `idle_exit` over the latencies in one bucket of the histogram with the median",
+        "",
+    )
+    .json("idle_exit_of.p50_ns"),
+    metric(
+        Run,
+        "wakeup_latency_p99_idle_exit",
+        "idle exit in the p99 of wakeup latency",
+        Ns,
+        Lower,
+        "mean of `idle_exit` over the latencies in one bucket of the histogram with the p99",
+        "",
+    )
+    .json("idle_exit_of.p99_ns"),
+    metric(
+        Run,
+        "wakeup_latency_max_idle_exit",
+        "idle exit in the largest wakeup latency",
+        Ns,
+        Lower,
+        "mean of `idle_exit` over the latencies in one bucket of the histogram with the largest",
+        "",
+    )
+    .json("idle_exit_of.max_ns"),
+    metric(
+        Run,
+        "burst_lag",
+        "fairness lag",
+        Ns,
+        Lower,
+        "the largest abs(lag) of a burst, looked at when the task goes over from waiting to \
+         running or back and when burst or run end; lag = what a fluid machine that does the same \
+         bursts has given it - its CPU time; one value a burst of any length",
+        "How far a task was from its share while it wanted to run; behind and ahead count alike. \
+         A burst goes from start or wakeup to the next time the task blocks or ends, or to the end \
+         of the run. The lag is 0 when a burst begins, unless the task was ahead when it went to \
+         sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
+         tells all of it, and of groups and affinity. Ordinary tasks only.",
+    )
+    .distribution("burst_lag"),
+    metric(
+        Run,
+        "jain_backlogged",
+        "fairness Jain, runnable",
+        Index,
+        Higher,
+        "(sum x)^2 / (n sum x^2), x = min(1, CPU time / due) over tasks; due = what the fluid \
+         machine of `burst_lag` gave it while it was runnable; x = 1 where nothing was due",
+        "1 = all had the same part of what was due to them, 1/n = one had it. Promptness is not \
+         punished: who had more than was due counts as one that had it. Ordinary tasks that were \
+         runnable for any time; no value without any.",
+    )
+    .json("fairness.jain_backlogged"),
+    metric(
+        Run,
+        "periods",
+        "periods",
+        Count,
+        Neither,
+        "times that tasks came to a timer",
+        "rt-app's `timer` events.",
+    )
+    .json("totals.periods"),
+    metric(
+        Run,
+        "missed_periods",
+        "missed periods",
+        Count,
+        Lower,
+        "times that tasks came to a timer that had expired before",
+        "None where there are no periods.",
+    )
+    .json("totals.missed_periods"),
+    metric(
+        Run,
         "turnaround",
         "turnaround",
         Ns,
@@ -711,7 +860,7 @@ pub const ALL: &[Metric] = &[
     metric(
         Run,
         "lag_max",
-        "fairness largest absolute lag",
+        "fairness largest lag since the start",
         Ns,
         Lower,
         "max over tasks and time of abs(fluid share so far - CPU time so far)",
@@ -721,17 +870,18 @@ pub const ALL: &[Metric] = &[
     metric(
         Run,
         "owed_max",
-        "fairness largest lag",
+        "fairness most owed since the start",
         Ns,
         Lower,
         "max over tasks and time of (fluid share so far - CPU time so far)",
-        "The most that a task was behind.",
+        "The most that a task was behind. One that sleeps and is served promptly is ahead a little \
+         more every time, and its neighbours ever more behind: see `burst_lag`.",
     )
     .json("fairness.owed_max_ns"),
     metric(
         Run,
         "ahead_max",
-        "fairness largest lead",
+        "fairness most ahead since the start",
         Ns,
         Lower,
         "max over tasks and time of (CPU time so far - fluid share so far)",
@@ -1327,8 +1477,38 @@ pub const ALL: &[Metric] = &[
         "",
     )
     .json("tasks[].loops"),
-    metric(Task, "task_jobs", "jobs", Count, Higher, "max(loops finished, 1 if it ended)", "")
-        .json("tasks[].jobs"),
+    metric(
+        Task,
+        "task_jobs",
+        "jobs",
+        Count,
+        Higher,
+        "max(rounds, 1 if it ended), rounds = the finished rounds of those of its phases whose \
+         `loop` is not 1; if it has none, its finished loops",
+        "",
+    )
+    .json("tasks[].jobs"),
+    metric(
+        Task,
+        "task_periods",
+        "periods",
+        Count,
+        Neither,
+        "times it came to a timer",
+        "rt-app's `timer` events.",
+    )
+    .json("tasks[].periods"),
+    metric(
+        Task,
+        "task_missed_periods",
+        "missed periods",
+        Count,
+        Lower,
+        "times it came to a timer that had expired before",
+        "Its slack was negative in rt-app's log. A timer that expires in that very nanosecond is \
+         met.",
+    )
+    .json("tasks[].missed_periods"),
     metric(Task, "task_wakeups", "wakeups", Count, Neither, "times it was woken", "")
         .json("tasks[].wakeups"),
     metric(
@@ -1351,6 +1531,17 @@ pub const ALL: &[Metric] = &[
         "Avg delay of perf sched latency, preemptions left out.",
     )
     .json("tasks[].latency_mean_ns"),
+    metric(
+        Task,
+        "task_latency_p99",
+        "p99 of wakeup latency",
+        Ns,
+        Lower,
+        "nearest rank among its wakeup latencies: the k-th smallest, k = ceil(0.99 n)",
+        "Less than 0.4 % above the exact value. None for tasks beyond the first 256, and for \
+         those that were forked.",
+    )
+    .json("tasks[].latency_p99_ns"),
     metric(
         Task,
         "task_latency_max",
@@ -1424,7 +1615,7 @@ pub const ALL: &[Metric] = &[
     metric(
         Task,
         "task_owed_max",
-        "largest lag",
+        "most owed since the start",
         Ns,
         Lower,
         "max over time of (fluid share so far - CPU time so far)",
@@ -1434,7 +1625,7 @@ pub const ALL: &[Metric] = &[
     metric(
         Task,
         "task_ahead_max",
-        "largest lead",
+        "most ahead since the start",
         Ns,
         Lower,
         "max over time of (CPU time so far - fluid share so far)",
@@ -1451,4 +1642,24 @@ pub const ALL: &[Metric] = &[
         "",
     )
     .json("tasks[].lag_end_ns"),
+    metric(
+        Task,
+        "task_burst_lag_max",
+        "largest lag",
+        Ns,
+        Lower,
+        "max over its bursts of the burst's largest abs(lag)",
+        "See `burst_lag`.",
+    )
+    .json("tasks[].burst_lag_max_ns"),
+    metric(
+        Task,
+        "task_due",
+        "due while runnable",
+        Ns,
+        Neither,
+        "what the fluid machine of `burst_lag` gave it while it was runnable",
+        "None if it was never runnable for any time.",
+    )
+    .json("tasks[].due_ns"),
 ];

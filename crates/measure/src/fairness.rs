@@ -28,6 +28,9 @@
 //! just then, and shares those among the ordinary ones. They have no lag, and are in none of the
 //! figures. A task that changes its policy is counted for the time that it was ordinary.
 //!
+//! The lag so far never forgets. Where tasks sleep, the lag within a burst says more:
+//! `fairness/bursts.rs`.
+//!
 //! Affinity is left out of account: a task that is tied to a busy CPU is owed what the others give
 //! away elsewhere.
 //!
@@ -43,6 +46,12 @@
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
 //! 2^-56 CPUs; everything that is summed up is an integer.
 
+mod bursts;
+mod fluid;
+
+use crate::histogram::Histogram;
+use bursts::Bursts;
+use fluid::FluidMachine;
 use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
 
 /// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
@@ -90,48 +99,12 @@ pub struct Group {
 /// Follows the fluid machine; an observer. Its figures are complete once the run is finished.
 #[derive(Clone, Debug)]
 pub struct Fairness {
-    cpus: u64,
     weights: Weights,
-    /// The groups by number; the first is the root.
-    groups: Vec<GroupState>,
-    classes: Vec<Class>,
+    /// The machine that serves who is runnable here.
+    fluid: FluidMachine,
+    /// The machine that does the same bursts.
+    bursts: Bursts,
     tasks: TaskTable<Account>,
-    /// Runnable ordinary tasks.
-    active: u64,
-    /// CPUs that run tasks which stand outside.
-    taken: u64,
-    /// Up to when the classes' service has been summed up, ns.
-    at_ns: u64,
-    /// Whether something changed since the rates were computed.
-    stale: bool,
-}
-
-#[derive(Clone, Debug)]
-struct GroupState {
-    parent: usize,
-    shares: u64,
-    /// The weights of its runnable tasks, and of the groups in it that have any.
-    active_weight: u64,
-    /// What part of the machine it is entitled to at present.
-    part: f64,
-}
-
-/// The tasks of one group and one weight.
-#[derive(Clone, Debug)]
-struct Class {
-    group: usize,
-    weight: u64,
-    /// How many of them are runnable.
-    active: u64,
-    /// What one of them would have got, had it been runnable all the time, as of
-    /// [`Fairness::at_ns`]; 2^-56 ns.
-    service: i128,
-    /// What each runnable one gets at present, 2^-56 CPUs.
-    rate: u64,
-    /// Whether that is a whole CPU, as its part of the machine is worth more.
-    full: bool,
-    /// What part of the machine each runnable one is entitled to at present.
-    part: f64,
 }
 
 /// What is kept of a task.
@@ -166,6 +139,11 @@ pub struct TaskFairness {
     pub ahead_max_ns: u64,
     /// Its lag when the run ended, ns; positive = owed.
     pub lag_end_ns: i64,
+    /// The largest |lag| within any of its bursts, ns.
+    pub burst_lag_max_ns: u64,
+    /// What was due to it in its bursts, as their lags count it, ns. None if it was never runnable
+    /// for any time.
+    pub due_ns: Option<i64>,
 }
 
 /// How fair a whole run was.
@@ -178,6 +156,9 @@ pub struct FairnessReport {
     /// the run runnable all the time). A task that slept counts as one that was given little. None
     /// if no ordinary task had CPU time.
     pub jain_by_weight: Option<f64>,
+    /// Jain's index over min(1, CPU time / what was due) of the tasks that were runnable for any
+    /// time; 1 where nothing was due. None if there are none.
+    pub jain_backlogged: Option<f64>,
     /// The largest |lag| of any task at any time, ns.
     pub lag_max_ns: u64,
     /// The most that any task was owed at any time, ns, and who (the first to be so).
@@ -208,177 +189,52 @@ impl Fairness {
     /// # Panics
     /// If a group's parent does not come before it.
     pub fn new(cpus: u32, weights: Weights, groups: &[Group], tasks: usize) -> Fairness {
-        let group_state = |parent: usize, shares: u64| GroupState {
-            parent,
-            shares: shares.max(1),
-            active_weight: 0,
-            part: 0.0,
-        };
-        let mut states = vec![group_state(0, 1024)];
-        for group in groups {
-            assert!(group.parent.index() < states.len(), "a group's parent is made before it");
-            states.push(group_state(group.parent.index(), group.shares));
-        }
         let mut table = TaskTable::new();
         if let Some(last) = tasks.checked_sub(1) {
             table.insert(TaskId(last as u32), Account::default());
         }
         Fairness {
-            cpus: u64::from(cpus),
             weights,
-            groups: states,
-            classes: Vec::new(),
+            fluid: FluidMachine::new(cpus, groups),
+            bursts: Bursts::new(cpus, groups, tasks),
             tasks: table,
-            active: 0,
-            taken: 0,
-            at_ns: 0,
-            stale: false,
         }
     }
 
-    /// Sums up what the fluid machine has given since the last time, up to `now_ns`. To be called
-    /// before anything changes.
-    fn advance(&mut self, now_ns: u64) {
-        let passed_ns = now_ns - self.at_ns;
-        if passed_ns == 0 {
-            return;
-        }
-        self.refresh_rates();
-        for class in &mut self.classes {
-            class.service += (u128::from(class.rate) * u128::from(passed_ns)) as i128;
-        }
-        self.at_ns = now_ns;
-    }
-
-    /// Computes the rates if something has changed.
-    fn refresh_rates(&mut self) {
-        if !std::mem::take(&mut self.stale) {
-            return;
-        }
-        let mut left = self.cpus.saturating_sub(self.taken);
-        if self.active <= left {
-            self.classes.iter_mut().for_each(|class| class.rate = ONE);
-            return;
-        }
-        self.entitle();
-        // What part of the machine those are entitled to who have not been found to be worth more
-        // than a CPU.
-        let mut parts = 1.0;
-        loop {
-            let a_part = left as f64 / parts;
-            let mut full = 0;
-            for class in self.classes.iter_mut().filter(|class| class.active > 0 && !class.full) {
-                let rate = class.part * a_part;
-                if rate > 1.0 {
-                    class.full = true;
-                    class.rate = ONE;
-                    full += class.active;
-                } else {
-                    class.rate = (rate * ONE as f64) as u64;
-                }
-            }
-            if full == 0 {
-                return;
-            }
-            left -= full;
-            let others = self.classes.iter().filter(|class| class.active > 0 && !class.full);
-            parts = others.map(|class| class.part * class.active as f64).sum();
-        }
-    }
-
-    /// Divides the machine among groups and classes, by the weights of what is runnable.
-    fn entitle(&mut self) {
-        self.groups[0].part = 1.0;
-        for number in 1..self.groups.len() {
-            let parent = &self.groups[self.groups[number].parent];
-            let a_weight = parent.part / parent.active_weight as f64;
-            let group = &mut self.groups[number];
-            group.part = if group.active_weight > 0 { group.shares as f64 * a_weight } else { 0.0 };
-        }
-        for class in &mut self.classes {
-            let group = &self.groups[class.group];
-            class.part = class.weight as f64 * group.part / group.active_weight as f64;
-            class.full = false;
-        }
-    }
-
-    /// The class of `weight` in `group`; made if there is none.
-    fn class(&mut self, group: usize, weight: u64) -> u32 {
-        let found =
-            self.classes.iter().position(|class| class.group == group && class.weight == weight);
-        found.unwrap_or_else(|| {
-            self.classes.push(Class {
-                group,
-                weight,
-                active: 0,
-                service: 0,
-                rate: 0,
-                full: false,
-                part: 0.0,
-            });
-            self.classes.len() - 1
-        }) as u32
+    /// The largest |lag| of every burst that took any time, ns.
+    pub fn burst_lags(&self) -> &Histogram {
+        &self.bursts.lags
     }
 
     /// `task` becomes runnable.
     fn activate(&mut self, now_ns: u64, task: TaskId) {
-        self.advance(now_ns);
+        self.fluid.advance(now_ns);
         let account = &mut self.tasks[task];
         debug_assert!(!account.runnable);
         account.runnable = true;
         let Some(class) = account.class else { return };
-        let class = &mut self.classes[class as usize];
-        account.share -= class.service;
-        class.active += 1;
-        let (mut group, mut weight) = (class.group, class.weight);
-        self.active += 1;
-        self.stale = true;
-        // A group counts in its parent as soon as anything in it does.
-        loop {
-            let state = &mut self.groups[group];
-            let was_empty = state.active_weight == 0;
-            state.active_weight += weight;
-            if group == 0 || !was_empty {
-                return;
-            }
-            (group, weight) = (state.parent, state.shares);
-        }
+        account.share -= self.fluid.classes[class as usize].service;
+        self.fluid.add(class);
     }
 
     /// `task` stops being runnable.
     fn deactivate(&mut self, now_ns: u64, task: TaskId) {
-        self.advance(now_ns);
+        self.fluid.advance(now_ns);
         let account = &mut self.tasks[task];
         if !std::mem::take(&mut account.runnable) {
             return;
         }
         let Some(class) = account.class else { return };
-        let class = &mut self.classes[class as usize];
-        account.share += class.service;
-        class.active -= 1;
-        let (mut group, mut weight) = (class.group, class.weight);
-        self.active -= 1;
-        self.stale = true;
-        loop {
-            let state = &mut self.groups[group];
-            state.active_weight -= weight;
-            if group == 0 || state.active_weight > 0 {
-                return;
-            }
-            (group, weight) = (state.parent, state.shares);
-        }
+        account.share += self.fluid.classes[class as usize].service;
+        self.fluid.remove(class);
     }
 
     /// What the fluid machine has given `task` up to `now_ns`, 2^-56 ns.
     fn share_of(&mut self, now_ns: u64, task: TaskId) -> i128 {
-        self.refresh_rates();
+        self.fluid.refresh_rates();
         let account = &self.tasks[task];
         match account.class {
-            Some(class) if account.runnable => {
-                let class = &self.classes[class as usize];
-                let since_ns = now_ns - self.at_ns;
-                account.share + class.service + i128::from(class.rate) * i128::from(since_ns)
-            }
+            Some(class) if account.runnable => account.share + self.fluid.service_at(now_ns, class),
             _ => account.share,
         }
     }
@@ -399,11 +255,11 @@ impl Fairness {
     /// `task` gets a CPU.
     fn take_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.look(now_ns, task);
+        self.bursts.take_cpu(now_ns, task);
         self.tasks[task].running = Some(now_ns);
         if self.tasks[task].class.is_none() {
-            self.advance(now_ns);
-            self.taken += 1;
-            self.stale = true;
+            self.fluid.advance(now_ns);
+            self.fluid.take_cpu(true);
         }
     }
 
@@ -413,19 +269,20 @@ impl Fairness {
         let Some(since_ns) = account.running.take() else {
             return;
         };
+        self.bursts.leave_cpu(now_ns, task);
         if account.class.is_some() {
             account.cpu_ns += now_ns - since_ns;
             self.look(now_ns, task);
         } else {
-            self.advance(now_ns);
-            self.taken -= 1;
-            self.stale = true;
+            self.fluid.advance(now_ns);
+            self.fluid.take_cpu(false);
         }
     }
 
     /// `task` has another weight, or is in another group, from now on.
     fn reclass(&mut self, now_ns: u64, task: TaskId, group: u32, weight: Option<u64>) {
-        let class = weight.map(|weight| self.class(group as usize, weight));
+        let class = weight.map(|weight| self.fluid.class(group as usize, weight));
+        self.bursts.make_room(task);
         let account = &mut self.tasks[task];
         account.group = group;
         account.known = true;
@@ -440,8 +297,10 @@ impl Fairness {
             self.deactivate(now_ns, task);
         }
         self.tasks[task].class = class;
+        self.bursts.reclass(now_ns, task, weight.map(|weight| (group as usize, weight)));
         if runnable {
             self.activate(now_ns, task);
+            self.bursts.begin(now_ns, task);
         }
         if running {
             self.take_cpu(now_ns, task);
@@ -455,12 +314,15 @@ impl Fairness {
         }
         let account = &self.tasks[task];
         account.class?;
+        let (burst_lag_max_ns, due_ns) = self.bursts.of(task);
         Some(TaskFairness {
             cpu_ns: account.cpu_ns,
             share_ns: to_ns(account.share) as u64,
             owed_max_ns: account.owed_max_ns as u64,
             ahead_max_ns: account.ahead_max_ns as u64,
             lag_end_ns: account.lag_end_ns,
+            burst_lag_max_ns,
+            due_ns,
         })
     }
 
@@ -478,12 +340,17 @@ impl Fairness {
             let class = self.tasks[task].class.expect("an ordinary task has a class");
             fared.cpu_ns as f64 / parts[class as usize]
         });
+        let backlogged = ordinary().filter_map(|(_, fared)| {
+            let (cpu_ns, due_ns) = (fared.cpu_ns as f64, fared.due_ns? as f64);
+            Some(if cpu_ns >= due_ns { 1.0 } else { cpu_ns / due_ns })
+        });
         let owed_max = first_largest(ordinary().map(|(task, fared)| (fared.owed_max_ns, task)));
         let ahead_max = first_largest(ordinary().map(|(task, fared)| (fared.ahead_max_ns, task)));
         let owed_end = ordinary().map(|(task, fared)| (fared.lag_end_ns.max(0) as u64, task));
         FairnessReport {
             jain_by_share: jain(by_share),
             jain_by_weight: jain(by_weight),
+            jain_backlogged: jain(backlogged),
             lag_max_ns: owed_max.max(ahead_max).map_or(0, |(lag_ns, _)| lag_ns),
             owed_max,
             ahead_max,
@@ -494,35 +361,14 @@ impl Fairness {
     /// For each class what part of the machine one of its tasks would be entitled to if all tasks
     /// of the run were runnable.
     fn static_parts(&self) -> Vec<f64> {
-        let mut all = self.clone_without_tasks();
-        for (number, (_, account)) in self.tasks.iter().enumerate() {
-            if account.class.is_some() {
-                let task = TaskId(number as u32);
-                all.tasks.insert(task, Account { class: account.class, ..Account::default() });
-                all.activate(0, task);
+        let mut all = self.fluid.emptied();
+        for (_, account) in self.tasks.iter() {
+            if let Some(class) = account.class {
+                all.add(class);
             }
         }
         all.entitle();
         all.classes.iter().map(|class| class.part).collect()
-    }
-
-    /// The same machine at time 0, with nothing on it.
-    fn clone_without_tasks(&self) -> Fairness {
-        let mut groups = self.groups.clone();
-        groups.iter_mut().for_each(|group| group.active_weight = 0);
-        let mut classes = self.classes.clone();
-        classes.iter_mut().for_each(|class| class.active = 0);
-        Fairness {
-            cpus: self.cpus,
-            weights: self.weights.clone(),
-            groups,
-            classes,
-            tasks: TaskTable::new(),
-            active: 0,
-            taken: 0,
-            at_ns: 0,
-            stale: false,
-        }
     }
 }
 
@@ -573,26 +419,30 @@ impl Fairness {
     fn group_changed(&mut self, now_ns: u64, task: TaskId, group: GroupId) {
         if task.index() < self.tasks.len() && self.tasks[task].known {
             let class = self.tasks[task].class;
-            let weight = class.map(|class| self.classes[class as usize].weight);
+            let weight = class.map(|class| self.fluid.classes[class as usize].weight);
             self.reclass(now_ns, task, group.0, weight);
         }
     }
 
     fn started(&mut self, now_ns: u64, task: TaskId) {
         self.activate(now_ns, task);
+        self.bursts.begin(now_ns, task);
     }
 
     fn woken(&mut self, now_ns: u64, task: TaskId) {
         self.activate(now_ns, task);
+        self.bursts.begin(now_ns, task);
     }
 
     fn blocked(&mut self, now_ns: u64, task: TaskId) {
+        self.bursts.end(now_ns, task);
         self.deactivate(now_ns, task);
     }
 
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         if task.index() < self.tasks.len() && self.tasks[task].known {
             self.look(now_ns, task);
+            self.bursts.end(now_ns, task);
             self.deactivate(now_ns, task);
         }
     }
@@ -607,11 +457,12 @@ impl Fairness {
     }
 
     fn finished(&mut self, now_ns: u64) {
-        self.advance(now_ns);
+        self.fluid.advance(now_ns);
         for task in 0..self.tasks.len() {
             let task = TaskId(task as u32);
             self.leave_cpu(now_ns, task);
             self.look(now_ns, task);
+            self.bursts.finish(now_ns, task);
             // From here on the account holds all of the task's share.
             self.deactivate(now_ns, task);
         }

@@ -9,7 +9,7 @@ const PER_POWER: u64 = 256;
 /// Below this every value has a bucket of its own (the width of a bucket would be 1 or less).
 const EXACT_BELOW: u64 = 2 * PER_POWER;
 /// Buckets for all of `u64`: the exact ones, and 256 for each power of two from 2^9 to 2^63.
-const BUCKETS: usize = (EXACT_BELOW + PER_POWER * (64 - 9)) as usize;
+pub(crate) const BUCKETS: usize = (EXACT_BELOW + PER_POWER * (64 - 9)) as usize;
 
 /// A histogram of durations in ns.
 ///
@@ -52,15 +52,23 @@ impl Histogram {
     /// What is returned is the upper end of the value's bucket, or the exact maximum if that is
     /// less: never below the true value, and less than 0.4 % above it.
     pub fn percentile(&self, numerator: u64, denominator: u64) -> Option<u64> {
+        let (bucket, _) = self.bucket_of_percentile(numerator, denominator)?;
+        Some(upper_end(bucket).min(self.moments.max))
+    }
+
+    /// The number of the bucket in which a [percentile](Histogram::percentile) stands, and how many
+    /// values are in it. None if nothing was noted.
+    pub(crate) fn bucket_of_percentile(
+        &self,
+        numerator: u64,
+        denominator: u64,
+    ) -> Option<(usize, u64)> {
         let rank = nearest_rank(numerator, denominator, self.moments.count)?;
         let mut seen = 0;
-        for bucket in bucket_of(self.moments.min)..=bucket_of(self.moments.max) {
+        (bucket_of(self.moments.min)..=bucket_of(self.moments.max)).find_map(|bucket| {
             seen += self.buckets[bucket];
-            if seen >= rank {
-                return Some(upper_end(bucket).min(self.moments.max));
-            }
-        }
-        unreachable!("the buckets hold as many values as were counted")
+            (seen >= rank).then_some((bucket, self.buckets[bucket]))
+        })
     }
 
     /// The buckets that hold anything, rising: smallest and largest value that belong there, and
@@ -87,8 +95,9 @@ pub fn percentile_of_sorted(sorted: &[u64], numerator: u64, denominator: u64) ->
     Some(sorted[rank as usize - 1])
 }
 
+/// The number of the bucket that `value` belongs to.
 #[inline]
-fn bucket_of(value: u64) -> usize {
+pub(crate) fn bucket_of(value: u64) -> usize {
     if value < EXACT_BELOW {
         return value as usize;
     }

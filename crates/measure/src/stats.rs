@@ -23,6 +23,12 @@
 //!   of a batch task).
 //! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time
 //!   of an interactive task).
+//! * **slowdown** of a burst: response / demand, where a burst goes from start or wakeup to the
+//!   next time the task blocks or ends, the response is its length, and the demand the CPU time
+//!   that the task had in it. 1 = it never waited. A burst without CPU time has none, nor has one
+//!   that was not over when the run ended.
+//! * **idle exit**: the part of a wakeup latency in which the CPU that the task then ran on, or the
+//!   one whose interrupt woke it, was getting out of an idle state.
 //! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
 //!   yield counts as involuntary, as in the kernel.
 //! * **queue migration**: the task moved from one CPU's runqueue to another's, as the scheduler
@@ -30,13 +36,20 @@
 //!   for all CPUs there are only the latter; a task that is moved to and fro between two turns has
 //!   only the former.
 
-use crate::histogram::{Histogram, Moments};
-use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, TaskTable};
+use crate::histogram::{BUCKETS, Histogram, Moments, bucket_of};
+use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, TaskTable, Waker};
 use std::collections::BTreeMap;
 
 /// So many keys at most have a latency histogram of their own; those after them have count, sum and
 /// maximum only.
 pub const KEY_HISTOGRAMS_MAX: usize = 256;
+
+/// So many tasks at most have a latency histogram of their own: the first ones of those that the
+/// run begins with.
+pub const TASK_HISTOGRAMS_MAX: usize = 256;
+
+/// Slowdowns are counted in so many parts of 1.
+pub const SLOWDOWN_PARTS: u64 = 1000;
 
 /// Numbers the tasks' keys in the order in which they first appear: what [`Stats::new`] wants.
 pub fn key_numbers<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<u32> {
@@ -95,6 +108,10 @@ pub struct TaskStats {
     woken_ns: Option<u64>,
     /// The wakeup that began the present burst, ns.
     burst_ns: Option<u64>,
+    /// Its CPU time and its waiting when the present burst began (by a wakeup or its start), ns.
+    before_burst_ns: (u64, u64),
+    /// The CPU whose interrupt woke it.
+    woken_on: Option<CpuId>,
     /// The CPU whose current task it is.
     on_cpu: Option<CpuId>,
     /// The CPU it had last.
@@ -155,6 +172,8 @@ pub struct CpuStats {
 
     current: Option<TaskId>,
     since_ns: u64,
+    /// When it last got out of an idle state, ns: from, until.
+    left_idle_ns: (u64, u64),
 }
 
 /// Latencies of tasks of one key.
@@ -175,6 +194,13 @@ pub struct Stats {
     latency: Histogram,
     start_latency: Histogram,
     burst: Histogram,
+    slowdown: Histogram,
+    idle_exit: Histogram,
+    /// For the first tasks: their wakeup latencies.
+    task_latency: Vec<Histogram>,
+    /// For each bucket of `latency`, the idle exits of its latencies, ns. Empty while there were
+    /// none.
+    idle_exits_ns: Vec<u64>,
     end_ns: u64,
 }
 
@@ -204,8 +230,19 @@ impl Stats {
             latency: Histogram::new(),
             start_latency: Histogram::new(),
             burst: Histogram::new(),
+            slowdown: Histogram::new(),
+            idle_exit: Histogram::new(),
+            task_latency: Vec::new(),
+            idle_exits_ns: Vec::new(),
             end_ns: 0,
         }
+    }
+
+    /// With a latency histogram for each of the first [`TASK_HISTOGRAMS_MAX`] tasks that have keys.
+    pub fn with_task_histograms(mut self) -> Stats {
+        let count = self.tasks.len().min(TASK_HISTOGRAMS_MAX);
+        self.task_latency = (0..count).map(|_| Histogram::new()).collect();
+        self
     }
 
     /// All tasks, rising.
@@ -253,19 +290,54 @@ impl Stats {
         &self.burst
     }
 
+    /// Slowdowns of all bursts that ended, beyond 1, in thousandths ([`SLOWDOWN_PARTS`]), each
+    /// rounded down: 500 = the response was one and a half times the demand.
+    pub fn slowdown(&self) -> &Histogram {
+        &self.slowdown
+    }
+
+    /// Wakeup latencies of one task. None if it has no histogram of its own.
+    pub fn task_latency(&self, task: TaskId) -> Option<&Histogram> {
+        self.task_latency.get(task.index())
+    }
+
+    /// Idle exits: of each wakeup latency the part in which a CPU was getting out of an idle state.
+    /// Nothing is in it if that never was.
+    pub fn idle_exit(&self) -> &Histogram {
+        &self.idle_exit
+    }
+
+    /// The mean idle exit, ns, of the wakeup latencies that stand in one bucket with this
+    /// percentile of them. None if there are no idle exits at all.
+    pub fn idle_exit_at(&self, numerator: u64, denominator: u64) -> Option<u64> {
+        if self.idle_exits_ns.is_empty() {
+            return None;
+        }
+        let (bucket, count) = self.latency.bucket_of_percentile(numerator, denominator)?;
+        Some(self.idle_exits_ns[bucket] / count)
+    }
+
     /// When the run ended, ns. It began at 0.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Notes that the latency of the pending wakeup of `task` is `latency_ns`.
-    fn note_latency(&mut self, task: TaskId, latency_ns: u64) {
+    /// Notes that the latency of the pending wakeup of `task` is `latency_ns`, `exit_ns` of them
+    /// for getting out of idle states.
+    fn note_latency(&mut self, task: TaskId, latency_ns: u64, exit_ns: u64) {
         let stats = &mut self.tasks[task];
         stats.woken_ns = None;
         stats.latencies += 1;
         stats.latency_sum_ns += latency_ns;
         stats.latency_max_ns = stats.latency_max_ns.max(latency_ns);
         self.latency.note(latency_ns);
+        if let Some(histogram) = self.task_latency.get_mut(task.index()) {
+            histogram.note(latency_ns);
+        }
+        if !self.idle_exits_ns.is_empty() {
+            self.idle_exit.note(exit_ns);
+            self.idle_exits_ns[bucket_of(latency_ns)] += exit_ns;
+        }
         if let Some(key) = stats.key {
             let key = &mut self.keys[key as usize];
             key.latency.note(latency_ns);
@@ -279,10 +351,17 @@ impl Stats {
     fn end_burst(&mut self, now_ns: u64, task: TaskId) {
         // Woken as it ran: it never had to wait.
         if self.tasks[task].state == State::Running && self.tasks[task].woken_ns.is_some() {
-            self.note_latency(task, 0);
+            self.note_latency(task, 0, 0);
         }
         let stats = &mut self.tasks[task];
         stats.woken_ns = None;
+        if matches!(stats.state, State::Waiting | State::Running) {
+            let (cpu_before_ns, wait_before_ns) = stats.before_burst_ns;
+            let (cpu_ns, wait_ns) = (stats.cpu_ns - cpu_before_ns, stats.wait_ns - wait_before_ns);
+            if let Some(excess) = excess(cpu_ns, wait_ns) {
+                self.slowdown.note(excess);
+            }
+        }
         if let Some(burst_ns) = stats.burst_ns.take() {
             self.burst.note(now_ns - burst_ns);
         }
@@ -305,7 +384,7 @@ impl Stats {
         stats.account(now_ns);
         stats.state = State::Waiting;
         if stats.woken_ns.is_some_and(|woken_ns| woken_ns < now_ns) {
-            self.note_latency(task, 0);
+            self.note_latency(task, 0, 0);
         }
     }
 
@@ -324,9 +403,46 @@ impl Stats {
             self.start_latency.note(now_ns - stats.start_ns.unwrap_or(now_ns));
         }
         if let Some(woken_ns) = stats.woken_ns {
-            self.note_latency(task, now_ns - woken_ns);
+            let exit_ns = if self.idle_exits_ns.is_empty() || woken_ns == now_ns {
+                0
+            } else {
+                let woken_on = stats.woken_on.unwrap_or(cpu);
+                let exits = [cpu, woken_on].map(|cpu| self.cpus[cpu.index()].left_idle_ns);
+                overlap_ns((woken_ns, now_ns), exits)
+            };
+            self.note_latency(task, now_ns - woken_ns, exit_ns);
         }
     }
+
+    /// From now on idle exits are counted; before, there were none.
+    #[cold]
+    fn begin_idle_exits(&mut self) {
+        self.idle_exits_ns = vec![0; BUCKETS];
+        for _ in 0..self.latency.moments().count {
+            self.idle_exit.note(0);
+        }
+    }
+}
+
+/// The slowdown of a burst beyond 1, in [`SLOWDOWN_PARTS`]. None if it had no CPU time.
+#[inline]
+fn excess(cpu_ns: u64, wait_ns: u64) -> Option<u64> {
+    match wait_ns.checked_mul(SLOWDOWN_PARTS) {
+        Some(parts) => parts.checked_div(cpu_ns),
+        None => {
+            let parts = u128::from(wait_ns) * u128::from(SLOWDOWN_PARTS);
+            Some(u64::try_from(parts.checked_div(cpu_ns.into())?).unwrap_or(u64::MAX))
+        }
+    }
+}
+
+/// How much of `within` is in one of two other stretches, or both.
+fn overlap_ns(within: (u64, u64), others: [(u64, u64); 2]) -> u64 {
+    let cut =
+        |(from_ns, until_ns): (u64, u64), to: (u64, u64)| (from_ns.max(to.0), until_ns.min(to.1));
+    let length_ns = |(from_ns, until_ns): (u64, u64)| until_ns.saturating_sub(from_ns);
+    let [a, b] = others.map(|other| cut(other, within));
+    length_ns(a) + length_ns(b) - length_ns(cut(a, b))
 }
 
 impl Observer for Stats {
@@ -335,7 +451,10 @@ impl Observer for Stats {
         match event {
             Event::Born { task, parent, .. } => self.born(task, parent),
             Event::Started { task, .. } => self.started(now_ns, task),
-            Event::Woken { task, .. } => self.woken(now_ns, task),
+            Event::Woken { task, waker, .. } => self.woken(now_ns, task, waker),
+            Event::LeavesIdle { cpu, from_ns, until_ns } => {
+                self.leaves_idle(cpu, from_ns, until_ns);
+            }
             Event::Blocked { task, reason, .. } => self.blocked(now_ns, task, reason),
             Event::Killed { task } => self.killed(now_ns, task),
             Event::Switched { cpu, prev, prev_runnable, next, .. } => {
@@ -371,19 +490,24 @@ impl Stats {
         stats.state = State::Waiting;
     }
 
-    fn woken(&mut self, now_ns: u64, task: TaskId) {
+    fn woken(&mut self, now_ns: u64, task: TaskId, waker: Waker) {
         let stats = &mut self.tasks[task];
         stats.account(now_ns);
         stats.wakeups += 1;
         stats.woken_ns = Some(now_ns);
         stats.burst_ns = Some(now_ns);
+        stats.before_burst_ns = (stats.cpu_ns, stats.wait_ns);
+        stats.woken_on = match waker {
+            Waker::Interrupt { cpu } => Some(cpu),
+            Waker::Process { .. } | Waker::Task { .. } => None,
+        };
         stats.state = if stats.on_cpu.is_some() { State::Running } else { State::Waiting };
     }
 
     fn blocked(&mut self, now_ns: u64, task: TaskId, reason: BlockReason) {
+        self.tasks[task].account(now_ns);
         self.end_burst(now_ns, task);
         let stats = &mut self.tasks[task];
-        stats.account(now_ns);
         stats.state = State::Blocked;
         if reason == BlockReason::Dead {
             stats.state = State::Ended;
@@ -395,9 +519,9 @@ impl Stats {
         if task.index() >= self.tasks.len() {
             self.tasks.insert(task, TaskStats::default());
         }
+        self.tasks[task].account(now_ns);
         self.end_burst(now_ns, task);
         let stats = &mut self.tasks[task];
-        stats.account(now_ns);
         // One that was to end before it was born came and went at once.
         stats.start_ns = stats.start_ns.or(Some(now_ns));
         stats.end_ns = Some(now_ns);
@@ -445,9 +569,16 @@ impl Stats {
             }
             stats.account(now_ns);
             if stats.state == State::Running && stats.woken_ns.is_some() {
-                self.note_latency(task, 0);
+                self.note_latency(task, 0, 0);
             }
         }
+    }
+
+    fn leaves_idle(&mut self, cpu: CpuId, from_ns: u64, until_ns: u64) {
+        if self.idle_exits_ns.is_empty() {
+            self.begin_idle_exits();
+        }
+        self.cpus[cpu.index()].left_idle_ns = (from_ns, until_ns);
     }
 }
 
@@ -525,6 +656,65 @@ mod tests {
         assert_eq!((stats.start_latency.moments().min, stats.start_latency.moments().max), (0, 2));
         // From the wakeup at 40 to the end at 50.
         assert_eq!(stats.burst.moments().max, 10);
+    }
+
+    #[test]
+    fn slowdown_is_the_length_of_a_burst_by_its_cpu_time() {
+        // A: starts at 0, waits 5, runs 10, waits 5, runs 10, sleeps: 30 / 20. Woken at 40, it has
+        // its CPU for no time: none. Woken at 50 it runs at once: 1. The last never ends.
+        let mut stats = Stats::new(1, &[]);
+        start(&mut stats, 0, A);
+        let turn = |stats: &mut Stats, from_ns, until_ns| {
+            stats.on(from_ns, Event::switched(CPU0, None, false, Some(A)));
+            stats.on(until_ns, Event::switched(CPU0, Some(A), true, None));
+        };
+        turn(&mut stats, 5, 15);
+        stats.on(20, Event::switched(CPU0, None, false, Some(A)));
+        stats.on(30, Event::blocked(A, CPU0, SLEEP));
+        stats.on(30, Event::switched(CPU0, Some(A), false, None));
+        for (woken_ns, run_ns, blocked_ns) in [(40, 43, 43), (50, 50, 57)] {
+            stats.on(woken_ns, Event::woken(A, CPU0, IRQ));
+            stats.on(run_ns, Event::switched(CPU0, None, false, Some(A)));
+            stats.on(blocked_ns, Event::blocked(A, CPU0, SLEEP));
+            stats.on(blocked_ns, Event::switched(CPU0, Some(A), false, None));
+        }
+        stats.on(60, Event::woken(A, CPU0, IRQ));
+        turn(&mut stats, 65, 70);
+        stats.on(80, Event::Finished);
+        let found: Vec<_> = stats.slowdown.filled().collect();
+        assert_eq!(found, [(0, 0, 1), (500, 500, 1)]);
+        assert_eq!(excess(u64::MAX, u64::MAX), Some(1000));
+        assert_eq!((excess(1, u64::MAX), excess(0, 7)), (Some(u64::MAX), None));
+    }
+
+    #[test]
+    fn the_part_of_a_latency_in_which_a_cpu_awoke() {
+        let mut stats = Stats::new(2, &[0]).with_task_histograms();
+        start(&mut stats, 0, A);
+        stats.on(0, Event::switched(CPU0, None, false, Some(A)));
+        let sleep = |stats: &mut Stats, now_ns, cpu| {
+            stats.on(now_ns, Event::blocked(A, cpu, SLEEP));
+            stats.on(now_ns, Event::switched(cpu, Some(A), false, None));
+        };
+        sleep(&mut stats, 5, CPU0);
+        // At once, before any CPU was ever in an idle state that takes time to leave.
+        stats.on(10, Event::woken(A, CPU0, IRQ));
+        stats.on(10, Event::switched(CPU0, None, false, Some(A)));
+        sleep(&mut stats, 12, CPU0);
+        // CPU 0 takes the interrupt, and 20 to get out of its state; CPU 1, on which it runs, 30.
+        for (cpu, until_ns) in [(CPU0, 120), (CPU1, 130)] {
+            stats.on(100, Event::LeavesIdle { cpu, from_ns: 100, until_ns });
+        }
+        stats.on(100, Event::woken(A, CPU1, IRQ));
+        stats.on(132, Event::switched(CPU1, None, false, Some(A)));
+        sleep(&mut stats, 140, CPU1);
+        stats.on(200, Event::Finished);
+        let found = |histogram: &Histogram| histogram.filled().collect::<Vec<_>>();
+        assert_eq!(found(&stats.latency), [(0, 0, 1), (32, 32, 1)]);
+        assert_eq!(found(&stats.idle_exit), [(0, 0, 1), (30, 30, 1)]);
+        assert_eq!((stats.idle_exit_at(50, 100), stats.idle_exit_at(99, 100)), (Some(0), Some(30)));
+        assert_eq!(stats.task_latency(A).and_then(|it| it.percentile(99, 100)), Some(32));
+        assert_eq!(overlap_ns((10, 20), [(0, 12), (18, 30)]), 4);
     }
 
     #[test]

@@ -184,3 +184,156 @@ fn with_a_cpu_for_everybody_nothing_is_owed() {
     // Shares of 1 against 1024 and yet a whole CPU each.
     assert_eq!(shares(fairness, S, 2), [S, S]);
 }
+
+/// The largest |lag| of each burst that is over, sorted.
+fn burst_lags(fairness: &Fairness) -> Vec<(u64, u64)> {
+    fairness.burst_lags().filled().map(|(least, _, count)| (least, count)).collect()
+}
+
+#[test]
+fn who_was_served_before_its_time_is_quits_once_the_others_had_theirs() {
+    // A hog, and one that is served at once for 100 of every 200.
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    for round in 0..10 {
+        let now_ns = round * 200;
+        if round > 0 {
+            wake(&mut fairness, now_ns, 1);
+        }
+        switch(&mut fairness, now_ns, (round > 0).then_some(0), Some(1));
+        sleep(&mut fairness, now_ns + 100, 1);
+        switch(&mut fairness, now_ns + 100, Some(1), Some(0));
+    }
+    fairness.on(2000, Event::Finished);
+    let [hog, other] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    // So far the hog was owed 50 more each time ...
+    assert_eq!((hog.owed_max_ns, other.ahead_max_ns), (500, 500));
+    // ... within a burst 50 at most, when it gets the CPU back. 100 later the fluid machine has
+    // done the other's burst, too, and the hog had half of the CPU meanwhile.
+    assert_eq!((hog.burst_lag_max_ns, other.burst_lag_max_ns), (50, 50));
+    assert_eq!(burst_lags(&fairness), [(50, 11)]);
+    // 1000 were due to the hog, and it had them. The other had twice what was due.
+    assert_eq!((hog.cpu_ns, hog.due_ns), (1000, Some(1000)));
+    assert_eq!((other.cpu_ns, other.due_ns), (1000, Some(500)));
+    assert_eq!(fairness.report().jain_backlogged, Some(1.0));
+}
+
+#[test]
+fn one_that_is_made_to_wait_was_due_more_than_it_had() {
+    // A hog has the CPU while the other waits for 300, which runs 100 then, and sleeps.
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    switch(&mut fairness, 300, Some(0), Some(1));
+    sleep(&mut fairness, 400, 1);
+    switch(&mut fairness, 400, Some(1), Some(0));
+    fairness.on(500, Event::Finished);
+    let [hog, other] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    // Owed 150 at 300, 100 when it leaves: those are the hog's, which was 100 ahead, for the burst
+    // took 100 and not 200.
+    assert_eq!((hog.burst_lag_max_ns, other.burst_lag_max_ns), (150, 150));
+    assert_eq!((other.cpu_ns, other.due_ns), (100, Some(200)));
+    assert_eq!((hog.cpu_ns, hog.due_ns), (400, Some(400)));
+    // (1 + 1/2)^2 / 2 (1 + 1/4).
+    assert_eq!(fairness.report().jain_backlogged, Some(0.9));
+}
+
+#[test]
+fn one_that_sleeps_too_little_is_ever_more_ahead() {
+    // It runs at once for 90 of every 100, and the hog has the rest.
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    for round in 0..10 {
+        let now_ns = round * 100;
+        if round > 0 {
+            wake(&mut fairness, now_ns, 1);
+        }
+        switch(&mut fairness, now_ns, (round > 0).then_some(0), Some(1));
+        sleep(&mut fairness, now_ns + 90, 1);
+        switch(&mut fairness, now_ns + 90, Some(1), Some(0));
+    }
+    fairness.on(1000, Event::Finished);
+    let [hog, other] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    // The fluid machine never gets done with it, and gives each half. At 990 495, to 90 and 900.
+    assert_eq!((hog.burst_lag_max_ns, other.burst_lag_max_ns), (405, 405));
+    assert_eq!((hog.cpu_ns, hog.due_ns), (100, Some(500)));
+    assert_eq!((other.cpu_ns, other.due_ns), (900, Some(450)));
+    // (0.2 + 1)^2 / 2 (0.04 + 1).
+    let jain = fairness.report().jain_backlogged.expect("both were runnable");
+    assert!((jain - 1.44 / 2.08).abs() < 1e-12, "{jain}");
+}
+
+#[test]
+fn one_that_sleeps_leaves_when_it_has_been_served() {
+    // Three on two CPUs: each is given 2/3. Task 2 runs from 0 to 30 and sleeps, 10 ahead: served
+    // at 45. From then on the two others have a CPU each.
+    let mut fairness = machine(2, &[]);
+    for task in 0..3 {
+        start(&mut fairness, 0, task, 0, SchedAttr::nice(0));
+    }
+    let other = CpuId(1);
+    switch(&mut fairness, 0, None, Some(2));
+    fairness.on(0, Event::switched(other, None, false, Some(TaskId(1))));
+    sleep(&mut fairness, 30, 2);
+    switch(&mut fairness, 30, Some(2), Some(0));
+    fairness.on(145, Event::Finished);
+    let [a, b, c] = [0, 1, 2].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    // Owed 20 when it gets its CPU; 15 x 1/3 less than its due from 30 to 45.
+    assert_eq!((a.due_ns, a.cpu_ns, a.burst_lag_max_ns), (Some(130), 115, 20));
+    assert_eq!((b.due_ns, b.cpu_ns, b.burst_lag_max_ns), (Some(130), 145, 15));
+    assert_eq!((c.due_ns, c.cpu_ns, c.burst_lag_max_ns), (Some(20), 30, 10));
+}
+
+#[test]
+fn what_an_idle_cpu_cost_is_handed_on_to_nobody() {
+    // Two CPUs: a hog on one; the other task waits 200 for the idle one every time.
+    let mut fairness = machine(2, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    let other = CpuId(1);
+    for round in 0..5 {
+        let now_ns = round * 1000;
+        if round > 0 {
+            wake(&mut fairness, now_ns, 1);
+        }
+        fairness.on(now_ns + 200, Event::switched(other, None, false, Some(TaskId(1))));
+        sleep(&mut fairness, now_ns + 500, 1);
+        fairness.on(now_ns + 500, Event::switched(other, Some(TaskId(1)), false, None));
+    }
+    fairness.on(5000, Event::Finished);
+    let [hog, late] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    assert_eq!((hog.burst_lag_max_ns, hog.due_ns), (0, Some(5000)));
+    assert_eq!((late.burst_lag_max_ns, late.due_ns), (200, Some(2500)));
+    assert_eq!(late.owed_max_ns, 1000);
+}
+
+#[test]
+fn a_burst_goes_on_through_a_change_of_nice_and_ends_with_the_policy() {
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
+    // Owed 100 by then; 3 of 1027 from then on.
+    fairness.on(200, Event::AttrChanged { task: TaskId(1), attr: &idle });
+    let rt = SchedAttr::realtime(Policy::Fifo, 1);
+    fairness.on(1227, Event::AttrChanged { task: TaskId(1), attr: &rt });
+    fairness.on(2000, Event::Finished);
+    assert_eq!(fairness.task(TaskId(1)), None);
+    // 103. The hog was as much ahead, but nobody looked at one that just ran on.
+    assert_eq!(burst_lags(&fairness), [(0, 1), (103, 1)]);
+}
+
+#[test]
+fn who_was_never_runnable_for_any_time_is_in_no_figure() {
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    sleep(&mut fairness, 0, 0);
+    fairness.on(100, Event::Finished);
+    assert_eq!(fairness.task(TaskId(0)).expect("it is ordinary").due_ns, None);
+    assert_eq!((burst_lags(&fairness), fairness.report().jain_backlogged), (vec![], None));
+}

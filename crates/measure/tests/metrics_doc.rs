@@ -3,39 +3,12 @@
 //! `SCHEDLAB_WRITE_DOCS=1 cargo test -p schedlab-measure --test metrics_doc` writes it anew.
 
 use schedlab_measure::catalogue::{
-    ALL, COMPARED, COMPARED_IF_MODELLED, Metric, Scope, Statistic, every, find,
+    ALL, BESIDES_IN_CSV, COMPARED, COMPARED_IF_MODELLED, Scope, Statistic, every, example, find,
 };
 use std::fmt::Write;
 
 const BEGIN: &str = "<!-- The catalogue begins here: written by a test, see the end. -->\n";
 const END: &str = "<!-- The catalogue ends here. -->\n";
-
-/// Where a metric appears, and under which name.
-fn places(metric: &Metric) -> String {
-    let mut places = vec![];
-    if !metric.json.is_empty() {
-        places.push(format!("JSON `{}`", metric.json));
-    }
-    let listed = |list: &[&str]| {
-        list.iter().any(|id| find(id).is_some_and(|named| named.metric.id == metric.id))
-    };
-    if listed(COMPARED) {
-        places.push("table, CSV, sweeps".into());
-    }
-    if listed(COMPARED_IF_MODELLED) {
-        places.push("table, CSV (modelled machines)".into());
-    }
-    if metric.scope == Scope::Group && metric.json.ends_with(|last: char| last != ']') {
-        places.push(format!("CSV `{}:PATH`", metric.id));
-    }
-    if let Some(paper) = metric.paper {
-        let arguments = metric.scope.arguments().join(" ");
-        let word = format!("{} {arguments}", paper.word);
-        let unit = if paper.unit.is_empty() { String::new() } else { format!(", {}", paper.unit) };
-        places.push(format!("papers `{}`{unit}", word.trim_end()));
-    }
-    places.join("; ")
-}
 
 fn catalogue() -> String {
     let mut text = String::new();
@@ -61,7 +34,7 @@ fn catalogue() -> String {
                 metric.unit.name(),
                 metric.better.name(),
                 metric.definition,
-                places(metric),
+                metric.places(),
             )
             .expect("a string takes all");
         }
@@ -141,8 +114,10 @@ fn ids_titles_and_words_are_unique_and_found() {
         list.dedup();
         assert_eq!(list.len(), count);
     }
-    for id in COMPARED.iter().chain(COMPARED_IF_MODELLED) {
-        assert_eq!(find(id).expect("it is in the catalogue").metric.scope, Scope::Run, "{id}");
+    for id in COMPARED.iter().chain(COMPARED_IF_MODELLED).chain(BESIDES_IN_CSV) {
+        let named = find(id).expect("it is in the catalogue");
+        assert_eq!(named.metric.scope, Scope::Run, "{id}");
+        assert!(example(named.metric.id).is_some(), "{id} has no example");
     }
     for metric in ALL {
         assert!(!metric.title.is_empty() && !metric.definition.is_empty(), "{}", metric.id);

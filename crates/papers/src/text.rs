@@ -116,6 +116,9 @@ pub fn otherwise(judged: &Judged) -> Vec<String> {
 /// Over what conditions an experiment was run, in a line.
 pub fn conditions(outcome: &Outcome) -> String {
     let open = &outcome.file.conditions;
+    if outcome.file.runs.is_empty() {
+        return "nothing is run".into();
+    }
     if let Some(why) = &open.none {
         return format!("run once: {why}");
     }

@@ -3,18 +3,24 @@
 //! a bare newline). A figure that a run does not have is an empty field.
 
 use crate::data::{GroupFigures, Number, Report, RunReport, TaskFigures};
-use crate::metrics::{Value, value};
+use crate::metrics::{Value, in_csv, value};
 use crate::repeated::summary;
 use crate::rows::Rows as Shown;
+use schedlab_measure::catalogue::Named;
 
 /// [`comparison_of`] with the metrics that schedulers are compared by.
 pub fn comparison(report: &Report) -> String {
     comparison_of(report, &Shown::default())
 }
 
+/// The rows' metrics.
+fn metrics(report: &Report, shown: &Shown) -> Vec<Named> {
+    if shown.are_named() { shown.metrics(report) } else { in_csv(report).collect() }
+}
+
 /// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are
-/// those of `rows`, then `group_...:PATH` of each control group, if no rows were named; the unit is
-/// `ns`, `part`, `1/s`, `index`, `count` or `W`.
+/// those of `rows`; if none were named those of [`in_csv`], then `group_...:PATH` of each control
+/// group. The unit is `ns`, `part`, `1/s`, `index`, `ratio`, `count` or `W`.
 ///
 /// If runs were repeated there is a field `run` behind `release`, and a row for each run, with its
 /// seed, and for `median`, `min`, `mean`, `max` and `sd` (standard deviation) of all; groups are
@@ -47,7 +53,7 @@ pub fn comparison_of(report: &Report, shown: &Shown) -> String {
             }
             rows.push(&row);
         };
-        for metric in shown.metrics(report) {
+        for metric in metrics(report, shown) {
             let id = metric.id();
             match summary(run, &metric) {
                 None => {
@@ -130,9 +136,12 @@ const TASK_COLUMNS: &[Column] = &[
     ("blocked_ns", |task| task.blocked_ns.to_string()),
     ("loops", |task| task.loops.to_string()),
     ("jobs", |task| task.jobs.to_string()),
+    ("periods", |task| task.periods.to_string()),
+    ("missed_periods", |task| task.missed_periods.to_string()),
     ("wakeups", |task| task.wakeups.to_string()),
     ("latency_count", |task| task.latency_count.to_string()),
     ("latency_mean_ns", |task| optional(task.latency_mean_ns)),
+    ("latency_p99_ns", |task| optional(task.latency_p99_ns)),
     ("latency_max_ns", |task| optional(task.latency_max_ns)),
     ("switches_in", |task| task.switches_in.to_string()),
     ("switches_voluntary", |task| task.switches_voluntary.to_string()),
@@ -143,6 +152,8 @@ const TASK_COLUMNS: &[Column] = &[
     ("owed_max_ns", |task| optional(task.owed_max_ns)),
     ("ahead_max_ns", |task| optional(task.ahead_max_ns)),
     ("lag_end_ns", |task| optional(task.lag_end_ns)),
+    ("burst_lag_max_ns", |task| optional(task.burst_lag_max_ns)),
+    ("due_ns", |task| optional(task.due_ns)),
 ];
 
 /// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in

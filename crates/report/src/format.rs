@@ -85,6 +85,17 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
+/// A ratio of at least 1 in three digits: `1.00`, `12.5`, `1,250`.
+pub fn ratio(value: f64) -> String {
+    if value < 9.995 {
+        format!("{value:.2}")
+    } else if value < 99.95 {
+        format!("{value:.1}")
+    } else {
+        count(value.round() as u64)
+    }
+}
+
 /// A number in four digits: `0`, `0.01234`, `1.234`, `1234`, `123,456`.
 pub fn number(value: f64) -> String {
     let size = value.abs();
@@ -123,6 +134,7 @@ pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
         "part" => return percent(value),
         "count" if value >= 0.0 => return count(value.round() as u64),
         "1/s" => return per_second(value),
+        "ratio" => return ratio(value),
         "index" => return format!("{value:.4}"),
         "" => return number(value),
         _ => {}
@@ -242,6 +254,7 @@ mod tests {
             [0.5, 9.996, 12.34, 99.96, 12_345.6].map(per_second),
             ["0.50 /s", "10.0 /s", "12.3 /s", "100 /s", "12,346 /s"]
         );
+        assert_eq!([1.0, 9.996, 1234.5].map(ratio), ["1.00", "10.0", "1,235"]);
         assert_eq!([0.0, 0.98765, 1.0].map(percent), ["0.0 %", "98.8 %", "100.0 %"]);
     }
 

@@ -1,11 +1,11 @@
 //! The values that a run has for the metrics of the [catalogue]: [`value`], [`measure`], and what
 //! schedulers are [`compared`] by.
 
-use crate::data::{Report, RunReport, Spread, TaskFigures};
+use crate::data::{RatioSpread, Report, RunReport, Spread, TaskFigures};
 use crate::format;
 use schedlab_measure::Better;
 use schedlab_measure::catalogue::{
-    self, COMPARED, COMPARED_IF_MODELLED, Metric, Named, Scope, Statistic, Unit,
+    self, BESIDES_IN_CSV, COMPARED, COMPARED_IF_MODELLED, Metric, Named, Scope, Statistic, Unit,
 };
 use std::fmt;
 
@@ -20,6 +20,8 @@ pub enum Value {
     PerSecond(f64),
     /// An index from 0 to 1.
     Index(f64),
+    /// One duration over another.
+    Ratio(f64),
     /// How many.
     Count(u64),
     /// Energy, J.
@@ -36,6 +38,7 @@ impl Value {
             Value::Part(part) => format::percent(part),
             Value::PerSecond(rate) => format::per_second(rate),
             Value::Index(index) => format!("{index:.4}"),
+            Value::Ratio(ratio) => format::ratio(ratio),
             Value::Count(count) => format::count(count),
             Value::Joules(energy) => format!("{energy:.2} J"),
             Value::Watts(watts) => format!("{watts:.2} W"),
@@ -57,6 +60,7 @@ impl Value {
             Value::Part(_) => Unit::Part,
             Value::PerSecond(_) => Unit::PerSecond,
             Value::Index(_) => Unit::Index,
+            Value::Ratio(_) => Unit::Ratio,
             Value::Count(_) => Unit::Count,
             Value::Joules(_) => Unit::Joules,
             Value::Watts(_) => Unit::Watts,
@@ -70,6 +74,7 @@ impl Value {
             Value::Part(number)
             | Value::PerSecond(number)
             | Value::Index(number)
+            | Value::Ratio(number)
             | Value::Joules(number)
             | Value::Watts(number) => number,
         }
@@ -106,10 +111,16 @@ pub fn compared(report: &Report) -> impl Iterator<Item = Named> {
     COMPARED.iter().chain(besides).filter_map(|id| catalogue::find(id))
 }
 
+/// What CSV has of `report`: what its runs are [`compared`] by, and figures that tables leave out.
+pub fn in_csv(report: &Report) -> impl Iterator<Item = Named> {
+    compared(report).chain(BESIDES_IN_CSV.iter().filter_map(|id| catalogue::find(id)))
+}
+
 /// The value that `run` has for a metric of the whole run. None: it has none (it was not measured,
 /// or there is nothing to measure), or the metric is of something else.
 pub fn value(run: &RunReport, metric: Named) -> Option<Value> {
     match metric.statistic {
+        Some(statistic) if metric.metric.id == "slowdown" => of_ratios(&run.slowdown, statistic),
         Some(statistic) => of_spread(spread(run, metric.metric.id)?, statistic),
         None => of_run(run, metric.metric.id).flatten(),
     }
@@ -120,11 +131,31 @@ fn spread<'a>(run: &'a RunReport, id: &str) -> Option<&'a Spread> {
     Some(match id {
         "wakeup_latency" => &run.wakeup_latency,
         "start_latency" => &run.start_latency,
+        "idle_exit" => run.idle_exit.as_ref()?,
         "burst_response" => &run.burst_response,
+        "burst_lag" => &run.burst_lag,
         "turnaround" => &run.turnaround,
         "cpu_time" => &run.cpu_time,
         _ => return None,
     })
+}
+
+fn of_ratios(spread: &RatioSpread, statistic: Statistic) -> Option<Value> {
+    let ratio = match statistic {
+        Statistic::Count => return Some(Value::Count(spread.count)),
+        Statistic::Sum => Some(spread.sum),
+        Statistic::Min => spread.min,
+        Statistic::Mean => spread.mean,
+        Statistic::P50 => spread.p50,
+        Statistic::P90 => spread.p90,
+        Statistic::P95 => spread.p95,
+        Statistic::P99 => spread.p99,
+        Statistic::P999 => spread.p999,
+        Statistic::Max => spread.max,
+        Statistic::SdPopulation => spread.sd_population,
+        Statistic::SdSample => spread.sd_sample,
+    };
+    ratio.map(Value::Ratio)
 }
 
 fn of_spread(spread: &Spread, statistic: Statistic) -> Option<Value> {
@@ -153,6 +184,7 @@ fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
         (run.fairness.as_ref(), run.kernel.as_ref(), run.energy.as_ref());
     let count = |count| Some(Value::Count(count));
     let ns = |ns| Some(Value::Duration(ns));
+    let exits = run.idle_exit_of.as_ref();
     let cpu_seconds = || run.cpus.len() as f64 * run.end.at_ns as f64 / 1e9;
     Some(match id {
         "length" => ns(run.end.at_ns),
@@ -167,6 +199,12 @@ fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
         "wait" => ns(totals.wait_ns),
         "wait_mean" => totals.wait_mean_ns.map(Value::Duration),
         "wait_max" => ns(totals.wait_max_ns),
+        "periods" => count(totals.periods),
+        // Where nobody has periods none can be missed.
+        "missed_periods" => (totals.periods > 0).then_some(Value::Count(totals.missed_periods)),
+        "wakeup_latency_p50_idle_exit" => exits.and_then(|it| ns(it.p50_ns?)),
+        "wakeup_latency_p99_idle_exit" => exits.and_then(|it| ns(it.p99_ns?)),
+        "wakeup_latency_max_idle_exit" => exits.and_then(|it| ns(it.max_ns?)),
         "waiting_at_end" => count(totals.waiting_at_end),
         "wakeups" => count(totals.wakeups),
         "switches" => count(totals.switches),
@@ -178,6 +216,7 @@ fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
         "ticks" => count(totals.ticks),
         "jain_by_weight" => fairness.and_then(|it| it.jain_by_weight).map(Value::Index),
         "jain_by_share" => fairness.and_then(|it| it.jain_by_share).map(Value::Index),
+        "jain_backlogged" => fairness.and_then(|it| it.jain_backlogged).map(Value::Index),
         "lag_max" => fairness.and_then(|it| ns(it.lag_max_ns)),
         "owed_max" => fairness.and_then(|it| ns(it.owed_max_ns)),
         "ahead_max" => fairness.and_then(|it| ns(it.ahead_max_ns)),
@@ -532,7 +571,8 @@ mod tests {
         for metric in ALL.iter().filter(|metric| !metric.json.is_empty()) {
             if metric.distribution {
                 for statistic in Statistic::ALL {
-                    let unit = if statistic == Statistic::Count { "" } else { "_ns" };
+                    let bare = statistic == Statistic::Count || metric.unit != Unit::Ns;
+                    let unit = if bare { "" } else { "_ns" };
                     known.insert(format!("{}.{}{unit}", metric.json, statistic.id()));
                 }
             } else {

@@ -383,6 +383,12 @@ fn notes(report: &Report, style: Style) -> String {
         text.push_str("longest waits that were not over at the end:\n");
         wrapped(&mut text, &phrases, style);
     }
+    let phrases: Vec<String> =
+        report.runs.iter().filter_map(|run| idle_exits(run, style)).collect();
+    if !phrases.is_empty() {
+        text.push_str("wakeup latency, of which leaving idle states (median, p99, max):\n");
+        wrapped(&mut text, &phrases, style);
+    }
     let none_done = report.runs.iter().filter(|run| run.totals.jobs == 0 && run.totals.busy_ns > 0);
     let phrases: Vec<String> = none_done.map(RunReport::spec).collect();
     if !phrases.is_empty() {
@@ -397,6 +403,23 @@ fn notes(report: &Report, style: Style) -> String {
         wrapped(&mut text, &phrases, style);
     }
     text
+}
+
+/// What of a run's wakeup latencies was leaving idle states, if it is a tenth or more of one that
+/// the table shows.
+fn idle_exits(run: &RunReport, style: Style) -> Option<String> {
+    let (of, latency) = (run.idle_exit_of?, run.wakeup_latency);
+    let parts =
+        [(of.p50_ns, latency.p50_ns), (of.p99_ns, latency.p99_ns), (of.max_ns, latency.max_ns)];
+    let counts = |(part, whole): &(Option<u64>, Option<u64>)| {
+        part.zip(*whole).is_some_and(|(part, whole)| part > 0 && part >= whole / 10)
+    };
+    parts.iter().any(counts).then(|| {
+        let text = |(part, _): &(Option<u64>, Option<u64>)| {
+            part.map_or(none_text(style).into(), |part| duration(part, style.unicode))
+        };
+        format!("{} {}", run.spec(), parts.iter().map(text).collect::<Vec<_>>().join(", "))
+    })
 }
 
 /// The blanks beside a column, left and right together.
@@ -485,7 +508,7 @@ const TASK_COLUMNS: &[Column] = &[
     Column {
         head: "largest\nlag",
         rank: 5,
-        of: |task, _, unicode| Some(duration(task.owed_max_ns?, unicode)),
+        of: |task, _, unicode| Some(duration(task.burst_lag_max_ns?, unicode)),
     },
     Column {
         head: "lag at\nend",
@@ -508,6 +531,11 @@ const TASK_COLUMNS: &[Column] = &[
         of: |task, _, unicode| Some(duration(task.latency_mean_ns?, unicode)),
     },
     Column {
+        head: "latency\np99",
+        rank: 8,
+        of: |task, _, unicode| Some(duration(task.latency_p99_ns?, unicode)),
+    },
+    Column {
         head: "latency\nmax",
         rank: 2,
         of: |task, _, unicode| Some(duration(task.latency_max_ns?, unicode)),
@@ -516,6 +544,14 @@ const TASK_COLUMNS: &[Column] = &[
         head: "turn-\naround",
         rank: 2,
         of: |task, _, unicode| Some(duration(task.turnaround_ns?, unicode)),
+    },
+    Column {
+        head: "missed\nperiods",
+        rank: 6,
+        of: |task, run, _| {
+            let any = run.totals.missed_periods > 0 && task.periods > 0;
+            any.then(|| format!("{} of {}", count(task.missed_periods), count(task.periods)))
+        },
     },
     Column { head: "jobs", rank: 6, of: |task, _, _| Some(count(task.jobs)) },
     Column {

@@ -348,7 +348,10 @@ impl<S: Sink> Observer for Recorder<S> {
             }
             Event::Finished => self.finished(at_ns),
             Event::GroupChanged { task, group } => self.sink.group(at_ns, pid(task), group.0),
-            Event::AffinityChanged { .. } | Event::Refused { .. } | Event::Ticked { .. } => {}
+            Event::AffinityChanged { .. }
+            | Event::Refused { .. }
+            | Event::LeavesIdle { .. }
+            | Event::Ticked { .. } => {}
         }
     }
 }

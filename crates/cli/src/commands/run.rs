@@ -7,11 +7,12 @@ use crate::options::{OnOff, RunFormat};
 use crate::outputs::{self, Outputs};
 use crate::plans::{find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain};
-use crate::{Failure, Status};
+use crate::{Failure, Status, rt_app_log};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
 use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
 use schedlab_report::Report;
+use schedlab_workload::Log;
 use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
@@ -38,8 +39,14 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let outputs = Outputs::begin(&args.outputs, &prepared)?;
     let mut status = Status::Good;
     let mut reports = vec![];
+    if let Some(directory) = &args.rt_app_log {
+        rt_app_log::check(directory)?;
+    }
     for one in &prepared {
-        let (report, all_well) = run_all(one, outputs.as_ref());
+        let (report, logs, all_well) = run_all(one, outputs.as_ref());
+        if let (Some(directory), Some(report)) = (&args.rt_app_log, &report) {
+            rt_app_log::write(directory, report, &logs, prepared.len() > 1)?;
+        }
         status = if all_well { status } else { Status::Error };
         reports.extend(report);
     }
@@ -61,6 +68,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
         slices: args.timeline || show.format == RunFormat::Json,
         from_ns: args.from.filter(|_| drawn).unwrap_or(0),
         until_ns: args.to.filter(|_| drawn),
+        rt_app_log: args.rt_app_log.is_some(),
         reasons: args.outputs.trace_lag,
     };
     let machine = MachineSpec {
@@ -157,8 +165,9 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
-/// What came of a plan: the report, if there is anything to report, and whether all went well.
-type Ran = (Option<Report>, bool);
+/// What came of a plan: the report, if there is anything to report, with the log of each of its
+/// runs, and whether all went well.
+type Ran = (Option<Report>, Vec<Option<Log>>, bool);
 
 /// Runs a plan under all of its schedulers. What went wrong with some of them is told, and the
 /// others are in the report. So is a run that came to a deadlock, as far as it came, if another did
@@ -183,13 +192,18 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
     drop(progress);
     let some_ran = results.iter().any(|(_, result)| result.is_ok());
     let mut runs = vec![];
+    let mut logs = vec![];
     let mut failed = vec![];
     for (choice, result) in results {
         match result {
-            Ok(run) => runs.push(run.report),
+            Ok(run) => {
+                runs.push(run.report);
+                logs.push(run.log);
+            }
             Err(Error::Stuck { run, .. }) if some_ran => {
                 complain(&format!("warning: {choice}: {}", run.warning.unwrap_or_default()));
                 runs.push(run.report);
+                logs.push(run.log);
             }
             Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
             Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
@@ -202,5 +216,5 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
     for message in &failed {
         complain(message);
     }
-    ((!runs.is_empty()).then(|| prepared.report(runs)), failed.is_empty())
+    ((!runs.is_empty()).then(|| prepared.report(runs)), logs, failed.is_empty())
 }

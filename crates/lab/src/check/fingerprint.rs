@@ -131,6 +131,9 @@ impl Observer for Fingerprint {
                 self.add(&[11, now_ns, task(Some(who)), errno.number() as u64, how]);
             }
             Event::Ticked { cpu: at } => self.add(&[12, now_ns, cpu(at)]),
+            Event::LeavesIdle { cpu: at, from_ns, until_ns } => {
+                self.add(&[14, now_ns, cpu(at), from_ns, until_ns]);
+            }
             Event::Decided { account: _ } | Event::Named { task: _, name: _ } => {}
             Event::Finished => self.add(&[13, now_ns]),
         }

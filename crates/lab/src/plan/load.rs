@@ -292,6 +292,10 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
         let message = "timetable: only a workload is run by a timetable";
         return Err(Error::Plan(message.into()));
     }
+    if plan.record.rt_app_log {
+        let message = "record.rt_app_log: only a workload has phases to log";
+        return Err(Error::Plan(message.into()));
+    }
     if plan.record.slices {
         let message = "record.slices: only of a workload it is recorded who ran when";
         return Err(Error::Plan(message.into()));

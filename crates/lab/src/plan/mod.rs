@@ -139,6 +139,9 @@ pub struct Record {
     /// ... and begins before this; none: of all that follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ns: Option<u64>,
+    /// rt-app's own log: a line for every round of a phase. A workload's only.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rt_app_log: bool,
     /// Whether observers get the grounds of every decision
     /// ([`Event::Decided`](schedlab_core::Event::Decided)).
     #[serde(skip_serializing_if = "is_default")]
@@ -151,7 +154,15 @@ const SLICES_MAX: usize = 4_000_000;
 /// ... but of each run so many: all together they take less than 1 GB.
 const SLICES_OF_A_RUN: usize = 500_000;
 
+/// So many lines of rt-app's log are kept at most, of all runs of a plan together: 400 MB.
+const LOG_LINES_MAX: usize = 4_000_000;
+
 impl Record {
+    /// How many lines of rt-app's log are kept of a run, of a plan with so many schedulers.
+    fn log_lines(&self, schedulers: usize) -> usize {
+        if self.rt_app_log { (LOG_LINES_MAX / schedulers.max(1)).max(100_000) } else { 0 }
+    }
+
     /// What of this a recorder is told, of a plan with so many schedulers.
     fn extent(&self, schedulers: usize) -> Option<Extent> {
         self.slices.then(|| Extent {

@@ -188,6 +188,7 @@ impl Plan {
         let choices: Vec<Choice> = columns.iter().map(|one| one.choice).collect();
         for (_, experiment) in &mut variants.all {
             experiment.record = self.record.extent(choices.len());
+            experiment.log_lines = self.record.log_lines(choices.len());
         }
         let experiment = variants.first();
         note_what_groups_lack(experiment, &choices, &mut notes);

@@ -170,6 +170,7 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.groups.user_groups = true, "only a workload"),
         (|plan| plan.repeat = 0, "repeat is 0"),
         (|plan| plan.record.slices = true, "record.slices: only of a workload"),
+        (|plan| plan.record.rt_app_log = true, "record.rt_app_log: only a workload"),
         (
             |plan| {
                 let Load::Benchmark(benchmark) = &mut plan.load else { return };

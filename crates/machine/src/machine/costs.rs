@@ -22,6 +22,14 @@
 //! runqueue locks the kernel takes the one of the lower CPU first; a CPU that has only the higher
 //! one, and finds the lower one held, lets go of its own and takes it again: that is charged.
 //!
+//! # Searches
+//!
+//! A scheduler that looks at its tasks one by one before it decides
+//! ([`walk_ahead`](schedlab_core::Inspect::walk_ahead)) is the exception: its reschedule takes
+//! effect at its *end*. Where it took effect at the beginning, a tick that falls into the search
+//! would be charged to the task that it finds, which has not had the CPU yet. Wakeups that need the
+//! lock meanwhile still take effect at once, and spin afterwards.
+//!
 //! # What is not charged
 //!
 //! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known
@@ -31,10 +39,11 @@
 use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
+use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_core::{CpuId, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
+use schedlab_core::{CpuId, Event, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +60,8 @@ pub(super) enum Work {
     Tick,
     /// `schedule()`, and the switch to another task or to idle.
     Schedule { switches: bool, refill_ps: u64 },
+    /// What `schedule()` does before it has decided: it looks at so many tasks.
+    Walk { tasks: u64 },
     /// An interrupt from another CPU.
     Interrupted,
 }
@@ -93,8 +104,19 @@ pub(super) struct Modelled {
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
+    /// By CPU: how many tasks its `schedule()` has looked at and not yet decided about; none if it
+    /// is not in one.
+    walked: Vec<Option<u64>>,
+    /// By CPU: since when its `schedule()` waits for the lock, ns.
+    waits_since_ns: Vec<u64>,
+    /// How many of them.
+    waiting: u64,
+    /// How many tasks a search finds in no cache; none if that is not known.
+    walks: Option<Walks>,
     /// Where each task last ran.
     last_cpu: Vec<Option<CpuId>>,
+    /// How long the CPU that spent time last took to get out of its idle state, ns.
+    awake_ns: u64,
     overheads: Overheads,
 }
 
@@ -114,7 +136,12 @@ impl Modelled {
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
+            walked: vec![None; cpus],
+            waits_since_ns: vec![NEVER; cpus],
+            waiting: 0,
+            walks: None,
             last_cpu: Vec::new(),
+            awake_ns: 0,
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
         }
     }
@@ -131,8 +158,20 @@ impl Modelled {
             + counts.words * costs[Cost::Word]
             + counts.swaps * costs[Cost::Swap]
             + counts.clock_reads * costs[Cost::Clock];
-        let scanning =
-            counts.scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
+        let walked = match work {
+            Work::Schedule { .. } => self.walked[cpu.index()].take(),
+            _ => None,
+        };
+        let scanned = counts.scanned.saturating_sub(walked.unwrap_or(0));
+        let missed_ps = costs[Cost::ScanMiss];
+        let mut scanning =
+            scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
+        if missed_ps > 0
+            && let Some(walks) = &self.walks
+        {
+            scanning += walks.missed_milli(scanned) * missed_ps / 1000;
+            scanning += walks.missed_milli(counts.recalculated) * missed_ps / 1000;
+        }
         let balancing = counts.balances * costs[Cost::Balance]
             + counts.queues * costs[Cost::Queue]
             + counts.moves * costs[Cost::Move];
@@ -161,10 +200,25 @@ impl Modelled {
                 bill.before_ps = costs[Cost::Tick] + costs[Cost::Interrupt];
                 row.add(Overhead::Tick, bill.before_ps);
             }
-            Work::Schedule { switches, refill_ps } => {
+            Work::Walk { tasks } => {
                 bill.needs_lock = true;
-                bill.inside_ps += costs[Cost::Pick];
+                let mut walk = tasks * costs[Cost::Scan];
+                if missed_ps > 0
+                    && let Some(walks) = &self.walks
+                {
+                    walk += walks.missed_milli(tasks) * missed_ps / 1000;
+                }
+                bill.inside_ps += costs[Cost::Pick] + walk;
                 row.add(Overhead::Pick, costs[Cost::Pick]);
+                row.add(Overhead::Scan, walk);
+            }
+            Work::Schedule { switches, refill_ps } => {
+                // Who has walked has had the lock.
+                bill.needs_lock = walked.is_none();
+                if walked.is_none() {
+                    bill.inside_ps += costs[Cost::Pick];
+                    row.add(Overhead::Pick, costs[Cost::Pick]);
+                }
                 if switches {
                     bill.after_ps = costs[Cost::Switch] + refill_ps;
                     row.add(Overhead::Switch, costs[Cost::Switch]);
@@ -187,11 +241,24 @@ impl Modelled {
         }
     }
 
+    /// Of the CPUs whose `schedule()` waits for the lock and that do nothing else at `now_ns`, the
+    /// one that has waited longest, and since when.
+    fn longest_waiting(&self, now_ns: u64) -> Option<(u64, CpuId)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let rows = self.waits_since_ns.iter().zip(&self.busy_until_ns).enumerate();
+        let waiting = rows.filter(|&(_, (&since, &busy))| since != NEVER && busy <= now_ns);
+        waiting.map(|(row, (&since_ns, _))| (since_ns, CpuId(row as u32))).min()
+    }
+
     /// What it costs `cpu` to take a free lock, ps.
     fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
-        self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
+        // Whoever else waits for it reads it, too, when it is let go, and tries.
+        let turns = u64::from(far) + self.waiting;
+        self.kernel[Cost::Lock] + turns * self.kernel[Cost::LockRemote]
     }
 
     /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
@@ -234,6 +301,7 @@ impl Modelled {
     ) -> u64 {
         let begins_ns = self.busy_until_ns[cpu.index()].max(now_ns);
         let awake_ns = self.meter.as_mut().map_or(0, |meter| meter.wake(cpu, begins_ns));
+        self.awake_ns = awake_ns;
         let mut spin_ns = 0;
         let mut total_ps =
             bill.before_ps + bill.inside_ps + bill.after_ps + self.carry_ps[cpu.index()];
@@ -302,7 +370,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// If `setup` is for another number of CPUs.
     pub fn set_costs(&mut self, setup: Setup) {
         assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
-        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.inspect().locking())));
+        let walk = self.scheduler.inspect().walk_ahead();
+        let walks = walk.and_then(|walk| Walks::new(setup.caches.last()?, walk.apart_kib));
+        let locking = self.scheduler.inspect().locking();
+        self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
     /// What the kernel's time went into so far; none on an idealised machine.
@@ -384,6 +455,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let spent_ns =
             costs.spend(self.now_ns, cpu, with_task, bill, queue, &self.platform.second_locks);
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
+        if costs.awake_ns > 0 {
+            let from_ns = busy_until_ns - spent_ns;
+            let until_ns = from_ns + costs.awake_ns;
+            self.observer.on(self.now_ns, Event::LeavesIdle { cpu, from_ns, until_ns });
+        }
         let done_ns = self.completions.get(cpu.index());
         if done_ns != NEVER && spent_ns > 0 {
             let by_clock =
@@ -523,11 +599,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the
-    /// task itself called.
+    /// task itself called. Where the scheduler searches, the search comes first.
     fn puts_off(&mut self, cpu: CpuId) -> bool {
         let Some(costs) = &self.costs else { return false };
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
-        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
+        if self.is_gone(cpu) {
+            return false;
+        }
+        if let Some(walk) = self.scheduler.inspect().walk_ahead() {
+            return self.walks_first(cpu, walk.tasks);
+        }
+        if busy_until_ns <= self.now_ns {
             return false;
         }
         let blocked = self.current[cpu.index()]
@@ -538,10 +620,67 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         !blocked
     }
 
+    /// `cpu` calls a `schedule()` that looks at `walk` tasks. It waits until it has the lock, then
+    /// it walks, and only then somebody else is its current task: ticks that come meanwhile find
+    /// the old one, and if that had blocked, a wakeup finds it still there. Whether it is not that
+    /// far yet.
+    fn walks_first(&mut self, cpu: CpuId, walk: u64) -> bool {
+        let Some(costs) = &mut self.costs else { return false };
+        let row = cpu.index();
+        if costs.busy_until_ns[row] > self.now_ns {
+            costs.put_off.set(row, costs.busy_until_ns[row]);
+            return true;
+        }
+        if costs.walked[row].is_some() {
+            return false;
+        }
+        let since_ns = costs.waits_since_ns[row].min(self.now_ns);
+        let lock = costs.lock_of(cpu);
+        if costs.locks[lock].free_at_ns <= self.now_ns {
+            // Processors get a bus in turn: whoever has waited longest has it first.
+            let first = costs.longest_waiting(self.now_ns).filter(|&(ns, _)| ns < since_ns);
+            let first = first.map_or(cpu, |(_, other)| other);
+            let Some(costs) = &mut self.costs else { return false };
+            if costs.waits_since_ns[first.index()] != NEVER {
+                costs.waits_since_ns[first.index()] = NEVER;
+                costs.waiting -= 1;
+            }
+            costs.walked[first.index()] = Some(walk);
+            let bill = costs.bill(first, Work::Walk { tasks: walk }, &WorkCounts::default());
+            self.spend(first, bill, first);
+            self.put_off_until_free(first);
+            if first == cpu {
+                return self.is_busy(cpu);
+            }
+        }
+        let Some(costs) = &mut self.costs else { return false };
+        let spin_ns = costs.locks[lock].free_at_ns.saturating_sub(self.now_ns);
+        costs.overheads.cpus[row].add(Overhead::Spin, spin_ns * 1000);
+        costs.overheads.contended += 1;
+        costs.waiting += u64::from(costs.waits_since_ns[row] == NEVER);
+        costs.waits_since_ns[row] = since_ns;
+        self.spend(cpu, Bill { before_ps: spin_ns * 1000, ..Bill::default() }, cpu);
+        self.put_off_until_free(cpu);
+        true
+    }
+
+    fn is_busy(&self, cpu: CpuId) -> bool {
+        self.costs.as_ref().is_some_and(|costs| costs.busy_until_ns[cpu.index()] > self.now_ns)
+    }
+
+    fn put_off_until_free(&mut self, cpu: CpuId) {
+        if let Some(costs) = &mut self.costs {
+            costs.put_off.set(cpu.index(), costs.busy_until_ns[cpu.index()]);
+        }
+    }
+
     /// `cpu` is to reschedule in any case, as it goes off line: what it is busy with is forgotten.
     pub(super) fn free_at_once(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         if let Some(costs) = &mut self.costs {
+            let since_ns = std::mem::replace(&mut costs.waits_since_ns[cpu.index()], NEVER);
+            costs.waiting -= u64::from(since_ns != NEVER);
+            costs.walked[cpu.index()] = None;
             let busy = &mut costs.busy_until_ns[cpu.index()];
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);

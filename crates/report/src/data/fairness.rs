@@ -9,6 +9,9 @@ pub struct FairnessFigures {
     pub jain_by_share: Option<f64>,
     /// Jain's index over CPU time / weight.
     pub jain_by_weight: Option<f64>,
+    /// Jain's index over min(1, CPU time / what was due) of the tasks that were runnable.
+    #[serde(default)]
+    pub jain_backlogged: Option<f64>,
     /// The largest |lag| of any task at any time, ns.
     pub lag_max_ns: u64,
     /// The most that a task was owed at any time, ns.

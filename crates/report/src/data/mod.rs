@@ -26,10 +26,10 @@ pub use intervals::{SliceRow, SpanRow};
 pub use kernel::{KernelFigures, KindRow};
 pub use repetition::{Number, RepetitionRow, SummaryRow};
 pub use run::{
-    End, EndState, MachineInfo, RefusalRow, Report, RunReport, SCHEMA, SchedulerInfo, SettingRow,
-    SettingValue, TunableValue, WorkloadInfo,
+    End, EndState, IdleExitFigures, MachineInfo, RefusalRow, Report, RunReport, SCHEMA,
+    SchedulerInfo, SettingRow, SettingValue, TunableValue, WorkloadInfo,
 };
-pub use spread::{BucketRow, Spread};
+pub use spread::{BucketRow, RatioSpread, Spread};
 pub use task::{KeyFigures, TaskFigures};
 pub use totals::Totals;
 
@@ -73,7 +73,11 @@ pub(crate) mod tests {
             wakeup_latency: Spread::default(),
             wakeup_latency_histogram: vec![],
             start_latency: Spread::default(),
+            idle_exit: None,
+            idle_exit_of: None,
             burst_response: Spread::default(),
+            slowdown: RatioSpread::default(),
+            burst_lag: Spread::default(),
             turnaround: Spread::default(),
             cpu_time: Spread::default(),
             cpus: (0..cpus).map(|cpu| CpuFigures { cpu, ..CpuFigures::default() }).collect(),
@@ -105,9 +109,8 @@ pub(crate) mod tests {
     fn section<'a>(docs: &'a str, object: &str) -> &'a str {
         let heading = match object {
             "run" => "\n## Run\n".into(),
-            "wakeup_latency" | "start_latency" | "burst_response" | "turnaround" | "cpu_time" => {
-                "\n### Spread\n".into()
-            }
+            "wakeup_latency" | "start_latency" | "burst_response" | "turnaround" | "cpu_time"
+            | "idle_exit" | "idle_exit_of" | "slowdown" | "burst_lag" => "\n### Spread\n".into(),
             // They are described in a line, where the field itself is.
             "scheduler" | "machine" | "tunables" | "end" | "set" => "\n## Run\n".into(),
             "kinds" => "\n### `kernel`\n".into(),
@@ -156,6 +159,8 @@ pub(crate) mod tests {
         run.totals = Totals {
             cpu_use: Some(0.5),
             throughput_per_s: Some(0.5),
+            periods: 2,
+            missed_periods: 1,
             wait_mean_ns: Some(1),
             ..Totals::default()
         };
@@ -205,6 +210,7 @@ pub(crate) mod tests {
         run.fairness = Some(FairnessFigures {
             jain_by_share: Some(1.0),
             jain_by_weight: Some(1.0),
+            jain_backlogged: Some(1.0),
             lag_max_ns: 1,
             owed_max_ns: 1,
             owed_max_task: Some(0),
@@ -221,7 +227,26 @@ pub(crate) mod tests {
             errno: "EBUSY".into(),
             policy: "SCHED_OTHER".into(),
         }];
+        let ratio = |ratio| Some(ratio);
+        run.slowdown = RatioSpread {
+            count: 3,
+            sum: 4.0,
+            min: ratio(1.0),
+            mean: ratio(1.333),
+            p50: ratio(1.0),
+            p90: ratio(2.0),
+            p95: ratio(2.0),
+            p99: ratio(2.0),
+            p999: ratio(2.0),
+            max: ratio(2.0),
+            sd_population: ratio(0.5),
+            sd_sample: ratio(0.6),
+        };
+        run.idle_exit = Some(spread);
+        run.idle_exit_of =
+            Some(IdleExitFigures { p50_ns: Some(1), p99_ns: Some(1), max_ns: Some(1) });
         let whole = [
+            &mut run.burst_lag,
             &mut run.wakeup_latency,
             &mut run.start_latency,
             &mut run.burst_response,
@@ -263,11 +288,14 @@ pub(crate) mod tests {
                 cpu_ns: 1,
                 latency_count: 1,
                 latency_mean_ns: Some(1),
+                latency_p99_ns: Some(1),
                 latency_max_ns: Some(1),
                 share_ns: Some(1),
                 owed_max_ns: Some(1),
                 ahead_max_ns: Some(1),
                 lag_end_ns: Some(0),
+                burst_lag_max_ns: Some(1),
+                due_ns: Some(1),
                 ..task.clone()
             };
         }

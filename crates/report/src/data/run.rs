@@ -2,7 +2,8 @@
 
 use super::{
     Baseline, BucketRow, CpuFigures, EnergyFigures, FairnessFigures, GroupFigures, KernelFigures,
-    KeyFigures, RepetitionRow, SliceRow, SpanRow, Spread, SummaryRow, TaskFigures, Totals,
+    KeyFigures, RatioSpread, RepetitionRow, SliceRow, SpanRow, Spread, SummaryRow, TaskFigures,
+    Totals,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -160,10 +161,23 @@ pub struct RunReport {
     pub wakeup_latency: Spread,
     /// The same in full: the buckets that hold anything, rising.
     pub wakeup_latency_histogram: Vec<BucketRow>,
+    /// What of each wakeup latency was getting out of an idle state. None if no CPU ever was in one
+    /// that takes time to leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_exit: Option<Spread>,
+    /// The same of the latencies at some percentiles. None as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_exit_of: Option<IdleExitFigures>,
     /// From a task's start to its first time on a CPU.
     pub start_latency: Spread,
     /// From wakeup to the next sleep or the end.
     pub burst_response: Spread,
+    /// Length of a burst / CPU time in it.
+    #[serde(default)]
+    pub slowdown: RatioSpread,
+    /// The largest |lag| of each burst. Without values if fairness was not measured.
+    #[serde(default)]
+    pub burst_lag: Spread,
     /// From start to end, of the tasks that ended.
     pub turnaround: Spread,
     /// CPU time, over all tasks that started.
@@ -195,6 +209,18 @@ impl RunReport {
     pub fn spec(&self) -> String {
         format!("{}@{}", self.scheduler.name, self.scheduler.version())
     }
+}
+
+/// What of wakeup latencies was getting out of idle states: the mean over all that stand in one
+/// bucket of the histogram with a percentile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IdleExitFigures {
+    /// With the median, ns.
+    pub p50_ns: Option<u64>,
+    /// With the 99th percentile, ns.
+    pub p99_ns: Option<u64>,
+    /// With the largest, ns.
+    pub max_ns: Option<u64>,
 }
 
 /// Something that a task was refused.

@@ -1,6 +1,9 @@
-//! How durations are spread: [`Spread`], and in full as rows of a histogram: [`BucketRow`].
+//! How durations are spread: [`Spread`], and in full as rows of a histogram: [`BucketRow`]; how
+//! ratios are: [`RatioSpread`].
 
+use super::ratio;
 use schedlab_measure::histogram::percentile_of_sorted;
+use schedlab_measure::stats::SLOWDOWN_PARTS;
 use schedlab_measure::{Histogram, Moments};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +83,65 @@ impl Spread {
     }
 }
 
+/// How some ratios of at least 1 are spread, each rounded down to a thousandth. Everything but the
+/// count and the sum is none if there are none.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RatioSpread {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The smallest.
+    pub min: Option<f64>,
+    /// The mean.
+    pub mean: Option<f64>,
+    /// Nearest-rank percentiles.
+    pub p50: Option<f64>,
+    /// 90th.
+    pub p90: Option<f64>,
+    /// 95th.
+    pub p95: Option<f64>,
+    /// 99th.
+    pub p99: Option<f64>,
+    /// 99.9th.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// Standard deviation as of the whole population (divisor n).
+    pub sd_population: Option<f64>,
+    /// Standard deviation as of a sample (divisor n - 1); none for fewer than two.
+    pub sd_sample: Option<f64>,
+}
+
+impl RatioSpread {
+    /// Of what each ratio has beyond 1, in thousandths.
+    pub fn of_excess(excess: &Histogram) -> RatioSpread {
+        let moments = excess.moments();
+        let parts = SLOWDOWN_PARTS as f64;
+        let some = |parts_beyond: u64| 1.0 + parts_beyond as f64 / parts;
+        let at = |numerator, denominator| {
+            excess.percentile(numerator, denominator).map(|beyond| ratio(some(beyond)))
+        };
+        let sum = moments.count as f64 + moments.sum as f64 / parts;
+        let sd = |variance: Option<f64>| variance.map(|variance| ratio(variance.sqrt() / parts));
+        let any = moments.count > 0;
+        RatioSpread {
+            count: moments.count,
+            sum: ratio(sum),
+            min: any.then(|| ratio(some(moments.min))),
+            mean: any.then(|| ratio(sum / moments.count as f64)),
+            p50: at(50, 100),
+            p90: at(90, 100),
+            p95: at(95, 100),
+            p99: at(99, 100),
+            p999: at(999, 1000),
+            max: any.then(|| ratio(some(moments.max))),
+            sd_population: sd(moments.population_variance()),
+            sd_sample: sd(moments.sample_variance()),
+        }
+    }
+}
+
 /// A bucket of a histogram: smallest and largest value that belong there (ns), and how many were
 /// noted. An array of three in JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -94,6 +156,17 @@ impl From<(u64, u64, u64)> for BucketRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spread_of_ratios_by_hand() {
+        let mut excess = Histogram::new();
+        [0, 500, 100, 0, 250].into_iter().for_each(|parts| excess.note(parts));
+        let spread = RatioSpread::of_excess(&excess);
+        assert_eq!((spread.count, spread.sum, spread.mean), (5, 5.85, Some(1.17)));
+        assert_eq!((spread.min, spread.p50), (Some(1.0), Some(1.1)));
+        assert_eq!((spread.p90, spread.max), (Some(1.5), Some(1.5)));
+        assert_eq!(RatioSpread::of_excess(&Histogram::new()), RatioSpread::default());
+    }
 
     #[test]
     fn a_spread_by_hand() {

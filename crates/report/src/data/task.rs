@@ -44,6 +44,12 @@ pub struct TaskFigures {
     pub blocked_ns: u64,
     /// Loops finished.
     pub loops: u64,
+    /// Times it came to a timer.
+    #[serde(default)]
+    pub periods: u64,
+    /// Times of these that it had expired before.
+    #[serde(default)]
+    pub missed_periods: u64,
     /// Pieces of work done.
     pub jobs: u64,
     /// Times it was woken.
@@ -52,6 +58,10 @@ pub struct TaskFigures {
     pub latency_count: u64,
     /// Mean wakeup latency, ns.
     pub latency_mean_ns: Option<u64>,
+    /// The 99th percentile of its wakeup latencies, ns. None for tasks beyond the first 256 and for
+    /// those that were forked.
+    #[serde(default)]
+    pub latency_p99_ns: Option<u64>,
     /// Largest wakeup latency, ns.
     pub latency_max_ns: Option<u64>,
     /// Times it was given a CPU.
@@ -73,6 +83,13 @@ pub struct TaskFigures {
     pub ahead_max_ns: Option<u64>,
     /// Its lag at the end, ns; positive = owed.
     pub lag_end_ns: Option<i64>,
+    /// The largest |lag| within any of its bursts, ns.
+    #[serde(default)]
+    pub burst_lag_max_ns: Option<u64>,
+    /// What was due to it in its bursts, as their lags count it, ns. None if it was never runnable
+    /// for any time.
+    #[serde(default)]
+    pub due_ns: Option<i64>,
 }
 
 /// The figures of tasks of one key together.

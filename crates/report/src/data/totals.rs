@@ -17,7 +17,8 @@ pub struct Totals {
     pub tasks_ended: u64,
     /// Loops that tasks finished.
     pub loops_finished: u64,
-    /// Pieces of work done: of each task the loops it finished, or 1 if it has none and ended.
+    /// Pieces of work done: of each task the rounds of its phases that loop, or the loops it
+    /// finished if none does, or 1 if it has none of either and ended.
     pub jobs: u64,
     /// Jobs a second; none for a run of no length.
     pub throughput_per_s: Option<f64>,
@@ -29,6 +30,12 @@ pub struct Totals {
     pub wait_max_ns: u64,
     /// Tasks that were waiting when the run ended. Their last wakeup is in no latency figure.
     pub waiting_at_end: u64,
+    /// Times that tasks came to a timer.
+    #[serde(default)]
+    pub periods: u64,
+    /// Times of these that it had expired before.
+    #[serde(default)]
+    pub missed_periods: u64,
     /// Wakeups, starts left out.
     pub wakeups: u64,
     /// Context switches, those to and from idle included.

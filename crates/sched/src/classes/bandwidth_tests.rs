@@ -388,3 +388,18 @@ fn another_quota_voids_what_was_drawn() {
     assert!(!m.all.is_used() && m.all.was_ever_used());
     assert!(m.runs(0, 1000 * MS));
 }
+
+#[test]
+fn what_is_drawn_at_the_very_end_of_a_period_is_good_for_a_tick_more() {
+    // 3.2: at 100 ms, the pool not yet refilled, a queue has used up just what it had, and draws 5
+    // ms. Half a ms later, after the refill, it has run for 1 ms of them: it has the other 4, and
+    // 20 in the pool.
+    let mut m = Accounts::v3_2(1);
+    assert!(m.runs(0, 0));
+    m.at(100 * MS);
+    assert!(m.runs(0, 5 * MS));
+    m.fire();
+    m.at(100 * MS + MS / 2);
+    assert!(m.runs(0, MS));
+    assert_eq!(m.may_run_ms(0), 4 + 20);
+}

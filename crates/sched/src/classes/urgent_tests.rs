@@ -113,19 +113,27 @@ fn a_cpu_idles_when_nobody_is_held_back_any_more() {
 }
 
 /// The limit's periods begin anew with the first real-time task after a pause in which the timer
-/// has stopped: from 5.5 s on there are 950 ms until it is held back at 6.45 s. (Counted on from
-/// the first one it could have the rest of a period and the next.)
+/// has stopped, as it does when it finds that nobody has run and nobody waits: from 5.5 s on there
+/// are 950 ms until the hog is held back at 6.45 s. (Counted on from the first one it could have
+/// the rest of a period and the next.)
 #[test]
 fn periods_begin_anew_after_a_pause() {
-    let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
-    let mut m = Bench::new(sched, 1, 1000);
-    m.run_until(MS);
-    m.realtime(Policy::Fifo, 50, None, Life::Work(10 * MS));
-    m.run_until(5500 * MS);
-    let hog = m.realtime(Policy::Fifo, 50, None, Life::Hog);
-    m.run_until(8000 * MS);
-    let slices = m.slices.iter().filter(|slice| slice.3 == hog.0);
-    let ms: Vec<(u64, u64)> = slices.map(|slice| (slice.1 / MS, slice.2 / MS)).collect();
-    assert_eq!(ms[0].0, 5500);
-    assert!((6450..=6451).contains(&ms[0].1), "{ms:?}");
+    // The one before the pause has run for 10 ms, or was killed before it could run.
+    for kills in [false, true] {
+        let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
+        let mut m = Bench::new(sched, 1, 1000);
+        m.run_until(MS);
+        let first = m.realtime(Policy::Fifo, 50, None, Life::Work(10 * MS));
+        if kills {
+            m.sched.kill(&mut m.platform, first);
+            m.kill(first);
+        }
+        m.run_until(5500 * MS);
+        let hog = m.realtime(Policy::Fifo, 50, None, Life::Hog);
+        m.run_until(8000 * MS);
+        let slices = m.slices.iter().filter(|slice| slice.3 == hog.0);
+        let ms: Vec<(u64, u64)> = slices.map(|slice| (slice.1 / MS, slice.2 / MS)).collect();
+        assert_eq!(ms[0].0, 5500);
+        assert!((6450..=6451).contains(&ms[0].1), "{ms:?}");
+    }
 }

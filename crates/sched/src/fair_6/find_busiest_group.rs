@@ -489,8 +489,8 @@ mod tests {
         assert!(!is_worth(FullyBusy, 4, 6, true), "nothing to spare");
     }
 
-    /// The own group has four CPUs and a load of 500 a CPU, the other two and 1500; on average there
-    /// are 1000. The other has 2 x 500 too much, the own one lacks 4 x 500: 1000 are moved.
+    /// The own group has four CPUs and a load of 500 a CPU, the other two and 1500; on average
+    /// there are 1000. The other has 2 x 500 too much, the own one lacks 4 x 500: 1000 are moved.
     #[test]
     fn the_load_to_move_is_what_one_has_too_much_or_the_other_lacks() {
         let (Eevdf { core: rqs, fair, .. }, env) = two_nodes();

@@ -334,8 +334,8 @@ mod tests {
 
     /// Three nodes of two CPUs in a row. From CPU 0, whose largest domain has all six, a child goes
     /// to the idlest CPU of nodes 1 and 2: CPU 2, which idles beside a crowded CPU 3. The domain of
-    /// CPU 2 that has all six is not looked at again, although node 2 idles altogether: the next one
-    /// has fewer CPUs, 2 and 3.
+    /// CPU 2 that has all six is not looked at again, although node 2 idles altogether: the next
+    /// one has fewer CPUs, 2 and 3.
     #[test]
     fn a_search_goes_on_in_a_domain_of_fewer_cpus() {
         let distances = [[10, 20, 30], [20, 10, 20], [30, 20, 10]].map(Vec::from);

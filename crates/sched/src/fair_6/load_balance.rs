@@ -434,8 +434,8 @@ mod tests {
         }
     }
 
-    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but not on
-    /// CPU 0, which balances: it goes to CPU 1, and that counts as moved.
+    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but
+    /// not on CPU 0, which balances: it goes to CPU 1, and that counts as moved.
     #[test]
     fn who_may_not_come_here_goes_to_another_cpu_of_the_group() {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };
@@ -460,7 +460,7 @@ mod tests {
         let level = rqs.domains.of(CPU).last().unwrap();
         fair.balance.domain(CPU, level).failures = 1;
         let moves = m.platform.work.moves;
-        assert!(fair.load_balance(rqs, &mut m.platform, CPU, level, CpuIdleType::Idle));
+        assert!(fair.load_balance(rqs, &mut m.platform, CPU, level, CpuIdleType::Idle, &mut true));
         assert_eq!(m.sched.cpu_of(waits), CpuId(1));
         assert_eq!(m.platform.work.moves, moves + 1);
         assert_eq!(m.sched.fair.balance.failures(CPU, level), 0);

@@ -57,9 +57,12 @@ use runqueue::{Queued, RunQueue};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Inspect, Load, Locking, Parent, Platform,
     Policy, Promises, Question, Rule, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable,
-    Waker,
+    Waker, Walk,
 };
 use task::{REALTIME_BASE, Rest, State, Task};
+
+/// A task's structure lies at the foot of its kernel stack, of two pages.
+const TASK_APART_KIB: u32 = 8;
 
 /// Goodness on the CPU where a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP build.
 const PROC_CHANGE_PENALTY: i32 = 15;
@@ -546,6 +549,10 @@ impl Scheduler for OrderN {
 impl Inspect for OrderN {
     fn locking(&self) -> Locking {
         Locking::Global
+    }
+
+    fn walk_ahead(&self) -> Option<Walk> {
+        Some(Walk { tasks: self.run_queue.len() as u64, apart_kib: TASK_APART_KIB })
     }
 
     fn promises(&self, load: &Load) -> Promises {

@@ -428,7 +428,7 @@ mod tests {
     fn who_is_reaped_leaves_the_ring() {
         let (mut sched, mut platform) = machine(&[0, 0, 0]);
         sched.reap(&mut platform, TaskId(1), None);
-        let mut ring: Vec<TaskId> = sched.ring.iter().copied().collect();
+        let mut ring = sched.ring.to_vec();
         ring.sort_unstable();
         assert_eq!(ring, [TaskId(0), TaskId(2)]);
     }

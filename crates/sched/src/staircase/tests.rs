@@ -326,6 +326,17 @@ fn rsdl_a_used_up_level_sinks_as_a_whole() {
 }
 
 #[test]
+fn rsdl_the_next_level_is_reached_as_soon_as_one_has_sunk() {
+    let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0; 3]);
+    sched.cpus[0].active_mut().level_quota[20] = 1000;
+    platform.set_now_ns(MS);
+    platform.set_jiffies(1);
+    sched.tick(&mut platform, CPU0);
+    // Before anybody is picked: who wakes in that instant enters there.
+    assert_eq!(sched.cpus[0].level_reached, 121);
+}
+
+#[test]
 fn rsdl_a_level_that_sinks_brings_its_quotas_along() {
     // The first task goes down by itself, with a new quota of 6 ms; the level follows with the two
     // others, who have not touched theirs: 18 ms, but for the microsecond that a switch in no time

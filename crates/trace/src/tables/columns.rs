@@ -130,12 +130,8 @@ macro_rules! file {
                 }
                 match self.failure {
                     Some(failure) => Err(failure),
-                    None => {
-                        #[allow(unused_mut)]
-                        let mut writer = self.writer;
-                        writer.finish().map_err(io::Error::other)?;
-                        writer.into_inner().map_err(io::Error::other)?.finish()
-                    }
+                    // Both writers write what they still have when their file is taken back.
+                    None => self.writer.into_inner().map_err(io::Error::other)?.finish(),
                 }
             }
         }

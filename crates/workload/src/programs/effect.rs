@@ -63,6 +63,8 @@ impl Kernel {
             Step::Timer { timer, period_ns, absolute } => {
                 let timer = &mut objects.timers[timer.0 as usize];
                 let expires_ns = timer.next(now_ns, this.start_ns, period_ns, absolute);
+                this.periods += 1;
+                this.missed_periods += u64::from(expires_ns < now_ns);
                 if let Some(log) = &mut self.log {
                     log.timer(number, period_ns, expires_ns as i64 - now_ns as i64);
                 }
@@ -114,6 +116,11 @@ impl Kernel {
                 } + copying_ns(costs, bytes);
                 if channel.written_on != cpu {
                     ns += costs.message_remote_ns;
+                }
+                if costs.message_bus_ns > 0 {
+                    let from_ns = self.bus_free_at_ns.max(now_ns);
+                    self.bus_free_at_ns = from_ns + costs.message_bus_ns;
+                    ns += from_ns - now_ns;
                 }
                 if !room || channel.writers.is_empty() {
                     return if ns > 0 { op(Op::Run { ns }) } else { Ok(Outcome::Done) };

@@ -123,6 +123,9 @@ pub(super) struct Task {
     /// Wakeups by [`Step::Unpark`] that came while it was not parked.
     pub tokens: u32,
     pub start_ns: u64,
+    /// How often it has come to a timer, and how often that had expired before.
+    pub periods: u64,
+    pub missed_periods: u64,
     /// When its part began, ns.
     pub part_start_ns: u64,
     /// Its place among those that wait for a mutex, or are suspended.

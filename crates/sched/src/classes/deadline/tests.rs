@@ -133,9 +133,9 @@ fn the_fair_server_competes_while_it_serves() {
     assert!((49..=51).contains(&competed), "{competed} ms");
 }
 
-/// A hog of real time runs from 1 ms on, and an ordinary one comes at 1500 ms. No period of the fair
-/// server is under way then, as nobody has waited: one begins, and the last 50 of its 1000 ms are
-/// the ordinary task's.
+/// A hog of real time runs from 1 ms on, and an ordinary one comes at 1500 ms. No period of the
+/// fair server is under way then, as nobody has waited: one begins, and the last 50 of its 1000 ms
+/// are the ordinary task's.
 #[test]
 fn a_period_of_the_fair_server_begins_when_somebody_begins_to_wait() {
     let mut m = machine();

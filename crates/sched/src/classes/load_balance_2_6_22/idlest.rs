@@ -158,8 +158,8 @@ mod tests {
         assert_eq!(wake_idle(&mut machine(&[0]), CpuId(0), never), CpuId(0));
     }
 
-    /// Three nodes: of one cache, of two, and of one. 200 in the second is 100 for the power of one,
-    /// less than the 150 of the third.
+    /// Three nodes: of one cache, of two, and of one. 200 in the second is 100 for the power of
+    /// one, less than the 150 of the third.
     #[test]
     fn groups_are_compared_by_what_they_could_do() {
         let cache = [0, 0, 1, 1, 2, 2, 3, 3];

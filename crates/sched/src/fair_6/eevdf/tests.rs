@@ -228,52 +228,6 @@ fn picks_and_wakeup_checks_say_why() {
 }
 
 #[test]
-fn a_check_says_why_the_woken_task_waits() {
-    // 6.12 without protection. Somebody runs whose deadline is V0 + 1.4 ms; a newcomer asks for 10
-    // ms: eligible, and not the earliest.
-    let mut bench = Bench::new(Version::V6_12, 1);
-    bench.tune("RUN_TO_PARITY", 0);
-    bench.fork(nice(0));
-    bench.settle();
-    let long = SchedAttr { runtime_ns: 20 * MS, ..SchedAttr::default() };
-    bench.fork(long);
-    assert_eq!(bench.platform.rule(Question::Preempt), rules::NOT_EARLIEST);
-    assert!(!bench.platform.resched_pending(CPU));
-    // The one that ran has had too much when it comes back from a short sleep.
-    let mut bench = Bench::new(Version::V6_12, 1);
-    bench.tune("RUN_TO_PARITY", 0);
-    bench.tune("DELAY_DEQUEUE", 0);
-    let (a, b) = (bench.fork(nice(0)), bench.fork(nice(0)));
-    bench.settle();
-    bench.at(2 * MS);
-    assert_eq!(bench.sleep(a), Some(b));
-    bench.wake(a);
-    assert!(bench.platform.rule(Question::Preempt) == rules::NOT_ELIGIBLE);
-}
-
-#[test]
-fn while_a_reschedule_is_due_nothing_is_checked() {
-    // A request of 10 ms runs, and one of 1 ms preempts it. Until that is done, another one of 1 ms
-    // is not even compared.
-    use crate::fair_6::rules::RESCHED_PENDING;
-    let slice = |ms: u64| SchedAttr { runtime_ns: 2 * ms * MS, ..SchedAttr::default() };
-    let mut bench = Bench::new(Version::V6_18, 1);
-    bench.fork(slice(10));
-    bench.settle();
-    bench.fork(slice(1));
-    assert_eq!(bench.platform.rule(Question::Preempt), rules::PREEMPT_SHORT);
-    assert!(bench.platform.resched_pending(CPU));
-    bench.fork(slice(1));
-    assert_eq!(bench.platform.rule(Question::Preempt), RESCHED_PENDING);
-    // And without WAKEUP_PREEMPTION nobody is.
-    bench.settle();
-    bench.tune("WAKEUP_PREEMPTION", 0);
-    bench.fork(slice(1));
-    assert_eq!(bench.platform.rule(Question::Preempt), rules::NEVER_PREEMPTS);
-    assert!(!bench.platform.resched_pending(CPU));
-}
-
-#[test]
 fn the_members_of_a_group_are_candidates_within_it() {
     let mut bench = Bench::new(Version::V6_18, 1);
     bench.platform.ask(true);

@@ -40,6 +40,8 @@ pub(in crate::programs) struct Cursor {
     /// Rounds done of the present phase, and of the script.
     pub phase_round: u64,
     pub task_round: u64,
+    /// Rounds done of all phases that have a loop of their own.
+    pub loop_rounds: u64,
     /// In force: places in the lists of [`Scripts`](super::Scripts).
     attr: u32,
     cpus: u32,
@@ -58,6 +60,7 @@ impl Cursor {
             at: 0,
             phase_round: 0,
             task_round: 0,
+            loop_rounds: 0,
             attr: script.attr,
             cpus: script.cpus,
             group: script.group,
@@ -96,6 +99,7 @@ impl Cursor {
                     }
                     let phase = &script.phases[phase as usize];
                     self.phase_round += 1;
+                    self.loop_rounds += u64::from(phase.rounds != 1);
                     if self.phase_round < phase.rounds {
                         self.pc = phase.begin;
                         continue;
@@ -155,6 +159,9 @@ impl Kernel {
             start_ns: this.start_ns,
             forked: this.forked,
             rounds: cursor.task_round,
+            loop_rounds: cursor.loop_rounds,
+            periods: this.periods,
+            missed_periods: this.missed_periods,
         })
     }
 
@@ -166,6 +173,11 @@ impl Kernel {
     /// rt-app's own log, if one was asked for.
     pub fn log(&self) -> Option<&super::Log> {
         self.log.as_ref()
+    }
+
+    /// As [`log`](Kernel::log), when the run is over.
+    pub fn into_log(self) -> Option<super::Log> {
+        self.log
     }
 
     /// Executes what needs nothing from the kernel: ends and beginnings of phases, and properties

@@ -474,4 +474,10 @@ pub struct ThreadInfo<'a> {
     pub forked: bool,
     /// How often it has gone through all its phases.
     pub rounds: u64,
+    /// Rounds that it has finished of those of its phases that have a loop of their own (not 1).
+    pub loop_rounds: u64,
+    /// How often it has come to a timer.
+    pub periods: u64,
+    /// How often that had expired before.
+    pub missed_periods: u64,
 }

@@ -1,5 +1,5 @@
-//! How long a running entity is protected, who takes that away, yielding, and buddies of idle
-//! groups.
+//! How long a running entity is protected, who takes that away and who is told to wait, yielding,
+//! and buddies of idle groups.
 //!
 //! By hand: virtual time begins at -2^20 = -1,048,576, a nice-0 task's virtual time is real time,
 //! and the first request of a task is half of its slice.
@@ -224,4 +224,50 @@ fn lag_is_remembered_up_to_two_slices_or_a_tick() {
         let fair = &bench.sched.fair;
         assert_eq!(fair.se[fair.se_of(bench.pid(running))].vlag, -kept);
     }
+}
+
+#[test]
+fn a_check_says_why_the_woken_task_waits() {
+    // 6.12 without protection. Somebody runs whose deadline is V0 + 1.4 ms; a newcomer asks for 10
+    // ms: eligible, and not the earliest.
+    let mut bench = Bench::new(Version::V6_12, 1);
+    bench.tune("RUN_TO_PARITY", 0);
+    bench.fork(nice(0));
+    bench.settle();
+    let long = SchedAttr { runtime_ns: 20 * MS, ..SchedAttr::default() };
+    bench.fork(long);
+    assert_eq!(bench.platform.rule(Question::Preempt), rules::NOT_EARLIEST);
+    assert!(!bench.platform.resched_pending(CPU));
+    // The one that ran has had too much when it comes back from a short sleep.
+    let mut bench = Bench::new(Version::V6_12, 1);
+    bench.tune("RUN_TO_PARITY", 0);
+    bench.tune("DELAY_DEQUEUE", 0);
+    let (a, b) = (bench.fork(nice(0)), bench.fork(nice(0)));
+    bench.settle();
+    bench.at(2 * MS);
+    assert_eq!(bench.sleep(a), Some(b));
+    bench.wake(a);
+    assert!(bench.platform.rule(Question::Preempt) == rules::NOT_ELIGIBLE);
+}
+
+#[test]
+fn while_a_reschedule_is_due_nothing_is_checked() {
+    // A request of 10 ms runs, and one of 1 ms preempts it. Until that is done, another one of 1 ms
+    // is not even compared.
+    use crate::fair_6::rules::RESCHED_PENDING;
+    let slice = |ms: u64| SchedAttr { runtime_ns: 2 * ms * MS, ..SchedAttr::default() };
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.fork(slice(10));
+    bench.settle();
+    bench.fork(slice(1));
+    assert_eq!(bench.platform.rule(Question::Preempt), rules::PREEMPT_SHORT);
+    assert!(bench.platform.resched_pending(CPU));
+    bench.fork(slice(1));
+    assert_eq!(bench.platform.rule(Question::Preempt), RESCHED_PENDING);
+    // And without WAKEUP_PREEMPTION nobody is.
+    bench.settle();
+    bench.tune("WAKEUP_PREEMPTION", 0);
+    bench.fork(slice(1));
+    assert_eq!(bench.platform.rule(Question::Preempt), rules::NEVER_PREEMPTS);
+    assert!(!bench.platform.resched_pending(CPU));
 }

@@ -1,0 +1,221 @@
+//! The fluid machine itself: [`FluidMachine`], which knows classes of tasks and no tasks.
+
+use super::{Group, ONE};
+use schedlab_core::GroupId;
+
+#[derive(Clone, Debug)]
+struct GroupState {
+    parent: usize,
+    shares: u64,
+    /// The weights of its active tasks, and of the groups in it that have any.
+    active_weight: u64,
+    /// What part of the machine it is entitled to at present.
+    part: f64,
+}
+
+/// The tasks of one group and one weight.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    group: usize,
+    pub weight: u64,
+    /// How many of them are active.
+    pub active: u64,
+    /// What one of them would have got, had it been active all the time, as of
+    /// [`FluidMachine::at_ns`]; 2^-56 ns.
+    pub service: i128,
+    /// What each active one gets at present, 2^-56 CPUs.
+    pub rate: u64,
+    /// Whether that is a whole CPU, as its part of the machine is worth more.
+    full: bool,
+    /// What part of the machine each active one is entitled to at present.
+    pub part: f64,
+}
+
+/// Serves all active tasks at once.
+#[derive(Clone, Debug)]
+pub(super) struct FluidMachine {
+    cpus: u64,
+    /// The groups by number; the first is the root.
+    groups: Vec<GroupState>,
+    pub classes: Vec<Class>,
+    /// Active tasks.
+    pub active: u64,
+    /// CPUs that run tasks which stand outside.
+    taken: u64,
+    /// Up to when the classes' service has been summed up, ns.
+    pub at_ns: u64,
+    /// Whether something changed since the rates were computed.
+    pub stale: bool,
+}
+
+impl FluidMachine {
+    /// Of `cpus` CPUs. `groups[i]` is group i + 1.
+    ///
+    /// # Panics
+    /// If a group's parent does not come before it.
+    pub fn new(cpus: u32, groups: &[Group]) -> FluidMachine {
+        let group_state = |parent: usize, shares: u64| GroupState {
+            parent,
+            shares: shares.max(1),
+            active_weight: 0,
+            part: 0.0,
+        };
+        let mut states = vec![group_state(GroupId::ROOT.index(), 1024)];
+        for group in groups {
+            assert!(group.parent.index() < states.len(), "a group's parent is made before it");
+            states.push(group_state(group.parent.index(), group.shares));
+        }
+        FluidMachine {
+            cpus: u64::from(cpus),
+            groups: states,
+            classes: Vec::new(),
+            active: 0,
+            taken: 0,
+            at_ns: 0,
+            stale: false,
+        }
+    }
+
+    /// The same at time 0, with nobody on it.
+    pub fn emptied(&self) -> FluidMachine {
+        let mut groups = self.groups.clone();
+        groups.iter_mut().for_each(|group| group.active_weight = 0);
+        let mut classes = self.classes.clone();
+        classes.iter_mut().for_each(|class| class.active = 0);
+        FluidMachine { groups, classes, active: 0, taken: 0, at_ns: 0, stale: false, ..*self }
+    }
+
+    /// Sums up what has been given since the last time, up to `now_ns`. To be called before
+    /// anything changes.
+    pub fn advance(&mut self, now_ns: u64) {
+        let passed_ns = now_ns - self.at_ns;
+        if passed_ns == 0 {
+            return;
+        }
+        self.refresh_rates();
+        for class in &mut self.classes {
+            class.service += (u128::from(class.rate) * u128::from(passed_ns)) as i128;
+        }
+        self.at_ns = now_ns;
+    }
+
+    /// What a class has been given up to `now_ns`, 2^-56 ns. The rates are fresh, or no time has
+    /// passed.
+    #[inline]
+    pub fn service_at(&self, now_ns: u64, class: u32) -> i128 {
+        let class = &self.classes[class as usize];
+        class.service + i128::from(class.rate) * i128::from(now_ns - self.at_ns)
+    }
+
+    /// Computes the rates if something has changed.
+    pub fn refresh_rates(&mut self) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let mut left = self.cpus.saturating_sub(self.taken);
+        if self.active <= left {
+            self.classes.iter_mut().for_each(|class| class.rate = ONE);
+            return;
+        }
+        self.entitle();
+        // What part of the machine those are entitled to who have not been found to be worth more
+        // than a CPU.
+        let mut parts = 1.0;
+        loop {
+            let a_part = left as f64 / parts;
+            let mut full = 0;
+            for class in self.classes.iter_mut().filter(|class| class.active > 0 && !class.full) {
+                let rate = class.part * a_part;
+                if rate > 1.0 {
+                    class.full = true;
+                    class.rate = ONE;
+                    full += class.active;
+                } else {
+                    class.rate = (rate * ONE as f64) as u64;
+                }
+            }
+            if full == 0 {
+                return;
+            }
+            left -= full;
+            let others = self.classes.iter().filter(|class| class.active > 0 && !class.full);
+            parts = others.map(|class| class.part * class.active as f64).sum();
+        }
+    }
+
+    /// Divides the machine among groups and classes, by the weights of who is active.
+    pub fn entitle(&mut self) {
+        self.groups[0].part = 1.0;
+        for number in 1..self.groups.len() {
+            let parent = &self.groups[self.groups[number].parent];
+            let a_weight = parent.part / parent.active_weight as f64;
+            let group = &mut self.groups[number];
+            group.part = if group.active_weight > 0 { group.shares as f64 * a_weight } else { 0.0 };
+        }
+        for class in &mut self.classes {
+            let group = &self.groups[class.group];
+            class.part = class.weight as f64 * group.part / group.active_weight as f64;
+            class.full = false;
+        }
+    }
+
+    /// The class of `weight` in `group`; made if there is none.
+    pub fn class(&mut self, group: usize, weight: u64) -> u32 {
+        let found =
+            self.classes.iter().position(|class| class.group == group && class.weight == weight);
+        found.unwrap_or_else(|| {
+            self.classes.push(Class {
+                group,
+                weight,
+                active: 0,
+                service: 0,
+                rate: 0,
+                full: false,
+                part: 0.0,
+            });
+            self.classes.len() - 1
+        }) as u32
+    }
+
+    /// One more of `class` is active.
+    pub fn add(&mut self, class: u32) {
+        let class = &mut self.classes[class as usize];
+        class.active += 1;
+        let (mut group, mut weight) = (class.group, class.weight);
+        self.active += 1;
+        self.stale = true;
+        // A group counts in its parent as soon as anything in it does.
+        loop {
+            let state = &mut self.groups[group];
+            let was_empty = state.active_weight == 0;
+            state.active_weight += weight;
+            if group == 0 || !was_empty {
+                return;
+            }
+            (group, weight) = (state.parent, state.shares);
+        }
+    }
+
+    /// One of `class` is active no more.
+    pub fn remove(&mut self, class: u32) {
+        let class = &mut self.classes[class as usize];
+        class.active -= 1;
+        let (mut group, mut weight) = (class.group, class.weight);
+        self.active -= 1;
+        self.stale = true;
+        loop {
+            let state = &mut self.groups[group];
+            state.active_weight -= weight;
+            if group == 0 || state.active_weight > 0 {
+                return;
+            }
+            (group, weight) = (state.parent, state.shares);
+        }
+    }
+
+    /// A task that stands outside gets a CPU, or leaves it.
+    pub fn take_cpu(&mut self, takes: bool) {
+        self.taken = if takes { self.taken + 1 } else { self.taken - 1 };
+        self.stale = true;
+    }
+}
