@@ -3,7 +3,9 @@
 use crate::bench_args::BenchArgs;
 use crate::explain_args::ExplainArgs;
 use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
+use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -33,6 +35,7 @@ Examples:
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
   schedlab papers                                  published experiments, run again and judged
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
+  schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -51,6 +54,10 @@ pub enum Command {
     Stress(StressArgs),
     Papers(PapersArgs),
     Calibrate(CalibrateArgs),
+    Timehist(Box<TimehistArgs>),
+    Latency(Box<LatencyArgs>),
+    Map(Box<MapArgs>),
+    Antagonists(Box<AntagonistsArgs>),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -224,6 +231,8 @@ pub struct RunArgs {
     /// files in it; `schedlab run PLAN` runs it
     #[arg(long, value_name = "PLAN.json")]
     pub plan_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub outputs: OutputArgs,
     /// The report as a page, and its charts.
     #[command(flatten)]
     pub page: PageArgs,

@@ -7,6 +7,7 @@ pub mod explain;
 pub mod explain_metric;
 pub mod list;
 pub mod papers;
+pub mod perf;
 pub mod run;
 mod show;
 pub mod stress;

@@ -44,6 +44,21 @@ pub fn harmless_bytes(bytes: &[u8]) -> Option<String> {
     (!all_harmless(bytes)).then(|| spelled(&String::from_utf8_lossy(bytes), |_| 0))
 }
 
+/// A name within a line: with its control characters and what turns the direction of text spelled
+/// out, line breaks too.
+pub fn name(text: &str) -> String {
+    let moves = |char: char| {
+        char.is_control()
+            || matches!(char, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}')
+    };
+    let spell = |char: char| match moves(char) {
+        true => char.escape_unicode().to_string(),
+        false => char.to_string(),
+    };
+    text.chars().map(spell).collect()
+}
+
 /// The same of text that this program has coloured: sequences that set colours and weight (`ESC [
 /// numbers m`) stay.
 pub fn harmless_styled(text: &str) -> String {

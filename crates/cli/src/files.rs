@@ -23,6 +23,18 @@ pub fn read(path: &Path) -> Result<Source, String> {
     Ok(Source { file, text })
 }
 
+/// The same, with what is no text in it replaced: names of tasks may hold any bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_lossy(path: &Path) -> Result<Source, String> {
+    let file = path.display().to_string();
+    let bytes =
+        compressed::read(path, compressed::LIMIT).map_err(|error| format!("{file}: {error}"))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Source { file, text })
+}
+
 /// Whether a file can be expected to be written there: better known now than after minutes of
 /// simulation.
 ///

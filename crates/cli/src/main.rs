@@ -11,13 +11,18 @@ mod commands;
 mod escape;
 mod explain_args;
 mod files;
+mod interrupt;
 mod mix_args;
 mod options;
+mod outputs;
 mod page;
+mod perf_args;
 mod plan_args;
 mod plans;
 mod rt_app_log;
+mod snapshots;
 mod terminal;
+mod traced;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -80,6 +85,10 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::Timehist(args) => commands::perf::timehist(args, &mut output),
+        Command::Latency(args) => commands::perf::latency(args, &mut output),
+        Command::Map(args) => commands::perf::map(args, &mut output),
+        Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),

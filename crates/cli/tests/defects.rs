@@ -357,3 +357,33 @@ fn settings_of_one_scheduler_are_a_column_of_their_own() {
     let document = json(&schedlab(&["run", &plan, "--format", "json"]).good());
     assert_eq!(document["runs"][0]["scheduler"]["set"][0]["value"], 0);
 }
+
+/// A CPU whose real-time tasks had used up their runtime counted them among its running ones;
+/// balancing took its only ordinary task, which was pushed back, and so on without end.
+#[test]
+fn real_time_tasks_without_runtime_do_not_make_balancing_endless() {
+    for cpus in ["3", "4"] {
+        let all = run("throttled-3cpu.json", &["-s", "cfs@6.1,cfs@5.10,eevdf@6.6", "-c", cpus]);
+        assert!(all.good().contains("CPU use"));
+    }
+}
+
+/// 1178 / 1179 is 0 in whole numbers.
+#[test]
+fn a_core_may_have_more_threads_than_its_power_has_parts() {
+    let machine = ["--machine", "tests/defects/wide-core.machine.json"];
+    for scheduler in ["cfs@2.6.32", "cfs@3.2", "cfs_interactive"] {
+        run("naps.json", &[&["-s", scheduler, "-d", "0.05"], &machine[..]].concat()).good();
+    }
+}
+
+/// Names are other people's text.
+#[test]
+fn explanations_move_no_cursor() {
+    let file = "tests/defects/names.json";
+    for what in [["--worst", "3"], ["--at", "50ms"], ["--wakeup", "1"]] {
+        let text = schedlab(&[&["explain", file, "-s", "eevdf"], &what[..]].concat()).good();
+        let moves = |char: char| char.is_control() && char != '\n';
+        assert!(!text.contains(moves) && !text.contains('\u{202e}'), "{what:?}: {text:?}");
+    }
+}

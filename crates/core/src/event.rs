@@ -10,6 +10,14 @@ use crate::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, TaskAttr, Ta
 /// nothing else.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event<'a> {
+    /// What the task is called that comes into being next. Only if somebody asked for names; every
+    /// other event of the run is the same whether or not.
+    Named {
+        /// Which.
+        task: TaskId,
+        /// Its name.
+        name: &'a str,
+    },
     /// A task comes into being. [`Event::Started`] follows at once.
     Born {
         /// Which.

@@ -1,5 +1,5 @@
-//! Files as they are, or compressed with gzip or xz, read whole and with a limit: a small file may
-//! unpack to more than the memory holds.
+//! Files as they are, or compressed with gzip, xz or zstd, read whole and with a limit: a small
+//! file may unpack to more than the memory holds.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -29,7 +29,7 @@ pub enum ReadError {
     /// It says that it is compressed, but does not unpack.
     #[error("it begins like a {format} file but does not unpack: {message}")]
     Corrupt {
-        /// `gzip` or `xz`.
+        /// `gzip`, `xz` or `zstd`.
         format: &'static str,
         /// What the decoder found.
         message: String,
@@ -70,6 +70,8 @@ pub fn unpack(raw: Vec<u8>, limit: u64) -> Result<Vec<u8>, ReadError> {
         gunzip(&raw, limit)
     } else if raw.starts_with(b"\xfd7zXZ\0") {
         unxz(&raw, limit)
+    } else if raw.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        unzstd(&raw, limit)
     } else {
         Ok(raw)
     }
@@ -91,6 +93,27 @@ fn gunzip(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
         .map_err(|error| ReadError::Corrupt { format: "gzip", message: error.to_string() })?;
     if out.len() as u64 > limit {
         return Err(ReadError::TooLarge { limit });
+    }
+    Ok(out)
+}
+
+/// Frame after frame.
+fn unzstd(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
+    let corrupt = |message: String| ReadError::Corrupt { format: "zstd", message };
+    let mut out = Vec::new();
+    let mut rest = raw;
+    while !rest.is_empty() {
+        let room = limit + 1 - out.len() as u64;
+        let mut frame = ruzstd::decoding::StreamingDecoder::new(&mut rest)
+            .map_err(|error| corrupt(error.to_string()))?;
+        frame
+            .by_ref()
+            .take(room)
+            .read_to_end(&mut out)
+            .map_err(|error| corrupt(error.to_string()))?;
+        if out.len() as u64 > limit {
+            return Err(ReadError::TooLarge { limit });
+        }
     }
     Ok(out)
 }
@@ -200,6 +223,16 @@ mod tests {
         out
     }
 
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        // Two frames: what was written while a run went on has many.
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let pack = |part: &[u8]| {
+            let level = ruzstd::encoding::CompressionLevel::Fastest;
+            ruzstd::encoding::compress_to_vec(part, level)
+        };
+        [pack(first), pack(second)].concat()
+    }
+
     /// 256 KiB of zeros, packed by xz itself to 172 bytes.
     const BOMB: &[u8] = include_bytes!("../tests/data/zeros-256KiB.xz");
 
@@ -209,6 +242,7 @@ mod tests {
         assert_eq!(unpack(text.clone(), LIMIT).unwrap(), text);
         assert_eq!(unpack(gzip(&text), LIMIT).unwrap(), text);
         assert_eq!(unpack(xz(&text), LIMIT).unwrap(), text);
+        assert_eq!(unpack(zstd(&text), LIMIT).unwrap(), text);
         assert_eq!(unpack(BOMB.to_vec(), LIMIT).unwrap(), vec![0; 256 << 10]);
     }
 
@@ -216,7 +250,7 @@ mod tests {
     fn the_limit_holds_to_the_byte_in_each_form() {
         let text = b"golden ".repeat(20_000);
         let size = text.len() as u64;
-        for packed in [text.clone(), gzip(&text)] {
+        for packed in [text.clone(), gzip(&text), zstd(&text)] {
             assert_eq!(unpack(packed.clone(), size).unwrap(), text);
             assert!(matches!(
                 unpack(packed, size - 1),
@@ -230,6 +264,14 @@ mod tests {
     #[test]
     fn a_cut_or_damaged_file_is_an_error_and_never_a_panic() {
         let text = b"golden ".repeat(2_000);
+        let packed = zstd(&text);
+        let half = ruzstd::encoding::compress_to_vec(
+            &text[..text.len() / 2],
+            ruzstd::encoding::CompressionLevel::Fastest,
+        );
+        for length in (6..packed.len()).filter(|&length| length != half.len()) {
+            assert!(unpack(packed[..length].to_vec(), LIMIT).is_err(), "cut at {length}");
+        }
         for packed in [gzip(&text), BOMB.to_vec()] {
             for length in 6..packed.len() {
                 assert!(unpack(packed[..length].to_vec(), LIMIT).is_err(), "cut at {length}");

@@ -75,6 +75,7 @@ pub mod run;
 pub mod select;
 pub mod settings;
 pub mod setup;
+pub mod snapshot;
 pub mod stress;
 pub mod sweep;
 pub mod verify;

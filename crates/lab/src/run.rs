@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
+use crate::snapshot::{Snapshot, Watch};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
@@ -174,7 +175,19 @@ impl Experiment {
         choice: &Choice,
         observer: O,
     ) -> Result<(Run, O), Error> {
-        catch_panic(|| self.run_uncaught(config, record, choice, observer))
+        self.run_watched(config, record, choice, observer, Watch::default())
+    }
+
+    /// The same, watched: tasks come with their names, and the machine is looked at at some times.
+    pub(crate) fn run_watched<O: Observer>(
+        &self,
+        config: &RunConfig,
+        record: Option<Extent>,
+        choice: &Choice,
+        observer: O,
+        watch: Watch<'_, O>,
+    ) -> Result<(Run, O), Error> {
+        catch_panic(|| self.run_uncaught(config, record, choice, observer, watch))
             .map_err(Error::Broken)?
     }
 
@@ -199,12 +212,27 @@ impl Experiment {
         record: Option<Extent>,
         choice: &Choice,
         others: O,
+        watch: Watch<'_, O>,
     ) -> Result<(Run, O), Error> {
         let (mut machine, ids, timetable) = self.assemble(config, choice, |vm, _, groups| {
             (self.observer(record, vm, groups), others)
         })?;
+        machine.ask_names(watch.names);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
-        let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+        let Watch { stops_ns, mut look, .. } = watch;
+        let outcome = timetable.run_with_stops(
+            &mut machine,
+            &self.groups,
+            &ids,
+            until_ns,
+            stops_ns,
+            |machine| {
+                if let Some(look) = &mut look {
+                    let snapshot = Snapshot::of(machine, &self.groups, &ids);
+                    look(&snapshot, &mut machine.observer_mut().1);
+                }
+            },
+        )?;
         let mut warnings: Vec<String> = vec![];
         warnings.extend(refused_to_tasks(machine.workload(), &machine.observer().0.1));
         warnings.extend(report_refusals(&outcome));

@@ -209,6 +209,8 @@ pub struct Machine<S, W, O> {
     request: Request,
     /// Somebody acts on the machine from outside.
     from_outside: bool,
+    /// Whether [`Event::Named`] is wanted.
+    names_asked: bool,
     /// What operations cost; none on an idealised machine.
     costs: Option<Box<Modelled>>,
     now_ns: u64,
@@ -270,6 +272,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             leaving: None,
             request: Request::Policy(Policy::Other),
             from_outside: false,
+            names_asked: false,
             costs: None,
             now_ns: 0,
         }
@@ -297,6 +300,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The run is the same.
     pub fn ask_reasons(&mut self, asked: bool) {
         self.platform.ask(asked);
+    }
+
+    /// Tasks that come into being from now on come with their names ([`Event::Named`]), or no
+    /// longer. The run is the same.
+    pub fn ask_names(&mut self, asked: bool) {
+        self.names_asked = asked;
     }
 
     /// As [`run`](Machine::run), but the run may be gone on with: the observer gets no
@@ -601,6 +610,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Parent::Task { task, .. } => Some(task),
         };
         let cpu = self.queue_of(task);
+        if self.names_asked {
+            let name = self.workload.task_name(task);
+            self.observer.on(self.now_ns, Event::Named { task, name: &name });
+        }
         self.observer.on(self.now_ns, Event::Born { task, parent: forked_by, attr });
         let (placed, preempts) = self.placement_rules();
         self.observer.on(self.now_ns, Event::Started { task, cpu, placed, preempts });
@@ -1072,6 +1085,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The state of a task.
     pub fn task_state(&self, task: TaskId) -> TaskState {
         self.tasks[task.index()].state
+    }
+
+    /// How many CPUs there are, on line or not.
+    pub fn cpu_count(&self) -> usize {
+        self.current.len()
     }
 
     /// The task that `cpu` runs; none = idle.

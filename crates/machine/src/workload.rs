@@ -143,6 +143,12 @@ pub trait Workload {
         let _ = (task, in_force);
     }
 
+    /// What `task` is called. Asked only if somebody wants names
+    /// ([`Machine::ask_names`](crate::Machine::ask_names)).
+    fn task_name(&self, task: TaskId) -> String {
+        format!("task-{}", task.0)
+    }
+
     /// `task` was killed: it will do nothing more, and whoever waits for it waits in vain.
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         let _ = (now_ns, task);

@@ -10,6 +10,7 @@ mod lab;
 mod machines;
 mod papers;
 mod results;
+mod traces;
 mod workloads;
 
 use std::fmt::Display;
@@ -91,6 +92,7 @@ pub const ALL: &[Reader] = &[
     lab::VALUES,
     lab::SCHEDULERS,
     lab::PACKED,
+    traces::TRACE,
     results::REPORT,
     results::BENCH_REPORT,
     results::SWEEP,

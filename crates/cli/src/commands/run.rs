@@ -4,6 +4,7 @@ use super::show::Show;
 use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
+use crate::outputs::{self, Outputs};
 use crate::page;
 use crate::plans::{find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain};
@@ -37,13 +38,14 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         return Ok(Status::Good);
     }
     page::check(&args.page, prepared.len())?;
+    let outputs = Outputs::begin(&args.outputs, &prepared)?;
     let mut status = Status::Good;
     let mut reports = vec![];
     if let Some(directory) = &args.rt_app_log {
         rt_app_log::check(directory)?;
     }
     for one in &prepared {
-        let (report, logs, all_well) = run_all(one);
+        let (report, logs, all_well) = run_all(one, outputs.as_ref());
         if let Some(report) = &report {
             page::write(&args.page, one, report)?;
         }
@@ -72,7 +74,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
         from_ns: args.from.filter(|_| drawn).unwrap_or(0),
         until_ns: args.to.filter(|_| drawn),
         rt_app_log: args.rt_app_log.is_some(),
-        reasons: false,
+        reasons: args.outputs.trace_lag,
     };
     let machine = MachineSpec {
         description: find_machine(args.machine.as_deref())?,
@@ -175,14 +177,14 @@ type Ran = (Option<Report>, Vec<Option<Log>>, bool);
 /// Runs a plan under all of its schedulers. What went wrong with some of them is told, and the
 /// others are in the report. So is a run that came to a deadlock, as far as it came, if another did
 /// not.
-fn run_all(prepared: &Prepared) -> Ran {
+fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let runs = prepared.schedulers().len() as u64 * prepared.repetitions();
     let progress = Progress::new(runs, "runs");
     let mut results = vec![];
     let done = || progress.tick();
-    prepared.run_all_counted(parallel::cores(), done, |scheduler, result| {
+    outputs::run_all(prepared, outputs, parallel::cores(), done, |scheduler, result| {
         let choice = scheduler.to_string();
         progress.print(|| {
             if let Ok(Run { warning: Some(warning), .. }) = &result {

@@ -249,6 +249,10 @@ impl<W: Workload> Workload for Asked<W> {
         self.workload.attr_refused(task, in_force);
     }
 
+    fn task_name(&self, task: TaskId) -> String {
+        self.workload.task_name(task)
+    }
+
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         self.task(child);
         self.workload.forked(now_ns, parent, child);

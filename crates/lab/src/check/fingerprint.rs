@@ -6,7 +6,7 @@ use schedlab_machine::Observer;
 
 /// A checksum over every event of a run, in their order. Two runs of the same must have the same.
 ///
-/// (Not over [`Event::Decided`], which comes only if somebody asks for it.)
+/// (Not over [`Event::Decided`] and [`Event::Named`], which come only if somebody asks for them.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint(u64);
 
@@ -134,7 +134,7 @@ impl Observer for Fingerprint {
             Event::LeavesIdle { cpu: at, from_ns, until_ns } => {
                 self.add(&[14, now_ns, cpu(at), from_ns, until_ns]);
             }
-            Event::Decided { account: _ } => {}
+            Event::Decided { account: _ } | Event::Named { task: _, name: _ } => {}
             Event::Finished => self.add(&[13, now_ns]),
         }
     }

@@ -9,7 +9,7 @@ use schedlab_machine::Action;
 /// By what one candidate comes before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Margin {
-    /// The first number of their ranks that differs, from 0.
+    /// A number of their ranks that differs, counted from 0.
     pub place: usize,
     /// The second one's less the first one's: more than 0.
     pub by: i64,
@@ -20,21 +20,46 @@ pub struct Margin {
     pub equal: bool,
 }
 
-/// By what `best` comes before `other`, which stands in the same group; none if their ranks are
-/// the same.
-pub fn margin(best: &Candidate, other: &Candidate) -> Option<Margin> {
-    let place = (0..best.rank.len()).find(|&place| best.rank[place] != other.rank[place])?;
-    let by = other.rank[place].wrapping_sub(best.rank[place]);
+/// By what `best` comes before `other`, which stands in the same group: everything that the second
+/// lacks, in the order in which it counts. A time can be undercut, so that what comes after it does
+/// not matter. Empty if their ranks are the same.
+pub fn margins(best: &Candidate, other: &Candidate) -> Vec<Margin> {
+    let mut all = vec![];
+    for place in 0..best.rank.len() {
+        let by = other.rank[place].wrapping_sub(best.rank[place]);
+        if by < 0 && !all.is_empty() {
+            // Were it not for what comes first it would win.
+            break;
+        }
+        if by != 0 {
+            let term = term(best, other, place);
+            let equal = best.terms == other.terms;
+            all.push(Margin { place, by, term, equal });
+            if term.is_none_or(|term| term.name.ends_with("_ns")) {
+                break;
+            }
+        }
+    }
+    all
+}
+
+/// The number that stands in this place of both ranks: as a time that the same was added to or
+/// taken from, as it is, negated, or as what is missing to 1.
+fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
+    let (first, second) = (best.rank[place], other.rank[place]);
+    let by = second.wrapping_sub(first);
     let of_best = |name: &str| best.terms.iter().find(|term| term.name == name);
-    let differences = other.terms.iter().filter_map(|term| {
-        let value = term.value.wrapping_sub(of_best(term.name)?.value);
-        Some(Term { name: term.name, value })
-    });
-    // Ranks grow with virtual times and shrink with goodness.
-    let differences: Vec<Term> = differences.collect();
-    let term = differences.iter().find(|term| term.value == by || term.value == -by).copied();
-    let equal = differences.iter().all(|term| term.value == 0);
-    Some(Margin { place, by, term, equal })
+    other.terms.iter().find_map(|term| {
+        let of_best = of_best(term.name)?.value;
+        let less = term.value.wrapping_sub(of_best);
+        let is_it = match term.name.ends_with("_ns") {
+            true => less == by || less == -by,
+            false => [|value: i64| value, |value: i64| -value, |value: i64| 1 - value]
+                .iter()
+                .any(|of| of(of_best) == first && of(term.value) == second),
+        };
+        is_it.then_some(Term { name: term.name, value: less })
+    })
 }
 
 /// So many events are simulated at most to find a nice value.
@@ -86,17 +111,40 @@ mod tests {
     use schedlab_core::TaskId;
 
     #[test]
-    fn a_margin_names_the_number_that_the_rank_is_made_of() {
+    fn margins_name_the_numbers_that_ranks_are_made_of() {
         let best = Candidate::task(TaskId(0), [0, 500, 0, 0]).with("vruntime_ns", 1500);
         let other = Candidate::task(TaskId(1), [0, 870, 3, 0]).with("vruntime_ns", 1870);
-        let found = margin(&best, &other).unwrap();
-        assert_eq!((found.place, found.by), (1, 370));
-        assert_eq!(found.term, Some(Term { name: "vruntime_ns", value: 370 }));
+        let found = margins(&best, &other);
+        assert_eq!((found.len(), found[0].place, found[0].by), (1, 1, 370));
+        assert_eq!(found[0].term, Some(Term { name: "vruntime_ns", value: 370 }));
         // The larger goodness has the smaller rank.
         let best = Candidate::task(TaskId(0), [-21, 0, 0, 0]).with("goodness", 21);
         let other = Candidate::task(TaskId(1), [-17, 0, 0, 0]).with("goodness", 17);
-        let term = margin(&best, &other).unwrap().term;
+        let term = margins(&best, &other)[0].term;
         assert_eq!(term, Some(Term { name: "goodness", value: -4 }));
-        assert_eq!(margin(&best, &best), None);
+        assert_eq!(margins(&best, &best), []);
+    }
+
+    #[test]
+    fn who_is_not_eligible_and_due_later_lacks_both() {
+        let candidate = |task, eligible: i64, deadline| {
+            let rank = [1 - eligible, deadline, 0, 0];
+            let candidate = Candidate::task(TaskId(task), rank).with("eligible", eligible);
+            candidate.with("deadline_ns", deadline)
+        };
+        let best = candidate(0, 1, 500);
+        let terms = |other| -> Vec<_> {
+            margins(&best, &other).iter().map(|one| one.term.map(|term| term.name)).collect()
+        };
+        assert_eq!(terms(candidate(1, 0, 900)), [Some("eligible"), Some("deadline_ns")]);
+        assert_eq!(terms(candidate(1, 0, 100)), [Some("eligible")], "it would be due earlier");
+        assert_eq!(terms(candidate(1, 1, 900)), [Some("deadline_ns")]);
+    }
+
+    #[test]
+    fn a_number_that_differs_by_chance_as_much_is_not_taken_for_the_key() {
+        let best = Candidate::task(TaskId(0), [-1, 0, 0, 0]).with("joined", 2);
+        let other = Candidate::task(TaskId(1), [0, 0, 0, 0]).with("joined", 3);
+        assert_eq!(margins(&best, &other)[0].term, None);
     }
 }

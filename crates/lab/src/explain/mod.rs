@@ -16,7 +16,7 @@ mod subject;
 mod waits;
 mod watch;
 
-pub use margin::{Margin, margin, nice_that_wins};
+pub use margin::{Margin, margins, nice_that_wins};
 pub use standing::{OnCpu, Standing, standing};
 pub use waits::{Lost, Wait, longest_waits};
 pub use watch::{Decision, TaskThen, TaskWas, Wakeup, Whose, wakeup};

@@ -5,7 +5,7 @@ use crate::explain::Names;
 use crate::explain::subject::Subject;
 use crate::explain::watch::{Decision, TaskThen, Watch};
 use crate::plan::{Contender, Prepared};
-use schedlab_core::{Candidate, CpuId, Evidence, GroupId, Load, Rule, TaskId, Who};
+use schedlab_core::{Candidate, CpuId, Evidence, GroupId, Load, Rule, SchedAttr, TaskId, Who};
 
 /// A CPU at a moment.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Standing {
     pub cpus: Vec<OnCpu>,
     /// Every task that has been there, by number.
     pub tasks: Vec<TaskThen>,
+    /// The scheduling attributes of each, by number.
+    pub attrs: Vec<SchedAttr>,
     /// By the scheduler's promise the longest that an ordinary task waits with this load, ns; none
     /// if it promises nothing.
     pub longest_wait_ns: Option<u64>,
@@ -53,6 +55,7 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
     let cpus = subject.cpus();
     let (names, watch) = subject.watch(true, Watch::new(cpus, at_ns))?;
     let mut ended_ns = None;
+    let mut attrs = vec![];
     let mut longest_wait_ns = None;
     let mut candidates: Vec<Vec<Candidate>> = vec![];
     subject.stop_at(at_ns, |machine| {
@@ -65,6 +68,8 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
                 all
             })
             .collect();
+        attrs =
+            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect();
         let nices =
             (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task)).nice);
         let load = Load {
@@ -92,6 +97,7 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
         ended_ns,
         cpus: cpus.collect(),
         tasks: watch.tasks.iter().map(|(_, task)| *task).collect(),
+        attrs,
         longest_wait_ns,
         names,
     })

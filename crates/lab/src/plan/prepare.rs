@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::run::{Experiment, Run};
 use crate::select::{self, Choice, Chosen, Settings};
 use crate::settings::{self, Axis, Setting};
+use crate::snapshot::Watch;
 use crate::sweep::Sweep;
 use schedlab_core::Observer;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
@@ -287,19 +288,19 @@ impl Prepared {
         &self.notes
     }
 
-    /// The workload, if it is one.
-    pub fn experiment(&self) -> Option<&Experiment> {
+    /// The workload as `scheduler`, which is one of [`schedulers`](Prepared::schedulers), runs it;
+    /// none if it is a benchmark.
+    pub fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
         match &self.load {
-            Checked::Workload(variants) => Some(variants.first()),
+            Checked::Workload(variants) => Some(&variants.all[scheduler.variant].1),
             Checked::Benchmark(_) => None,
         }
     }
 
-    /// The workload as one of its [`schedulers`](Prepared::schedulers) runs it: what is set in a
-    /// column may be of the workload, too (groups, for one).
-    pub(crate) fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
+    /// The workload, if it is one.
+    pub fn experiment(&self) -> Option<&Experiment> {
         match &self.load {
-            Checked::Workload(variants) => Some(&variants.all[scheduler.variant].1),
+            Checked::Workload(variants) => Some(variants.first()),
             Checked::Benchmark(_) => None,
         }
     }
@@ -361,6 +362,21 @@ impl Prepared {
         repetition: u64,
         observer: O,
     ) -> Result<(Run, O), Error> {
+        self.run_watched(scheduler, repetition, observer, Watch::default())
+    }
+
+    /// The same, watched: tasks come with their names ([`Event::Named`](schedlab_core::Event)), and
+    /// the machine is looked at at some times. (A benchmark is not watched.)
+    ///
+    /// # Errors
+    /// As of [`run`](Prepared::run).
+    pub fn run_watched<O: Observer>(
+        &self,
+        scheduler: &Contender,
+        repetition: u64,
+        observer: O,
+        watch: Watch<'_, O>,
+    ) -> Result<(Run, O), Error> {
         let Contender { choice, tunables, own, variant } = scheduler;
         match &self.load {
             Checked::Workload(variants) => {
@@ -374,7 +390,7 @@ impl Prepared {
                 let name = |run: &mut Run| {
                     run.report.scheduler.set = own.iter().map(Setting::written).collect();
                 };
-                match experiment.run_under(&config, record, choice, observer) {
+                match experiment.run_watched(&config, record, choice, observer, watch) {
                     Ok((mut run, observer)) => {
                         name(&mut run);
                         Ok((run, observer))

@@ -84,18 +84,31 @@ impl Prepared {
         &self,
         threads: NonZeroUsize,
         done: impl Fn() + Sync,
+        ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
+    ) {
+        let run = |column: usize, repetition| {
+            let scheduler = &self.schedulers()[column];
+            let ran = self.run_repetition(scheduler, repetition, ()).map(|(run, ())| run);
+            done();
+            ran
+        };
+        self.run_all_by(threads, run, ready);
+    }
+
+    /// The same; each run is what `run` makes of a column and a repetition, both counted from 0.
+    pub fn run_all_by(
+        &self,
+        threads: NonZeroUsize,
+        run: impl Fn(usize, u64) -> Result<Run, Error> + Sync,
         mut ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
     ) {
         let schedulers = self.schedulers();
         let repetitions = self.repetitions();
         if repetitions == 1 {
-            let work = |scheduler: &Contender| {
-                let result = self.run(scheduler);
-                done();
-                result
-            };
+            let columns: Vec<usize> = (0..schedulers.len()).collect();
+            let work = |&column: &usize| run(column, 0);
             let ready = |index: usize, result| ready(&schedulers[index], result);
-            return parallel::for_each_in_order(schedulers, threads, work, ready);
+            return parallel::for_each_in_order(&columns, threads, work, ready);
         }
         let all: Vec<(usize, u64)> = (0..schedulers.len())
             .flat_map(|column| (0..repetitions).map(move |repetition| (column, repetition)))
@@ -104,11 +117,7 @@ impl Prepared {
         parallel::for_each_in_order(
             &all,
             threads,
-            |&(column, repetition)| {
-                let part = self.part(&schedulers[column], repetition);
-                done();
-                part
-            },
+            |&(column, repetition)| self.part(run(column, repetition), repetition),
             |index, part| {
                 let (place, repetition) = all[index];
                 column.add(part);
@@ -121,10 +130,9 @@ impl Prepared {
     }
 
     /// One run of a column.
-    fn part(&self, scheduler: &Contender, repetition: u64) -> Result<Part, Error> {
+    fn part(&self, ran: Result<Run, Error>, repetition: u64) -> Result<Part, Error> {
         let seed = self.seed(repetition).unwrap_or(0);
-        let ran = self.run_repetition(scheduler, repetition, ());
-        let (run, ()) = ran.map_err(|error| Error::Plan(format!("seed {seed}: {error}")))?;
+        let run = ran.map_err(|error| Error::Plan(format!("seed {seed}: {error}")))?;
         let end = run.report.end;
         Ok(Part {
             row: RepetitionRow { seed, state: end.state, at_ns: end.at_ns },

@@ -415,3 +415,40 @@ fn what_cannot_be_read_is_told_in_the_words_of_json() {
         assert!(error.starts_with("p.json:1:") && error.contains(part), "{error}");
     }
 }
+
+/// Names and stops are asked for from outside, and no event is another for it.
+#[test]
+fn who_looks_at_a_run_does_not_change_it() {
+    use crate::check::Fingerprint;
+    use crate::snapshot::{Snapshot, Watch};
+    use schedlab_machine::TaskState;
+    let text = r#"{"global": {"duration": 1}, "tasks": {
+        "maker": {"loop": 6, "run": 2000, "fork": "worker", "sleep": 30000},
+        "worker": {"instance": 0, "loop": 3, "run": 1500, "sleep": 1000},
+        "hog": {"instance": 2, "loop": -1, "run": 1000}
+    }}"#;
+    let source = Source { file: "w.json".into(), text: text.into() };
+    let mut plan = Plan::new(Load::Workload(source), vec!["linux".into()]);
+    // Things are done at the very times at which somebody looks.
+    plan.timetable.actions = vec!["100ms renice hog 5".into(), "250ms stop maker".into()];
+    let prepared = plan.prepare().expect("it is well formed");
+    for scheduler in prepared.schedulers() {
+        let (_, alone) = prepared.run_with(scheduler, Fingerprint::default()).expect("it runs");
+        let mut seen = vec![];
+        let mut look = |snapshot: &Snapshot, _: &mut Fingerprint| {
+            assert!(snapshot.cpus.iter().all(|cpu| {
+                cpu.current
+                    .is_none_or(|task| snapshot.tasks[task.index()].state == TaskState::Running)
+            }));
+            seen.push((snapshot.at_ns, snapshot.tasks.len()));
+        };
+        let stops_ns = [0, 1, 100_000_000, 250_000_000, 999_999_999];
+        let watch = Watch { names: true, stops_ns: &stops_ns, look: Some(&mut look) };
+        let (_, watched) =
+            prepared.run_watched(scheduler, 0, Fingerprint::default(), watch).expect("it runs");
+        assert_eq!(alone, watched, "{scheduler}");
+        let times: Vec<u64> = seen.iter().map(|&(at_ns, _)| at_ns).collect();
+        assert_eq!(times, stops_ns, "{scheduler}");
+        assert_eq!(seen[0].1, 3, "before anything was forked");
+    }
+}

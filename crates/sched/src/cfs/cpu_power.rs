@@ -31,7 +31,7 @@ impl CpuPower {
             let of_group = |cpu: CpuId| match domains.child(cpu, number) {
                 None if !is_online(cpu) => SCHED_LOAD_SCALE,
                 None if level.params.share_cpupower => {
-                    u64::from(level.params.smt_gain) / level.span(cpu).cpus.len() as u64
+                    (u64::from(level.params.smt_gain) / level.span(cpu).cpus.len() as u64).max(1)
                 }
                 None => SCHED_LOAD_SCALE,
                 Some(child) => {
@@ -107,7 +107,7 @@ fn update_cpu_power(rqs: &mut Rqs, level: usize, cpu: CpuId) -> u64 {
     let domain = rqs.domains.level(level);
     let mut power = SCHED_LOAD_SCALE;
     if domain.params.share_cpupower {
-        power = u64::from(domain.params.smt_gain) / domain.span(cpu).cpus.len() as u64;
+        power = (u64::from(domain.params.smt_gain) / domain.span(cpu).cpus.len() as u64).max(1);
     }
     rqs.rt_avg_decay(cpu);
     let rq = &rqs.rqs[cpu.index()];

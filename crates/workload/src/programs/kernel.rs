@@ -596,6 +596,10 @@ impl Workload for Kernel {
         }
     }
 
+    fn task_name(&self, task: TaskId) -> String {
+        self.thread_name(task)
+    }
+
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         let part = self.tasks[parent.index()].part;
         let number = match self.forking.take().expect("a fork was given to the machine") {

@@ -66,6 +66,27 @@ impl Timetable {
     where
         W: Workload<Error = Error> + AsRef<Kernel>,
     {
+        self.run_with_stops(machine, plan, ids, until_ns, &[], |_| {})
+    }
+
+    /// The same, and `look` sees the machine as it is at some times (rising, no two equal), before
+    /// anything that falls on them. The run is the same.
+    ///
+    /// # Errors
+    /// When the workload says so.
+    pub fn run_with_stops<S: Scheduler, W, O: Observer>(
+        &self,
+        machine: &mut Machine<S, W, O>,
+        plan: &GroupPlan,
+        ids: &[GroupId],
+        until_ns: u64,
+        stops_ns: &[u64],
+        mut look: impl FnMut(&mut Machine<S, W, O>),
+    ) -> Result<Outcome, Error>
+    where
+        W: Workload<Error = Error> + AsRef<Kernel>,
+    {
+        let mut times = stops_ns.iter().copied().filter(|&at_ns| at_ns < until_ns).peekable();
         let mut next: Vec<Option<u64>> =
             self.entries.iter().map(|entry| entry.when.first()).collect();
         let mut outcome =
@@ -74,12 +95,15 @@ impl Timetable {
         loop {
             let left = self.entries.iter().zip(&next).filter(|(_, next)| next.is_some());
             machine.set_releases_expected(left.clone().any(|(entry, _)| entry.change.lets_go()));
-            let at_ns = next.iter().flatten().min().copied();
+            let at_ns = next.iter().flatten().chain(times.peek()).min().copied();
             let Some(at_ns) = at_ns.filter(|&at_ns| at_ns < until_ns) else {
                 break;
             };
             if machine.run_to(at_ns)? != RunEnd::TimeUp {
                 break;
+            }
+            if times.next_if_eq(&at_ns).is_some() {
+                look(machine);
             }
             for (entry, next) in self.entries.iter().zip(&mut next) {
                 if *next == Some(at_ns) {

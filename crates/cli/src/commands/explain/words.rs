@@ -1,8 +1,8 @@
 //! An explanation in words and tables.
 
-use crate::Failure;
+use crate::{Failure, escape};
 use schedlab_core::{Account, Candidate, CpuId, GroupId, Rule, TaskId, Waker, Who};
-use schedlab_lab::explain::{Lost, Margin, Names, OnCpu, Standing, TaskWas, Wait, Wakeup, margin};
+use schedlab_lab::explain::{Lost, Margin, Names, OnCpu, Standing, TaskWas, Wait, Wakeup, margins};
 use schedlab_report::format::{duration, signed_duration};
 use schedlab_report::{Style, text_width};
 use std::fmt::Write as _;
@@ -14,14 +14,20 @@ const CANDIDATES_MAX: usize = 12;
 const RUNNERS_UP: usize = 3;
 
 /// Says things about a run.
-pub struct Words<'a> {
-    names: &'a Names,
+pub struct Words {
+    names: Names,
     style: Style,
 }
 
-impl<'a> Words<'a> {
+impl Words {
     /// Of a run with these names.
-    pub fn new(names: &'a Names, style: Style) -> Words<'a> {
+    pub fn new(names: &Names, style: Style) -> Words {
+        let shown = |names: &[String]| names.iter().map(|it| escape::name(it)).collect();
+        let names = Names {
+            tasks: shown(&names.tasks),
+            groups: shown(&names.groups),
+            rules: names.rules.clone(),
+        };
         Words { names, style }
     }
 
@@ -93,7 +99,11 @@ impl<'a> Words<'a> {
             let _ = writeln!(text, "There is nobody to be picked.");
         } else {
             let would = row.would_pick.map_or("nobody", |who| self.names.who(who));
-            let _ = writeln!(text, "\nIf it picked now it would be {would}, among:");
+            let _ = writeln!(
+                text,
+                "\nIf it picked now it would be {would}, among (by its books, which are brought up \
+                 to date at ticks and decisions):"
+            );
             self.candidates(&mut text, &row.candidates);
             self.what_lacks(&mut text, row, wins)?;
         }
@@ -133,11 +143,10 @@ impl<'a> Words<'a> {
             .collect();
         others.sort_by_key(|candidate| candidate.rank);
         for other in others.iter().take(RUNNERS_UP) {
-            let Some(margin) = margin(best, other) else { continue };
             let mut line = format!(
                 "  {} would be picked with {}",
                 self.names.who(other.who),
-                lacked(margin, other)
+                lacked(best, other)
             );
             if let Who::Task(task) = other.who {
                 match wins(task)? {
@@ -267,14 +276,22 @@ impl<'a> Words<'a> {
                         let _ = writeln!(text, "Before it stand {}.", before.join(", "));
                     }
                 }
-                if let Some(best) = members.first()
-                    && let Some(margin) = margin(best, own)
-                {
-                    let _ = writeln!(text, "It would be picked with {}.", lacked(margin, own));
+                if let Some(best) = members.first().filter(|best| best.who != own.who) {
+                    let _ = writeln!(text, "It would be picked with {}.", lacked(best, own));
                 }
             }
             self.candidates(&mut text, &there.candidates);
-            let _ = match standing.longest_wait_ns {
+            let is_ordinary = standing.attrs.get(task.index()).is_some_and(|attr| {
+                !attr.policy.is_realtime() && attr.policy != schedlab_core::Policy::Deadline
+            });
+            if own.is_none() {
+                let _ = writeln!(
+                    text,
+                    "It is not among those who can be picked: it, its group or its class has used \
+                     up its runtime, or another class comes first."
+                );
+            }
+            let _ = match standing.longest_wait_ns.filter(|_| is_ordinary && own.is_some()) {
                 Some(ns) => writeln!(
                     text,
                     "By the rules of this scheduler no ordinary task waits longer than {} with \
@@ -282,7 +299,7 @@ impl<'a> Words<'a> {
                     self.span(ns),
                     self.when(row.since_ns + ns)
                 ),
-                None => writeln!(text, "The scheduler promises no longest wait with this load."),
+                None => writeln!(text, "The scheduler promises it no longest wait here."),
             };
         }
         if row.was != TaskWas::Ended {
@@ -393,7 +410,8 @@ impl<'a> Words<'a> {
         if wait.lost.is_empty() {
             let _ = writeln!(
                 text,
-                "   Nobody was picked meanwhile: who had the CPU was not asked to leave it."
+                "   At no pick meanwhile could it be chosen: none was made, or it, its group or its \
+                 class had used up its runtime, or another class came first."
             );
         }
         text
@@ -407,15 +425,15 @@ impl<'a> Words<'a> {
         };
         let members = candidates.iter().filter(|one| one.within == own.within);
         let Some(best) = members.min_by_key(|one| one.rank) else { return };
-        let _ = match margin(best, own) {
-            Some(margin) => writeln!(
+        let _ = match best.who == own.who {
+            false => writeln!(
                 text,
                 "   The {which} of them, at {}, {} won; it would have been picked itself with {}:",
                 self.when(lost.at_ns),
                 self.names.who(best.who),
-                lacked(margin, own)
+                lacked(best, own)
             ),
-            None => writeln!(
+            true => writeln!(
                 text,
                 "   The {which} of them, at {}, another group than its own won:",
                 self.when(lost.at_ns)
@@ -425,12 +443,21 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What `own` lacked to be picked.
-fn lacked(margin: Margin, own: &Candidate) -> String {
+/// What `own` lacked to be picked in place of `best`.
+fn lacked(best: &Candidate, own: &Candidate) -> String {
+    let parts: Vec<String> = margins(best, own).into_iter().map(|it| part(it, own)).collect();
+    match parts.as_slice() {
+        [] => "nothing more: they are equal".into(),
+        parts => parts.join(" and "),
+    }
+}
+
+/// One thing that it lacked.
+fn part(margin: Margin, own: &Candidate) -> String {
     let Some(term) = margin.term else {
         return match margin.equal {
             true => "an earlier place in the queue: by these numbers they are equal".into(),
-            false => format!("a key smaller by {} (these numbers are not all of it)", margin.by),
+            false => "a precedence that these numbers do not show, and that the rule gives".into(),
         };
     };
     let has = own.terms.iter().find(|other| other.name == term.name).map_or(0, |own| own.value);

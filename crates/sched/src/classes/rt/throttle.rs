@@ -261,6 +261,7 @@ impl RealTime {
 mod tests {
     use super::*;
     use crate::classes::rt::RtRules;
+    use schedlab_core::Topology;
 
     const MS: u64 = 1_000_000;
 
@@ -287,12 +288,38 @@ mod tests {
         assert_eq!(runtimes(&rt), [950, 950, 950], "the borrower gives it back");
     }
 
+    /// Two real-time tasks and an ordinary one: while the CPU is throttled one runs, as far as
+    /// balancing can see, and all three again afterwards; in old kernels always all.
+    #[test]
+    fn tasks_of_a_throttled_cpu_are_not_counted() {
+        for uncounted in [false, true] {
+            let rules = RtRules {
+                throttled_uncounted: uncounted,
+                runtime_share: false,
+                ..RtRules::V2_6_25
+            };
+            let mut rt = RealTime::new(rules, 2, 1000);
+            let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(2)));
+            let mut platform = Platform::new(2, 1000);
+            rqs.add_nr_running(CpuId(0), 3);
+            rt.rqs[0].rt_nr_running = 2;
+            rt.rqs[0].rt_time = 951 * MS;
+            assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)));
+            assert_eq!(rqs.nr_running[0], if uncounted { 1 } else { 3 });
+            assert_eq!(rt.counts(CpuId(0)), !uncounted);
+            assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)), "it stays so, and is counted once");
+            rt.period_timer(&mut rqs, &mut platform);
+            assert_eq!((rqs.nr_running[0], rt.counts(CpuId(0))), (3, true));
+        }
+    }
+
     #[test]
     fn a_cpu_that_is_off_line_neither_lends_nor_is_limited() {
         let mut rt = RealTime::new(RtRules::V2_6_25, 3, 1000);
         rt.cpu_offline(CpuId(1));
         rt.rqs[1].rt_time = 2000 * MS;
-        assert!(!rt.runtime_exceeded(CpuId(1)));
+        let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(3)));
+        assert!(!rt.runtime_exceeded(&mut rqs, CpuId(1)));
         rt.rqs[0].rt_time = 951 * MS;
         rt.borrow_runtime(CpuId(0));
         assert_eq!(runtimes(&rt), [1000, 950, 900]);

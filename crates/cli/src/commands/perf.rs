@@ -1,0 +1,91 @@
+//! `schedlab timehist`, `latency`, `map` and `antagonists`: the commands of `perf sched`, over a
+//! simulated run or a trace.
+
+use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
+use crate::terminal::{Output, complain};
+use crate::{Failure, Status};
+use schedlab_trace::antagonists::Antagonists;
+use schedlab_trace::latency::{self, Latency};
+use schedlab_trace::map::Map;
+use schedlab_trace::timehist::{self, Lines, Timehist};
+use std::io::{self, Write};
+
+/// Prints lines as they come. When nobody reads them any more the program is done.
+struct Printed<'a> {
+    output: &'a mut Output,
+}
+
+impl Lines for Printed<'_> {
+    fn line(&mut self, line: &str) {
+        if let Err(error) = self.output.write_all(line.as_bytes()) {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                std::process::exit(0);
+            }
+            complain(&format!("cannot write: {error}"));
+            std::process::exit(2);
+        }
+    }
+}
+
+/// A line a slice.
+pub fn timehist(args: &TimehistArgs, output: &mut Output) -> Result<Status, Failure> {
+    let options = timehist::Options {
+        summary_only: args.summary,
+        with_summary: args.with_summary,
+        wakeups: args.wakeups,
+        migrations: args.migrations,
+        next: args.next,
+        state: args.state,
+        cpu_visual: args.cpu_visual,
+        pids: args.pid.clone(),
+        tids: args.tid.clone(),
+        cpus: args.only_cpus.clone().map_or(vec![], |cpus| cpus.0),
+    };
+    let shown =
+        args.source.open()?.show(|cpus| Timehist::new(cpus, options, Printed { output }))?;
+    for wanted in args.pid.iter().chain(&args.tid) {
+        if !shown.knows(wanted) {
+            return Err(nobody(wanted, shown.names()));
+        }
+    }
+    Ok(Status::Good)
+}
+
+/// A row a name, with its delays.
+pub fn latency(args: &LatencyArgs, output: &mut Output) -> Result<Status, Failure> {
+    let sort = args.sort.iter().map(|&key| key.into()).collect();
+    let options = latency::Options { per_task: args.pids, sort, ..latency::Options::default() };
+    let measured = args.source.open()?.show(|_| Latency::new())?;
+    output.write_all(measured.table(&options).as_bytes())?;
+    Ok(Status::Good)
+}
+
+/// A line a switch.
+pub fn map(args: &MapArgs, output: &mut Output) -> Result<Status, Failure> {
+    args.source.open()?.show(|cpus| Map::new(cpus, Printed { output }))?;
+    Ok(Status::Good)
+}
+
+/// Who kept a task waiting.
+pub fn antagonists(args: &AntagonistsArgs, output: &mut Output) -> Result<Status, Failure> {
+    let seen = args.source.open()?.show(|_| Antagonists::new(&args.task))?;
+    if seen.victims() == 0 {
+        return Err(nobody(&args.task, seen.names()));
+    }
+    output.write_all(seen.table().as_bytes())?;
+    Ok(Status::Good)
+}
+
+/// That no task is called so.
+fn nobody<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Failure {
+    const MOST: usize = 20;
+    let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = if names.len() > MOST { ", ..." } else { "" };
+    names.truncate(MOST);
+    Failure::Message(format!(
+        "there is no task {wanted}; there are: {}{more}; a name stands for all of its instances",
+        names.join(", ")
+    ))
+}

@@ -1,0 +1,369 @@
+//! What a run leaves in files while it goes on: traces (`--trace`), tables (`--save`), and what
+//! `/proc` said at some times (`--snapshot`).
+//!
+//! Every file is begun before anything is run, so that one that cannot be written is known at once.
+//! Who asks for none of them pays nothing: the machine is built without the observers.
+
+use crate::Failure;
+use crate::interrupt::{Interruptible, Interrupts};
+use crate::terminal::complain;
+use clap::{Args, ValueEnum};
+use schedlab_lab::Error;
+use schedlab_lab::plan::{Contender, Prepared};
+use schedlab_lab::run::Run;
+use schedlab_lab::snapshot::{Snapshot, Watch};
+use schedlab_trace::procfs::{Counters, Kernel, SnapshotDir};
+use schedlab_trace::writer::is_replaceable;
+use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Files that a run fills while it goes on.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Traces, tables and /proc")]
+pub struct OutputArgs {
+    /// Write what happened into this file, for other tools: .pftrace (Perfetto), .json (Chrome),
+    /// .txt (perf script, or ftrace by --trace-format); .gz and .zst behind it compress. With
+    /// several schedulers the first one's; the others' stand beside it, with their names in theirs
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// In which format, whatever the file's ending says
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "trace")]
+    pub trace_format: Option<FormatOption>,
+    /// The trace has the scheduler's own lag of each candidate at each pick, too, where it has one
+    /// (eevdf); takes longer
+    #[arg(long, requires = "trace")]
+    pub trace_lag: bool,
+    /// Write slices, wakeups, migrations and the figures of tasks and groups as tables into this
+    /// directory; with several schedulers into one for each below it
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// The form of the tables
+    #[arg(long, value_enum, default_value = "csv", value_name = "FORM", requires = "save")]
+    pub save_format: SaveOption,
+    /// Write what /proc and debugfs said of the scheduler at this time of the run, e.g. 1.5s, in
+    /// the format of its release
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub snapshot: Vec<u64>,
+    /// Into this directory, one for each time below it; with several schedulers below one for each
+    /// of them
+    #[arg(long, value_name = "DIR", default_value = "snapshot")]
+    pub snapshot_dir: PathBuf,
+}
+
+/// A format of traces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FormatOption {
+    /// Perfetto's binary form.
+    Perfetto,
+    /// Chrome's JSON.
+    Chrome,
+    /// The text of `perf script --ns`.
+    Perf,
+    /// The text of ftrace.
+    Ftrace,
+}
+
+impl From<FormatOption> for TraceFormat {
+    fn from(option: FormatOption) -> TraceFormat {
+        match option {
+            FormatOption::Perfetto => TraceFormat::Perfetto,
+            FormatOption::Chrome => TraceFormat::Chrome,
+            FormatOption::Perf => TraceFormat::Perf,
+            FormatOption::Ftrace => TraceFormat::Ftrace,
+        }
+    }
+}
+
+/// A form of tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum SaveOption {
+    /// Comma-separated values.
+    #[default]
+    Csv,
+    /// Arrow IPC, if the program was built with it.
+    Arrow,
+    /// Parquet, if the program was built with it.
+    Parquet,
+}
+
+impl From<SaveOption> for TableForm {
+    fn from(option: SaveOption) -> TableForm {
+        match option {
+            SaveOption::Csv => TableForm::Csv,
+            SaveOption::Arrow => TableForm::Arrow,
+            SaveOption::Parquet => TableForm::Parquet,
+        }
+    }
+}
+
+/// A time with its unit; seconds without.
+pub fn time(text: &str) -> Result<u64, String> {
+    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("", 1e9)];
+    let wrong =
+        || "it must be a time from 0 to 10^9 seconds, such as 1.5s, 20ms or 2.5".to_string();
+    let (number, unit) = units
+        .iter()
+        .find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)))
+        .ok_or_else(wrong)?;
+    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let ns = value * unit;
+    if (0.0..=1e18).contains(&ns) { Ok(ns.round() as u64) } else { Err(wrong()) }
+}
+
+impl OutputArgs {
+    fn is_empty(&self) -> bool {
+        self.trace.is_none() && self.save.is_none() && self.snapshot.is_empty()
+    }
+}
+
+/// All that one run fills.
+type Filled = Recorder<(Option<TraceWriter>, (Option<Tables>, Option<Counters>))>;
+
+/// The files of the runs of a plan, begun.
+pub struct Outputs {
+    interrupts: Interrupts,
+    /// For each scheduler, until its run takes it.
+    runs: Vec<Mutex<Option<OneRun>>>,
+    stops_ns: Vec<u64>,
+}
+
+struct OneRun {
+    filled: Filled,
+    snapshots: Option<(SnapshotDir, Kernel)>,
+}
+
+impl Outputs {
+    /// Begins the files that `args` ask for; none if they ask for nothing.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    pub fn begin(args: &OutputArgs, prepared: &[Prepared]) -> Result<Option<Outputs>, Failure> {
+        if args.is_empty() {
+            return Ok(None);
+        }
+        let [prepared] = prepared else {
+            let message = "--trace, --save and --snapshot are of one workload; name one file";
+            return Err(Failure::Message(message.into()));
+        };
+        let contenders = prepared.schedulers();
+        let mut runs = vec![];
+        for (number, contender) in contenders.iter().enumerate() {
+            let one = one_run(args, prepared, contender, number, contenders.len())?;
+            runs.push(Mutex::new(Some(one)));
+        }
+        let mut stops_ns = args.snapshot.clone();
+        stops_ns.sort_unstable();
+        stops_ns.dedup();
+        Ok(Some(Outputs { interrupts: Interrupts::listen()?, runs, stops_ns }))
+    }
+
+    fn run_all(
+        &self,
+        prepared: &Prepared,
+        threads: NonZeroUsize,
+        done: impl Fn() + Sync,
+        mut ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
+    ) {
+        let complaints = Mutex::new(vec![]);
+        let run = |column: usize, repetition: u64| {
+            let contender = &prepared.schedulers()[column];
+            let ran = match repetition {
+                0 => {
+                    let (ran, said) = self.run(prepared, column, contender);
+                    if let Ok(mut complaints) = complaints.lock() {
+                        complaints.extend(said);
+                    }
+                    ran
+                }
+                // Of repeated runs the first one is told of.
+                _ => prepared.run_repetition(contender, repetition, ()).map(|(run, ())| run),
+            };
+            done();
+            ran
+        };
+        prepared.run_all_by(threads, run, |contender, result| {
+            for complaint in complaints.lock().iter_mut().flat_map(|all| all.drain(..)) {
+                complain(&complaint);
+            }
+            ready(contender, result)
+        });
+    }
+
+    /// Runs it, and what went wrong with its files or its snapshots.
+    fn run(
+        &self,
+        prepared: &Prepared,
+        number: usize,
+        contender: &Contender,
+    ) -> (Result<Run, Error>, Vec<String>) {
+        let taken = self.runs[number].lock().ok().and_then(|mut run| run.take());
+        let Some(OneRun { filled, snapshots }) = taken else {
+            return (prepared.run(contender), vec![]);
+        };
+        let mut complaints = vec![];
+        let mut seen = 0;
+        let mut look = |snapshot: &Snapshot, observer: &mut Interruptible<'_, Filled>| {
+            seen += 1;
+            let counters = observer.observer().and_then(|filled| filled.sink().1.1.as_ref());
+            if let (Some((directory, kernel)), Some(counters)) = (&snapshots, counters) {
+                let view = crate::snapshots::view(contender, prepared, *kernel, snapshot);
+                let written = directory.write(&view, counters);
+                complaints.extend(written.err().map(|error| format!("--snapshot: {error}")));
+            }
+        };
+        let watch = Watch { names: true, stops_ns: &self.stops_ns, look: Some(&mut look) };
+        let close = |filled: Filled| close(filled).map_err(|message| vec![message]);
+        let observer = self.interrupts.watch(filled, close);
+        match prepared.run_watched(contender, 0, observer, watch) {
+            Ok((run, observer)) => {
+                complaints.extend(observer.close().err().into_iter().flatten());
+                for at_ns in self.stops_ns.iter().skip(seen) {
+                    let at_s = *at_ns as f64 / 1e9;
+                    complaints.push(format!(
+                        "warning: {contender}: --snapshot {at_s}s: the run was over before"
+                    ));
+                }
+                (Ok(run), complaints)
+            }
+            Err(error) => (Err(error), complaints),
+        }
+    }
+}
+
+/// Begins the files of one run.
+fn one_run(
+    args: &OutputArgs,
+    prepared: &Prepared,
+    contender: &Contender,
+    number: usize,
+    of: usize,
+) -> Result<OneRun, Failure> {
+    let (cpus, hz) = prepared
+        .experiment()
+        .map_or((1, None), |experiment| (experiment.config.cpus, experiment.config.hz));
+    let header = Header {
+        cpus,
+        hz: hz.unwrap_or(contender.choice.release.hz_default),
+        scheduler: contender.to_string(),
+    };
+    let name = file_name(contender);
+    let trace = match &args.trace {
+        None => None,
+        Some(path) if number == 0 => Some(begin_trace(args, path, &header)?),
+        Some(path) => Some(begin_trace(args, &with_name(path, &name), &header)?),
+    };
+    let below = |directory: &Path| match of {
+        1 => directory.to_path_buf(),
+        _ => directory.join(&name),
+    };
+    let tables = match &args.save {
+        None => None,
+        Some(directory) => {
+            let groups = crate::snapshots::group_paths(prepared, contender);
+            let tables = Tables::new(&below(directory), args.save_format.into(), groups);
+            Some(tables.map_err(|message| format!("--save: {message}"))?)
+        }
+    };
+    let snapshots = match (args.snapshot.is_empty(), crate::snapshots::kernel(contender)) {
+        (true, _) => None,
+        (false, None) => {
+            complain(&format!("note: {contender}: it is no release of Linux, so it has no /proc"));
+            None
+        }
+        (false, Some(kernel)) => {
+            let begun = SnapshotDir::create(&below(&args.snapshot_dir));
+            Some((begun.map_err(|message| format!("--snapshot: {message}"))?, kernel))
+        }
+    };
+    let counters = snapshots.is_some().then(|| Counters::new(cpus));
+    let filled = Recorder::new(cpus, (trace, (tables, counters)));
+    Ok(OneRun { filled, snapshots })
+}
+
+/// As [`Prepared::run_all_counted`], with the files of `outputs` filled.
+pub fn run_all(
+    prepared: &Prepared,
+    outputs: Option<&Outputs>,
+    threads: NonZeroUsize,
+    done: impl Fn() + Sync,
+    ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
+) {
+    match outputs {
+        Some(outputs) => outputs.run_all(prepared, threads, done, ready),
+        None => prepared.run_all_counted(threads, done, ready),
+    }
+}
+
+/// What a scheduler is called in the names of files.
+fn file_name(contender: &Contender) -> String {
+    let harmless = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '@' | '.' | '-' | '_' | '=' | ',' => letter,
+        _ => '_',
+    };
+    contender.to_string().chars().map(harmless).collect()
+}
+
+/// `out.pftrace.gz` and `cfs@2.6.24`: `out-cfs@2.6.24.pftrace.gz`.
+fn with_name(path: &Path, name: &str) -> PathBuf {
+    let file = path.file_name().map_or(String::new(), |file| file.to_string_lossy().into_owned());
+    let packing = if file.ends_with(".gz") || file.ends_with(".zst") { 2 } else { 1 };
+    let dot = file.rmatch_indices('.').nth(packing - 1).map_or(file.len(), |(place, _)| place);
+    path.with_file_name(format!("{}-{name}{}", &file[..dot], &file[dot..]))
+}
+
+fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceWriter, Failure> {
+    let shown = path.display();
+    let format = args.trace_format.map(TraceFormat::from).or_else(|| TraceFormat::of(path));
+    let Some(format) = format else {
+        return Err(Failure::Message(format!(
+            "--trace: {shown}: its ending says no format; name it .pftrace, .json or .txt (with .gz \
+             or .zst behind it, if it is to be compressed), or give --trace-format"
+        )));
+    };
+    if !is_replaceable(path) {
+        return Err(Failure::Message(format!(
+            "--trace: {shown} is there and is not a trace, so it is not written over; name another \
+             file"
+        )));
+    }
+    let writer = TraceWriter::create(path, format, header);
+    Ok(writer.map_err(|error| format!("--trace: {shown}: cannot be written: {error}"))?)
+}
+
+/// Puts the files of a run in their places.
+fn close(filled: Filled) -> Result<(), String> {
+    let (trace, (tables, _)) = filled.into_sink();
+    let trace = trace.map_or(Ok(()), |trace| {
+        trace.close().map_err(|error| format!("--trace: cannot be written: {error}"))
+    });
+    let tables = tables.map_or(Ok(()), |tables| {
+        tables.close().map_err(|error| format!("--save: cannot be written: {error}"))
+    });
+    trace.and(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("1.5s"), Ok(1_500_000_000));
+        assert_eq!(time("20ms"), Ok(20_000_000));
+        assert_eq!(time("3us"), Ok(3_000));
+        assert_eq!(time("7ns"), Ok(7));
+        assert_eq!(time("2.5"), Ok(2_500_000_000));
+        assert!(time("-1s").is_err() && time("x").is_err() && time("").is_err());
+        assert!(time("1e300").is_err() && time("nan").is_err());
+    }
+
+    #[test]
+    fn the_schedulers_name_stands_before_the_ending() {
+        let named = |path: &str| with_name(Path::new(path), "cfs@2.6.24").display().to_string();
+        assert_eq!(named("a/out.pftrace"), "a/out-cfs@2.6.24.pftrace");
+        assert_eq!(named("out.v2.txt.gz"), "out.v2-cfs@2.6.24.txt.gz");
+        assert_eq!(named("out"), "out-cfs@2.6.24");
+    }
+}

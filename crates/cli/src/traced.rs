@@ -1,0 +1,201 @@
+//! What `timehist`, `latency`, `map` and `antagonists` look at: a workload that is run under a
+//! scheduler, or a trace in text that is read.
+
+use crate::Failure;
+use crate::files;
+use crate::options::{seconds, setting};
+use crate::plans::{find_machine, note, prepare};
+use crate::terminal::complain;
+use clap::Args;
+use schedlab_lab::Error;
+use schedlab_lab::plan::{Load, MachineSpec, Plan, Prepared, Timetable};
+use schedlab_lab::snapshot::Watch;
+use schedlab_trace::read::TextTrace;
+use schedlab_trace::{Recorder, Sink};
+use std::path::PathBuf;
+
+/// A workload and its scheduler, or a trace.
+#[derive(Args, Clone, Debug)]
+pub struct SourceArgs {
+    /// A workload in rt-app's JSON language or a plan, which is run; or a trace, which is read: the
+    /// text of `perf script`, ftrace or `trace-cmd report`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The scheduler to run the workload under, e.g. cfs or cfs@2.6.24
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: Option<u32>,
+    /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
+    #[arg(short, long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Stop after so many seconds [default: what the workload says]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<u64>,
+    /// Set a tunable of the scheduler (`schedlab list NAME` shows them)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, schedlab_lab::plan::SetValues)>,
+    /// Do one thing to the machine while it runs, e.g. "2s renice video -5"
+    #[arg(long, value_name = "ACTION")]
+    pub at: Vec<String>,
+    /// Let simultaneous events happen in random order, by this seed
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// What is looked at.
+pub enum Traced {
+    /// A workload that is going to run.
+    Run(Box<Prepared>),
+    /// A trace, as it was read.
+    Text {
+        /// Its name.
+        file: String,
+        /// Its text.
+        text: String,
+    },
+}
+
+impl SourceArgs {
+    /// Reads the file, and checks all.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn open(&self) -> Result<Traced, Failure> {
+        let source = files::read_lossy(&self.file)?;
+        let is_workload = matches!(source.text.trim_start().as_bytes().first(), Some(b'{' | b'/'));
+        if !is_workload && !source.text.trim().is_empty() {
+            if let Some(option) = self.of_runs() {
+                return Err(Failure::Message(format!(
+                    "{}: that is a trace, which is read as it is: --{option} goes with workloads",
+                    source.file
+                )));
+            }
+            return Ok(Traced::Text { file: source.file, text: source.text });
+        }
+        let Some(scheduler) = &self.scheduler else {
+            return Err(Failure::Message(format!(
+                "{}: that is a workload: name the scheduler to run it under, e.g. --scheduler cfs \
+                 (`schedlab list` shows them)",
+                source.file
+            )));
+        };
+        let file = source.file.clone();
+        let is_plan = Plan::is_plan(&source.text);
+        let plan = if is_plan {
+            if let Some(option) = self.of_runs().filter(|option| *option != "scheduler") {
+                return Err(Failure::Message(crate::plans::contradiction(&file, option)));
+            }
+            let plan = Plan::parse(&file, &source.text).map_err(|error| error.to_string())?;
+            if !matches!(plan.load, Load::Workload(_)) {
+                return Err(Failure::Message(format!(
+                    "{file}: this is the plan of a benchmark; give a workload, or its plan"
+                )));
+            }
+            Plan { schedulers: vec![scheduler.clone()], ..plan }
+        } else {
+            Plan {
+                machine: MachineSpec {
+                    description: find_machine(self.machine.as_deref())?,
+                    cpus: self.cpus,
+                    ..MachineSpec::default()
+                },
+                set: self.set.clone(),
+                timetable: Timetable { files: vec![], actions: self.at.clone() },
+                limit_ns: self.duration,
+                seed: self.seed,
+                ..Plan::new(Load::Workload(source), vec![scheduler.clone()])
+            }
+        };
+        let prepared = prepare(&plan, is_plan.then_some(&*file))?;
+        note(&prepared);
+        if prepared.schedulers().len() != 1 {
+            return Err(Failure::Message(format!(
+                "--scheduler {scheduler}: that is {} schedulers; name one",
+                prepared.schedulers().len()
+            )));
+        }
+        Ok(Traced::Run(Box::new(prepared)))
+    }
+
+    /// The first option that says how a workload is run.
+    fn of_runs(&self) -> Option<&'static str> {
+        let given = [
+            ("scheduler", self.scheduler.is_some()),
+            ("cpus", self.cpus.is_some()),
+            ("machine", self.machine.is_some()),
+            ("duration", self.duration.is_some()),
+            ("set", !self.set.is_empty()),
+            ("at", !self.at.is_empty()),
+            ("seed", self.seed.is_some()),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+    }
+}
+
+impl Traced {
+    /// Shows all of it to what `make` makes for so many CPUs.
+    ///
+    /// # Errors
+    /// The run went wrong, or the trace cannot be understood.
+    pub fn show<S: Sink>(&self, make: impl FnOnce(u32) -> S) -> Result<S, Failure> {
+        match self {
+            Traced::Text { file, text } => {
+                let wrong = |error| format!("{file}: {error}");
+                let trace = TextTrace::parse(text).map_err(wrong)?;
+                let mut sink = make(trace.cpus());
+                trace.replay(&mut sink);
+                Ok(sink)
+            }
+            Traced::Run(prepared) => {
+                std::panic::set_hook(Box::new(|_| {}));
+                let contender = &prepared.schedulers()[0];
+                let cpus = prepared
+                    .experiment_of(contender)
+                    .map_or(1, |experiment| experiment.config.cpus);
+                let mut sink = make(cpus);
+                // What was seen of a run that went wrong is shown, too: it shows how.
+                let recorder = Recorder::new(cpus, Shared(&mut sink));
+                let watch = Watch { names: true, ..Watch::default() };
+                match prepared.run_watched(contender, 0, recorder, watch) {
+                    Ok((run, _)) => {
+                        if let Some(warning) = run.warning {
+                            complain(&format!("warning: {contender}: {warning}"));
+                        }
+                    }
+                    Err(Error::Stuck { run, .. }) => {
+                        let warning = run.warning.unwrap_or_default();
+                        complain(&format!("warning: {contender}: {warning}"));
+                    }
+                    Err(error) => {
+                        let name = prepared.name();
+                        return Err(Failure::Message(format!("{name}: {contender}: {error}")));
+                    }
+                }
+                Ok(sink)
+            }
+        }
+    }
+}
+
+/// A sink that is kept when the run that fills it goes wrong.
+struct Shared<'a, S>(&'a mut S);
+
+impl<S: Sink> Sink for Shared<'_, S> {
+    fn task(&mut self, at_ns: u64, task: &schedlab_trace::NewTask<'_>) {
+        self.0.task(at_ns, task);
+    }
+
+    fn record(&mut self, record: &schedlab_trace::Record<'_>) {
+        self.0.record(record);
+    }
+
+    fn closing(&mut self, at_ns: u64) {
+        self.0.closing(at_ns);
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        self.0.finish(at_ns);
+    }
+}

@@ -1,0 +1,284 @@
+//! `schedlab run` with traces, tables and snapshots, and the commands of perf, typed as users type
+//! them.
+
+#[allow(dead_code)]
+mod support;
+
+use support::{Scratch, command, schedlab};
+
+const WORLD: &str = r#"{
+    "global": { "duration": 1 },
+    "tasks": {
+        "hog": { "instance": 2, "loop": -1, "run": 10000 },
+        "light": { "loop": -1, "run": 1000, "sleep": 19000 },
+    },
+}"#;
+
+/// A file or a directory in `scratch`.
+fn place(scratch: &Scratch, name: &str) -> String {
+    format!("{}/{name}", scratch.path())
+}
+
+/// What stands in a file of a directory.
+#[track_caller]
+fn text(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The first line that begins with `begin`, and the numbers behind it.
+#[track_caller]
+fn numbers(text: &str, begin: &str) -> Vec<f64> {
+    let line = text.lines().find(|line| line.starts_with(begin));
+    let line = line.unwrap_or_else(|| panic!("no line {begin} in:\n{text}"));
+    line[begin.len()..].split([' ', ':']).filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn every_ending_is_a_format_and_several_schedulers_have_a_file_each() {
+    let scratch = Scratch::new("traces");
+    let world = scratch.file("w.json", WORLD);
+    let begins: [(&str, &[u8]); 5] = [
+        ("a.pftrace", b"\x0a"),
+        ("a.json", b"{\"displayTimeUnit\""),
+        ("a.txt", b"# ========\n"),
+        ("a.pftrace.gz", b"\x1f\x8b"),
+        ("a.txt.zst", b"\x28\xb5\x2f\xfd"),
+    ];
+    for (name, begin) in begins {
+        let path = place(&scratch, name);
+        let plain = schedlab(&["run", &world, "--scheduler", "cfs"]).good();
+        // Once more over what is there, which is a trace.
+        for _ in 0..2 {
+            let traced = schedlab(&["run", &world, "--scheduler", "cfs", "--trace", &path]).good();
+            assert_eq!(traced, plain, "the report is the same");
+            let bytes = std::fs::read(&path).expect("it is there");
+            assert!(bytes.starts_with(begin), "{name}");
+        }
+    }
+    let path = place(&scratch, "b.txt");
+    let two = ["run", &world, "--scheduler", "cfs,o_1", "--trace", &path];
+    schedlab(&[&two[..], &["--trace-format", "ftrace"]].concat()).good();
+    assert!(text(&path).starts_with("# tracer: nop"));
+    assert!(text(&place(&scratch, "b-o_1@2.6.0.txt")).contains("o_1@2.6.0"));
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_the_run() {
+    let scratch = Scratch::new("unwritable");
+    let world = scratch.file("w.json", WORLD);
+    let run = |options: &[&str]| {
+        schedlab(&[&["run", &world, "--scheduler", "cfs"][..], options].concat())
+    };
+    let error =
+        run(&["--trace", &place(&scratch, "none/a.pftrace")]).error(&["--trace", "cannot be"]);
+    assert!(!error.contains("light"), "nothing was run");
+    run(&["--trace", &place(&scratch, "a.dat")]).error(&["its ending says no format", ".pftrace"]);
+    // The workload itself, by mistake.
+    run(&["--trace", &world]).error(&["is not a trace", "name another file"]);
+    assert_eq!(text(&world), WORLD);
+    let file = scratch.file("file", "x");
+    run(&["--save", &file]).error(&["--save", "cannot be"]);
+    run(&["--snapshot", "0.5", "--snapshot-dir", &file]).error(&["--snapshot", "cannot be"]);
+    run(&["--snapshot", "soon"]).error(&["1.5s"]);
+    run(&["--trace-format", "perf"]).error(&["--trace"]);
+    if !cfg!(feature = "parquet") {
+        let parquet = ["--save", &place(&scratch, "out"), "--save-format", "parquet"];
+        run(&parquet).error(&["built without parquet", "--features parquet"]);
+    }
+    let other = scratch.file("v.json", WORLD);
+    schedlab(&["run", &world, &other, "--scheduler", "cfs", "--trace", &place(&scratch, "a.txt")])
+        .error(&["name one file"]);
+}
+
+#[test]
+fn tables_are_saved_with_the_groups_paths() {
+    let scratch = Scratch::new("tables");
+    let out = place(&scratch, "out");
+    let groups = ["--groups", "examples/nested-groups.groups", "--duration", "1"];
+    let run = ["run", "examples/nested-groups.json", "--scheduler", "cfs", "--save", &out];
+    schedlab(&[&run[..], &groups[..]].concat()).good();
+    for table in ["slices", "wakeups", "migrations", "tasks", "groups"] {
+        assert!(text(&format!("{out}/{table}.csv")).contains(','), "{table}");
+    }
+    let groups = text(&format!("{out}/groups.csv"));
+    assert!(groups.contains("/alice"), "{groups}");
+    let two = schedlab(
+        &[
+            &run[..1],
+            &["examples/desktop.json", "--scheduler", "cfs,o_1", "--save", &place(&scratch, "two")],
+        ]
+        .concat(),
+    );
+    two.good();
+    assert!(text(&place(&scratch, "two/o_1@2.6.0/tasks.csv")).contains("video-0"));
+}
+
+/// Sums of `/proc` are those of the report; each release has its own files.
+#[test]
+fn proc_is_that_of_the_release() {
+    let scratch = Scratch::new("proc");
+    let world = scratch.file("w.json", WORLD);
+    let at = |scheduler: &str| {
+        let dir = place(&scratch, &format!("snap-{scheduler}"));
+        let args = ["run", &world, "--scheduler", scheduler, "--snapshot", "0.5s", "--snapshot"];
+        schedlab(&[&args[..], &["900ms", "--snapshot-dir", &dir]].concat()).good();
+        assert!(std::path::Path::new(&dir).join("0.9s").is_dir());
+        move |name: &str| text(&format!("{dir}/0.5s/{name}"))
+    };
+
+    let file = at("cfs@2.6.32");
+    let stat = file("proc/schedstat");
+    assert!(stat.starts_with("version 15\n"), "{stat}");
+    let cpu = numbers(&stat, "cpu0");
+    assert_eq!(cpu.len(), 9);
+    assert_eq!(cpu[6], 5e8, "the CPU was busy for half a second");
+    let sums: f64 =
+        (1..=3).map(|pid| numbers(&file(&format!("proc/{pid}/schedstat")), "")[0]).sum();
+    assert_eq!(sums, 5e8, "and its tasks' times are that");
+    let debug = file("proc/sched_debug");
+    assert!(debug.starts_with("Sched Debug Version: v0.09, 2.6.32 #1\nnow at 500.000000 msecs\n"));
+    assert!(debug.contains("  .nr_running                    : "), "{debug}");
+    assert!(debug.contains("cfs_rq[0]:/"), "{debug}");
+    assert!(debug.lines().any(|line| line.starts_with('R')), "somebody runs: {debug}");
+    let sched = file("proc/1/sched");
+    assert!(sched.starts_with("hog-0 (1, #threads: 3)\n-----"), "{sched}");
+    let key = |key: &str| numbers(&sched, key)[0];
+    assert_eq!(key("nr_switches"), key("nr_voluntary_switches") + key("nr_involuntary_switches"));
+    assert_eq!(key("prio"), 120.0);
+
+    let file = at("cfs@2.6.23");
+    assert!(file("proc/schedstat").starts_with("version 14\n"));
+    assert!(file("proc/sched_debug").starts_with("Sched Debug Version: v0.05-v20, 2.6.23 #1\n"));
+
+    let file = at("eevdf@6.18");
+    assert!(file("proc/schedstat").starts_with("version 17\n"));
+    let debug = file("sys/kernel/debug/sched/debug");
+    assert!(debug.contains("  .avg_vruntime                  : "), "{debug}");
+    let row = debug.lines().find(|line| line.starts_with(">R")).expect("somebody runs");
+    assert!(row.contains("   E   ") || row.contains("   N   "), "{row}");
+
+    let file = at("o_1@2.6.22");
+    let stat = file("proc/schedstat");
+    assert!(stat.starts_with("version 14\n"));
+    assert_eq!(numbers(&stat, "cpu0").len(), 12);
+
+    // 2.4 shows how much of its time slice a task has left, and no more.
+    let file = at("o_n");
+    let fields: Vec<i64> = file("proc/1/stat")
+        .trim()
+        .split(' ')
+        .skip(3)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    assert_eq!(fields.len(), 36);
+    assert!((0..=20).contains(&fields[14]), "the priority: {fields:?}");
+    assert!(!std::path::Path::new(&place(&scratch, "snap-o_n/0.5s/proc/schedstat")).exists());
+
+    let late = schedlab(&[
+        "run",
+        &world,
+        "--scheduler",
+        "cfs",
+        "--snapshot",
+        "5s",
+        "--snapshot-dir",
+        &place(&scratch, "late"),
+    ]);
+    assert!(late.stderr.contains("the run was over before"), "{}", late.stderr);
+}
+
+#[test]
+fn timehist_says_every_slice_of_a_run_and_of_its_trace() {
+    let scratch = Scratch::new("timehist");
+    let world = scratch.file("w.json", WORLD);
+    let trace = place(&scratch, "a.txt");
+    schedlab(&["run", &world, "--scheduler", "cfs", "--trace", &trace]).good();
+    let options = ["-w", "-n", "--state", "-V", "-S"];
+    let run = ["timehist", &world, "--scheduler", "cfs"];
+    let of_run = schedlab(&[&run[..], &options].concat()).good();
+    let of_text = schedlab(&[&["timehist", &trace][..], &options].concat()).good();
+    // The text has no processes: `light-0[3/1]` is `light-0[3]`, and the columns move.
+    let words = |text: &str| -> Vec<String> {
+        let slices = text.lines().take_while(|line| !line.contains("Runtime summary"));
+        let plain = slices.map(|line| line.replace("/1]", "]"));
+        plain.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(words(&of_run), words(&of_text));
+    assert!(of_run.contains("awakened: light-0[3/1]") && of_run.contains("next: hog-1[2]"));
+    let only = schedlab(&[&run[..], &["-t", "light"]].concat()).good();
+    assert!(only.lines().skip(3).all(|line| line.contains("light-0[3/1]")), "{only}");
+    assert!(only.lines().count() > 40);
+    let none = schedlab(&[&run[..], &["--cpu", "3"]].concat()).good();
+    assert_eq!(none.lines().count(), 3, "there is no CPU 3");
+    let summary = schedlab(&[&run[..], &["-s"]].concat()).good();
+    assert!(summary.starts_with("\nRuntime summary\n") && summary.contains("light-0[3/1]"));
+    schedlab(&[&run[..], &["-t", "nobody"]].concat()).error(&["no task nobody", "light-0"]);
+}
+
+#[test]
+fn latency_map_and_antagonists_agree_with_each_other() {
+    let scratch = Scratch::new("latency");
+    let world = scratch.file("w.json", WORLD);
+    let run = |command: &str, options: &[&str]| {
+        schedlab(&[&[command, &world, "--scheduler", "o_1"][..], options].concat()).good()
+    };
+    let latency = run("latency", &[]);
+    assert!(latency.contains("  hog:(2) "), "{latency}");
+    let by_runtime = run("latency", &["--pids", "--sort", "runtime"]);
+    assert!(by_runtime.lines().nth(4).is_some_and(|row| row.contains("hog-")), "{by_runtime}");
+    let map = run("map", &[]);
+    assert!(map.lines().next().is_some_and(|line| line.starts_with("  *A0 ")), "{map}");
+    assert!(map.contains("=> light-0:3"), "{map}");
+    let seen = run("antagonists", &["--task", "hog-0"]);
+    assert!(seen.contains("hog-1[2]") && seen.contains("light-0[3]"), "{seen}");
+    // Two hogs and one CPU: while one waits, somebody runs all the time.
+    let waited = seen.split(" ms in all").next().and_then(|text| text.rsplit(' ').next());
+    let waited: f64 = waited.and_then(|text| text.parse().ok()).expect("a time");
+    let rows = seen.lines().skip(5).filter_map(|line| line.split_whitespace().nth(1));
+    let ran: f64 = rows.filter_map(|number| number.parse::<f64>().ok()).sum();
+    assert!((waited - ran).abs() < 0.01, "{waited} and {ran}\n{seen}");
+}
+
+#[test]
+fn what_is_wrong_with_a_source_is_told() {
+    let scratch = Scratch::new("sources");
+    let world = scratch.file("w.json", WORLD);
+    schedlab(&["timehist", &world]).error(&["name the scheduler", "--scheduler cfs"]);
+    schedlab(&["timehist", &world, "--scheduler", "linux"]).error(&["schedulers; name one"]);
+    let text = scratch.file("t.txt", "a 1 [000] 1.0: sched:sched_switch: prev_comm=a prev_pid=1\n");
+    schedlab(&["latency", &text]).error(&["t.txt: line 1: sched_switch", "next_prio"]);
+    schedlab(&["map", &text, "--cpus", "2"]).error(&["--cpus goes with workloads"]);
+    let text = scratch.file("e.txt", "hello\n");
+    schedlab(&["map", &text]).error(&["no scheduler events", "perf script"]);
+    schedlab(&["antagonists", &world, "--scheduler", "cfs", "--task", "x"]).error(&["no task x"]);
+}
+
+/// An interrupt closes what was written, and the rest of it is not there.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_trace_can_be_read() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    let scratch = Scratch::new("interrupt");
+    let endless = WORLD.replace("\"duration\": 1", "\"duration\": 100000");
+    let world = scratch.file("w.json", endless);
+    let path = place(&scratch, "a.txt.gz");
+    let mut child = command(&["run", &world, "--scheduler", "cfs", "--trace", &path])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let temporary = format!("{path}.{}.tmp", child.id());
+    let since = Instant::now();
+    while !std::fs::metadata(&temporary).is_ok_and(|there| there.len() > 100_000) {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing is written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!std::path::Path::new(&path).exists(), "it has its name when it is whole");
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(!std::path::Path::new(&temporary).exists());
+    let latency = schedlab(&["latency", &path]).good();
+    assert!(latency.contains("light"), "{latency}");
+}

@@ -1,0 +1,332 @@
+//! Who kept a task waiting: [`Antagonists`]. While the task was runnable and had no CPU, who ran,
+//! and who stood in line with it?
+
+use crate::tracepoint::{NewTask, Record, Sink, Tracepoint, Who};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Measures who ran, and who stood in line, while some tasks waited.
+#[derive(Clone, Debug)]
+pub struct Antagonists {
+    wanted: String,
+    tasks: BTreeMap<u32, Task>,
+    /// Who runs on each CPU.
+    lanes: Vec<Option<u32>>,
+    /// By CPU: those who wait in its line.
+    lines: Vec<Vec<u32>>,
+    /// The victims that wait.
+    waiting: Vec<u32>,
+    since_ns: u64,
+    /// How long victims waited, all together, ns.
+    wait_ns: u64,
+    wait_max_ns: u64,
+    waits: u64,
+    victims: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    name: String,
+    cpu: u32,
+    /// It is in a line, or has a CPU.
+    runnable: bool,
+    on_cpu: bool,
+    is_victim: bool,
+    waits_since_ns: u64,
+    ran_here_ns: u64,
+    ran_elsewhere_ns: u64,
+    in_line_ns: u64,
+    /// In how many waits it ran on the victim's CPU.
+    in_waits: u64,
+    last_wait: u64,
+}
+
+/// What one task did while the victims waited.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+    /// It ran on the CPU in whose line a victim stood, ns.
+    pub ran_here_ns: u64,
+    /// It ran on another CPU, ns.
+    pub ran_elsewhere_ns: u64,
+    /// It stood in the same line, ns.
+    pub in_line_ns: u64,
+    /// In so many waits it ran on that CPU.
+    pub in_waits: u64,
+}
+
+impl Antagonists {
+    /// Of the tasks that `wanted` names: a number, a name, or a name without the number behind it.
+    pub fn new(wanted: &str) -> Antagonists {
+        Antagonists {
+            wanted: wanted.into(),
+            tasks: BTreeMap::new(),
+            lanes: Vec::new(),
+            lines: Vec::new(),
+            waiting: Vec::new(),
+            since_ns: 0,
+            wait_ns: 0,
+            wait_max_ns: 0,
+            waits: 0,
+            victims: Vec::new(),
+        }
+    }
+
+    /// How many tasks it is of. 0: nobody has that name.
+    pub fn victims(&self) -> usize {
+        self.victims.len()
+    }
+
+    /// The names of all tasks.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tasks.values().map(|task| task.name.as_str())
+    }
+
+    /// How long the victims waited, all together, ns.
+    pub fn wait_ns(&self) -> u64 {
+        self.wait_ns
+    }
+
+    fn task(&mut self, who: Who<'_>) -> &mut Task {
+        let wanted = &self.wanted;
+        let victims = &mut self.victims;
+        let task = self.tasks.entry(who.pid).or_default();
+        if crate::names::is_other(&task.name, who.comm) {
+            task.name = who.comm.into();
+            if !task.is_victim && crate::names::means(wanted, who.pid, who.comm) {
+                task.is_victim = true;
+                victims.push(who.pid);
+            }
+        }
+        task
+    }
+
+    fn grow(&mut self, cpu: u32) {
+        if cpu as usize >= self.lanes.len() {
+            self.lanes.resize(cpu as usize + 1, None);
+            self.lines.resize(cpu as usize + 1, Vec::new());
+        }
+    }
+
+    /// The time since the last event counts for who ran and who stood in line.
+    fn pass(&mut self, at_ns: u64) {
+        let passed_ns = at_ns.saturating_sub(self.since_ns);
+        self.since_ns = at_ns;
+        if passed_ns == 0 {
+            return;
+        }
+        for place in 0..self.waiting.len() {
+            let victim = self.waiting[place];
+            self.wait_ns = self.wait_ns.saturating_add(passed_ns);
+            let Some(here) = self.tasks.get(&victim).map(|task| task.cpu as usize) else {
+                continue;
+            };
+            for cpu in 0..self.lanes.len() {
+                let Some(running) = self.lanes[cpu] else { continue };
+                let wait = self.waits;
+                let Some(task) = self.tasks.get_mut(&running) else { continue };
+                if cpu == here {
+                    task.ran_here_ns = task.ran_here_ns.saturating_add(passed_ns);
+                    if std::mem::replace(&mut task.last_wait, wait) != wait {
+                        task.in_waits += 1;
+                    }
+                } else {
+                    task.ran_elsewhere_ns = task.ran_elsewhere_ns.saturating_add(passed_ns);
+                }
+            }
+            for &other in self.lines[here].iter().filter(|&&other| other != victim) {
+                if let Some(task) = self.tasks.get_mut(&other) {
+                    task.in_line_ns = task.in_line_ns.saturating_add(passed_ns);
+                }
+            }
+        }
+    }
+
+    /// `pid` is in the line of its CPU, or no longer.
+    fn stand(&mut self, at_ns: u64, pid: u32, stands: bool) {
+        let Some(task) = self.tasks.get_mut(&pid) else { return };
+        let (cpu, is_victim) = (task.cpu as usize, task.is_victim);
+        let line = &mut self.lines[cpu];
+        let place = line.iter().position(|&other| other == pid);
+        match (place, stands) {
+            (None, true) => {
+                line.push(pid);
+                if is_victim {
+                    task.waits_since_ns = at_ns;
+                    self.waiting.push(pid);
+                    self.waits += 1;
+                }
+            }
+            (Some(place), false) => {
+                line.swap_remove(place);
+                if is_victim {
+                    let waited_ns = at_ns - task.waits_since_ns;
+                    self.wait_max_ns = self.wait_max_ns.max(waited_ns);
+                    self.waiting.retain(|&other| other != pid);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `pid` goes to another CPU's line; a wait goes on.
+    fn go(&mut self, pid: u32, cpu: u32) {
+        self.grow(cpu);
+        let Some(task) = self.tasks.get_mut(&pid) else { return };
+        let old = std::mem::replace(&mut task.cpu, cpu) as usize;
+        if old != cpu as usize
+            && let Some(place) =
+                self.lines.get(old).and_then(|line| line.iter().position(|&other| other == pid))
+        {
+            self.lines[old].swap_remove(place);
+            self.lines[cpu as usize].push(pid);
+        }
+    }
+
+    /// All who ran or stood in line, those who ran longest first.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows: Vec<Row> = self
+            .tasks
+            .iter()
+            .filter(|&(&pid, task)| {
+                let did = task.ran_here_ns + task.ran_elsewhere_ns + task.in_line_ns;
+                pid != 0 && did > 0
+            })
+            .map(|(&pid, task)| Row {
+                name: task.name.clone(),
+                pid,
+                ran_here_ns: task.ran_here_ns,
+                ran_elsewhere_ns: task.ran_elsewhere_ns,
+                in_line_ns: task.in_line_ns,
+                in_waits: task.in_waits,
+            })
+            .collect();
+        rows.sort_by_key(|row| {
+            std::cmp::Reverse((row.ran_here_ns, row.in_line_ns, row.ran_elsewhere_ns))
+        });
+        rows
+    }
+
+    /// The table.
+    pub fn table(&self) -> String {
+        let ms = |ns: u64| format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
+        let mut out = String::new();
+        let tasks = match self.victims.len() {
+            1 => String::new(),
+            tasks => format!(" ({tasks} tasks)"),
+        };
+        let _ = writeln!(
+            out,
+            "{}{tasks} waited {} times, {} ms in all, {} ms at the longest",
+            self.wanted,
+            self.waits,
+            ms(self.wait_ns),
+            ms(self.wait_max_ns),
+        );
+        let _ = writeln!(
+            out,
+            "\n{:<30}  {:>12}  {:>8}  {:>8}  {:>12}  {:>14}",
+            "task name[tid]", "ran there", "of wait", "in waits", "in line", "ran elsewhere"
+        );
+        let _ = writeln!(
+            out,
+            "{:<30}  {:>12}  {:>8}  {:>8}  {:>12}  {:>14}",
+            "", "(msec)", "%", "(count)", "(msec)", "(msec)"
+        );
+        let _ = writeln!(
+            out,
+            "{:-<30}  {:->12}  {:->8}  {:->8}  {:->12}  {:->14}",
+            "", "", "", "", "", ""
+        );
+        for row in self.rows() {
+            let share = 100.0 * row.ran_here_ns as f64 / self.wait_ns.max(1) as f64;
+            let _ = writeln!(
+                out,
+                "{:<30}  {:>12}  {share:>8.2}  {:>8}  {:>12}  {:>14}",
+                format!("{}[{}]", row.name, row.pid),
+                ms(row.ran_here_ns),
+                row.in_waits,
+                ms(row.in_line_ns),
+                ms(row.ran_elsewhere_ns),
+            );
+        }
+        out
+    }
+}
+
+impl Sink for Antagonists {
+    fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
+        Antagonists::task(self, Who { comm: new.name, pid: new.pid, prio: 120 });
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        let &Record { at_ns, cpu, tracepoint, .. } = record;
+        self.pass(at_ns);
+        self.grow(cpu);
+        match tracepoint {
+            Tracepoint::Switch { prev, prev_state, next } => {
+                if prev.pid != 0 {
+                    let task = self.task(prev);
+                    (task.on_cpu, task.runnable) = (false, prev_state.is_runnable());
+                    // Who was moved as it ran stands in another's line.
+                    if !prev_state.is_runnable() {
+                        self.go(prev.pid, cpu);
+                    }
+                    self.stand(at_ns, prev.pid, prev_state.is_runnable());
+                }
+                if next.pid != 0 {
+                    let task = self.task(next);
+                    (task.on_cpu, task.runnable) = (true, true);
+                    self.stand(at_ns, next.pid, false);
+                    self.go(next.pid, cpu);
+                }
+                self.lanes[cpu as usize] = (next.pid != 0).then_some(next.pid);
+            }
+            Tracepoint::Wakeup { task: who, target_cpu }
+            | Tracepoint::WakeupNew { task: who, target_cpu } => {
+                self.task(who);
+                self.go(who.pid, target_cpu);
+                let task = self.task(who);
+                task.runnable = true;
+                let on_cpu = task.on_cpu;
+                if !on_cpu {
+                    self.stand(at_ns, who.pid, true);
+                }
+            }
+            Tracepoint::Waking { task: who, target_cpu } => {
+                // Traces of perf have no sched_wakeup: it waits where it was.
+                let task = self.task(who);
+                let (runnable, on_cpu) = (task.runnable, task.on_cpu);
+                task.runnable = true;
+                if !runnable && !on_cpu {
+                    self.go(who.pid, target_cpu);
+                    self.stand(at_ns, who.pid, true);
+                }
+            }
+            Tracepoint::Migrate { task: who, dest_cpu, .. } => {
+                self.task(who);
+                self.go(who.pid, dest_cpu);
+            }
+            Tracepoint::Exit { task: who } => {
+                let task = self.task(who);
+                if !task.on_cpu {
+                    task.runnable = false;
+                    self.stand(at_ns, who.pid, false);
+                }
+            }
+            Tracepoint::Fork { .. } | Tracepoint::Exec { .. } | Tracepoint::Runtime { .. } => {}
+        }
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        self.pass(at_ns);
+        for pid in self.waiting.clone() {
+            if let Some(task) = self.tasks.get(&pid) {
+                self.wait_max_ns = self.wait_max_ns.max(at_ns - task.waits_since_ns);
+            }
+        }
+    }
+}

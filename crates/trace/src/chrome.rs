@@ -1,0 +1,190 @@
+//! Chrome's JSON traces ("Trace Event Format"): [`Chrome`].
+//!
+//! The format knows nothing of scheduling. The CPUs are a process, each a thread of it; a turn of a
+//! task on a CPU is a complete event, a wakeup a flow from the waker's turn to that of the task
+//! that was woken, a queue's length a counter.
+
+use crate::output::Output;
+use crate::streamed::{Header, Streamed};
+use crate::tracepoint::{Record, Sink, Tracepoint, Who};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::io;
+
+/// The process that the CPUs are.
+const CPUS: u32 = 1;
+
+const BUFFER: usize = 1 << 16;
+
+/// Writes Chrome's JSON while the run goes on.
+#[derive(Debug)]
+pub struct Chrome {
+    out: Streamed,
+    text: String,
+    cpus: Vec<Lane>,
+    /// Flows that have begun and not yet come to the turn of the task that was woken.
+    flows: BTreeMap<u32, u64>,
+    flow: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    name: String,
+    pid: u32,
+    prio: i32,
+    since_ns: u64,
+}
+
+/// A time in microseconds, to the nanosecond.
+struct Micros(u64);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A string of JSON.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for letter in self.0.chars() {
+            match letter {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                letter if letter.is_control() => write!(f, "\\u{:04x}", letter as u32)?,
+                letter => f.write_char(letter)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+impl Chrome {
+    /// Begins a trace.
+    pub fn new(output: Output, header: &Header) -> Chrome {
+        let mut this = Chrome {
+            out: Streamed::new(output),
+            text: String::new(),
+            cpus: vec![Lane::default(); header.cpus as usize],
+            flows: BTreeMap::new(),
+            flow: 0,
+        };
+        this.text.push_str("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+        let scheduler = format!("CPUs, {}", header.scheduler);
+        let name = Quoted(&scheduler);
+        let process = format!(
+            "{{\"ph\":\"M\",\"pid\":{CPUS},\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}"
+        );
+        this.text.push_str(&process);
+        for cpu in 0..header.cpus {
+            this.event(format_args!(
+                "{{\"ph\":\"M\",\"pid\":{CPUS},\"tid\":{},\"name\":\"thread_name\",\
+                 \"args\":{{\"name\":\"CPU {cpu}\"}}}}",
+                cpu + 1
+            ));
+        }
+        this
+    }
+
+    /// Closes the file.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn close(mut self) -> io::Result<()> {
+        self.text.push_str("]}\n");
+        self.out.write(self.text.as_bytes());
+        self.out.close()
+    }
+
+    /// Whether it cannot be written any more.
+    pub fn has_failed(&self) -> bool {
+        self.out.has_failed()
+    }
+
+    fn event(&mut self, event: fmt::Arguments<'_>) {
+        // Writing into a string does not fail.
+        let _ = write!(self.text, ",\n{event}");
+        if self.text.len() >= BUFFER {
+            self.out.write(self.text.as_bytes());
+            self.text.clear();
+        }
+    }
+}
+
+impl Sink for Chrome {
+    fn record(&mut self, record: &Record<'_>) {
+        let &Record { at_ns, cpu, current, tracepoint, .. } = record;
+        let tid = cpu + 1;
+        match tracepoint {
+            Tracepoint::Switch { next, prev_state, .. } => {
+                if cpu as usize >= self.cpus.len() {
+                    self.cpus.resize(cpu as usize + 1, Lane::default());
+                }
+                let lane = &mut self.cpus[cpu as usize];
+                let ended = std::mem::replace(
+                    lane,
+                    Lane {
+                        name: next.comm.into(),
+                        pid: next.pid,
+                        prio: next.prio,
+                        since_ns: at_ns,
+                    },
+                );
+                if ended.pid != 0 {
+                    let Lane { name, pid, prio, since_ns } = ended;
+                    self.event(format_args!(
+                        "{{\"ph\":\"X\",\"cat\":\"sched\",\"name\":{},\"pid\":{CPUS},\
+                         \"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{\"pid\":{pid},\
+                         \"prio\":{prio},\"end_state\":\"{}\"}}}}",
+                        Quoted(&name),
+                        Micros(since_ns),
+                        Micros(at_ns - since_ns),
+                        prev_state.letters()
+                    ));
+                }
+                if let Some(flow) = self.flows.remove(&next.pid) {
+                    self.event(format_args!(
+                        "{{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"wakeup\",\"name\":\"wakeup\",\
+                         \"id\":{flow},\"pid\":{CPUS},\"tid\":{tid},\"ts\":{}}}",
+                        Micros(at_ns)
+                    ));
+                }
+            }
+            Tracepoint::Waking { task, .. } if current.pid != 0 && !record.in_interrupt => {
+                self.flow += 1;
+                self.flows.insert(task.pid, self.flow);
+                let flow = self.flow;
+                self.event(format_args!(
+                    "{{\"ph\":\"s\",\"cat\":\"wakeup\",\"name\":\"wakeup\",\"id\":{flow},\
+                     \"pid\":{CPUS},\"tid\":{tid},\"ts\":{}}}",
+                    Micros(at_ns)
+                ));
+            }
+            Tracepoint::Waking { task, .. } => {
+                self.flows.remove(&task.pid);
+            }
+            _ => {}
+        }
+    }
+
+    fn queue_length(&mut self, at_ns: u64, cpu: u32, tasks: u32) {
+        self.event(format_args!(
+            "{{\"ph\":\"C\",\"name\":\"Runnable tasks, CPU {cpu}\",\"pid\":{CPUS},\"ts\":{},\
+             \"args\":{{\"tasks\":{tasks}}}}}",
+            Micros(at_ns)
+        ));
+    }
+
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        let name = format!("Lag, {} {}", task.comm, task.pid);
+        let name = Quoted(&name);
+        self.event(format_args!(
+            "{{\"ph\":\"C\",\"name\":{name},\"pid\":{CPUS},\"ts\":{},\
+             \"args\":{{\"ns\":{lag_ns}}}}}",
+            Micros(at_ns)
+        ));
+    }
+}

@@ -1,0 +1,280 @@
+//! How long tasks waited for a CPU, as `perf sched latency` prints it: [`Latency`].
+//!
+//! A **delay** is the time from a wakeup, or from an involuntary switch, until the task has a CPU.
+//! The **switches** are those whose delay is known; the first time that a task is seen, on a CPU,
+//! counts with a delay of 0, as in perf.
+
+use crate::tracepoint::{NewTask, Record, Sink, State, Tracepoint, Who};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// By what rows are sorted; each the largest first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SortKey {
+    /// By time on a CPU.
+    Runtime,
+    /// By the number of switches.
+    Switch,
+    /// By the mean delay.
+    Avg,
+    /// By the longest delay.
+    Max,
+}
+
+/// What is shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// A row a task (`-p`), rather than one for all of a name.
+    pub per_task: bool,
+    /// Instances of a name (`video-0`, `video-1`) are of that name.
+    pub merge_instances: bool,
+    /// First by the first of these, then by the next.
+    pub sort: Vec<SortKey>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let sort = vec![SortKey::Avg, SortKey::Max, SortKey::Switch, SortKey::Runtime];
+        Options { per_task: false, merge_instances: true, sort }
+    }
+}
+
+/// Measures delays.
+#[derive(Clone, Debug, Default)]
+pub struct Latency {
+    tasks: BTreeMap<u32, Task>,
+    lanes: Vec<Option<u64>>,
+    /// The trace says what tasks were charged.
+    has_runtimes: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Unknown,
+    Asleep,
+    Waiting(u64),
+    Running,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    name: String,
+    order: usize,
+    stage: Stage,
+    charged_ns: u64,
+    row: Row,
+}
+
+/// The figures of a task, or of all of a name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Its number, if it is one task.
+    pub pid: u32,
+    /// How many tasks it is.
+    pub tasks: usize,
+    /// Time on a CPU, ns.
+    pub runtime_ns: u64,
+    /// Switches whose delay is known.
+    pub switches: u64,
+    /// The sum of their delays, ns.
+    pub delay_ns: u64,
+    /// The longest of them, ns.
+    pub max_ns: u64,
+    /// When it began, ns.
+    pub max_start_ns: u64,
+    /// When it ended, ns.
+    pub max_end_ns: u64,
+}
+
+impl Row {
+    /// The mean delay, ns.
+    pub fn avg_ns(&self) -> f64 {
+        self.delay_ns as f64 / self.switches.max(1) as f64
+    }
+}
+
+impl Latency {
+    /// Nothing measured yet.
+    pub fn new() -> Latency {
+        Latency::default()
+    }
+
+    fn task(&mut self, who: Who<'_>) -> &mut Task {
+        let order = self.tasks.len();
+        let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
+        if crate::names::is_other(&task.name, who.comm) {
+            task.name = who.comm.into();
+        }
+        task
+    }
+
+    /// All rows, sorted.
+    pub fn rows(&self, options: &Options) -> Vec<Row> {
+        let mut ordered: Vec<(&u32, &Task)> = self.tasks.iter().collect();
+        ordered.sort_by_key(|(_, task)| task.order);
+        let mut rows: Vec<Row> = vec![];
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for (&pid, task) in ordered {
+            if pid == 0 || task.row.switches == 0 {
+                continue;
+            }
+            let name = match options.per_task || !options.merge_instances {
+                true => task.name.as_str(),
+                false => base(&task.name),
+            };
+            let mut row = Row { name: name.into(), pid, tasks: 1, ..task.row.clone() };
+            if self.has_runtimes {
+                row.runtime_ns = task.charged_ns;
+            }
+            match places.get(name).filter(|_| !options.per_task) {
+                None => {
+                    places.insert(name, rows.len());
+                    rows.push(row);
+                }
+                Some(&place) => {
+                    let all = &mut rows[place];
+                    all.tasks += 1;
+                    all.runtime_ns = all.runtime_ns.saturating_add(row.runtime_ns);
+                    all.switches += row.switches;
+                    all.delay_ns = all.delay_ns.saturating_add(row.delay_ns);
+                    if row.max_ns > all.max_ns {
+                        (all.max_ns, all.max_start_ns, all.max_end_ns) =
+                            (row.max_ns, row.max_start_ns, row.max_end_ns);
+                    }
+                }
+            }
+        }
+        // A row of one task has the task's name in full.
+        for row in rows.iter_mut().filter(|row| row.tasks == 1) {
+            row.name.clone_from(&self.tasks[&row.pid].name);
+        }
+        rows.sort_by(|a, b| {
+            let key = |row: &Row, key: SortKey| match key {
+                SortKey::Runtime => row.runtime_ns as f64,
+                SortKey::Switch => row.switches as f64,
+                SortKey::Avg => row.avg_ns(),
+                SortKey::Max => row.max_ns as f64,
+            };
+            let by = |sort: &SortKey| Reverse(key(a, *sort).total_cmp(&key(b, *sort))).0.reverse();
+            options.sort.iter().map(by).find(|order| order.is_ne()).unwrap_or(a.pid.cmp(&b.pid))
+        });
+        rows
+    }
+
+    /// The table.
+    pub fn table(&self, options: &Options) -> String {
+        let rows = self.rows(options);
+        let mut out = String::from("\n");
+        let rule = |out: &mut String, width: usize| {
+            // Writing into a string does not fail.
+            let _ = writeln!(out, " {:-<width$}", "");
+        };
+        rule(&mut out, 139);
+        out.push_str(
+            "  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    \
+             | Max delay start           | Max delay end          |\n",
+        );
+        rule(&mut out, 139);
+        let ms = |ns: f64| ns / 1e6;
+        for row in &rows {
+            let name = match row.tasks {
+                1 => format!("{}:{}", row.name, row.pid),
+                tasks => format!("{}:({tasks})", row.name),
+            };
+            let _ = writeln!(
+                out,
+                "  {name:<21} |{:>11.3} ms |{:>9} | avg:{:>8.3} ms | max:{:>8.3} ms | max \
+                 start: {:>12} s | max end: {:>12} s",
+                ms(row.runtime_ns as f64),
+                row.switches,
+                ms(row.avg_ns()),
+                ms(row.max_ns as f64),
+                seconds(row.max_start_ns),
+                seconds(row.max_end_ns),
+            );
+        }
+        rule(&mut out, 113);
+        let runtime_ns = rows.iter().map(|row| row.runtime_ns).fold(0u64, u64::saturating_add);
+        let switches: u64 = rows.iter().map(|row| row.switches).sum();
+        let _ = writeln!(
+            out,
+            "  TOTAL:                |{:>11.3} ms |{switches:>9} |",
+            ms(runtime_ns as f64)
+        );
+        rule(&mut out, 51);
+        out
+    }
+}
+
+/// With six digits; the rest is cut off.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
+}
+
+/// `video-1` is a `video`.
+fn base(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((base, _)) if crate::names::is_instance(name, base) => base,
+        _ => name,
+    }
+}
+
+impl Sink for Latency {
+    fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
+        Latency::task(self, Who { comm: new.name, pid: new.pid, prio: 120 });
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        let &Record { at_ns, cpu, tracepoint, .. } = record;
+        match tracepoint {
+            Tracepoint::Switch { prev, prev_state, next } => {
+                let cpu = cpu as usize;
+                if cpu >= self.lanes.len() {
+                    self.lanes.resize(cpu + 1, None);
+                }
+                let since_ns = self.lanes[cpu].replace(at_ns).unwrap_or(at_ns);
+                let task = self.task(prev);
+                task.row.runtime_ns = task.row.runtime_ns.saturating_add(at_ns - since_ns);
+                task.stage = match prev_state {
+                    State::Runnable | State::Preempted => Stage::Waiting(at_ns),
+                    _ => Stage::Asleep,
+                };
+                let task = self.task(next);
+                let since_ns = match task.stage {
+                    Stage::Unknown => Some(at_ns),
+                    Stage::Waiting(since_ns) => Some(since_ns),
+                    Stage::Asleep | Stage::Running => None,
+                };
+                task.stage = Stage::Running;
+                if let Some(since_ns) = since_ns {
+                    let delay_ns = at_ns.saturating_sub(since_ns);
+                    let row = &mut task.row;
+                    row.switches += 1;
+                    row.delay_ns = row.delay_ns.saturating_add(delay_ns);
+                    if delay_ns > row.max_ns {
+                        (row.max_ns, row.max_start_ns, row.max_end_ns) =
+                            (delay_ns, since_ns, at_ns);
+                    }
+                }
+            }
+            Tracepoint::Waking { task, .. }
+            | Tracepoint::Wakeup { task, .. }
+            | Tracepoint::WakeupNew { task, .. } => {
+                let task = self.task(task);
+                if matches!(task.stage, Stage::Unknown | Stage::Asleep) {
+                    task.stage = Stage::Waiting(at_ns);
+                }
+            }
+            Tracepoint::Runtime { task, runtime_ns } => {
+                self.has_runtimes = true;
+                let charged_ns = &mut self.task(task).charged_ns;
+                *charged_ns = charged_ns.saturating_add(runtime_ns);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! How users name tasks.
+
+/// Whether `task` is `name-N`: one of several of that name.
+pub fn is_instance(task: &str, name: &str) -> bool {
+    let number = task.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether `wanted` means a task: its number, its name, or the name without the number behind it.
+pub fn means(wanted: &str, pid: u32, name: &str) -> bool {
+    wanted == name || is_instance(name, wanted) || wanted.parse() == Ok(pid)
+}
+
+/// Whether a task that is known as `name` goes by another name now, and not by the first 15 bytes
+/// of it.
+pub fn is_other(name: &str, comm: &str) -> bool {
+    name != comm && !(name.len() > comm.len() && comm.len() > 11 && name.starts_with(comm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_meant_by_number_or_name() {
+        assert!(means("3", 3, "video-0") && means("video", 3, "video-0"));
+        assert!(means("video-0", 3, "video-0") && !means("video", 3, "videos-0"));
+        assert!(!means("video", 3, "video-") && !means("video-1", 3, "video-10"));
+    }
+}

@@ -1,0 +1,357 @@
+//! Makes tracepoints of the events of a run: [`Recorder`].
+
+use crate::tracepoint::{NewTask, Record, Sink, State, Tracepoint, Who};
+use schedlab_core::reason::Who as Chosen;
+use schedlab_core::{BlockReason, CpuId, Event, Observer, Policy, SchedAttr, TaskId, Waker};
+use std::collections::BTreeMap;
+
+/// The kernel keeps so many bytes of a name.
+const COMM_MAX: usize = 15;
+
+/// The number by which traces know a task: 0 is the idle task, so they are one more.
+pub fn pid(task: TaskId) -> u32 {
+    task.0 + 1
+}
+
+/// The priority that tracepoints show for these attributes.
+pub fn prio(attr: &SchedAttr) -> i32 {
+    match attr.policy {
+        Policy::Deadline => -1,
+        Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i32,
+        Policy::Other | Policy::Batch | Policy::Idle => 120 + attr.nice,
+    }
+}
+
+/// What the kernel would keep of `name`: 15 bytes, and nothing that would break a line.
+pub fn comm(name: &str) -> String {
+    let mut comm = String::new();
+    for letter in name.chars().map(|letter| if letter.is_control() { '?' } else { letter }) {
+        if comm.len() + letter.len_utf8() > COMM_MAX {
+            break;
+        }
+        comm.push(letter);
+    }
+    comm
+}
+
+/// Observes a run and tells a [`Sink`] of it in the words of the kernel's tracepoints. Wants the
+/// names of tasks ([`Event::Named`]); without them they are `task-0`, `task-1` ...
+#[derive(Debug)]
+pub struct Recorder<S> {
+    sink: S,
+    tasks: Vec<Row>,
+    cpus: Vec<Lane>,
+    /// The first task with each address space.
+    processes: BTreeMap<u32, u32>,
+    /// What the task is called that is born next.
+    name: Option<String>,
+    /// CPUs whose number of tasks changed at `changed_ns`.
+    changed: Vec<u32>,
+    changed_ns: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    comm: String,
+    prio: i32,
+    /// Whose queue it is on, or was last.
+    cpu: u32,
+    /// It counts in that queue's length.
+    runnable: bool,
+    /// In what state it leaves its CPU.
+    leaves: State,
+    is_born: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    current: Option<TaskId>,
+    tasks: u32,
+    told: Option<u32>,
+    is_changed: bool,
+}
+
+impl Row {
+    fn who(&self, task: TaskId) -> Who<'_> {
+        Who { comm: &self.comm, pid: pid(task), prio: self.prio }
+    }
+}
+
+impl<S: Sink> Recorder<S> {
+    /// Of a machine with `cpus` CPUs.
+    pub fn new(cpus: u32, sink: S) -> Recorder<S> {
+        Recorder {
+            sink,
+            tasks: Vec::new(),
+            cpus: vec![Lane::default(); cpus as usize],
+            processes: BTreeMap::new(),
+            name: None,
+            changed: Vec::new(),
+            changed_ns: 0,
+        }
+    }
+
+    /// The sink, which has been told of everything if the run is over.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// The sink.
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    fn row(&mut self, task: TaskId) -> &mut Row {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize_with(task.index() + 1, Row::default);
+        }
+        &mut self.tasks[task.index()]
+    }
+
+    fn lane(&mut self, cpu: u32) -> &mut Lane {
+        if cpu as usize >= self.cpus.len() {
+            self.cpus.resize(cpu as usize + 1, Lane::default());
+        }
+        &mut self.cpus[cpu as usize]
+    }
+
+    /// Tells of a tracepoint about `tasks` (what `make` is given), in the context of `cpu`.
+    fn tell(
+        &mut self,
+        at_ns: u64,
+        cpu: u32,
+        in_interrupt: bool,
+        tasks: [Option<TaskId>; 2],
+        make: impl for<'a> FnOnce([Who<'a>; 2]) -> Tracepoint<'a>,
+    ) {
+        let lane = *self.lane(cpu);
+        for task in tasks.into_iter().flatten() {
+            self.row(task);
+        }
+        let who = |task: Option<TaskId>| -> Who<'_> {
+            task.map_or(Who::IDLE, |task| self.tasks[task.index()].who(task))
+        };
+        let record = Record {
+            at_ns,
+            cpu,
+            current: who(lane.current),
+            in_interrupt,
+            tracepoint: make(tasks.map(who)),
+        };
+        self.sink.record(&record);
+    }
+
+    fn tell_of(
+        &mut self,
+        at_ns: u64,
+        cpu: u32,
+        in_interrupt: bool,
+        task: TaskId,
+        make: impl for<'a> FnOnce(Who<'a>) -> Tracepoint<'a>,
+    ) {
+        self.tell(at_ns, cpu, in_interrupt, [Some(task), None], |[task, _]| make(task));
+    }
+
+    /// One task more or less on `cpu`.
+    fn count(&mut self, cpu: u32, more: bool) {
+        let lane = self.lane(cpu);
+        lane.tasks = if more { lane.tasks + 1 } else { lane.tasks.saturating_sub(1) };
+        if !lane.is_changed {
+            lane.is_changed = true;
+            self.changed.push(cpu);
+        }
+    }
+
+    fn set_runnable(&mut self, task: TaskId, runnable: bool) {
+        let row = self.row(task);
+        let (was, cpu) = (std::mem::replace(&mut row.runnable, runnable), row.cpu);
+        if was != runnable {
+            self.count(cpu, runnable);
+        }
+    }
+
+    /// `task` belongs to the queue of `cpu`; where it did before.
+    fn put(&mut self, task: TaskId, cpu: u32) -> u32 {
+        let row = self.row(task);
+        let (old, runnable) = (std::mem::replace(&mut row.cpu, cpu), row.runnable);
+        if runnable && old != cpu {
+            self.count(old, false);
+            self.count(cpu, true);
+        }
+        old
+    }
+
+    /// Tells what the queues' lengths were when the last nanosecond in which they changed was over.
+    fn tell_lengths(&mut self) {
+        for cpu in self.changed.drain(..) {
+            let lane = &mut self.cpus[cpu as usize];
+            lane.is_changed = false;
+            if lane.told != Some(lane.tasks) {
+                lane.told = Some(lane.tasks);
+                self.sink.queue_length(self.changed_ns, cpu, lane.tasks);
+            }
+        }
+    }
+
+    fn born(
+        &mut self,
+        at_ns: u64,
+        task: TaskId,
+        parent: Option<TaskId>,
+        attr: &schedlab_core::TaskAttr,
+    ) {
+        let name = self.name.take().unwrap_or_else(|| format!("task-{}", task.0));
+        let row = self.row(task);
+        row.comm = comm(&name);
+        row.prio = prio(&attr.sched);
+        row.is_born = true;
+        let tgid = *self.processes.entry(attr.address_space).or_insert_with(|| pid(task));
+        self.sink.task(
+            at_ns,
+            &NewTask {
+                pid: pid(task),
+                tgid,
+                parent: parent.map_or(0, pid),
+                name: &name,
+                group: attr.group.0,
+            },
+        );
+        if let Some(parent) = parent {
+            let cpu = self.row(parent).cpu;
+            self.tell(at_ns, cpu, false, [Some(parent), Some(task)], |[parent, child]| {
+                Tracepoint::Fork { parent, child }
+            });
+        }
+    }
+
+    fn woken(&mut self, at_ns: u64, task: TaskId, target_cpu: u32, waker: Waker) {
+        let (by, in_interrupt) = match waker {
+            Waker::Interrupt { cpu } => (cpu.0, true),
+            Waker::Process { cpu } | Waker::Task { cpu, .. } => (cpu.0, false),
+        };
+        let last = self.row(task).cpu;
+        self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Waking {
+            task,
+            target_cpu: last,
+        });
+        self.migrated(at_ns, by, in_interrupt, task, target_cpu);
+        self.set_runnable(task, true);
+        self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
+    }
+
+    /// `task` goes to the queue of `to`, if it is not there.
+    fn migrated(&mut self, at_ns: u64, by: u32, in_interrupt: bool, task: TaskId, to: u32) {
+        let from = self.row(task).cpu;
+        if from != to {
+            self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Migrate {
+                task,
+                orig_cpu: from,
+                dest_cpu: to,
+            });
+            self.put(task, to);
+        }
+    }
+
+    fn switched(
+        &mut self,
+        at_ns: u64,
+        cpu: u32,
+        prev: Option<TaskId>,
+        prev_runnable: bool,
+        next: Option<TaskId>,
+    ) {
+        let prev_state = match prev {
+            Some(prev) if !prev_runnable => self.row(prev).leaves,
+            _ => State::Runnable,
+        };
+        self.tell(at_ns, cpu, false, [prev, next], |[prev, next]| Tracepoint::Switch {
+            prev,
+            prev_state,
+            next,
+        });
+        self.lane(cpu).current = next;
+        if let Some(next) = next {
+            // Of one queue for all CPUs nobody tells when a task goes from one to another.
+            self.put(next, cpu);
+        }
+    }
+
+    fn finished(&mut self, at_ns: u64) {
+        self.tell_lengths();
+        self.sink.closing(at_ns);
+        for cpu in 0..self.cpus.len() {
+            if let Some(task) = self.cpus[cpu].current {
+                self.switched(at_ns, cpu as u32, Some(task), true, None);
+            }
+        }
+        self.sink.finish(at_ns);
+    }
+}
+
+impl<S: Sink> Observer for Recorder<S> {
+    fn on(&mut self, at_ns: u64, event: Event<'_>) {
+        if at_ns != self.changed_ns {
+            if !self.changed.is_empty() {
+                self.tell_lengths();
+            }
+            self.changed_ns = at_ns;
+        }
+        match event {
+            Event::Named { name, .. } => self.name = Some(name.into()),
+            Event::Born { task, parent, attr } => self.born(at_ns, task, parent, attr),
+            Event::Started { task, cpu: CpuId(cpu), .. } => {
+                self.row(task).cpu = cpu;
+                self.set_runnable(task, true);
+                self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::WakeupNew {
+                    task,
+                    target_cpu: cpu,
+                });
+            }
+            Event::AttrChanged { task, attr } => self.row(task).prio = prio(attr),
+            Event::Woken { task, cpu, waker, .. } => self.woken(at_ns, task, cpu.0, waker),
+            Event::Blocked { task, cpu, reason } => {
+                self.set_runnable(task, false);
+                self.row(task).leaves = match reason {
+                    BlockReason::Interruptible => State::Interruptible,
+                    BlockReason::Uninterruptible => State::Uninterruptible,
+                    BlockReason::Stopped => State::Stopped,
+                    BlockReason::Dead => State::Zombie,
+                };
+                if reason == BlockReason::Dead {
+                    self.tell_of(at_ns, cpu.0, false, task, |task| Tracepoint::Exit { task });
+                }
+            }
+            Event::Killed { task } => {
+                let row = self.row(task);
+                if row.is_born {
+                    let cpu = row.cpu;
+                    row.leaves = State::Zombie;
+                    self.set_runnable(task, false);
+                    self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exit { task });
+                }
+            }
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
+                self.switched(at_ns, cpu.0, prev, prev_runnable, next);
+            }
+            Event::Migrated { task, from, to, .. } => {
+                self.migrated(at_ns, from.0, false, task, to.0);
+            }
+            Event::Decided { account } => {
+                for candidate in &account.evidence.candidates {
+                    let lag = candidate.terms.iter().find(|term| term.name == "lag_ns");
+                    if let (Chosen::Task(task), Some(term)) = (candidate.who, lag) {
+                        self.row(task);
+                        let who = self.tasks[task.index()].who(task);
+                        self.sink.lag(at_ns, who, term.value);
+                    }
+                }
+            }
+            Event::Finished => self.finished(at_ns),
+            Event::GroupChanged { task, group } => self.sink.group(at_ns, pid(task), group.0),
+            Event::AffinityChanged { .. }
+            | Event::Refused { .. }
+            | Event::LeavesIdle { .. }
+            | Event::Ticked { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The text of `perf script` and of ftrace: [`Text`].
+
+use crate::output::Output;
+use crate::streamed::{Header, Streamed};
+use crate::tracepoint::{Record, Sink, Tracepoint, Who};
+use std::fmt::Write;
+use std::io;
+
+/// Which text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextForm {
+    /// Of `perf script --ns`.
+    Perf,
+    /// Of `/sys/kernel/tracing/trace`, with nine digits.
+    Ftrace,
+}
+
+/// `perf script` aligns names of events to the right of the longest.
+const EVENT_WIDTH: usize = "sched:sched_process_fork".len();
+
+/// So much is gathered before it is written, bytes.
+const BUFFER: usize = 1 << 16;
+
+/// Writes a text while the run goes on.
+#[derive(Debug)]
+pub struct Text {
+    out: Streamed,
+    form: TextForm,
+    lines: String,
+}
+
+impl Text {
+    /// Begins a text.
+    pub fn new(output: Output, form: TextForm, header: &Header) -> Text {
+        let mut this = Text { out: Streamed::new(output), form, lines: String::new() };
+        let Header { cpus, scheduler, .. } = header;
+        this.lines = match form {
+            TextForm::Perf => format!(
+                "# ========\n# hostname : schedlab\n# os release : {scheduler}\n\
+                 # nrcpus online : {cpus}\n# nrcpus avail : {cpus}\n# ========\n#\n"
+            ),
+            TextForm::Ftrace => format!(
+                "# tracer: nop\n#\n# {scheduler} in schedlab   #P:{cpus}\n#\n\
+                 #                                _-----=> irqs-off/BH-disabled\n\
+                 #                               / _----=> need-resched\n\
+                 #                              | / _---=> hardirq/softirq\n\
+                 #                              || / _--=> preempt-depth\n\
+                 #                              ||| / _-=> migrate-disable\n\
+                 #                              |||| /     delay\n\
+                 #           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n\
+                 #              | |         |   |||||     |         |\n"
+            ),
+        };
+        this
+    }
+
+    /// Closes the file.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn close(mut self) -> io::Result<()> {
+        self.write_out();
+        self.out.close()
+    }
+
+    /// Whether it cannot be written any more.
+    pub fn has_failed(&self) -> bool {
+        self.out.has_failed()
+    }
+
+    fn write_out(&mut self) {
+        self.out.write(self.lines.as_bytes());
+        self.lines.clear();
+    }
+}
+
+impl Sink for Text {
+    fn record(&mut self, record: &Record<'_>) {
+        // Writing into a string does not fail.
+        let _ = line(&mut self.lines, self.form, record);
+        if self.lines.len() >= BUFFER {
+            self.write_out();
+        }
+    }
+
+    fn finish(&mut self, _at_ns: u64) {
+        self.write_out();
+    }
+}
+
+/// The line of a record, with its end.
+fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Result {
+    let &Record { at_ns, cpu, current, in_interrupt, ref tracepoint } = record;
+    let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
+    match form {
+        TextForm::Perf => {
+            let event = tracepoint.name();
+            let pad = EVENT_WIDTH.saturating_sub("sched:".len() + event.len());
+            let (comm, pid) = (current.comm, current.pid);
+            write!(out, "{comm:>16} {pid:>5} [{cpu:03}] {s:>5}.{ns:09}: ")?;
+            write!(out, "{:pad$}sched:{event}: ", "")?;
+        }
+        TextForm::Ftrace => {
+            let comm = if current.pid == 0 { "<idle>" } else { current.comm };
+            let context = if in_interrupt { 'h' } else { '.' };
+            let pid = current.pid;
+            write!(out, "{comm:>16}-{pid:<7} [{cpu:03}] d.{context}2. {s:>5}.{ns:09}: ")?;
+            write!(out, "{}: ", tracepoint.name())?;
+        }
+    }
+    body(out, cpu, tracepoint)?;
+    out.push('\n');
+    Ok(())
+}
+
+/// `comm= pid= prio=`, under a prefix.
+fn who(out: &mut String, prefix: &str, who: Who<'_>, cpu: u32) -> std::fmt::Result {
+    let Who { comm, pid, prio } = who;
+    write!(out, "{prefix}comm={comm}")?;
+    if pid == 0 {
+        write!(out, "/{cpu}")?;
+    }
+    write!(out, " {prefix}pid={pid} {prefix}prio={prio}")
+}
+
+/// The fields of an event, as releases from 4.14 on print them.
+fn body(out: &mut String, cpu: u32, tracepoint: &Tracepoint<'_>) -> std::fmt::Result {
+    match *tracepoint {
+        Tracepoint::Switch { prev, prev_state, next } => {
+            who(out, "prev_", prev, cpu)?;
+            write!(out, " prev_state={} ==> ", prev_state.letters())?;
+            who(out, "next_", next, cpu)
+        }
+        Tracepoint::Waking { task, target_cpu }
+        | Tracepoint::Wakeup { task, target_cpu }
+        | Tracepoint::WakeupNew { task, target_cpu } => {
+            who(out, "", task, cpu)?;
+            write!(out, " target_cpu={target_cpu:03}")
+        }
+        Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
+            who(out, "", task, cpu)?;
+            write!(out, " orig_cpu={orig_cpu} dest_cpu={dest_cpu}")
+        }
+        Tracepoint::Fork { parent, child } => {
+            let (comm, pid) = (parent.comm, parent.pid);
+            write!(out, "comm={comm} pid={pid} child_comm={} child_pid={}", child.comm, child.pid)
+        }
+        Tracepoint::Exec { filename, pid } => {
+            write!(out, "filename={filename} pid={pid} old_pid={pid}")
+        }
+        Tracepoint::Exit { task } => who(out, "", task, cpu),
+        Tracepoint::Runtime { task, runtime_ns } => {
+            write!(out, "comm={} pid={} runtime={runtime_ns} [ns]", task.comm, task.pid)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracepoint::State;
+
+    /// Lines of a running kernel, with the digits that perf was asked for.
+    #[test]
+    fn lines_are_those_of_the_tools() {
+        let migration = Who { comm: "migration/0", pid: 18, prio: 0 };
+        let perf = Who { comm: "perf", pid: 19561, prio: 120 };
+        let mut record = Record {
+            at_ns: 14_160_464_827_123,
+            cpu: 0,
+            current: perf,
+            in_interrupt: true,
+            tracepoint: Tracepoint::Switch {
+                prev: perf,
+                prev_state: State::Uninterruptible,
+                next: migration,
+            },
+        };
+        let text = |form, record: &Record<'_>| {
+            let mut out = String::new();
+            line(&mut out, form, record).expect("a string takes all");
+            out
+        };
+        assert_eq!(
+            text(TextForm::Perf, &record),
+            "            perf 19561 [000] 14160.464827123:       sched:sched_switch: prev_comm=perf \
+             prev_pid=19561 prev_prio=120 prev_state=D ==> next_comm=migration/0 next_pid=18 \
+             next_prio=0\n"
+        );
+        record.tracepoint = Tracepoint::Migrate { task: perf, orig_cpu: 0, dest_cpu: 1 };
+        record.current = Who::IDLE;
+        assert_eq!(
+            text(TextForm::Ftrace, &record),
+            "          <idle>-0       [000] d.h2. 14160.464827123: sched_migrate_task: comm=perf \
+             pid=19561 prio=120 orig_cpu=0 dest_cpu=1\n"
+        );
+    }
+}

@@ -1,0 +1,480 @@
+//! A line a slice, as `perf sched timehist` prints them: [`Timehist`].
+//!
+//! * **wait time**: from the moment the task left its last CPU until it had this one, the delay of
+//!   a wakeup in between included;
+//! * **sch delay**: from the wakeup until it had the CPU; 0 if it was preempted and not woken;
+//! * **run time**: how long it had the CPU.
+
+use crate::tracepoint::{NewTask, Record, Sink, State, Tracepoint, Who};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+/// What is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Lines of slices are left out (`-s`): only the summary.
+    pub summary_only: bool,
+    /// A summary stands behind the lines (`-S`).
+    pub with_summary: bool,
+    /// A line a wakeup (`-w`).
+    pub wakeups: bool,
+    /// A line a migration (`-M`).
+    pub migrations: bool,
+    /// Who runs next (`-n`).
+    pub next: bool,
+    /// In what state the task left (`--state`).
+    pub state: bool,
+    /// A column for each CPU (`-V`).
+    pub cpu_visual: bool,
+    /// Only these processes (`-p`): numbers or names. Empty: all.
+    pub pids: Vec<String>,
+    /// Only these threads (`-t`): numbers or names. Empty: all.
+    pub tids: Vec<String>,
+    /// Only these CPUs (`-C`). Empty: all.
+    pub cpus: Vec<u32>,
+}
+
+/// Names of tasks take so many columns.
+const NAME: usize = 30;
+
+/// A duration in milliseconds, as perf prints it: the digits below a microsecond are cut off.
+struct Millis(u64);
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:03}", self.0 / 1_000_000, self.0 / 1_000 % 1_000);
+        write!(f, "{text:>9}")
+    }
+}
+
+/// A time in seconds with six digits.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:06}", self.0 / 1_000_000_000, self.0 / 1_000 % 1_000_000);
+        write!(f, "{text:>15}")
+    }
+}
+
+/// Gets lines, each with its end.
+pub trait Lines {
+    /// Takes one.
+    fn line(&mut self, line: &str);
+}
+
+impl Lines for String {
+    fn line(&mut self, line: &str) {
+        self.push_str(line);
+    }
+}
+
+impl<F: FnMut(&str)> Lines for Printer<F> {
+    fn line(&mut self, line: &str) {
+        (self.0)(line);
+    }
+}
+
+/// Calls a function for each line.
+#[derive(Debug)]
+pub struct Printer<F>(pub F);
+
+/// Makes lines of tracepoints.
+#[derive(Debug)]
+pub struct Timehist<L> {
+    options: Options,
+    cpus: u32,
+    lines: L,
+    tasks: BTreeMap<u32, Task>,
+    /// Idle time by CPU, and since when each has idled.
+    lanes: Vec<Lane>,
+    began_ns: Option<u64>,
+    end_ns: u64,
+    switches: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    name: String,
+    tgid: Option<u32>,
+    parent: Option<u32>,
+    order: usize,
+    ready_ns: Option<u64>,
+    left_ns: Option<u64>,
+    is_gone: bool,
+    runs: Runs,
+    migrations: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// When its last switch was.
+    last_ns: Option<u64>,
+    idle_ns: u64,
+    has_idled: bool,
+}
+
+/// How long a task ran, turn by turn, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Runs {
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    mean: f64,
+    /// Sum of squared deviations.
+    m2: f64,
+}
+
+impl Runs {
+    fn note(&mut self, ns: u64) {
+        self.min = if self.count == 0 { ns } else { self.min.min(ns) };
+        self.max = self.max.max(ns);
+        self.count += 1;
+        self.sum = self.sum.saturating_add(ns);
+        let delta = ns as f64 - self.mean;
+        self.mean += delta / self.count as f64;
+        self.m2 += delta * (ns as f64 - self.mean);
+    }
+
+    /// The standard deviation of the mean, in percent of it.
+    fn deviation(&self) -> f64 {
+        if self.count < 2 || self.mean == 0.0 {
+            return 0.0;
+        }
+        let variance = self.m2 / (self.count - 1) as f64;
+        100.0 * (variance / self.count as f64).sqrt() / self.mean
+    }
+}
+
+impl Task {
+    /// `name[tid]`, or `name[tid/pid]`.
+    fn shown(&self, pid: u32) -> String {
+        match self.tgid {
+            Some(tgid) if tgid != pid => format!("{}[{pid}/{tgid}]", self.name),
+            _ => format!("{}[{pid}]", self.name),
+        }
+    }
+}
+
+impl<L: Lines> Timehist<L> {
+    /// Of a machine with `cpus` CPUs; the heading is printed at once.
+    pub fn new(cpus: u32, options: Options, lines: L) -> Timehist<L> {
+        let mut this = Timehist {
+            options,
+            cpus,
+            lines,
+            tasks: BTreeMap::new(),
+            lanes: vec![Lane::default(); cpus as usize],
+            began_ns: None,
+            end_ns: 0,
+            switches: 0,
+        };
+        if !this.options.summary_only {
+            this.heading();
+        }
+        this
+    }
+
+    /// Where the lines went.
+    pub fn into_lines(self) -> L {
+        self.lines
+    }
+
+    /// Whether there was a task that `wanted` means.
+    pub fn knows(&self, wanted: &str) -> bool {
+        self.tasks.iter().any(|(&pid, task)| crate::names::means(wanted, pid, &task.name))
+    }
+
+    /// The names of all tasks.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tasks.iter().filter(|task| *task.0 != 0).map(|(_, task)| task.name.as_str())
+    }
+
+    /// The column of each CPU: perf has one more than there are CPUs.
+    fn visual(&self, of: impl Fn(u32) -> char) -> String {
+        match self.options.cpu_visual {
+            true => (0..=self.cpus).map(of).chain("  ".chars()).collect(),
+            false => String::new(),
+        }
+    }
+
+    fn heading(&mut self) {
+        let digits = self.visual(|cpu| char::from_digit(cpu % 16, 16).unwrap_or(' '));
+        let blanks = self.visual(|_| ' ');
+        let dashes: String = match self.options.cpu_visual {
+            true => (0..=self.cpus).map(|_| '-').chain("  ".chars()).collect(),
+            false => String::new(),
+        };
+        let (state, state_blank, state_dashes) = match self.options.state {
+            true => ("  state", "       ", "  -----"),
+            false => ("", "", ""),
+        };
+        let name = |text: &str| format!("{text:<NAME$}");
+        let text = format!(
+            "{:>15} {:<6}  {digits}{}  {:>9}  {:>9}  {:>9}{state}\n\
+             {:>15} {:<6}  {blanks}{}  {:>9}  {:>9}  {:>9}{state_blank}\n\
+             {:-<15} {:-<6}  {dashes}{:-<NAME$}  {:-<9}  {:-<9}  {:-<9}{state_dashes}\n",
+            "time",
+            "   cpu",
+            name("task name"),
+            "wait time",
+            "sch delay",
+            "run time",
+            "",
+            "",
+            name("[tid/pid]"),
+            "(msec)",
+            "(msec)",
+            "(msec)",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+        );
+        for line in text.split_inclusive('\n') {
+            self.lines.line(line);
+        }
+    }
+
+    fn task(&mut self, who: Who<'_>) -> &mut Task {
+        let order = self.tasks.len();
+        let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
+        if crate::names::is_other(&task.name, who.comm) {
+            task.name = who.comm.into();
+        }
+        task
+    }
+
+    /// Whether lines about `who` on `cpu` are wanted.
+    fn is_wanted(&self, who: Who<'_>, cpu: u32) -> bool {
+        let tgid = self.tasks.get(&who.pid).and_then(|task| task.tgid).unwrap_or(who.pid);
+        let process = self.tasks.get(&tgid).map_or(who.comm, |task| task.name.as_str());
+        let Options { pids, tids, cpus, .. } = &self.options;
+        let by_number = |list: &[String], pid: u32, name: &str| {
+            list.iter().any(|wanted| crate::names::means(wanted, pid, name))
+        };
+        let wanted = (pids.is_empty() && tids.is_empty())
+            || by_number(pids, tgid, process)
+            || by_number(tids, who.pid, who.comm);
+        wanted && (cpus.is_empty() || cpus.contains(&cpu))
+    }
+
+    /// The part of a line before the name.
+    fn begin(&self, at_ns: u64, cpu: u32, mark: char) -> String {
+        let visual = self.visual(|other| if other == cpu { mark } else { ' ' });
+        format!("{} [{cpu:04}]  {visual}", Seconds(at_ns))
+    }
+
+    fn switch(&mut self, record: &Record<'_>, prev: Who<'_>, prev_state: State, next: Who<'_>) {
+        let &Record { at_ns, cpu, .. } = record;
+        if cpu as usize >= self.lanes.len() {
+            self.lanes.resize(cpu as usize + 1, Lane::default());
+            self.cpus = self.lanes.len() as u32;
+        }
+        self.switches += 1;
+        let lane = &mut self.lanes[cpu as usize];
+        let since_ns = lane.last_ns.replace(at_ns);
+        if prev.pid == 0 {
+            lane.idle_ns =
+                lane.idle_ns.saturating_add(since_ns.map_or(0, |since_ns| at_ns - since_ns));
+            lane.has_idled = true;
+            self.task(next);
+            return;
+        }
+        self.task(next);
+        let task = self.task(prev);
+        // What was going on when the trace begins is not known.
+        let (run_ns, delay_ns, wait_ns) = match since_ns {
+            None => (0, 0, 0),
+            Some(since_ns) => (
+                at_ns - since_ns,
+                task.ready_ns.map_or(0, |ready_ns| since_ns.saturating_sub(ready_ns)),
+                task.left_ns.map_or(0, |left_ns| since_ns.saturating_sub(left_ns)),
+            ),
+        };
+        task.runs.note(run_ns);
+        task.ready_ns = None;
+        task.left_ns = Some(at_ns);
+        task.is_gone = prev_state.is_gone();
+        if self.options.summary_only || !self.is_wanted(prev, cpu) {
+            return;
+        }
+        let shown = self.tasks[&prev.pid].shown(prev.pid);
+        let mut line = self.begin(at_ns, cpu, 's');
+        // Writing into a string does not fail.
+        let _ = write!(
+            line,
+            "{shown:<NAME$}  {}  {}  {} ",
+            Millis(wait_ns),
+            Millis(delay_ns),
+            Millis(run_ns)
+        );
+        if self.options.state {
+            let letter = prev_state.letters().chars().next().unwrap_or('?');
+            let _ = write!(line, " {letter:>5} ");
+        }
+        if self.options.next {
+            let next = if next.pid == 0 {
+                format!("swapper[{}]", next.pid)
+            } else {
+                format!("{}[{}]", next.comm, next.pid)
+            };
+            let _ = write!(line, " next: {next:<24}");
+        }
+        line.push('\n');
+        self.lines.line(&line);
+    }
+
+    /// A line about what `current` does to `task`.
+    fn note(&mut self, record: &Record<'_>, task: Who<'_>, what: fmt::Arguments<'_>) {
+        let &Record { at_ns, cpu, current, .. } = record;
+        self.task(current);
+        let wanted = self.is_wanted(current, cpu) || self.is_wanted(task, cpu);
+        if self.options.summary_only || !wanted {
+            return;
+        }
+        let shown = match current.pid {
+            0 => "<idle>".into(),
+            pid => self.tasks[&pid].shown(pid),
+        };
+        let begin = self.begin(at_ns, cpu, ' ');
+        let line = format!("{begin}{shown:<NAME$}  {:9}  {:9}  {:9}  {what}\n", "", "", "");
+        self.lines.line(&line);
+    }
+
+    fn wakeup(&mut self, record: &Record<'_>, who: Who<'_>, tells: bool) {
+        let task = self.task(who);
+        task.ready_ns.get_or_insert(record.at_ns);
+        if self.options.wakeups && tells {
+            let shown = self.tasks[&who.pid].shown(who.pid);
+            self.note(record, who, format_args!("awakened: {shown}"));
+        }
+    }
+
+    fn summary(&mut self) {
+        let mut out = String::from("\nRuntime summary\n");
+        out.push_str(
+            "                          comm  parent   sched-in     run-time    min-run     \
+             avg-run     max-run  stddev  migrations\n",
+        );
+        let _ = writeln!(
+            out,
+            "{:42}(count)       (msec)     (msec)      (msec)      (msec)       %",
+            ""
+        );
+        let _ = writeln!(out, "{:-<117}", "");
+        let row = |out: &mut String, pid: u32, task: &Task| {
+            let runs = &task.runs;
+            let ms = |ns: u64, width: usize| {
+                let text = format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
+                format!("{text:>width$}")
+            };
+            let parent = task.parent.map_or("-1".into(), |parent| parent.to_string());
+            let _ = writeln!(
+                out,
+                "{:>NAME$}  {parent:>6}  {:>9}  {}{}{}{}   {:>5.2}  {:>6}",
+                task.shown(pid),
+                runs.count,
+                ms(runs.sum, 11),
+                ms(runs.min, 11),
+                ms(runs.mean as u64, 12),
+                ms(runs.max, 12),
+                runs.deviation(),
+                task.migrations,
+            );
+        };
+        let wanted = |pid: u32, task: &Task| {
+            let who = Who { comm: &task.name, pid, prio: 120 };
+            pid != 0
+                && task.runs.count > 0
+                && self.is_wanted(who, self.options.cpus.first().copied().unwrap_or(0))
+        };
+        let mut listed: Vec<(u32, &Task)> =
+            self.tasks.iter().map(|(&pid, task)| (pid, task)).collect();
+        listed.retain(|&(pid, task)| wanted(pid, task));
+        listed.sort_by_key(|(_, task)| task.order);
+        let count = listed.len();
+        for &(pid, task) in listed.iter().filter(|(_, task)| !task.is_gone) {
+            row(&mut out, pid, task);
+        }
+        out.push_str("\nTerminated tasks:\n");
+        for &(pid, task) in listed.iter().filter(|(_, task)| task.is_gone) {
+            row(&mut out, pid, task);
+        }
+        out.push_str("\nIdle stats:\n");
+        let span_ns = self.end_ns - self.began_ns.unwrap_or(self.end_ns);
+        for (cpu, lane) in self.lanes.iter().enumerate() {
+            if lane.has_idled && lane.idle_ns > 0 {
+                let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;
+                let _ = writeln!(
+                    out,
+                    "    CPU {cpu:>2} idle for {:>6}.{:03}  msec  ({share:>6.2}%)",
+                    lane.idle_ns / 1_000_000,
+                    lane.idle_ns / 1_000 % 1_000
+                );
+            } else {
+                let _ = writeln!(out, "    CPU {cpu:>2} idle entire time window");
+            }
+        }
+        let sum_ns = listed.iter().map(|(_, task)| task.runs.sum).fold(0u64, u64::saturating_add);
+        let ms = |ns: u64| format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
+        let _ = write!(
+            out,
+            "\n    Total number of unique tasks: {count}\n\
+             Total number of context switches: {}\n           Total run time (msec): {} \n    \
+             Total scheduling time (msec): {}  (x {})\n",
+            self.switches,
+            ms(sum_ns),
+            ms(span_ns),
+            self.lanes.len()
+        );
+        for line in out.split_inclusive('\n') {
+            self.lines.line(line);
+        }
+    }
+}
+
+impl<L: Lines> Sink for Timehist<L> {
+    fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
+        let task = Timehist::task(self, Who { comm: new.name, pid: new.pid, prio: 120 });
+        task.tgid = Some(new.tgid);
+        task.parent = Some(new.parent);
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        self.began_ns.get_or_insert(record.at_ns);
+        self.end_ns = record.at_ns;
+        match record.tracepoint {
+            Tracepoint::Switch { prev, prev_state, next } => {
+                self.switch(record, prev, prev_state, next);
+            }
+            Tracepoint::Waking { task, .. } => self.wakeup(record, task, true),
+            // The same wakeup again, later: only if a trace has no sched_waking does it begin one.
+            Tracepoint::Wakeup { task, .. } => self.wakeup(record, task, false),
+            Tracepoint::WakeupNew { task, .. } => self.wakeup(record, task, true),
+            Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
+                self.task(task).migrations += 1;
+                if self.options.migrations {
+                    let shown = self.tasks[&task.pid].shown(task.pid);
+                    let what = format_args!("migrated: {shown} cpu {orig_cpu} => {dest_cpu}");
+                    self.note(record, task, what);
+                }
+            }
+            Tracepoint::Fork { parent, child } => {
+                let parent = parent.pid;
+                self.task(child).parent = Some(parent);
+            }
+            Tracepoint::Exec { .. } | Tracepoint::Exit { .. } | Tracepoint::Runtime { .. } => {}
+        }
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        self.end_ns = self.end_ns.max(at_ns);
+        if self.options.summary_only || self.options.with_summary {
+            self.summary();
+        }
+    }
+}

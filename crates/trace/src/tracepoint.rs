@@ -1,0 +1,396 @@
+//! The kernel's scheduler tracepoints, as what a run and a recorded trace have in common:
+//! [`Record`], and those who take them: [`Sink`].
+
+/// A task as a tracepoint shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Who<'a> {
+    /// Its name, as the kernel keeps it.
+    pub comm: &'a str,
+    /// Its number (the kernel's tid); 0 is the idle task of a CPU.
+    pub pid: u32,
+    /// Its priority, as the kernel counts: -1 deadline, 0 to 99 real-time, 100 to 139 nice -20 to
+    /// 19.
+    pub prio: i32,
+}
+
+impl Who<'static> {
+    /// The idle task.
+    pub const IDLE: Who<'static> = Who { comm: "swapper", pid: 0, prio: 120 };
+}
+
+/// In what state a task leaves its CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum State {
+    /// `R`: it is still runnable.
+    #[default]
+    Runnable,
+    /// `R+`: it is still runnable, and was preempted in the kernel.
+    Preempted,
+    /// `S`: a sleep that a signal may end.
+    Interruptible,
+    /// `D`: an uninterruptible sleep.
+    Uninterruptible,
+    /// `T`: stopped.
+    Stopped,
+    /// `t`: stopped by a tracer.
+    Traced,
+    /// `X`: it has ended, and nobody waits for it.
+    Dead,
+    /// `Z`: it has ended.
+    Zombie,
+    /// `P`: parked.
+    Parked,
+    /// `I`: an idle kernel thread.
+    Idle,
+}
+
+impl State {
+    const ALL: [(State, u16, &'static str); 10] = [
+        (State::Runnable, 0, "R"),
+        (State::Preempted, 0x100, "R+"),
+        (State::Interruptible, 1, "S"),
+        (State::Uninterruptible, 2, "D"),
+        (State::Stopped, 4, "T"),
+        (State::Traced, 8, "t"),
+        (State::Dead, 0x10, "X"),
+        (State::Zombie, 0x20, "Z"),
+        (State::Parked, 0x40, "P"),
+        (State::Idle, 0x80, "I"),
+    ];
+
+    fn row(self) -> (State, u16, &'static str) {
+        State::ALL.into_iter().find(|row| row.0 == self).unwrap_or(State::ALL[0])
+    }
+
+    /// As `prev_state` prints it since 4.14.
+    pub fn letters(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The number in `prev_state` since 4.14.
+    pub fn number(self) -> u16 {
+        self.row().1
+    }
+
+    /// Of the letters of any release. A combination counts as its first letter; letters that say
+    /// nothing of what follows (`W`, `K`, `N`, `x`) are sleeps or an end.
+    pub fn of_letters(letters: &str) -> Option<State> {
+        let known = State::ALL.into_iter().find(|row| row.2 == letters);
+        known.map(|row| row.0).or_else(|| match letters.as_bytes().first()? {
+            b'R' => Some(State::Preempted),
+            b'S' | b'W' => Some(State::Interruptible),
+            b'D' | b'K' | b'N' => Some(State::Uninterruptible),
+            b'T' => Some(State::Stopped),
+            b't' => Some(State::Traced),
+            b'X' | b'x' => Some(State::Dead),
+            b'Z' => Some(State::Zombie),
+            b'P' => Some(State::Parked),
+            b'I' => Some(State::Idle),
+            _ => None,
+        })
+    }
+
+    /// Of the number in `prev_state` of 4.14 and later.
+    pub fn of_number(number: u64) -> Option<State> {
+        let lowest = if number == 0 { 0 } else { 1 << number.trailing_zeros().min(15) };
+        State::ALL.into_iter().find(|row| u64::from(row.1) == lowest).map(|row| row.0)
+    }
+
+    /// Whether the task stays on its runqueue.
+    pub fn is_runnable(self) -> bool {
+        matches!(self, State::Runnable | State::Preempted)
+    }
+
+    /// Whether the task has ended.
+    pub fn is_gone(self) -> bool {
+        matches!(self, State::Dead | State::Zombie)
+    }
+}
+
+/// What a tracepoint says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tracepoint<'a> {
+    /// `sched_switch`.
+    Switch {
+        /// Who ran.
+        prev: Who<'a>,
+        /// In what state it leaves.
+        prev_state: State,
+        /// Who runs.
+        next: Who<'a>,
+    },
+    /// `sched_waking`: a wakeup begins, in its waker's context.
+    Waking {
+        /// Who is woken.
+        task: Who<'a>,
+        /// The CPU it last ran on.
+        target_cpu: u32,
+    },
+    /// `sched_wakeup`: it is on a queue.
+    Wakeup {
+        /// Who was woken.
+        task: Who<'a>,
+        /// Whose queue.
+        target_cpu: u32,
+    },
+    /// `sched_wakeup_new`: a new task is on a queue.
+    WakeupNew {
+        /// Who.
+        task: Who<'a>,
+        /// Whose queue.
+        target_cpu: u32,
+    },
+    /// `sched_migrate_task`.
+    Migrate {
+        /// Who.
+        task: Who<'a>,
+        /// From the queue of this CPU.
+        orig_cpu: u32,
+        /// To that of this.
+        dest_cpu: u32,
+    },
+    /// `sched_process_fork`.
+    Fork {
+        /// Who forks.
+        parent: Who<'a>,
+        /// Who comes into being.
+        child: Who<'a>,
+    },
+    /// `sched_process_exec`.
+    Exec {
+        /// The program.
+        filename: &'a str,
+        /// Who becomes it.
+        pid: u32,
+    },
+    /// `sched_process_exit`.
+    Exit {
+        /// Who.
+        task: Who<'a>,
+    },
+    /// `sched_stat_runtime`: what the scheduler charges a task, which a run has no events for.
+    Runtime {
+        /// Whom.
+        task: Who<'a>,
+        /// How much, ns.
+        runtime_ns: u64,
+    },
+}
+
+impl Tracepoint<'_> {
+    /// The kernel's name of it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Tracepoint::Switch { .. } => "sched_switch",
+            Tracepoint::Waking { .. } => "sched_waking",
+            Tracepoint::Wakeup { .. } => "sched_wakeup",
+            Tracepoint::WakeupNew { .. } => "sched_wakeup_new",
+            Tracepoint::Migrate { .. } => "sched_migrate_task",
+            Tracepoint::Fork { .. } => "sched_process_fork",
+            Tracepoint::Exec { .. } => "sched_process_exec",
+            Tracepoint::Exit { .. } => "sched_process_exit",
+            Tracepoint::Runtime { .. } => "sched_stat_runtime",
+        }
+    }
+}
+
+/// A tracepoint that was hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record<'a> {
+    /// When, ns.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Who ran there.
+    pub current: Who<'a>,
+    /// Whether in an interrupt's handler.
+    pub in_interrupt: bool,
+    /// What it says.
+    pub tracepoint: Tracepoint<'a>,
+}
+
+/// What is known of a task when it is first heard of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewTask<'a> {
+    /// Its number.
+    pub pid: u32,
+    /// Its process: the number of the first task with its address space.
+    pub tgid: u32,
+    /// Who forked it; 0: nobody.
+    pub parent: u32,
+    /// Its name in full.
+    pub name: &'a str,
+    /// Its task group's number; 0: the root.
+    pub group: u32,
+}
+
+/// Takes tracepoints, in the order of time. What is not asked for has a default that does nothing.
+pub trait Sink {
+    /// A task is heard of for the first time; its records follow.
+    fn task(&mut self, at_ns: u64, task: &NewTask<'_>) {
+        let _ = (at_ns, task);
+    }
+
+    /// A tracepoint is hit.
+    fn record(&mut self, record: &Record<'_>);
+
+    /// So many tasks are runnable on `cpu` from now on, the running one among them.
+    fn queue_length(&mut self, at_ns: u64, cpu: u32, tasks: u32) {
+        let _ = (at_ns, cpu, tasks);
+    }
+
+    /// The scheduler's own measure of what `task` is owed (positive) or has had too much
+    /// (negative), ns.
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        let _ = (at_ns, task, lag_ns);
+    }
+
+    /// `pid` is in another task group from now on.
+    fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
+        let _ = (at_ns, pid, group);
+    }
+
+    /// The run is over: the switches that come from now on are to the idle task, and only bring to
+    /// an end what still runs. The scheduler made none of them.
+    fn closing(&mut self, at_ns: u64) {
+        let _ = at_ns;
+    }
+
+    /// The trace is over.
+    fn finish(&mut self, at_ns: u64) {
+        let _ = at_ns;
+    }
+}
+
+impl Sink for () {
+    fn record(&mut self, _record: &Record<'_>) {}
+}
+
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn task(&mut self, at_ns: u64, task: &NewTask<'_>) {
+        self.0.task(at_ns, task);
+        self.1.task(at_ns, task);
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.record(record);
+        self.1.record(record);
+    }
+
+    fn queue_length(&mut self, at_ns: u64, cpu: u32, tasks: u32) {
+        self.0.queue_length(at_ns, cpu, tasks);
+        self.1.queue_length(at_ns, cpu, tasks);
+    }
+
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        self.0.lag(at_ns, task, lag_ns);
+        self.1.lag(at_ns, task, lag_ns);
+    }
+
+    fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
+        self.0.group(at_ns, pid, group);
+        self.1.group(at_ns, pid, group);
+    }
+
+    fn closing(&mut self, at_ns: u64) {
+        self.0.closing(at_ns);
+        self.1.closing(at_ns);
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        self.0.finish(at_ns);
+        self.1.finish(at_ns);
+    }
+}
+
+impl<T: Sink> Sink for Option<T> {
+    fn task(&mut self, at_ns: u64, task: &NewTask<'_>) {
+        if let Some(sink) = self {
+            sink.task(at_ns, task);
+        }
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        if let Some(sink) = self {
+            sink.record(record);
+        }
+    }
+
+    fn queue_length(&mut self, at_ns: u64, cpu: u32, tasks: u32) {
+        if let Some(sink) = self {
+            sink.queue_length(at_ns, cpu, tasks);
+        }
+    }
+
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        if let Some(sink) = self {
+            sink.lag(at_ns, task, lag_ns);
+        }
+    }
+
+    fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
+        if let Some(sink) = self {
+            sink.group(at_ns, pid, group);
+        }
+    }
+
+    fn closing(&mut self, at_ns: u64) {
+        if let Some(sink) = self {
+            sink.closing(at_ns);
+        }
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        if let Some(sink) = self {
+            sink.finish(at_ns);
+        }
+    }
+}
+
+impl<T: Sink + ?Sized> Sink for Box<T> {
+    fn task(&mut self, at_ns: u64, task: &NewTask<'_>) {
+        (**self).task(at_ns, task);
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        (**self).record(record);
+    }
+
+    fn queue_length(&mut self, at_ns: u64, cpu: u32, tasks: u32) {
+        (**self).queue_length(at_ns, cpu, tasks);
+    }
+
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+        (**self).lag(at_ns, task, lag_ns);
+    }
+
+    fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
+        (**self).group(at_ns, pid, group);
+    }
+
+    fn closing(&mut self, at_ns: u64) {
+        (**self).closing(at_ns);
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        (**self).finish(at_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_as_they_are_written() {
+        for (state, number, letters) in State::ALL {
+            assert_eq!(State::of_letters(letters), Some(state));
+            assert_eq!(State::of_number(number.into()), Some(state));
+        }
+        assert_eq!(State::of_letters("D|K"), Some(State::Uninterruptible));
+        assert_eq!(State::of_letters(""), None);
+        assert_eq!(State::of_letters("?"), None);
+        assert_eq!(State::of_number(u64::MAX), Some(State::Interruptible));
+        assert_eq!(State::of_number(1 << 40), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! What perf itself says of a recording, and what is said here of the text of that recording.
+//!
+//! `recorded/` holds a `perf sched record` of `perf bench sched messaging` (2 CPUs, kernel 6.18,
+//! perf 6.1): the text of `perf script --ns`, and what `perf sched timehist`, `latency` and `map`
+//! printed of it. Other programs of that machine have other names of the same length.
+
+use flate2::read::GzDecoder;
+use schedlab_trace::latency::{self, Latency};
+use schedlab_trace::map::Map;
+use schedlab_trace::read::TextTrace;
+use schedlab_trace::timehist::{self, Timehist};
+use schedlab_trace::{Record, Sink, State, Tracepoint};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+fn recorded(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf/recorded").join(name);
+    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).expect("it unpacks");
+    text
+}
+
+/// Processes come from perf's own records, which the text has not: `name[tid/pid]` is `[tid]`, and
+/// so is `name[tid]`.
+fn without_names(line: &str) -> String {
+    let mut out = String::new();
+    for word in line.split_whitespace() {
+        let tid = word.find('[').filter(|_| word.ends_with(']')).map(|place| &word[place..]);
+        match tid {
+            Some(tid) => {
+                let tid = tid.split('/').next().unwrap_or(tid).trim_end_matches(']');
+                out.push_str(tid);
+            }
+            // A number, or a word of perf's own.
+            None if word.starts_with(|letter: char| letter.is_ascii_digit())
+                || ["awakened:", "next:"].contains(&word) =>
+            {
+                out.push_str(word);
+            }
+            None => continue,
+        }
+        out.push(' ');
+    }
+    out
+}
+
+/// When, where, who, how long: each of a thousand lines.
+#[test]
+fn timehist_is_what_perf_prints() {
+    let text = recorded("script.txt.gz");
+    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let mut timehist = Timehist::new(trace.cpus(), timehist::Options::default(), String::new());
+    trace.replay(&mut timehist);
+    let ours = timehist.into_lines();
+    let theirs = recorded("timehist.txt.gz");
+    let head = |text: &str| text.lines().take(3).map(String::from).collect::<Vec<_>>();
+    assert_eq!(head(&ours), head(&theirs));
+    let rows = |text: &str| text.lines().skip(3).map(without_names).collect::<Vec<_>>();
+    let (ours, theirs) = (rows(&ours), rows(&theirs));
+    assert_eq!(ours.len(), theirs.len());
+    // perf has lost who ran if the task was reaped meanwhile; the text has not.
+    let lost = |line: &str| line.contains("[-1 ");
+    assert_eq!(theirs.iter().filter(|line| lost(line)).count(), 2);
+    let differ = ours.iter().zip(&theirs).filter(|(_, theirs)| !lost(theirs));
+    let differ: Vec<_> = differ.filter(|(ours, theirs)| ours != theirs).collect();
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+/// Counts, sums and deviations of each task.
+#[test]
+fn the_summary_is_what_perf_prints() {
+    let text = recorded("script.txt.gz");
+    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let options = timehist::Options { summary_only: true, ..timehist::Options::default() };
+    let mut timehist = Timehist::new(trace.cpus(), options, String::new());
+    trace.replay(&mut timehist);
+    let (ours, theirs) = (timehist.into_lines(), recorded("timehist-s.txt.gz"));
+    let head = |text: &str| text.lines().take(5).map(String::from).collect::<Vec<_>>();
+    assert_eq!(head(&ours), head(&theirs));
+    // By tid, without names and parents, some of which perf knows of /proc.
+    let rows = |text: &str| -> BTreeMap<String, String> {
+        let rows = text.lines().filter_map(|line| {
+            let (name, rest) = line.split_at_checked(38)?;
+            let tid = name.rsplit_once('[')?.1.split(['/', ']']).next()?;
+            // perf counts migrations only if it shows them.
+            Some((tid.to_string(), rest.trim_end().rsplit_once(' ')?.0.to_string()))
+        });
+        rows.collect()
+    };
+    let (of_ours, mut of_theirs) = (rows(&ours), rows(&theirs));
+    // Two turns of this one perf counts for a task that it calls -1.
+    assert!(of_theirs.remove("-1").is_some() && of_theirs.remove("10969").is_some());
+    assert!(of_theirs.len() > 50);
+    for (tid, row) in &of_theirs {
+        assert_eq!(of_ours.get(tid), Some(row), "{tid}");
+    }
+}
+
+/// Columns, to the blank: of the lines whose tasks have the same name in the text.
+#[test]
+fn lines_stand_in_perfs_columns() {
+    let text = recorded("script.txt.gz");
+    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let options = timehist::Options {
+        wakeups: true,
+        next: true,
+        state: true,
+        cpu_visual: true,
+        ..timehist::Options::default()
+    };
+    let mut timehist = Timehist::new(trace.cpus(), options, String::new());
+    trace.replay(&mut timehist);
+    let ours = timehist.into_lines();
+    let theirs = recorded("timehist-wnsV.txt.gz");
+    assert_eq!(
+        ours.lines().take(3).collect::<Vec<_>>(),
+        theirs.lines().take(3).collect::<Vec<_>>()
+    );
+    // The letter of the state stands in one column, whichever it is.
+    let shape = |line: &str| {
+        let mut letters: Vec<char> = line.chars().collect();
+        if line.contains("  next: ") {
+            let place = line.find("  next: ").expect("it is there") - 1;
+            letters[place] = '?';
+        }
+        letters.into_iter().collect::<String>()
+    };
+    let theirs: Vec<String> = theirs.lines().map(shape).collect();
+    let ours: Vec<String> = ours.lines().map(shape).collect();
+    let same = ours.iter().filter(|line| theirs.contains(line)).count();
+    assert!(
+        same * 10 > theirs.len() * 3,
+        "{same} of {}; ours:\n{}\ntheirs:\n{}",
+        theirs.len(),
+        ours[3..40].join("\n"),
+        theirs[3..40].join("\n")
+    );
+    let counts = |lines: &[String], what: &str| lines.iter().filter(|l| l.contains(what)).count();
+    assert_eq!(counts(&ours, "awakened: "), counts(&theirs, "awakened: "));
+    assert_eq!(counts(&ours, "next: "), counts(&theirs, "next: "));
+}
+
+/// What perf 6.1's `latency` sees of the recording: it waits for `sched_wakeup`, of which there is
+/// none, and takes `R+` for a sleep.
+struct AsPerfSees<'a>(&'a mut Latency);
+
+impl Sink for AsPerfSees<'_> {
+    fn record(&mut self, record: &Record<'_>) {
+        let mut record = *record;
+        match &mut record.tracepoint {
+            Tracepoint::Waking { .. } => return,
+            Tracepoint::Switch { prev_state, .. } if *prev_state == State::Preempted => {
+                *prev_state = State::Interruptible;
+            }
+            _ => {}
+        }
+        self.0.record(&record);
+    }
+}
+
+#[test]
+fn latency_is_what_perf_prints() {
+    let text = recorded("script.txt.gz");
+    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let mut latency = Latency::new();
+    trace.replay(&mut AsPerfSees(&mut latency));
+    let options = latency::Options { per_task: true, ..latency::Options::default() };
+    // Rows by tid, names apart.
+    let rows = |table: &str| -> BTreeMap<String, String> {
+        table
+            .lines()
+            .filter(|line| line.contains("| avg:"))
+            .map(|line| {
+                let (name, rest) = line.split_once('|').expect("columns");
+                let tid = name.trim().rsplit_once(':').expect("a tid").1;
+                (tid.to_string(), rest.to_string())
+            })
+            .collect()
+    };
+    let ours = latency.table(&options);
+    let theirs = recorded("latency-p.txt.gz");
+    let (mut of_ours, mut of_theirs) = (rows(&ours), rows(&theirs));
+    // A task without a name, which the text does not show.
+    of_ours.remove("69");
+    of_theirs.remove("69");
+    for (tid, row) in &of_theirs {
+        assert_eq!(of_ours.get(tid), Some(row), "{tid}");
+    }
+    let begin = |table: &str| {
+        let lines = table.lines().skip_while(|line| line.is_empty()).take(3);
+        lines.map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(begin(&ours), begin(&theirs));
+}
+
+#[test]
+fn map_is_what_perf_prints() {
+    let text = recorded("script.txt.gz");
+    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let mut map = Map::new(trace.cpus(), String::new());
+    trace.replay(&mut map);
+    // perf explains a task again when it hears of a new name, which the text tells otherwise.
+    let rows = |text: &str| -> Vec<String> {
+        let row = |line: &str| line.split_once(" secs ").map_or("", |(row, _)| row).to_string();
+        text.lines().map(row).collect()
+    };
+    let (ours, theirs) = (rows(&map.into_lines()), rows(&recorded("map.txt.gz")));
+    assert_eq!(ours.len(), theirs.len());
+    let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
+    assert_eq!(first, None);
+}

@@ -1,0 +1,114 @@
+//! Worlds to run, and traces of them.
+
+use schedlab_lab::plan::{Load, MachineSpec, Plan, Record, Source};
+use schedlab_lab::snapshot::Watch;
+use schedlab_report::RunReport;
+use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// One of each kind: with a queue for all CPUs and for each, with and without reasons for lags.
+pub const SCHEDULERS: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
+
+/// A workload, and on how many CPUs.
+pub struct World {
+    name: &'static str,
+    text: &'static str,
+    cpus: u32,
+}
+
+/// What the run says of itself.
+pub struct Truth {
+    /// Under which scheduler.
+    pub scheduler: String,
+    /// Its report.
+    pub report: RunReport,
+}
+
+/// A trace of a run.
+pub struct Traced {
+    /// The run.
+    pub truth: Truth,
+    /// Where the trace is, or the tables.
+    pub path: PathBuf,
+    _directory: Directory,
+}
+
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Tasks that fork, end, wake each other, have nice values, and names that no format likes.
+pub fn worlds() -> Vec<World> {
+    let forks = r#"{"global": {"duration": 1}, "tasks": {
+        "maker": {"loop": 6, "run": 2000, "fork": "worker", "sleep": 30000},
+        "worker": {"instance": 0, "loop": 3, "run": 1500, "sleep": 1000},
+        "hog": {"instance": 2, "loop": -1, "run": 1000, "priority": 5},
+        "a \"b\", [7] x=1": {"loop": -1, "run": 300, "sleep": 7001, "priority": -3}
+    }}"#;
+    let wakes = r#"{"global": {"duration": 1}, "tasks": {
+        "ping": {"loop": -1, "run": 200, "sem_post": "s", "sleep": 900},
+        "pong": {"loop": -1, "sem_wait": "s", "run": 700},
+        "hog": {"instance": 3, "loop": -1, "run": 100000}
+    }}"#;
+    vec![
+        World { name: "forks", text: forks, cpus: 2 },
+        World { name: "wakes", text: wakes, cpus: 1 },
+    ]
+}
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Runs `world` and writes a trace called `name`: a trace by its ending, or a directory of tables
+/// (`csv`, `arrow`, `parquet`).
+pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let directory =
+        std::env::temp_dir().join(format!("schedlab-trace-{}-{number}", std::process::id()));
+    fs::create_dir_all(&directory).expect("there is room");
+    let path = directory.join(name);
+    let plan = Plan {
+        machine: MachineSpec { cpus: Some(world.cpus), ..MachineSpec::default() },
+        record: Record { reasons: name.starts_with("lag"), ..Record::default() },
+        ..Plan::new(
+            Load::Workload(Source { file: world.name.into(), text: world.text.into() }),
+            vec![scheduler.into()],
+        )
+    };
+    let prepared = plan.prepare().unwrap_or_else(|error| panic!("{}: {error}", world.name));
+    let header = Header { cpus: world.cpus, hz: 100, scheduler: scheduler.into() };
+    let format = if name.starts_with("ftrace") {
+        Some(TraceFormat::Ftrace)
+    } else {
+        TraceFormat::of(Path::new(name))
+    };
+    let writer = format.map(|format| TraceWriter::create(&path, format, &header).expect("it can"));
+    let form = match name {
+        "arrow" => TableForm::Arrow,
+        "parquet" => TableForm::Parquet,
+        _ => TableForm::Csv,
+    };
+    let tables =
+        format.is_none().then(|| Tables::new(&path, form, vec!["/".into()]).expect("it can"));
+    let watch = Watch { names: true, ..Watch::default() };
+    let recorder = Recorder::new(world.cpus, (writer, tables));
+    let ran = prepared.run_watched(&prepared.schedulers()[0], 0, recorder, watch);
+    let (run, recorder) = ran.unwrap_or_else(|error| panic!("{scheduler}: {error}"));
+    let (writer, tables) = recorder.into_sink();
+    if let Some(writer) = writer {
+        assert!(!path.exists(), "a file has its name when it is whole");
+        writer.close().expect("it can be written");
+    }
+    if let Some(tables) = tables {
+        tables.close().expect("they can be written");
+    }
+    let left = fs::read_dir(&directory).expect("it is there").count();
+    assert_eq!(left, 1, "nothing is left over");
+    let truth = Truth { scheduler: scheduler.into(), report: run.report };
+    Traced { truth, path, _directory: Directory(directory) }
+}
