@@ -229,17 +229,25 @@ fn one_thread(
     hunt
 }
 
-/// Ends the program if an input is not read within a time that nobody waits.
+/// Ends the program if an input is not read within a time that nobody waits. The time is what the
+/// process had of the CPUs, for each of its threads: where others have the CPUs, nothing hangs.
 fn watch(reader: &Reader, options: &Options, watched: &[Watched], over: &AtomicBool) {
     const PATIENCE: Duration = Duration::from_secs(60);
-    let mut seen: Vec<(u64, Instant)> = watched.iter().map(|_| (0, Instant::now())).collect();
+    let start = Instant::now();
+    let threads = u32::try_from(watched.len()).unwrap_or(u32::MAX).max(1);
+    let spent = || cpu_time().unwrap_or_else(|| start.elapsed() * threads);
+    let mut seen: Vec<(u64, Duration)> = watched.iter().map(|_| (0, spent())).collect();
     while !over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
+        let spent = spent();
         for (watched, (begun, since)) in watched.iter().zip(&mut seen) {
             let now = watched.begun.load(Ordering::Relaxed);
             if now != *begun {
-                (*begun, *since) = (now, Instant::now());
-            } else if now > 0 && since.elapsed() > PATIENCE && !over.load(Ordering::Relaxed) {
+                (*begun, *since) = (now, spent);
+            } else if now > 0
+                && spent.saturating_sub(*since) > PATIENCE * threads
+                && !over.load(Ordering::Relaxed)
+            {
                 let input = watched.input.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let path = corpus::keep(&options.faults, &format!("{}-hang-", reader.name), &input);
                 println!("FAULT  {}: it hangs; the input: {path:?}", reader.name);
@@ -247,6 +255,17 @@ fn watch(reader: &Reader, options: &Options, watched: &[Watched], over: &AtomicB
             }
         }
     }
+}
+
+/// The CPU time of all threads of this process, as `/proc/self/stat` counts it in hundredths of a
+/// second; none where there is no such file.
+fn cpu_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in parentheses may hold blanks; user and system time are fields 14 and 15.
+    let (_, fields) = text.rsplit_once(')')?;
+    let ticks: Vec<u64> =
+        fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    (ticks.len() == 2).then(|| Duration::from_millis((ticks[0] + ticks[1]) * 10))
 }
 
 /// Chooses at most 100 files for the corpus: inputs that were taken first, and of the others, which
