@@ -1,6 +1,7 @@
 //! Random worlds: a machine, its tunables, and a workload, all from one seed.
 
 use super::changes;
+use super::overload;
 use super::structure::Structure;
 use crate::config::RunConfig;
 use crate::select::{Choice, Needs};
@@ -9,6 +10,10 @@ use schedlab_machine::SplitMix64;
 use schedlab_workload::Timetable;
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
 use std::fmt;
+
+/// From this seed on worlds are of wider kinds. Those below stay as they are, because past faults
+/// are known by their seeds.
+pub const WIDENED_FROM: u64 = 10_000;
 
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +108,7 @@ impl World {
             2 | 3 => Kind::Endless,
             _ => Kind::Finite,
         };
-        let (cpus, tasks) = size(&mut random, choice);
+        let (cpus, tasks) = size(&mut random, choice, seed);
         let cpus = if kind == Kind::EqualHogs { 1 } else { cpus };
         let hz = random_hz(&mut random, choice);
         let tunables = random_tunables(&mut random, choice, cpus, hz);
@@ -140,14 +145,19 @@ impl World {
         let mut duration_ns = None;
         match kind {
             Kind::Finite | Kind::Endless => {
-                // In all a fifth to one and a half seconds of work for each CPU.
-                let work_us = u64::from(cpus) * (200_000 + maker.random.below(1_300_000));
+                // In all a fifth to one and a half seconds of work for each CPU; in most worlds of
+                // wider kinds less, so that more can be run.
+                let brief = seed >= WIDENED_FROM && maker.chance(75);
+                let (least_us, more_us) =
+                    if brief { (15_000, 185_000) } else { (200_000, 1_300_000) };
+                let work_us = u64::from(cpus) * (least_us + maker.random.below(more_us));
                 maker.budget_us = (work_us / tasks).max(2_000);
                 while (maker.tasks.len() as u64) < tasks {
                     maker.make_some();
                 }
                 if kind == Kind::Endless {
-                    duration_ns = Some(1_000_000_000 + maker.random.below(2_000_000_000));
+                    let least_ns = if brief { 100_000_000 } else { 1_000_000_000 };
+                    duration_ns = Some(least_ns + maker.random.below(2 * least_ns));
                 }
             }
             Kind::LoneHog | Kind::EqualHogs => {
@@ -231,6 +241,9 @@ impl World {
         if changed {
             self.changes = changes::random(random, self, choice);
         }
+        if self.seed >= WIDENED_FROM {
+            overload::add(self, choice);
+        }
     }
 
     /// Lets some tasks call `execve` as a phase begins or ends.
@@ -292,14 +305,16 @@ impl World {
     }
 }
 
-/// CPUs and tasks: mostly small, so that many can be run, now and then large.
-fn size(random: &mut SplitMix64, choice: &Choice) -> (u32, u64) {
-    let (cpus, tasks) = match random.below(100) {
-        0..75 => (1 + random.below(8), 1 + random.below(16)),
-        75..97 => (1 + random.below(32), 1 + random.below(100)),
-        // What a tick costs some schedulers grows with the CPUs: a large world takes as long as
-        // hundreds of small ones.
-        97 | 98 => (1 + random.below(64), 1 + random.below(300)),
+/// CPUs and tasks: mostly small, so that many can be run, now and then large. What a tick costs
+/// some schedulers grows with the CPUs: a large world takes as long as hundreds of small ones. From
+/// [`WIDENED_FROM`] on there are fewer of them.
+fn size(random: &mut SplitMix64, choice: &Choice, seed: u64) -> (u32, u64) {
+    let (of, [small, medium, large]) =
+        if seed < WIDENED_FROM { (100, [75, 97, 99]) } else { (1000, [920, 996, 999]) };
+    let (cpus, tasks) = match random.below(of) {
+        place if place < small => (1 + random.below(8), 1 + random.below(16)),
+        place if place < medium => (1 + random.below(32), 1 + random.below(100)),
+        place if place < large => (1 + random.below(64), 1 + random.below(300)),
         _ => (1 + random.below(256), 1 + random.below(1000)),
     };
     ((cpus as u32).min(choice.release.cpus_max), tasks)
@@ -360,7 +375,7 @@ fn random_tunables(
     set
 }
 
-fn phase(name: &str, actions: Vec<Action>) -> Phase {
+pub(super) fn phase(name: &str, actions: Vec<Action>) -> Phase {
     let mut events: Vec<Event> = vec![];
     for (number, action) in actions.into_iter().enumerate() {
         let key = match &action {
