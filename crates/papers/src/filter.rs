@@ -32,7 +32,7 @@ pub fn bar(outcomes: &[Outcome]) -> Markup {
                 @for (verdict, count) in verdicts() {
                     label {
                         input type="checkbox" name="verdict" value=(class(verdict));
-                        " " span.verdict class=(class(verdict)) { (verdict.name()) }
+                        " " span class={ "verdict " (class(verdict)) } { (verdict.name()) }
                         " " (count)
                     }
                 }

@@ -142,14 +142,14 @@ fn sections_of_runs(page: &Page<'_>) -> Vec<Section> {
     };
     let latency = html! { (sections::percentiles(page)) div #latency-place {} };
     let all = [
-        ("comparison", "Comparison", comparison),
-        ("timeline", "Timeline", place("timeline")),
-        ("shares", "CPU share over time", place("shares")),
-        ("latency", "Wakeup latency", latency),
-        ("load", "Load over time", place("load")),
-        ("waits", "Longest waits", place("waits")),
+        ("comparison", "Comparison", "Comparison", comparison),
+        ("timeline", "Timeline", "Timeline", place("timeline")),
+        ("shares", "CPU share over time", "CPU share", place("shares")),
+        ("latency", "Wakeup latency", "Latency", latency),
+        ("load", "Load over time", "Load", place("load")),
+        ("waits", "Longest waits", "Longest waits", place("waits")),
     ];
-    all.into_iter().map(|(id, title, body)| Section { id, title, body }).collect()
+    all.into_iter().map(|(id, title, link, body)| Section { id, title, link, body }).collect()
 }
 
 fn body(page: &Page<'_>, name: &str) -> Markup {
@@ -169,7 +169,7 @@ fn body(page: &Page<'_>, name: &str) -> Markup {
                 p.what { (clean(&page.what.map_or_else(|| what(page.report), String::from))) }
             }
             nav aria-label="Sections" {
-                @for section in &sections { a href={ "#" (section.id) } { (section.title) } }
+                @for section in &sections { a href={ "#" (section.id) } { (section.link) } }
             }
             button #theme type="button" title="Light or dark" { "Dark" }
         }

@@ -15,6 +15,8 @@ pub struct Section {
     pub id: &'static str,
     /// Its heading.
     pub title: &'static str,
+    /// What leads to it from the top of the page: its heading, or shorter.
+    pub link: &'static str,
     /// What is in it.
     pub body: Markup,
 }

@@ -204,7 +204,8 @@ fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
 /// of another's making stand before theirs.
 #[test]
 fn runs_have_other_names_where_they_are_given() {
-    let before = [Section { id: "recording", title: "Recording", body: maud::html! { "of <it>" } }];
+    let (id, title, body) = ("recording", "Recording", maud::html! { "of <it>" });
+    let before = [Section { id, title, link: title, body }];
     let report = report(vec![full_run(), full_run()]);
     let page = Page {
         heading: Some("a recording"),
