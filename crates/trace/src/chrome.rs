@@ -166,6 +166,12 @@ impl Sink for Chrome {
             Tracepoint::Waking { task, .. } => {
                 self.flows.remove(&task.pid);
             }
+            Tracepoint::Exec { filename, pid } => self.event(format_args!(
+                "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"sched\",\"name\":\"exec\",\"pid\":{CPUS},\
+                 \"tid\":{tid},\"ts\":{},\"args\":{{\"filename\":{},\"pid\":{pid}}}}}",
+                Micros(at_ns),
+                Quoted(filename)
+            )),
             _ => {}
         }
     }

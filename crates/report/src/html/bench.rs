@@ -22,10 +22,20 @@ pub fn sections(report: &BenchReport, figure: Option<&str>) -> Vec<Section> {
     };
     let mut sections = vec![
         Section { id: "results", title: "Results", link: "Results", body: results },
-        Section { id: "parameters", title: "Parameters", link: "Parameters", body: parameters(report) },
+        Section {
+            id: "parameters",
+            title: "Parameters",
+            link: "Parameters",
+            body: parameters(report),
+        },
     ];
     if report.points.iter().flat_map(|point| &point.runs).any(|run| !run.printed.is_empty()) {
-        sections.push(Section { id: "printed", title: "Printed", link: "Printed", body: printed(report) });
+        sections.push(Section {
+            id: "printed",
+            title: "Printed",
+            link: "Printed",
+            body: printed(report),
+        });
     }
     sections
 }
