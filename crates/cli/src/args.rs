@@ -365,9 +365,13 @@ pub struct PapersArgs {
     /// Fewer and smaller simulations: what the tests run
     #[arg(long)]
     pub reduced: bool,
-    /// Write tables as CSV, and a page with the figures, into this directory
-    #[arg(long, value_name = "DIR")]
+    /// Write a page for a browser: every demand with its verdict, to be filtered, and the figures,
+    /// in one file; into a directory with all values as CSV beside it
+    #[arg(long, value_name = "FILE.html|DIR")]
     pub report: Option<PathBuf>,
+    /// Show the page in the browser when it is written
+    #[arg(long, requires = "report")]
+    pub open: bool,
     /// The experiments of this directory instead of those that come with the program
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,

@@ -17,6 +17,7 @@ mod options;
 mod outputs;
 mod page;
 mod perf_args;
+mod picture;
 mod plan_args;
 mod plans;
 mod rt_app_log;

@@ -14,10 +14,9 @@ use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{
-    Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats, Weights,
+    Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats,
 };
 use schedlab_report::RunReport;
-use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{self, Surroundings};
 use schedlab_workload::{
     Diagnostic, GroupPlan, GroupSettings, Kernel, Log, Model, Options, Target, Timetable, rt_app,
@@ -373,8 +372,7 @@ impl Experiment {
                 shares: group.shares,
             })
             .collect();
-        let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
-        Fairness::new(self.config.cpus, weights, &fair_groups, tasks)
+        Fairness::new(self.config.cpus, setup::weights(), &fair_groups, tasks)
     }
 
     /// What measures the run.
