@@ -210,6 +210,18 @@ impl<'a> Player<'a> {
         })
     }
 
+    /// The time of the last decision at `at_ns` or before, ns, as far as it is known without running
+    /// again.
+    pub fn last_decision(&self, at_ns: u64) -> Option<u64> {
+        if !self.knows(at_ns) {
+            return None;
+        }
+        match self.film().previous_decision(self.within(at_ns).saturating_add(1)) {
+            Seen::Yes(when_ns) => Some(when_ns),
+            Seen::No | Seen::Gone => None,
+        }
+    }
+
     /// The decisions that were made at `at_ns`.
     pub fn decisions_at(&self, at_ns: u64) -> Vec<Note> {
         if self.knows(at_ns) { self.film().decisions_at(at_ns) } else { vec![] }
