@@ -18,7 +18,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 /// For the films of all schedulers together, bytes.
-const ROOM: usize = 128 << 20;
+const ROOM: usize = 64 << 20;
 
 /// Shows a run in virtual time.
 pub fn top(args: &TopArgs, output: &mut Output) -> Result<Status, Failure> {

@@ -87,7 +87,7 @@ pub const KEYS: [(&str, &str); 21] = [
     ("1", "one line for all CPUs, or one for each"),
     ("d", "another window for %CPU and %WAIT"),
     ("?, h", "these keys"),
-    ("Esc", "back; end"),
+    ("Esc", "back; give up what takes long; end"),
     ("q, Ctrl-C", "end"),
 ];
 

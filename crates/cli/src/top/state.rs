@@ -428,6 +428,10 @@ impl<'a> App<'a> {
 
     fn act(&mut self, act: Act) {
         match act {
+            // What takes long is given up first.
+            Act::Escape if self.goal.is_some() && self.is_late => {
+                (self.goal, self.paused) = (None, true);
+            }
             Act::Quit | Act::Escape => self.is_over = true,
             Act::Pause if self.paused && self.ended() => self.say("the run is over here".into()),
             Act::Pause => self.paused = !self.paused,
@@ -526,13 +530,14 @@ impl<'a> App<'a> {
 
 /// The next speed of 1, 2, 5, 10, 20 ...
 fn other_speed(speed: f64, faster: bool) -> f64 {
-    let steps = (-9..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+    let mut steps =
+        (-9..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
     let steps = steps.filter(|step| (SPEEDS.0..=SPEEDS.1).contains(step));
     let beside = |other: &f64| (other / speed - 1.0).abs() > 1e-6;
     let other = if faster {
         steps.filter(beside).find(|&step| step > speed)
     } else {
-        steps.filter(beside).filter(|&step| step < speed).last()
+        steps.filter(beside).filter(|&step| step < speed).next_back()
     };
     other.unwrap_or(speed)
 }

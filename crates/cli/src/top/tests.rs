@@ -303,6 +303,25 @@ fn every_size_can_be_drawn() {
     }
 }
 
+/// Esc gives up what takes long, and only then ends.
+#[test]
+fn what_takes_long_is_given_up() {
+    let text = HOGS.replace("\"duration\": 1", "\"duration\": 100000");
+    let prepared = prepared(&text, &["cfs"]);
+    let mut app = app(&prepared, 450 * MS);
+    app.key(KeyEvent::new(KeyCode::End, KeyModifiers::NONE));
+    assert!(app.work().expect("it runs") && app.is_busy());
+    app.is_late = true;
+    assert!(drawn(&mut app, 80, 24).contains("simulating: "));
+    app.key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+    assert!(!app.is_busy() && !app.is_over());
+    assert_eq!((app.at_ns, app.active().frame.at_ns), (450 * MS, 450 * MS));
+    press(&mut app, "n");
+    assert!(app.at_ns > 450 * MS && app.at_ns < 460 * MS);
+    press(&mut app, "\u{1b}");
+    assert!(app.is_over());
+}
+
 /// A machine with more CPUs than lines: those around the chosen one are shown, and which they are.
 #[test]
 fn of_many_cpus_those_around_the_chosen_one_are_shown() {
@@ -331,5 +350,18 @@ fn names_do_not_command_the_terminal() {
     for screen in [drawn(&mut app, 100, 24), view::text(&app, 100, PLAIN)] {
         assert!(screen.contains("a\\u{1b}[2J"), "{screen}");
         assert!(!screen.chars().any(|char| char.is_control() && char != '\n'));
+    }
+}
+
+/// The document's table of keys is the one that `?` shows, and its columns are those that there are.
+#[test]
+fn the_document_tells_all_keys_and_columns() {
+    let document = include_str!("../../../../docs/top.md");
+    for (keys, what) in super::keys::KEYS {
+        let row = format!("| `{}` | {what} |", keys.replace(", ", "`, `"));
+        assert!(document.contains(&row), "{row}");
+    }
+    for column in Column::ALL {
+        assert!(document.contains(&format!("| `{}` | ", column.title())), "{}", column.title());
     }
 }

@@ -9,10 +9,21 @@ use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_report::Style;
 use schedlab_report::format::duration;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
-/// An answer that is being found, on a thread of its own.
-pub struct Answer(Receiver<Result<String, String>>);
+/// An answer that is being found, on a thread of its own. When nobody waits for it any more, it is
+/// given up as soon as the run that is being made is over.
+pub struct Answer {
+    answer: Receiver<Result<String, String>>,
+    in_vain: Arc<AtomicBool>,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.in_vain.store(true, Ordering::Relaxed);
+    }
+}
 
 impl Answer {
     /// Begins to find it.
@@ -20,16 +31,18 @@ impl Answer {
         let (found, answer) = mpsc::channel();
         let (prepared, scheduler) = (prepared.clone(), scheduler.clone());
         let style = Style { color: false, ..crate::terminal::style() };
+        let in_vain: Arc<AtomicBool> = Arc::default();
+        let given_up = in_vain.clone();
         std::thread::spawn(move || {
             // If nobody wants to know any more, it was in vain.
-            let _ = found.send(answer_to(&prepared, &scheduler, question, style));
+            let _ = found.send(answer_to(&prepared, &scheduler, question, style, &given_up));
         });
-        Answer(answer)
+        Answer { answer, in_vain }
     }
 
     /// The answer, if it was found.
     pub fn found(&self) -> Option<Result<String, String>> {
-        match self.0.try_recv() {
+        match self.answer.try_recv() {
             Ok(found) => Some(found),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Err("there is no answer".into())),
@@ -42,6 +55,7 @@ fn answer_to(
     scheduler: &Contender,
     question: Question,
     style: Style,
+    given_up: &AtomicBool,
 ) -> Result<String, String> {
     let at_ns = question.at_ns;
     let standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
@@ -53,7 +67,10 @@ fn answer_to(
         Subject::Task(task) => Ok(words.task(&standing, task)),
         Subject::Cpu(number) => {
             let cpu = CpuId(number);
-            let wins = |task| nice(prepared, scheduler, &standing, cpu, task);
+            let wins = |task| match given_up.load(Ordering::Relaxed) {
+                true => Err(Failure::Message("nobody wants to know any more".into())),
+                false => nice(prepared, scheduler, &standing, cpu, task),
+            };
             let text = words.cpu(&standing, cpu, wins).map_err(|failure| match failure {
                 Failure::Message(message) => message,
                 Failure::Output(error) => error.to_string(),
