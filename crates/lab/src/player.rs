@@ -210,8 +210,8 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// The time of the last decision at `at_ns` or before, ns, as far as it is known without running
-    /// again.
+    /// The time of the last decision at `at_ns` or before, ns, as far as it is known without
+    /// running again.
     pub fn last_decision(&self, at_ns: u64) -> Option<u64> {
         if !self.knows(at_ns) {
             return None;
@@ -361,7 +361,7 @@ mod tests {
         let from_ns = player.from_ns();
         let near = |step: usize| {
             let end = step < 200 || step + 200 > times.len();
-            end || times[step].abs_diff(from_ns) < 50_000_000 || step % 97 == 0
+            end || times[step].abs_diff(from_ns) < 50_000_000 || step.is_multiple_of(97)
         };
         for step in (1..times.len()).rev().filter(|&step| near(step)) {
             let found = previous(&mut player, times[step]);

@@ -11,8 +11,8 @@
 //! * [`slices`]: who ran where and when.
 //! * [`spans`]: who wanted to run when.
 //! * [`history`]: all of it for the eye, and sums over time, in bounded memory.
-//! * [`scene`]: how CPUs and tasks stand at a moment; [`film`]: the last part of a run, to be looked
-//!   at to and fro.
+//! * [`scene`]: how CPUs and tasks stand at a moment; [`film`]: the last part of a run, to be
+//!   looked at to and fro.
 //! * [`groups`]: the CPU time of control groups.
 //! * [`refusals`]: what tasks asked for and did not get.
 //! * [`histogram`]: how durations are spread.

@@ -530,14 +530,13 @@ impl<'a> App<'a> {
 
 /// The next speed of 1, 2, 5, 10, 20 ...
 fn other_speed(speed: f64, faster: bool) -> f64 {
-    let mut steps =
-        (-9..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+    let steps = (-9..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
     let steps = steps.filter(|step| (SPEEDS.0..=SPEEDS.1).contains(step));
     let beside = |other: &f64| (other / speed - 1.0).abs() > 1e-6;
     let other = if faster {
         steps.filter(beside).find(|&step| step > speed)
     } else {
-        steps.filter(beside).filter(|&step| step < speed).next_back()
+        steps.filter(beside).rfind(|&step| step < speed)
     };
     other.unwrap_or(speed)
 }

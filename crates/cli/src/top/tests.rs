@@ -353,7 +353,7 @@ fn names_do_not_command_the_terminal() {
     }
 }
 
-/// The document's table of keys is the one that `?` shows, and its columns are those that there are.
+/// The document's table of keys is the one that `?` shows, and its columns are all.
 #[test]
 fn the_document_tells_all_keys_and_columns() {
     let document = include_str!("../../../../docs/top.md");
