@@ -393,6 +393,9 @@ fn what_cannot_be_shown_is_told() {
     ] {
         schedlab(&[&["top", DESKTOP], more].concat()).error(parts);
     }
+    let scratch = Scratch::new("top-trace");
+    let trace = scratch.file("trace.txt", "perf 123 [000] 1.0: sched:sched_switch: ...");
+    schedlab(&["top", &trace, "-b", "-s", "cfs"]).error(&["trace.txt", "schedlab timehist"]);
     schedlab(&["top", "examples/none.json", "-b", "-s", "cfs"]).error(&["examples/none.json"]);
 }
 

@@ -380,4 +380,44 @@ mod tests {
         assert_eq!(player.end(), Some((1_000_000, &Ended::Stuck)));
         assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(9_000_000)), Some(1_000_000));
     }
+
+    /// It can be looked at up to there, to and fro.
+    #[test]
+    fn a_run_that_breaks_off_ends_there() {
+        use crate::check::faulty_schedulers::{Double, Fault};
+        use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+        static ENTRY: Entry = Entry {
+            name: "panics",
+            title: "A scheduler with a fault",
+            summary: "panics at its 20th tick",
+            origin: Origin::Own,
+            releases: &[Release {
+                version: "1",
+                also: &[],
+                summary: "",
+                golden: &[],
+                hz_default: 1000,
+                hz_range: (100, 1000),
+                cpus_max: 8,
+                policies: &[Policy::Other],
+                can: Capabilities::BASIC,
+                kernel: None,
+                build: |config| Box::new(Double::new(Fault::Panics, config.topology.cpus())),
+            }],
+        };
+        let choice = crate::select::Choice { entry: &ENTRY, release: &ENTRY.releases[0] };
+        let text = r#"{"tasks": {"hog": {"loop": 10, "run": 10000}}}"#;
+        let prepared = prepared(text, "fcfs", &[]);
+        let one = Contender::from(choice);
+        let mut player = Player::new(&prepared, &one, 0).expect("it begins");
+        assert_eq!(next(&mut player, 0), Seen::No, "there is one task");
+        let scene = to(&mut player, 90_000_000);
+        let (end_ns, how) = player.end().expect("it broke off");
+        assert!(matches!(how, Ended::Broken(why) if why.contains("out of ticks")), "{how:?}");
+        assert!((19_000_000..=21_000_000).contains(&end_ns), "{end_ns}");
+        assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(end_ns)), Some(end_ns));
+        let scene = to(&mut player, 5_000_000);
+        assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(5_000_000)), Some(5_000_000));
+        assert_eq!(previous(&mut player, u64::MAX), Seen::Yes(0));
+    }
 }

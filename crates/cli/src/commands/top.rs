@@ -3,7 +3,7 @@
 use crate::files;
 use crate::plans::{find_machine, note, prepare};
 use crate::snapshots::group_paths;
-use crate::terminal::{Output, style};
+use crate::terminal::{Output, Spinner, style};
 use crate::top::pane::Theme;
 use crate::top::screen::with_screen;
 use crate::top::side::Side;
@@ -16,9 +16,13 @@ use schedlab_lab::player::Player;
 use schedlab_report::format::duration;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// For the films of all schedulers together, bytes.
 const ROOM: usize = 64 << 20;
+
+/// From then on it is shown that something is simulated.
+const LONG: Duration = Duration::from_millis(500);
 
 /// Shows a run in virtual time.
 pub fn top(args: &TopArgs, output: &mut Output) -> Result<Status, Failure> {
@@ -90,7 +94,18 @@ fn batch(
 
 /// Simulates as far as the moment that is asked for, which must be before the end.
 fn arrive(app: &mut App<'_>, at: Option<u64>) -> Result<(), Failure> {
-    while app.work().map_err(|error| error.to_string())? {}
+    let begun = Instant::now();
+    let mut spinner: Option<Spinner> = None;
+    while app.work().map_err(|error| error.to_string())? {
+        if begun.elapsed() > LONG && spinner.is_none() {
+            spinner = Some(Spinner::new("steps"));
+        }
+        if let Some(spinner) = &spinner {
+            spinner.tick();
+            spinner.say(format!("simulated {}", duration(app.active().player.made_ns(), true)));
+        }
+    }
+    drop(spinner);
     match at.filter(|&at_ns| at_ns > app.at_ns) {
         None => Ok(()),
         Some(at_ns) => Err(Failure::Message(format!(
@@ -133,6 +148,14 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
         let message = "--scheduler: say which, as `schedlab list` names them, e.g. -s cfs, or two: \
                        -s o_1,cfs";
         return Err(Failure::Message(message.into()));
+    }
+    let text = source.text.trim_start_matches('\u{feff}').trim_start();
+    if !text.is_empty() && !text.starts_with(['{', '/']) {
+        return Err(Failure::Message(format!(
+            "{}: that is no workload, which begins with {{; a recorded trace is shown by `schedlab \
+             timehist`, `latency` and `map`",
+            source.file
+        )));
     }
     let read_all = |paths: &[std::path::PathBuf]| -> Result<Vec<_>, Failure> {
         Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)

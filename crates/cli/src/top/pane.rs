@@ -24,6 +24,11 @@ impl Theme {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 
+    /// What matters little. (Dim, as terminals disagree about grey.)
+    pub fn faint(self) -> Style {
+        if self.color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() }
+    }
+
     /// How what somebody does is shown.
     fn doing(self, doing: Doing) -> Style {
         match doing {
@@ -31,7 +36,7 @@ impl Theme {
             Doing::Waiting => self.tint(Color::Yellow),
             Doing::Uninterruptible => self.tint(Color::Red),
             Doing::Stopped => self.tint(Color::Magenta),
-            Doing::Sleeping | Doing::Ended | Doing::NotThere => self.tint(Color::DarkGray),
+            Doing::Sleeping | Doing::Ended | Doing::NotThere => self.faint(),
         }
     }
 }
@@ -150,7 +155,7 @@ fn cpus(
             0 => format!("{} CPUs", all.len()),
             _ => format!("CPUs {from} to {} of {}", from + shown - 1, all.len()),
         };
-        lines.push(Line::styled(fit(&text, room.width, theme), theme.tint(Color::DarkGray)));
+        lines.push(Line::styled(fit(&text, room.width, theme), theme.faint()));
     }
 }
 
@@ -197,7 +202,12 @@ fn cpu(
         Span::raw(" "),
         Span::raw(fit(&rest, left, theme)),
     ]);
-    if is_chosen { line.style(Modifier::REVERSED) } else { line }
+    if is_chosen { inverse(line, Modifier::REVERSED) } else { line }
+}
+
+/// A line that is chosen: without colours of its own.
+fn inverse(line: Line<'static>, how: Modifier) -> Line<'static> {
+    Line::styled(line.to_string(), how)
 }
 
 fn tasks(
@@ -241,8 +251,8 @@ fn tasks(
         let is_chosen = room.chosen && app.focus == Focus::Tasks && place == chosen;
         let mut line = task_line(side, task, &columns, theme);
         if is_chosen {
-            let style = if is_active { Modifier::REVERSED } else { Modifier::UNDERLINED };
-            line = line.style(style);
+            let how = if is_active { Modifier::REVERSED } else { Modifier::UNDERLINED };
+            line = inverse(line, how);
         }
         lines.push(line);
     }

@@ -154,7 +154,7 @@ fn foot(app: &App<'_>, width: usize, theme: Theme) -> Line<'static> {
         text.push_str(gap);
         text.push_str(hint);
     }
-    Line::styled(fit(&text, width, theme), theme.tint(Color::DarkGray))
+    Line::styled(fit(&text, width, theme), theme.faint())
 }
 
 /// What lies above the rest.
