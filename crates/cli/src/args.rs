@@ -6,6 +6,8 @@ use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
+#[cfg(feature = "tui")]
+use crate::top_args::TopArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -30,6 +32,7 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
+  schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, as top shows a machine
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
@@ -49,6 +52,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Explain(Box<ExplainArgs>),
+    #[cfg(feature = "tui")]
+    Top(Box<TopArgs>),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),

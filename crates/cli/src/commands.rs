@@ -11,4 +11,6 @@ pub mod perf;
 pub mod run;
 mod show;
 pub mod stress;
+#[cfg(feature = "tui")]
+pub mod top;
 pub mod verify;

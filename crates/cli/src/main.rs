@@ -23,6 +23,10 @@ mod plans;
 mod rt_app_log;
 mod snapshots;
 mod terminal;
+#[cfg(feature = "tui")]
+mod top;
+#[cfg(feature = "tui")]
+mod top_args;
 mod traced;
 
 use args::{Cli, Command};
@@ -91,6 +95,8 @@ fn main() -> ExitCode {
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        #[cfg(feature = "tui")]
+        Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),

@@ -29,7 +29,7 @@ use crate::cgroups::parameter::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
 pub use check::Surroundings;
 pub(crate) use check::matches;
-pub use drive::{Outcome, Refusal};
+pub use drive::{Drive, Outcome, Refusal};
 use schedlab_core::{CpuId, CpuSet, Policy};
 
 /// Actions with their times, in the order in which they are written.
