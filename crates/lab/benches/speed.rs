@@ -16,9 +16,10 @@
 //! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing,
 //! less what it takes to start. They can be compared between two builds on a noisy machine.
 //!
-//! **Observers** are counted the same way: the same run with no observer in the machine's type, with
-//! observers in it that are not there (`None`), with one that is, and with the grounds of decisions
-//! asked for or not. What nobody asks for is to cost nothing.
+//! **Observers** are counted the same way: the same run with no observer in the machine's type; with
+//! two in it that are not there (`None`); with one that makes a report's figures, and with the two
+//! beside it; and with the grounds of every decision asked for. What nobody asks for is to cost
+//! nothing.
 //!
 //! Time is CPU time of the process where the system tells it (Linux), so that other work on the
 //! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
@@ -142,10 +143,13 @@ enum Watched {
     Asked,
     /// One that makes the figures of a report.
     Figures,
+    /// The same, and beside it those that are `None`.
+    Beside,
 }
 
 impl Watched {
-    const ALL: [Watched; 4] = [Watched::Nobody, Watched::Absent, Watched::Asked, Watched::Figures];
+    const ALL: [Watched; 5] =
+        [Watched::Nobody, Watched::Absent, Watched::Figures, Watched::Beside, Watched::Asked];
 
     fn name(self) -> &'static str {
         match self {
@@ -153,6 +157,7 @@ impl Watched {
             Watched::Absent => "absent",
             Watched::Asked => "asked",
             Watched::Figures => "figures",
+            Watched::Beside => "beside",
         }
     }
 }
@@ -278,7 +283,7 @@ fn observers_table(choices: &[Choice]) {
             print!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
             for (number, watched) in Watched::ALL.into_iter().enumerate() {
                 let case = |ms: u64| counted(choice, load, cpus, tasks, ms, watched);
-                match (case(10), case(110)) {
+                match (case(10), case(510)) {
                     (Some(start), Some(all)) if all.0 > start.0 => {
                         let events = all.0 - start.0;
                         if number == 0 {
@@ -339,6 +344,10 @@ fn fixed(
         Watched::Absent => fixed_with(config, scheduler, workload, absent, asked, until_ns),
         Watched::Figures => {
             fixed_with(config, scheduler, workload, Stats::new(cpus, &[]), asked, until_ns)
+        }
+        Watched::Beside => {
+            let observers = (Stats::new(cpus, &[]), absent);
+            fixed_with(config, scheduler, workload, observers, asked, until_ns)
         }
     }
 }

@@ -101,8 +101,8 @@ impl<S: Sink> Recorder<S> {
         &self.sink
     }
 
-    /// By the account of the ideal machine `task` is owed so much now, ns. (Who follows that machine
-    /// tells; this crate knows none.)
+    /// By the account of the ideal machine `task` is owed so much now, ns. (Whoever follows that
+    /// machine tells; this crate knows none.)
     pub fn fluid_lag(&mut self, at_ns: u64, task: TaskId, lag_ns: i64) {
         self.row(task);
         let who = self.tasks[task.index()].who(task);
