@@ -143,7 +143,10 @@ impl Perfetto {
             fill(event);
         });
         if events.len() >= self.bundle_max {
-            self.flush(cpu);
+            // All of them: whoever reads it can put it in order without having all in memory.
+            for cpu in 0..self.bundles.len() {
+                self.flush(cpu);
+            }
         }
     }
 

@@ -10,6 +10,12 @@ pub(super) const ENOUGH: u64 = 1 << 16;
 pub enum Format {
     /// Lines of ftrace, `trace-cmd report`, `perf script` or systrace.
     Text,
+    /// What `perf record` writes.
+    PerfData,
+    /// What `trace-cmd record` writes.
+    TraceDat,
+    /// Perfetto's binary form.
+    Perfetto,
 }
 
 impl Format {
@@ -18,6 +24,18 @@ impl Format {
         if begin.iter().all(u8::is_ascii_whitespace) {
             return Err(ReadError::new("it is empty; it must be a recorded trace"));
         }
+        if begin.starts_with(b"PERFILE2") || begin.starts_with(b"2ELIFREP") {
+            return Ok(Format::PerfData);
+        }
+        if begin.starts_with(b"\x17\x08\x44tracing") {
+            return Ok(Format::TraceDat);
+        }
+        // A packet is field 1 of the file; a text that begins with an empty line has no bytes that
+        // are no letters.
+        let is_text = !begin.iter().any(|&byte| byte < 8 || byte == 0x7f);
+        if begin[0] == 0x0a && !is_text {
+            return Ok(Format::Perfetto);
+        }
         Ok(Format::Text)
     }
 
@@ -25,6 +43,9 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Text => "text (ftrace, trace-cmd report, perf script)",
+            Format::PerfData => "perf.data",
+            Format::TraceDat => "trace.dat",
+            Format::Perfetto => "Perfetto",
         }
     }
 }

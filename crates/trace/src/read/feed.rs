@@ -38,7 +38,6 @@ pub(crate) enum What {
         next: Task,
     },
     /// The task that ran is the one that was switched to last.
-    #[expect(dead_code)]
     SwitchTo {
         state: State,
         next: Task,
@@ -112,6 +111,8 @@ struct Known {
     /// One more than its process.
     tgid: u32,
     parent: u32,
+    /// Its priority when it was last mentioned.
+    prio: i32,
     is_told: bool,
 }
 
@@ -125,6 +126,8 @@ pub(crate) struct Feed<'s> {
     /// The window is in order up to here.
     is_sorted: bool,
     latest_ns: u64,
+    /// Events are expected to stand in order.
+    pub is_ordered: bool,
     given_ns: u64,
     has_given: bool,
     size: usize,
@@ -143,6 +146,7 @@ impl<'s> Feed<'s> {
             window: vec![],
             is_sorted: true,
             latest_ns: 0,
+            is_ordered: false,
             given_ns: 0,
             has_given: false,
             size,
@@ -175,7 +179,6 @@ impl<'s> Feed<'s> {
     }
 
     /// A task's name, that of an event apart.
-    #[expect(dead_code)]
     pub fn named(&mut self, pid: u32, name: Name) {
         if pid != 0 && pid <= PID_MAX && name != Names::UNKNOWN {
             self.known(pid).name = name + 1;
@@ -198,9 +201,11 @@ impl<'s> Feed<'s> {
         }
         if seen.at_ns < self.latest_ns {
             self.is_sorted = false;
+            // Binary formats have the events of each CPU by themselves.
+            let count = u64::from(self.is_ordered);
             self.problems.note(
                 Trouble::Unordered,
-                1,
+                count,
                 Place::Time(seen.at_ns, seen.cpu),
                 String::new,
             );
@@ -255,6 +260,7 @@ impl<'s> Feed<'s> {
         if name != Names::UNKNOWN {
             known.name = name + 1;
         }
+        known.prio = task.prio;
         if std::mem::replace(&mut known.is_told, true) {
             return;
         }
@@ -292,15 +298,25 @@ impl<'s> Feed<'s> {
                 // Only where the chain begins: there is no telling who ran.
                 let Some(pid) = believed else {
                     *self.lane(cpu) = Some(next.pid);
+                    self.mention(at_ns, next);
                     self.header.events -= 1;
                     return;
                 };
-                let name = self.known(pid).name.checked_sub(1).unwrap_or(Names::UNKNOWN);
-                let name = if pid == 0 { Names::IDLE } else { name };
-                What::Switch { prev: Task { name, pid, prio: 120 }, state, next }
+                let &mut Known { name, prio, .. } = self.known(pid);
+                let (name, prio) = match pid {
+                    0 => (Names::IDLE, 120),
+                    _ => (name.checked_sub(1).unwrap_or(Names::UNKNOWN), prio),
+                };
+                What::Switch { prev: Task { name, pid, prio }, state, next }
             }
             what => what,
         };
+        if matches!(what, What::Switch { prev, next, .. } if prev.pid == 0 && next.pid == 0) {
+            // Writers begin a CPU's history so: it idles.
+            *self.lane(cpu) = Some(0);
+            self.header.events -= 1;
+            return;
+        }
         let pid = match what {
             What::Switch { prev, .. } => Some(prev.pid),
             _ => current.pid,
@@ -330,14 +346,20 @@ impl<'s> Feed<'s> {
                 self.lane(from.max(to));
             }
             What::Fork { parent, child } => {
-                self.mention(at_ns, parent);
+                let prio = self.known(parent.pid).prio;
+                self.mention(at_ns, Task { prio, ..parent });
                 let known = self.known(child.pid);
                 // A number that is used again is another task.
                 let tgid = known.tgid;
                 *known = Known { parent: parent.pid, tgid, ..Known::default() };
                 self.mention(at_ns, child);
             }
-            What::Exit { task } | What::Runtime { task, .. } => self.mention(at_ns, task),
+            What::Exit { task } => self.mention(at_ns, task),
+            What::Runtime { task, .. } => {
+                // It does not tell the priority.
+                let prio = self.known(task.pid).prio;
+                self.mention(at_ns, Task { prio, ..task });
+            }
             What::Exec { .. } | What::Lost { .. } | What::SwitchTo { .. } => {}
         }
         let running = match (what, pid) {

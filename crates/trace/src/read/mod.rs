@@ -10,14 +10,21 @@
 //! [`Problems`], and the reading goes on. Only a file with nothing in it that can be used is an
 //! error.
 //!
-//! * [`text`]: ftrace of every age, `trace-cmd report`, `perf script`, systrace;
+//! What is read: text of ftrace of every age, `trace-cmd report`, `perf script` and systrace;
+//! perf.data; trace.dat; Perfetto's binary form.
 
+mod binary;
 mod compressed;
 mod detect;
 mod feed;
+mod formats;
 mod names;
+mod perf_data;
+mod perfetto;
 mod problems;
 mod text;
+mod trace_dat;
+mod wire;
 
 pub use compressed::Packing;
 pub use detect::Format;
@@ -226,6 +233,9 @@ impl Trace {
         let mut feed = Feed::new(sink, window);
         match self.format {
             Format::Text => text::read(&mut self.unpacked()?, &mut feed),
+            Format::PerfData => perf_data::read(&mut *self.seekable()?, &mut feed)?,
+            Format::TraceDat => trace_dat::read(&mut *self.seekable()?, &mut feed)?,
+            Format::Perfetto => perfetto::read(&mut self.unpacked()?, &mut feed),
         }
         let (header, problems) = feed.finish();
         let reading = Reading { header, problems };
@@ -254,6 +264,27 @@ impl Trace {
              sched_switch, and sched_waking or sched_wakeup: `perf sched record` makes one",
         );
         Err(ReadError::new(message))
+    }
+
+    /// The file, for those who read here and there in it.
+    fn seekable(&self) -> Result<Box<dyn perf_data::ReadSeek + '_>, ReadError> {
+        match (&self.source, self.packing) {
+            (Source::File(path), Packing::Plain) => {
+                Ok(Box::new(io::BufReader::new(std::fs::File::open(path)?)))
+            }
+            (Source::Memory(bytes), Packing::Plain) => Ok(Box::new(io::Cursor::new(&bytes[..]))),
+            _ => {
+                let mut bytes = vec![];
+                // What does not unpack is missing at the end.
+                let _ = self.unpacked()?.take(IN_MEMORY_MAX + 1).read_to_end(&mut bytes);
+                if bytes.len() as u64 > IN_MEMORY_MAX {
+                    return Err(ReadError::new(
+                        "it unpacks to more than a gigabyte: unpack it into a file",
+                    ));
+                }
+                Ok(Box::new(io::Cursor::new(bytes)))
+            }
+        }
     }
 
     fn unpacked(&self) -> Result<Box<dyn io::BufRead + '_>, ReadError> {

@@ -1,6 +1,8 @@
 //! Recorded traces of every format, read.
 
+mod recorded;
 mod text;
+mod written;
 
 use schedlab_trace::read::{ReadError, Reading, Trace};
 use schedlab_trace::{Context, NewTask, Record, Sink, Tracepoint, Who};

@@ -187,7 +187,12 @@ pub(super) fn what<'a>(
                 return trace_cmd::fork(feed, body);
             }
             let child = fields.named(feed, ["child_comm=", "child_pid="])?;
-            let both = fields.named(feed, ["comm=", "pid="])?.zip(child);
+            // `trace-cmd report -R` prints the fields' own names.
+            let keys = match fields.find("parent_pid=") {
+                Some(_) => ["parent_comm=", "parent_pid="],
+                None => ["comm=", "pid="],
+            };
+            let both = fields.named(feed, keys)?.zip(child);
             Ok(Said::of(both.map(|(parent, child)| What::Fork { parent, child })))
         }
         b"sched_process_exec" => {

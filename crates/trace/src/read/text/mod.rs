@@ -22,6 +22,7 @@ const LINE_MAX: usize = 1 << 14;
 /// Reads lines to the end.
 pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
     let mut text = Text::default();
+    feed.is_ordered = true;
     let mut line = Vec::with_capacity(256);
     loop {
         line.clear();
