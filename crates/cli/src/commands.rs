@@ -11,4 +11,5 @@ pub mod perf;
 pub mod run;
 mod show;
 pub mod stress;
+pub mod trace;
 pub mod verify;

@@ -22,6 +22,7 @@ mod plans;
 mod rt_app_log;
 mod snapshots;
 mod terminal;
+mod trace_args;
 mod traced;
 
 use args::{Cli, Command};
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         Command::Latency(args) => commands::perf::latency(args, &mut output),
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Trace(args) => commands::trace::trace(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),

@@ -215,7 +215,9 @@ fn open(path: &Path) -> Result<Opened, Failure> {
 fn is_workload(begin: &[u8]) -> bool {
     let text = begin.trim_ascii_start();
     let begins = matches!(text.first(), Some(b'{' | b'/'));
-    let is_trace = text.windows(13).take(1 << 16).any(|window| window == b"\"traceEvents\"");
+    let text = &text[..text.len().min(1 << 16)];
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    let is_trace = has(b"\"traceEvents\"") || has(b"\"systemTraceEvents\"");
     // An empty file is told of as a workload is.
     (begins && !is_trace) || text.is_empty()
 }

@@ -17,6 +17,8 @@
 
 pub mod antagonists;
 pub mod chrome;
+pub mod events;
+pub mod info;
 pub mod latency;
 pub mod map;
 mod names;
@@ -34,6 +36,7 @@ pub mod tracepoint;
 pub mod writer;
 
 pub use chrome::Chrome;
+pub use events::{Events, Opening};
 pub use output::Output;
 pub use perfetto::Perfetto;
 pub use recorder::Recorder;

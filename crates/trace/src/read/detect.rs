@@ -1,6 +1,6 @@
 //! What a file is, by what stands in it: [`Format`].
 
-use super::ReadError;
+use super::{ReadError, columns};
 
 /// So much of a file is looked at, bytes.
 pub(super) const ENOUGH: u64 = 1 << 16;
@@ -16,6 +16,10 @@ pub enum Format {
     TraceDat,
     /// Perfetto's binary form.
     Perfetto,
+    /// Chrome's JSON.
+    ChromeJson,
+    /// A table with named columns.
+    Columns,
 }
 
 impl Format {
@@ -36,6 +40,14 @@ impl Format {
         if begin[0] == 0x0a && !is_text {
             return Ok(Format::Perfetto);
         }
+        let text = begin.trim_ascii_start();
+        let is_list = text.starts_with(b"[") && text[1..].trim_ascii_start().starts_with(b"{");
+        if is_list || (text.starts_with(b"{") && is_chrome(text)) {
+            return Ok(Format::ChromeJson);
+        }
+        if columns::is_table(begin) {
+            return Ok(Format::Columns);
+        }
         Ok(Format::Text)
     }
 
@@ -46,6 +58,14 @@ impl Format {
             Format::PerfData => "perf.data",
             Format::TraceDat => "trace.dat",
             Format::Perfetto => "Perfetto",
+            Format::ChromeJson => "Chrome's JSON",
+            Format::Columns => "a table with named columns",
         }
     }
+}
+
+/// Whether an object of JSON is a trace: one member or the other stands near its beginning.
+pub(super) fn is_chrome(text: &[u8]) -> bool {
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    has(b"\"traceEvents\"") || has(b"\"systemTraceEvents\"")
 }

@@ -11,9 +11,11 @@
 //! error.
 //!
 //! What is read: text of ftrace of every age, `trace-cmd report`, `perf script` and systrace;
-//! perf.data; trace.dat; Perfetto's binary form.
+//! perf.data; trace.dat; Perfetto's binary form; Chrome's JSON; tables with named columns.
 
 mod binary;
+mod chrome_json;
+mod columns;
 mod compressed;
 mod detect;
 mod feed;
@@ -22,6 +24,7 @@ mod names;
 mod perf_data;
 mod perfetto;
 mod problems;
+mod slices;
 mod text;
 mod trace_dat;
 mod wire;
@@ -235,6 +238,8 @@ impl Trace {
             Format::Text => text::read(&mut self.unpacked()?, &mut feed),
             Format::PerfData => perf_data::read(&mut *self.seekable()?, &mut feed)?,
             Format::TraceDat => trace_dat::read(&mut *self.seekable()?, &mut feed)?,
+            Format::ChromeJson => chrome_json::read(&mut self.unpacked()?, &mut feed),
+            Format::Columns => columns::read(&mut self.unpacked()?, &mut feed),
             Format::Perfetto => perfetto::read(&mut self.unpacked()?, &mut feed),
         }
         let (header, problems) = feed.finish();

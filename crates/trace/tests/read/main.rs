@@ -1,5 +1,6 @@
 //! Recorded traces of every format, read.
 
+mod formats;
 mod recorded;
 mod text;
 mod written;

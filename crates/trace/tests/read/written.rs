@@ -117,3 +117,38 @@ fn each_format_is_read_as_it_was_written() {
         written("f.pftrace.gz", TraceFormat::Perfetto, seed, false);
     }
 }
+
+/// Chrome's format knows slices of tasks and wakeups by tasks: those come back.
+#[test]
+fn slices_of_chromes_json_are_read() {
+    let path = temporary("g.json.gz");
+    let header = Header { cpus: 3, hz: 250, scheduler: "cfs".into() };
+    let mut writer =
+        TraceWriter::create(&path, TraceFormat::Chrome, &header).expect("there is room");
+    history(7, 3000, true, &mut writer);
+    writer.close().expect("there is room");
+    let mut expected = Told::default();
+    history(7, 3000, true, &mut expected);
+    let mut told = Told::default();
+    let reading = schedlab_trace::read::read(&path, &mut told).expect("it is a trace");
+    std::fs::remove_file(&path).expect("it was there");
+    assert!(reading.problems.is_empty(), "{:?}", reading.problems);
+    // When, where, and what.
+    let switches = |told: &Told| -> Vec<String> {
+        let lines = told.lines.iter().filter(|line| line.contains(" > "));
+        let short = lines.map(|line| {
+            let (head, what) = line.split_once(": ").expect("a head");
+            let place: Vec<&str> = head.split(' ').take(2).collect();
+            format!("{} {what}", place.join(" "))
+        });
+        short.collect()
+    };
+    let (told_of, expected_of) = (switches(&told), switches(&expected));
+    // The last slice of each CPU has no end.
+    assert!(told_of.len() + 6 >= expected_of.len(), "{} {}", told_of.len(), expected_of.len());
+    for line in told_of.iter().take(told_of.len() - 6) {
+        assert!(expected_of.contains(line), "{line}");
+    }
+    let wakings = told.lines.iter().filter(|line| line.contains("waking")).count();
+    assert!(wakings > 20 && told.lines.iter().all(|line| !line.contains(" h ")));
+}

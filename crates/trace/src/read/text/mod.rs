@@ -36,15 +36,14 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
                 break;
             }
         }
-        text.line += 1;
-        text.take(&line, feed);
+        text.line(&line, feed);
     }
     // The last line has no end, and is no whole event: it was cut. (Counted as unreadable.)
 }
 
 /// The next line with its end, if it has one; of a long one the beginning. How many bytes were
 /// taken.
-fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+pub(super) fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let mut taken = 0;
     loop {
         let buffer = match input.fill_buf() {
@@ -129,7 +128,7 @@ impl Fault<'_> {
 
 /// Reads line after line.
 #[derive(Debug, Default)]
-struct Text {
+pub(super) struct Text {
     line: u64,
     era: Era,
     /// Events that each CPU lost before its next: none: 0; not known: `u64::MAX`.
@@ -137,6 +136,12 @@ struct Text {
 }
 
 impl Text {
+    /// Takes the next line.
+    pub fn line(&mut self, line: &[u8], feed: &mut Feed<'_>) {
+        self.line += 1;
+        self.take(line, feed);
+    }
+
     fn take(&mut self, line: &[u8], feed: &mut Feed<'_>) {
         let line = trim(line);
         let Some(&first) = line.first() else { return };
