@@ -8,6 +8,7 @@ use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 #[cfg(feature = "tui")]
 use crate::top_args::TopArgs;
+use crate::trace_args::TraceArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ Examples:
   schedlab papers                                  published experiments, run again and judged
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
+  schedlab trace info perf.data                    what is in a recorded trace
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -63,6 +65,7 @@ pub enum Command {
     Latency(Box<LatencyArgs>),
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
+    Trace(TraceArgs),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -391,6 +394,7 @@ pub struct PapersArgs {
 Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row of the table, as it stands there
+  schedlab trace info perf.data                    what is in a recorded trace
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are told).")]

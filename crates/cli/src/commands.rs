@@ -13,4 +13,5 @@ mod show;
 pub mod stress;
 #[cfg(feature = "tui")]
 pub mod top;
+pub mod trace;
 pub mod verify;

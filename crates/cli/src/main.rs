@@ -27,6 +27,7 @@ mod terminal;
 mod top;
 #[cfg(feature = "tui")]
 mod top_args;
+mod trace_args;
 mod traced;
 
 use args::{Cli, Command};
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
         Command::Latency(args) => commands::perf::latency(args, &mut output),
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Trace(args) => commands::trace::trace(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),
