@@ -232,7 +232,7 @@ impl Sink for Perfetto {
     }
 
     fn record(&mut self, record: &Record<'_>) {
-        let &Record { at_ns, cpu, current, in_interrupt, tracepoint } = record;
+        let &Record { at_ns, cpu, current, in_interrupt, tracepoint, .. } = record;
         if matches!(tracepoint, Tracepoint::Runtime { .. }) {
             // Perfetto has no message for it.
             return;

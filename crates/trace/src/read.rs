@@ -6,7 +6,7 @@
 //! cannot be understood is an error. Events are given in the order of time, those of the same time
 //! in the order of lines.
 
-use crate::tracepoint::{Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, Record, Sink, State, Tracepoint, Who};
 use std::fmt;
 
 /// CPUs are numbered below this.
@@ -50,6 +50,7 @@ struct Head<'a> {
     pid: i64,
     cpu: u32,
     in_interrupt: bool,
+    context: Context,
     at_ns: u64,
     event: &'a str,
     body: &'a str,
@@ -115,14 +116,16 @@ impl<'a> TextTrace<'a> {
             end_ns = at_ns;
             let cpu = head.cpu;
             // The head's name may have been looked up later, and its number may be lost.
-            let pid = running[cpu as usize].or(u32::try_from(head.pid).ok()).unwrap_or(0);
+            let own = u32::try_from(head.pid).ok();
+            let pid = own.or(running[cpu as usize]).unwrap_or(0);
             let comm = if pid == 0 { Who::IDLE.comm } else { head.comm };
             if let Tracepoint::Switch { next, .. } = tracepoint {
                 running[cpu as usize] = Some(next.pid);
             }
             let current = Who { comm, pid, prio: 120 };
             let in_interrupt = head.in_interrupt;
-            sink.record(&Record { at_ns, cpu, current, in_interrupt, tracepoint });
+            let context = head.context;
+            sink.record(&Record { at_ns, cpu, current, in_interrupt, context, tracepoint });
         }
         sink.finish(end_ns);
     }
@@ -150,8 +153,8 @@ fn head(line: &str) -> Result<Option<Head<'_>>, String> {
             ));
         };
         let cpu: u32 = cpu.parse().map_err(|_| format!("there is no CPU {cpu}"))?;
-        let After { in_interrupt, event, body, .. } = rest;
-        return Ok(Some(Head { comm, pid, cpu, in_interrupt, at_ns, event, body }));
+        let After { in_interrupt, context, event, body, .. } = rest;
+        return Ok(Some(Head { comm, pid, cpu, in_interrupt, context, at_ns, event, body }));
     }
     Ok(None)
 }
@@ -187,6 +190,7 @@ fn who_ran(text: &str) -> Option<(&str, i64)> {
 /// What stands behind a line's CPU.
 struct After<'a> {
     in_interrupt: bool,
+    context: Context,
     time: &'a str,
     event: &'a str,
     body: &'a str,
@@ -199,6 +203,7 @@ fn after_cpu(text: &str) -> Option<After<'_>> {
     };
     let mut rest = text.trim_start();
     let mut in_interrupt = false;
+    let mut context = Context::Unknown;
     let (mut token, mut after) = rest.split_once([' ', '\t'])?;
     if !token.ends_with(':') {
         // Flags: the third tells the context.
@@ -206,6 +211,12 @@ fn after_cpu(text: &str) -> Option<After<'_>> {
             return None;
         }
         in_interrupt = matches!(token.as_bytes()[2], b'h' | b'H' | b's' | b'z' | b'Z');
+        context = match token.as_bytes()[2] {
+            b'.' => Context::Task,
+            b's' => Context::Soft,
+            b'h' | b'H' | b'z' | b'Z' => Context::Hard,
+            _ => Context::Unknown,
+        };
         rest = after.trim_start();
         (token, after) = rest.split_once([' ', '\t'])?;
     }
@@ -221,7 +232,7 @@ fn after_cpu(text: &str) -> Option<After<'_>> {
     let end = rest.find([' ', '\t']).unwrap_or(rest.len());
     let event = rest[..end].strip_suffix(':')?;
     let event = event.rsplit_once(':').map_or(event, |(_, event)| event);
-    Some(After { in_interrupt, time, event, body: rest[end..].trim() })
+    Some(After { in_interrupt, context, time, event, body: rest[end..].trim() })
 }
 
 /// Seconds with a fraction.
@@ -465,7 +476,9 @@ mod tests {
     }
 
     fn body<'a>(event: &'a str, body: &'a str) -> Option<Tracepoint<'a>> {
-        let head = Head { comm: "x", pid: 1, cpu: 0, in_interrupt: false, at_ns: 0, event, body };
+        let context = Context::Unknown;
+        let head =
+            Head { comm: "x", pid: 1, cpu: 0, in_interrupt: false, context, at_ns: 0, event, body };
         tracepoint(&head).unwrap_or_else(|error| panic!("{body}: {error}"))
     }
 

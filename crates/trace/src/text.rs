@@ -90,7 +90,7 @@ impl Sink for Text {
 
 /// The line of a record, with its end.
 fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Result {
-    let &Record { at_ns, cpu, current, in_interrupt, ref tracepoint } = record;
+    let &Record { at_ns, cpu, current, in_interrupt, ref tracepoint, .. } = record;
     let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
     match form {
         TextForm::Perf => {
@@ -170,6 +170,7 @@ mod tests {
             cpu: 0,
             current: perf,
             in_interrupt: true,
+            context: crate::tracepoint::Context::Hard,
             tracepoint: Tracepoint::Switch {
                 prev: perf,
                 prev_state: State::Uninterruptible,

@@ -194,6 +194,20 @@ impl Tracepoint<'_> {
     }
 }
 
+/// In what context a tracepoint was hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Context {
+    /// The current task's own.
+    Task,
+    /// A soft interrupt's.
+    Soft,
+    /// A hard interrupt's, or a non-maskable one's.
+    Hard,
+    /// The trace does not tell.
+    #[default]
+    Unknown,
+}
+
 /// A tracepoint that was hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
@@ -205,6 +219,8 @@ pub struct Record<'a> {
     pub current: Who<'a>,
     /// Whether in an interrupt's handler.
     pub in_interrupt: bool,
+    /// In what context.
+    pub context: Context,
     /// What it says.
     pub tracepoint: Tracepoint<'a>,
 }

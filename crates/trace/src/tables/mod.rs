@@ -296,7 +296,7 @@ impl Sink for Tables {
 
     fn record(&mut self, record: &Record<'_>) {
         self.figures.record(record);
-        let &Record { at_ns, cpu, current, in_interrupt, tracepoint } = record;
+        let &Record { at_ns, cpu, current, in_interrupt, tracepoint, .. } = record;
         match tracepoint {
             Tracepoint::Switch { prev, prev_state, next } => {
                 if prev.pid != 0 {
