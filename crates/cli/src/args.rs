@@ -5,6 +5,7 @@ use crate::explain_args::ExplainArgs;
 use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
+use crate::replay_args::ReplayArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
@@ -36,6 +37,7 @@ Examples:
   schedlab papers                                  published experiments, run again and judged
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
+  schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -58,6 +60,7 @@ pub enum Command {
     Latency(Box<LatencyArgs>),
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
+    Replay(Box<ReplayArgs>),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

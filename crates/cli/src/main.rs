@@ -19,6 +19,7 @@ mod page;
 mod perf_args;
 mod plan_args;
 mod plans;
+mod replay_args;
 mod rt_app_log;
 mod snapshots;
 mod terminal;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         Command::Latency(args) => commands::perf::latency(args, &mut output),
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Replay(args) => commands::replay::replay(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
