@@ -72,6 +72,13 @@ pub struct Program {
     pub nice_by: i32,
 }
 
+impl Program {
+    /// Whether it goes on for ever.
+    pub fn is_endless(&self) -> bool {
+        self.steps.last() == Some(&Step::Endless)
+    }
+}
+
 /// A trace as a workload.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workload {
@@ -113,8 +120,7 @@ pub fn programs(trace: &Trace, in_model: &[bool], tokens: Tokens) -> Workload {
             tasks.push(program);
         }
     }
-    // A task that nobody forks in the workload starts when it was first seen.
-    let is_endless = tasks.iter().any(|it| it.steps.last() == Some(&Step::Endless));
+    let is_endless = tasks.iter().any(Program::is_endless);
     Workload { tasks, semaphores: maker.next, is_endless }
 }
 

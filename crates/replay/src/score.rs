@@ -86,8 +86,9 @@ impl Band {
 pub struct Pair {
     /// CPU time that was recorded, ns.
     pub cpu_ns: f64,
-    /// CPU time of the replay as it is, ns.
-    pub replayed_cpu_ns: f64,
+    /// CPU time of those of its tasks that end that is not the same in the replay of the workload
+    /// as it is, ns.
+    pub lost_cpu_ns: f64,
     /// The recorded end and that of the replay, ns.
     pub end_ns: (f64, f64),
     /// The recorded waiting and that of the replay, ns.
@@ -146,7 +147,7 @@ impl Score {
         let e_end = sum(&|it| it.cpu_ns * it.err_end()) / cpu;
         let recorded_wait = sum(&|it| it.wait_ns.0);
         let e_wait = sum(&|it| (it.wait_ns.1 - it.wait_ns.0).abs()) / recorded_wait.max(0.05 * cpu);
-        let e_cpu = sum(&|it| (it.replayed_cpu_ns - it.cpu_ns).abs()) / cpu;
+        let e_cpu = sum(&|it| it.lost_cpu_ns) / cpu;
         let middle =
             |value: &dyn Fn(&Pair) -> f64| Band::of(groups.iter().map(value).collect()).median;
         let band = (middle(&|it| it.band.0), middle(&|it| it.band.1));

@@ -2,6 +2,7 @@
 
 use super::ensemble::Outcome;
 use super::{Prepared, messages};
+use schedlab_replay::program::Step;
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
 use schedlab_replay::seen::Seen;
 use serde::Serialize;
@@ -289,12 +290,15 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
     }
     columns.append(&mut rest);
 
-    // CPU time as it is done without any change of lengths.
-    let mut as_is = vec![0_u64; recorded.len()];
+    // Without any change of lengths every task that ends has done what was recorded. Who computes
+    // until so much time has passed does what it can.
+    let mut lost = vec![0_u64; recorded.len()];
     if let Some(first) = runs.first().and_then(|runs| runs.first()) {
-        for (task, group) in first.tasks.iter().zip(&group_of) {
-            if let Some(group) = *group {
-                as_is[group] += task.cpu_ns;
+        for ((task, group), program) in first.tasks.iter().zip(&group_of).zip(programs) {
+            let by_wall = program.steps.iter().any(|it| matches!(it, Step::Runtime(_)));
+            if let Some(group) = group.filter(|_| !program.is_endless() && !by_wall) {
+                let was = trace.tasks[program.task as usize].cpu_ns();
+                lost[group] += task.cpu_ns.abs_diff(was);
             }
         }
     }
@@ -303,7 +307,7 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
             let (was, is) = (&columns[0].groups[at], &columns[1].groups[at]);
             Pair {
                 cpu_ns: was.cpu.median,
-                replayed_cpu_ns: as_is[at] as f64,
+                lost_cpu_ns: lost[at] as f64,
                 end_ns: (was.end.median, is.end.median),
                 wait_ns: (was.wait.median, is.wait.median),
                 long: (was.long_waits.median, is.long_waits.median),

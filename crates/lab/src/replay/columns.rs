@@ -49,10 +49,7 @@ impl Setup {
         let mut notes = vec![];
         let hz = replay.hz.unwrap_or(HZ);
         let span_ns = trace.span_ns.max(1);
-        let limit_ns = replay.limit_ns.unwrap_or(match workload.is_endless {
-            true => span_ns,
-            false => TIMES_SPAN * span_ns,
-        });
+        let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
         let recorded =
             RunConfig { hz: Some(hz), limit_ns: Some(limit_ns), ..RunConfig::flat(trace.cpus) };
         let file = replay.groups.as_ref().map_or("", |source| source.file.as_str());
@@ -122,7 +119,7 @@ impl Setup {
             }
         }
         for runner in &columns {
-            runner.experiment(trace, |ns| ns)?.check_timetable(&[runner.choice])?;
+            runner.experiment(|ns| ns)?.check_timetable(&[runner.choice])?;
         }
         notes.dedup();
         let is_assumed = replay.recorded.is_none() || replay.hz.is_none();
@@ -208,7 +205,7 @@ impl Base {
             timetable: Timetable::default(),
         };
         let refuses = |runner: &Runner| -> Result<Option<String>, Error> {
-            Ok(choice.refuses(&runner.model(|ns| ns)?.needs()))
+            Ok(choice.refuses(&runner.experiment(|ns| ns)?.needs()))
         };
         if refuses(&runner)?.is_some() && choice.refuses(&runner.config.needs()).is_some() {
             // Its kernel never had this HZ.
@@ -216,26 +213,17 @@ impl Base {
         }
         match refuses(&runner)? {
             None => Ok(runner),
-            Some(why) => Err(Error::CannotRun { what: format!("{} ({one})", "the trace"), why }),
+            Some(why) => Err(Error::CannotRun { what: format!("the trace ({one})"), why }),
         }
     }
 }
 
 impl Runner {
-    fn model(&self, vary: impl FnMut(u64) -> u64) -> Result<Experiment, Error> {
+    /// What is run, with the length of each piece of work as `vary` has it.
+    pub fn experiment(&self, vary: impl FnMut(u64) -> u64) -> Result<Experiment, Error> {
         let model = self.workload.model("trace", vary);
         let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;
         let timetable = self.timetable.clone();
         Ok(Experiment { config: self.config.clone(), timetable, ..experiment })
-    }
-
-    /// What is run, with the length of each piece of work as `vary` has it.
-    pub fn experiment(
-        &self,
-        trace: &Trace,
-        vary: impl FnMut(u64) -> u64,
-    ) -> Result<Experiment, Error> {
-        debug_assert!(self.workload.tasks.len() <= trace.tasks.len());
-        self.model(vary)
     }
 }

@@ -4,7 +4,7 @@ use super::Prepared;
 use super::columns::Runner;
 use crate::error::Error;
 use crate::parallel;
-use schedlab_machine::SplitMix64;
+use schedlab_machine::{SplitMix64, TaskState};
 use schedlab_replay::seen::{Seen, Watcher};
 use schedlab_workload::WaitsFor;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
         0 => ns,
         _ => varied(ns, random.next_u64()),
     };
-    let experiment = column.experiment(trace, vary)?;
+    let experiment = column.experiment(vary)?;
     let until_ns = prepared.setup.limit_ns;
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
@@ -61,11 +61,9 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
         for thread in kernel.threads() {
             let Some(&place) = places.get(thread.key) else { continue };
             tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
-            use schedlab_machine::TaskState;
-            if !matches!(
-                machine.task_state(thread.task),
-                TaskState::Zombie | TaskState::Reaped | TaskState::New
-            ) {
+            let state = machine.task_state(thread.task);
+            let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
+            if !is_over && !programs[place].is_endless() {
                 left.push(place);
             }
         }
@@ -81,8 +79,13 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
         }
         Outcome { tasks, end_ns, waiting, left }
     };
-    let stopped =
-        experiment.stop(&experiment.config, &column.choice, until_ns, Watcher::default(), look)?;
+    let stopped = experiment.stop(
+        &experiment.config,
+        &column.choice,
+        until_ns,
+        Watcher::new(trace.span_ns),
+        look,
+    )?;
     Ok(stopped.0)
 }
 

@@ -80,7 +80,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
     let mut hangs = false;
     for (runner, runs) in setup.columns.iter().zip(runs) {
         let Some(first) = runs.iter().find(|run| !run.left.is_empty()) else { continue };
-        let stuck = !prepared.workload.is_endless && !first.waiting.is_empty();
+        let stuck = !first.waiting.is_empty();
         if stuck {
             hangs = true;
             let (place, semaphore) = first.waiting[0];
@@ -91,7 +91,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
             let edge = edge_of(prepared, semaphore);
             let who = &programs[place].key;
             say('L', format!("{}: {who} never woke: waits for {edge}{more}", runner.name));
-        } else if !prepared.workload.is_endless {
+        } else {
             say(
                 'L',
                 format!(
