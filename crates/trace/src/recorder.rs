@@ -135,7 +135,6 @@ impl<S: Sink> Recorder<S> {
             at_ns,
             cpu,
             current: who(lane.current),
-            in_interrupt,
             context: if in_interrupt { Context::Hard } else { Context::Task },
             tracepoint: make(tasks.map(who)),
         };

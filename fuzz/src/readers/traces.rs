@@ -1,17 +1,23 @@
 //! Recorded traces: the text of `perf script`, ftrace and `trace-cmd report`.
 
 use super::{Reader, Shape, text};
+use schedlab_trace::Sink;
 use schedlab_trace::antagonists::Antagonists;
 use schedlab_trace::latency::{self, Latency};
 use schedlab_trace::map::Map;
-use schedlab_trace::read::TextTrace;
+use schedlab_trace::read::{ReadError, Reading, Trace};
 use schedlab_trace::timehist::{self, Timehist};
+
+fn read(input: &[u8], sink: &mut dyn Sink) -> Result<Reading, ReadError> {
+    Trace::of_bytes(input)?.read(sink)
+}
 
 pub(super) const TRACE: Reader = Reader {
     name: "trace",
     about: "traces in text: read, and shown by timehist, latency, map and antagonists",
-    read: |input| match TextTrace::parse(&text(input)) {
-        Ok(trace) => {
+    read: |input| match read(input, &mut ()) {
+        Ok(reading) => {
+            let cpus = reading.header.cpus;
             let options = timehist::Options {
                 with_summary: true,
                 wakeups: true,
@@ -20,19 +26,21 @@ pub(super) const TRACE: Reader = Reader {
                 state: true,
                 ..timehist::Options::default()
             };
-            let mut timehist = Timehist::new(trace.cpus(), options, String::new());
-            trace.replay(&mut timehist);
+            let mut timehist = Timehist::new(cpus, options, String::new());
+            assert_eq!(read(input, &mut timehist).as_ref(), Ok(&reading), "it reads as before");
             let lines = timehist.into_lines();
             assert!(lines.contains("Total number of context switches"), "{lines}");
             let mut latency = Latency::new();
-            trace.replay(&mut latency);
+            drop(read(input, &mut latency));
             drop(latency.table(&latency::Options::default()));
-            let mut map = Map::new(trace.cpus(), String::new());
-            trace.replay(&mut map);
+            let mut map = Map::new(cpus, String::new());
+            drop(read(input, &mut map));
             let mut antagonists = Antagonists::new("a");
-            trace.replay(&mut antagonists);
+            drop(read(input, &mut antagonists));
             drop(antagonists.table());
-            Shape::taken(trace.events() as u64)
+            let problems =
+                reading.problems.iter().fold(0, |bits, problem| bits | 1u64 << problem.0 as u32);
+            Shape::taken(problems << 8 | reading.header.events.min(255))
         }
         Err(error) => Shape::refused(error),
     },

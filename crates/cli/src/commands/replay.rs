@@ -9,7 +9,7 @@ use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::replay::{Answer, Cell, Figures, Replay};
 use schedlab_replay::{Arrivals, Books, Tokens, Trace};
-use schedlab_trace::read::TextTrace;
+use schedlab_trace::read;
 use schedlab_workload::rt_app;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         files::check(path)?;
     }
     let name = args.file.display().to_string();
-    let trace = read(&args.file)?;
+    let trace = recorded(&args.file)?;
     let replay = Replay {
         recorded: args.recorded.clone(),
         hz: args.hz,
@@ -72,11 +72,11 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
 }
 
 /// Reads a trace.
-fn read(path: &Path) -> Result<Trace, Failure> {
-    let source = files::read_lossy(path)?;
-    let wrong = |error| format!("{}: {error}", source.file);
+fn recorded(path: &Path) -> Result<Trace, Failure> {
+    let wrong = |error: read::ReadError| format!("{}: {error}", path.display());
     let mut books = Books::new();
-    TextTrace::parse(&source.text).map_err(wrong)?.replay(&mut books);
+    let reading = read::read(path, &mut books).map_err(wrong)?;
+    reading.needs_wakeups().map_err(wrong)?;
     Ok(books.into_trace())
 }
 
