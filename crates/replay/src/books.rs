@@ -322,10 +322,8 @@ impl Books {
                     self.run(task, cpu, 0);
                 }
                 Some(task) if self.runs_on(task, cpu) => {}
-                Some(_) => {
-                    self.gap(0, at_ns);
-                    self.appears(who, cpu, at_ns / 2, at_ns);
-                }
+                // It came here before this CPU had an event.
+                Some(_) => self.appears(who, cpu, at_ns / 2, at_ns),
             }
             return;
         }
