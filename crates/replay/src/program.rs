@@ -212,9 +212,11 @@ impl Maker<'_> {
                     What::Wait { token } => Step::Wait(self.number(Semaphore::Token(token))),
                     What::Prio { prio } => Step::Prio(prio),
                 };
-                if act.offset_ns > done_ns {
-                    steps.push(Step::Run(act.offset_ns - done_ns));
-                    done_ns = act.offset_ns;
+                // In a gap less may be left of the burst than it had done by then.
+                let offset_ns = act.offset_ns.min(burst.cpu_ns);
+                if offset_ns > done_ns {
+                    steps.push(Step::Run(offset_ns - done_ns));
+                    done_ns = offset_ns;
                 }
                 steps.push(step);
             }
