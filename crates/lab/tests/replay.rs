@@ -151,7 +151,10 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
                 }
             }
         }
-        5 => lines = lines.into_iter().flat_map(|it| vec![it; 1 + usize::from(draw(50) == 0)]).collect(),
+        5 => {
+            lines =
+                lines.into_iter().flat_map(|it| vec![it; 1 + usize::from(draw(50) == 0)]).collect()
+        }
         6 => lines.retain(|line| !line.contains("[001]")),
         // Contexts are lost.
         7 => {
