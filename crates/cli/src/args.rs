@@ -6,6 +6,7 @@ use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
+use crate::replay_args::ReplayArgs;
 #[cfg(feature = "tui")]
 use crate::top_args::TopArgs;
 use crate::trace_args::TraceArgs;
@@ -41,6 +42,7 @@ Examples:
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
   schedlab trace info perf.data                    what is in a recorded trace
+  schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -66,6 +68,7 @@ pub enum Command {
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
     Trace(TraceArgs),
+    Replay(Box<ReplayArgs>),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

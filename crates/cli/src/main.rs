@@ -20,6 +20,7 @@ mod perf_args;
 mod picture;
 mod plan_args;
 mod plans;
+mod replay_args;
 mod rt_app_log;
 mod snapshots;
 mod terminal;
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
         Command::Trace(args) => commands::trace::trace(args, &mut output),
+        Command::Replay(args) => commands::replay::replay(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),

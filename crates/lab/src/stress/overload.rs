@@ -26,19 +26,19 @@ pub fn add(world: &mut World, choice: &Choice) {
         let task = task(&mut random, world, choice, &policies, limited, number);
         if let (Kind::Finite, Loops::Times(rounds)) = (world.kind, task.loops) {
             let events = &task.phases[0].events;
-            let round_us: u64 = events.iter().map(|event| us(&event.action)).sum();
-            let work_us = round_us * rounds * u64::from(task.instances);
+            let round_ns: u64 = events.iter().map(|event| ns(&event.action)).sum();
+            let work_ns = round_ns * rounds * u64::from(task.instances);
             // As for the other tasks: enough if all were done one after the other, at a quarter of
             // a CPU.
-            world.until_ns += (4 * work_us + task.delay_us) * 1000;
+            world.until_ns += 4 * work_ns + task.delay_ns;
         }
         world.model.tasks.push(task);
     }
 }
 
-fn us(action: &Action) -> u64 {
+fn ns(action: &Action) -> u64 {
     match action {
-        Action::Run(us) | Action::Sleep(us) => *us,
+        Action::Run(ns) | Action::Sleep(ns) => *ns,
         _ => 0,
     }
 }
@@ -71,14 +71,14 @@ fn task(
     if choice.release.can.affinity && random.below(4) == 0 {
         properties.cpus = Some(vec![random.below(cpus) as u32]);
     }
-    let mut actions = vec![Action::Run(run_us)];
+    let mut actions = vec![Action::Run(run_us * 1000)];
     if sleep_us > 0 {
-        actions.push(Action::Sleep(sleep_us));
+        actions.push(Action::Sleep(sleep_us * 1000));
     }
     Task {
         key: format!("overload{number}"),
         instances,
-        delay_us: random.below(300_000),
+        delay_ns: random.below(300_000) * 1000,
         loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
         properties,
         phases: vec![phase("", actions)],

@@ -96,6 +96,16 @@ struct Maker {
     tasks: Vec<Task>,
 }
 
+/// Computes for so many µs.
+fn run(us: u64) -> Action {
+    Action::Run(us * 1000)
+}
+
+/// Sleeps for so many µs.
+fn sleep(us: u64) -> Action {
+    Action::Sleep(us * 1000)
+}
+
 impl World {
     /// The world that `seed` makes for `choice`.
     pub fn random(seed: u64, choice: &Choice) -> World {
@@ -167,13 +177,13 @@ impl World {
                 maker.tasks.push(Task {
                     key: "hog".into(),
                     instances: hogs as u32,
-                    delay_us,
+                    delay_ns: delay_us * 1000,
                     loops: Loops::Forever,
                     properties: Properties {
                         priority: (nice != 0).then_some(nice),
                         ..Properties::default()
                     },
-                    phases: vec![phase("", vec![Action::Run(1_000_000)])],
+                    phases: vec![phase("", vec![run(1_000_000)])],
                     flat: true,
                 });
                 duration_ns = Some(5_000_000_000);
@@ -301,7 +311,7 @@ impl World {
 
     /// The start of the lone hog, ns.
     pub fn first_start_ns(&self) -> u64 {
-        self.model.tasks.first().map_or(0, |task| task.delay_us * 1000)
+        self.model.tasks.first().map_or(0, |task| task.delay_ns)
     }
 }
 
@@ -562,9 +572,9 @@ impl Maker {
         let (mut run_us, mut sleep_us) = (0, 0);
         for action in &actions {
             match action {
-                Action::Run(us) => run_us += us,
-                Action::Sleep(us) => sleep_us += us,
-                Action::Timer { period_us, .. } => sleep_us += period_us,
+                Action::Run(ns) => run_us += ns / 1000,
+                Action::Sleep(ns) => sleep_us += ns / 1000,
+                Action::Timer { period_ns, .. } => sleep_us += period_ns / 1000,
                 _ => {}
             }
         }
@@ -579,7 +589,7 @@ impl Maker {
         self.tasks.push(Task {
             key: format!("{name}{}", self.tasks.len()),
             instances,
-            delay_us,
+            delay_ns: delay_us * 1000,
             loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
             properties,
             phases: vec![phase("", actions)],
@@ -594,12 +604,12 @@ impl Maker {
         match self.random.below(10) {
             0 | 1 => {
                 let run_us = self.time_us(self.budget_us / 2 + 1, self.budget_us + 1);
-                self.add("hog", instances, properties, vec![Action::Run(run_us)], 1);
+                self.add("hog", instances, properties, vec![run(run_us)], 1);
             }
             2..=4 => {
                 let (run_us, sleep_us) = (self.time_us(50, 8_000), self.time_us(100, 30_000));
                 let rounds = self.rounds(run_us, sleep_us);
-                let actions = vec![Action::Run(run_us), Action::Sleep(sleep_us)];
+                let actions = vec![run(run_us), sleep(sleep_us)];
                 self.add("sleeper", instances, properties, actions, rounds);
             }
             5 => {
@@ -609,7 +619,7 @@ impl Maker {
                     "yielder",
                     instances,
                     properties,
-                    vec![Action::Run(run_us), Action::Yield],
+                    vec![run(run_us), Action::Yield],
                     rounds,
                 );
             }
@@ -617,14 +627,9 @@ impl Maker {
                 let period_us = self.time_us(2_000, 50_000);
                 let run_us = self.time_us(100, period_us / 2);
                 let rounds = self.rounds(run_us, period_us);
-                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
-                self.add(
-                    "periodic",
-                    instances,
-                    properties,
-                    vec![Action::Run(run_us), timer],
-                    rounds,
-                );
+                let period_ns = period_us * 1000;
+                let timer = Action::Timer { name: "unique".into(), period_ns, absolute: false };
+                self.add("periodic", instances, properties, vec![run(run_us), timer], rounds);
             }
             7 => self.make_pair(properties),
             8 => self.make_crowd(properties),
@@ -641,9 +646,8 @@ impl Maker {
         let (to, back) = (format!("to{number}"), format!("back{number}"));
         let (first_us, second_us) = (self.time_us(20, 4_000), self.time_us(20, 4_000));
         let rounds = self.rounds(first_us + second_us, 0).min(300);
-        let first =
-            vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
-        let second = vec![Action::SemWait(to), Action::Run(second_us), Action::SemPost(back)];
+        let first = vec![run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
+        let second = vec![Action::SemWait(to), run(second_us), Action::SemPost(back)];
         let other = self.properties();
         // Both come to their ends or neither.
         let endless = std::mem::replace(&mut self.endless, false);
@@ -660,19 +664,10 @@ impl Maker {
         let rounds = self.rounds(run_us, sleep_us).min(200);
         let endless = std::mem::replace(&mut self.endless, false);
         let actions = if self.chance(50) {
-            vec![
-                Action::Run(run_us),
-                Action::Barrier(format!("all{number}")),
-                Action::Sleep(sleep_us),
-            ]
+            vec![run(run_us), Action::Barrier(format!("all{number}")), sleep(sleep_us)]
         } else {
             let mutex = format!("mutex{}", self.random.below(3));
-            vec![
-                Action::Lock(mutex.clone()),
-                Action::Run(run_us),
-                Action::Unlock(mutex),
-                Action::Sleep(sleep_us),
-            ]
+            vec![Action::Lock(mutex.clone()), run(run_us), Action::Unlock(mutex), sleep(sleep_us)]
         };
         self.add("crowd", instances, properties, actions, rounds);
         self.endless = endless;
@@ -683,11 +678,10 @@ impl Maker {
         let run_us = self.time_us(100, 20_000);
         let rounds = self.rounds(3 * run_us, 0).min(50);
         let deadline = properties.policy == Some(Policy::Deadline);
-        self.add("changing", 1, properties, vec![Action::Run(run_us)], rounds);
+        self.add("changing", 1, properties, vec![run(run_us)], rounds);
         let mut phases = vec![];
         for number in 0..2 + self.random.below(2) {
-            let mut part =
-                phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
+            let mut part = phase(&format!("p{number}"), vec![run(run_us), sleep(1_000)]);
             part.loops = Loops::Times(1 + self.random.below(3));
             if !deadline && self.chance(50) {
                 part.properties = self.policy();
@@ -724,12 +718,12 @@ impl Maker {
             child = Properties::default();
         }
         let rounds = self.rounds(run_us, 0).min(20);
-        let actions = vec![Action::Run(run_us), Action::Sleep(1_000)];
+        let actions = vec![run(run_us), sleep(1_000)];
         self.add("child", 0, child, actions, 1 + rounds / 4);
         let task = self.tasks.last_mut().expect("it was added");
-        task.delay_us = 0;
+        task.delay_ns = 0;
         let name = task.key.clone();
-        let actions = vec![Action::Run(run_us), Action::Fork(name), Action::Sleep(2_000)];
+        let actions = vec![run(run_us), Action::Fork(name), sleep(2_000)];
         self.add("parent", 1, properties, actions, 1 + rounds % 8);
         self.endless = endless;
     }
