@@ -79,7 +79,15 @@ pub fn check_replaceable(
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
+pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+    write_whole_bytes(path, text.as_bytes())
+}
+
+/// The same of what is no text.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_whole_bytes(path: &Path, content: &[u8]) -> Result<(), String> {
     let cannot = |error: &io::Error| format!("{}: cannot be written: {error}", path.display());
     if fs::symlink_metadata(path).is_ok_and(|what| !what.is_file()) {
         return fs::write(path, content).map_err(|error| cannot(&error));

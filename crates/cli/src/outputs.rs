@@ -121,9 +121,12 @@ impl OutputArgs {
     }
 }
 
+/// What is told of the tracepoints of a run.
+type Sinks = (Option<TraceWriter>, (Option<Tables>, Option<Counters>));
+
 /// All that one run fills.
 struct Filled {
-    recorder: Recorder<(Option<TraceWriter>, (Option<Tables>, Option<Counters>))>,
+    recorder: Recorder<Sinks>,
     /// Follows the ideal machine, if its account of lags is wanted.
     fluid: Option<Fairness>,
 }

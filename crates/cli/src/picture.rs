@@ -79,7 +79,7 @@ pub fn write(path: &Path, svg: &str) -> Result<(), Failure> {
     match Form::of(path) {
         Some(Form::Png) => {
             let png = png(svg).map_err(|why| format!("--plot: {}: {why}", path.display()))?;
-            files::write_whole(path, png)?;
+            files::write_whole_bytes(path, &png)?;
         }
         _ => files::write_whole(path, svg)?,
     }
