@@ -6,7 +6,7 @@ use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
-use crate::trace_args::TraceArgs;
+use crate::trace_args::{RecordArgs, TraceArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -38,6 +38,7 @@ Examples:
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
   schedlab trace info perf.data                    what is in a recorded trace
+  schedlab record -- make -j4                      record this machine, to be read here
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -61,6 +62,7 @@ pub enum Command {
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
     Trace(TraceArgs),
+    Record(RecordArgs),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -386,6 +388,7 @@ Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row of the table, as it stands there
   schedlab trace info perf.data                    what is in a recorded trace
+  schedlab record -- make -j4                      record this machine, to be read here
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are told).")]
