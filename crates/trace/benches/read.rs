@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each file is written first, by the program's own writers, and read three times; the best time
-//! counts. **Memory** is the most that the process had up to then. What takes the events does
+//! counts (CPU time where the system tells it). **Memory** is the most that the process had up to then. What takes the events does
 //! nothing with them.
 
 use schedlab_trace::read::Trace;
@@ -63,6 +63,14 @@ fn memory() -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
 }
 
+/// How long this thread has had a CPU, s: other work on the machine disturbs it little. Where the
+/// system does not tell, the time since `begin`.
+fn cpu_time(begin: Instant) -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = told.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    ns.map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns as f64 / 1e9)
+}
+
 fn main() {
     let events =
         std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1_000_000);
@@ -85,11 +93,11 @@ fn main() {
         let size = std::fs::metadata(&path).map_or(0, |there| there.len());
         let mut best = f64::MAX;
         for _ in 0..3 {
-            let begin = Instant::now();
+            let (clock, begin) = (Instant::now(), cpu_time(Instant::now()));
             let reading = Trace::open(&path).and_then(|trace| trace.read(&mut ()));
             let reading = reading.expect("it was just written");
             assert!(reading.header.events > events / 3, "{name}: {}", reading.header.events);
-            best = best.min(begin.elapsed().as_secs_f64());
+            best = best.min(cpu_time(clock) - begin);
         }
         let _ = std::fs::remove_file(&path);
         println!(

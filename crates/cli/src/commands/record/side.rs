@@ -138,15 +138,13 @@ impl Side {
             .into_iter()
             .map(|(cpu, directory)| {
                 let topology = directory.join("topology");
-                let mut members = members(
-                    &topology,
-                    &[
-                        "core_id",
-                        "physical_package_id",
-                        "thread_siblings_list",
-                        "core_siblings_list",
-                    ],
-                );
+                let mut members = members(&topology, &["core_id", "physical_package_id"]);
+                // Lists stay lists, even of one.
+                for name in ["thread_siblings_list", "core_siblings_list"] {
+                    if let Some(list) = text(&topology.join(name)) {
+                        members.insert(name.into(), list.into());
+                    }
+                }
                 members.insert("cpu".into(), cpu.into());
                 if let Some((node, _)) = numbered(&directory, "node").first() {
                     members.insert("node".into(), (*node).into());
