@@ -10,6 +10,7 @@ use crate::replay_args::ReplayArgs;
 #[cfg(feature = "tui")]
 use crate::top_args::TopArgs;
 use crate::trace_args::TraceArgs;
+use crate::trace_args::{RecordArgs, TraceArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ Examples:
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
   schedlab trace info perf.data                    what is in a recorded trace
   schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
+  schedlab record -- make -j4                      record this machine, to be read here
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -69,6 +71,7 @@ pub enum Command {
     Antagonists(Box<AntagonistsArgs>),
     Trace(TraceArgs),
     Replay(Box<ReplayArgs>),
+    Record(RecordArgs),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -398,6 +401,7 @@ Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row of the table, as it stands there
   schedlab trace info perf.data                    what is in a recorded trace
+  schedlab record -- make -j4                      record this machine, to be read here
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are told).")]

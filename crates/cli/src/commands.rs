@@ -8,6 +8,7 @@ pub mod explain_metric;
 pub mod list;
 pub mod papers;
 pub mod perf;
+pub mod record;
 pub mod replay;
 pub mod run;
 mod show;

@@ -96,6 +96,7 @@ fn main() -> ExitCode {
         Command::Latency(args) => commands::perf::latency(args, &mut output),
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Record(args) => commands::record::record(args, &mut output),
         Command::Trace(args) => commands::trace::trace(args, &mut output),
         Command::Replay(args) => commands::replay::replay(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),

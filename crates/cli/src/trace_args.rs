@@ -1,9 +1,10 @@
-//! The arguments of `schedlab trace`.
+//! The arguments of `schedlab trace` and `schedlab record`.
 
 use crate::args::ListFormat;
-use crate::options::RunFormat;
+use crate::options::{RunFormat, seconds};
 use crate::outputs::FormatOption;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Look into a recorded trace: what is in it, its figures, another format
@@ -73,4 +74,42 @@ pub struct ConvertArgs {
     /// Write this format [default: by the file's ending]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub format: Option<FormatOption>,
+}
+
+/// Record this machine's schedule, with what a trace does not hold beside it
+///
+/// The whole machine is recorded while the command runs, with perf if it is there, else through an
+/// instance of tracefs. FILE.side.json gets policies, nice values, affinity and groups of threads,
+/// weights and quotas, topology and tunables. Needs root.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo schedlab record -- make -j4
+  sudo schedlab record --seconds 10 -o desk.data
+  schedlab record --side-only -o desk.data         no rights are needed for that")]
+pub struct RecordArgs {
+    /// The trace to write; FILE.side.json stands beside it
+    #[arg(short, long, value_name = "FILE", default_value = "schedlab.data")]
+    pub output: PathBuf,
+    /// Record with this [default: perf if it is there]
+    #[arg(long, value_enum, value_name = "TOOL")]
+    pub with: Option<Tool>,
+    /// Without a command: record for so long [default: 5]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "command")]
+    pub seconds: Option<u64>,
+    /// Write only FILE.side.json
+    #[arg(long, conflicts_with_all = ["with", "seconds", "command"])]
+    pub side_only: bool,
+    /// Record while this runs
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// What records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Tool {
+    /// `perf record`.
+    Perf,
+    /// The text of an instance of tracefs.
+    Tracefs,
 }

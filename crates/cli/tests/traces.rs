@@ -345,3 +345,66 @@ fn a_program_that_becomes_another_is_in_every_format() {
     // What is written is read again, and the run is the same.
     schedlab(&["timehist", &place(&scratch, "perf.txt"), "-s"]).good();
 }
+
+/// What `trace stats` says of a run's trace is what the run said of itself.
+#[test]
+fn the_figures_of_a_trace_are_those_of_its_run() {
+    let scratch = Scratch::new("trace-stats");
+    let world = scratch.file("w.json", WORLD);
+    // CPU times, times off the CPUs, and counts, of every task.
+    let figures = |json: &str| -> Vec<String> {
+        let document: serde_json::Value = serde_json::from_str(json).expect("it is JSON");
+        let tasks = document["runs"][0]["tasks"].as_array().expect("tasks").clone();
+        let keys = ["cpu_ns", "wait_ns", "wakeups", "switches_in", "latency_max_ns"];
+        let row = |task: &serde_json::Value| keys.map(|key| task[key].to_string()).join(" ");
+        let mut rows: Vec<String> = tasks.iter().map(row).collect();
+        rows.sort();
+        rows
+    };
+    for name in ["a.txt", "a.pftrace", "b.txt.gz"] {
+        let path = place(&scratch, name);
+        let run = ["run", &world, "--scheduler", "cfs", "--cpus", "2", "--format", "json"];
+        let run = schedlab(&[&run[..], &["--trace", &path]].concat()).good();
+        let stats = schedlab(&["trace", "stats", &path, "--format", "json"]).good();
+        assert_eq!(figures(&stats), figures(&run), "{name}");
+        let table = schedlab(&["trace", "stats", &path, "--tasks"]).good();
+        assert!(table.contains("wakeup latency max") && table.contains("light"), "{table}");
+        assert!(
+            schedlab(&["trace", "stats", &path, "--format", "csv"]).good().contains("recorded")
+        );
+    }
+}
+
+#[test]
+fn a_trace_is_told_of_and_written_in_other_formats() {
+    let scratch = Scratch::new("trace-info");
+    let world = scratch.file("w.json", WORLD);
+    let first = place(&scratch, "a.pftrace");
+    schedlab(&["run", &world, "--scheduler", "cfs", "--cpus", "2", "--trace", &first]).good();
+    let seen = |path: &str| -> serde_json::Value {
+        let text = schedlab(&["trace", "info", path, "--format", "json"]).good();
+        serde_json::from_str(&text).expect("it is JSON")
+    };
+    let expected = seen(&first);
+    assert_eq!(expected["tasks"], 3);
+    assert_eq!(expected["problems"], serde_json::json!([]));
+    assert!(expected["wakeups"]["hard"].as_u64() > Some(10));
+    for (name, format) in [("b.txt", "ftrace"), ("c.pftrace.zst", "perfetto"), ("d.txt", "perf")] {
+        let path = place(&scratch, name);
+        schedlab(&["trace", "convert", &first, &path, "--format", format]).good();
+        let info = seen(&path);
+        for key in ["kinds", "begin_ns", "end_ns", "tasks", "cpus", "by_cpu", "by_name"] {
+            assert_eq!(info[key], expected[key], "{name} {key}");
+        }
+    }
+    let table = schedlab(&["trace", "info", &first]).good();
+    assert!(table.contains("yes  how long tasks waited") && table.contains("Perfetto"), "{table}");
+    let text = place(&scratch, "b.txt");
+    schedlab(&["trace", "convert", &text, &text]).error(&["that is the trace itself"]);
+    schedlab(&["trace", "convert", &text, &world]).error(&["w.json", "not a trace"]);
+    let odd = place(&scratch, "e.odd");
+    schedlab(&["trace", "convert", &text, &odd]).error(&["e.odd", "--format"]);
+    schedlab(&["trace", "info", &odd]).error(&["e.odd: there is no such file"]);
+    // perf's commands take it, too.
+    assert!(schedlab(&["latency", &first]).good().contains("light"));
+}

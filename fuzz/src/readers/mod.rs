@@ -96,6 +96,8 @@ pub const ALL: &[Reader] = &[
     traces::PERF_DATA,
     traces::TRACE_DAT,
     traces::PERFETTO,
+    traces::CHROME_JSON,
+    traces::COLUMNS,
     results::REPORT,
     results::BENCH_REPORT,
     results::SWEEP,

@@ -69,6 +69,42 @@ pub(super) const PERFETTO: Reader = Reader {
     most: 3_000,
 };
 
+pub(super) const CHROME_JSON: Reader = Reader {
+    name: "chrome_json",
+    about: "Chrome's JSON traces",
+    read: shape,
+    words: &[
+        "{\"traceEvents\":[",
+        "\"systemTraceEvents\":\"",
+        "\\u0041",
+        "{\"ph\":\"X\",\"cat\":\"sched\",\"name\":\"a\",\"tid\":1,\"ts\":1.5,\"dur\":2,\"args\":{\"pid\":3}}",
+        "{\"ph\":\"s\",\"cat\":\"wakeup\",\"id\":1,\"tid\":1,\"ts\":1}",
+        "{\"ph\":\"f\",\"cat\":\"wakeup\",\"id\":1,\"tid\":1,\"ts\":2}",
+        "1e300",
+        "18446744073709551615",
+    ],
+    most: 3_000,
+};
+
+pub(super) const COLUMNS: Reader = Reader {
+    name: "columns",
+    about: "tables with named columns: of events, and of slices",
+    read: shape,
+    words: &[
+        "time,cpu,event",
+        "sched_switch",
+        "sched_migrate_task",
+        "sched_process_fork",
+        "orig_cpu,dest_cpu,child_pid,parent_pid,filename,runtime",
+        "cpu,start_ns,end_ns,pid,task",
+        "\"\"",
+        "18446744073709551615",
+        "4194304",
+        "4095",
+    ],
+    most: 3_000,
+};
+
 const BINARY_WORDS: &[&str] = &[
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n",
     "\tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n",

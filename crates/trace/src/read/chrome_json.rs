@@ -299,5 +299,5 @@ impl Chrome {
 fn ns(time: &Value) -> Option<u64> {
     let us = time.as_f64()?;
     let ns = (us * 1000.0).round();
-    (ns >= 0.0 && ns < 9e18).then_some(ns as u64)
+    (0.0..9e18).contains(&ns).then_some(ns as u64)
 }

@@ -22,7 +22,7 @@ pub enum Packing {
 }
 
 /// The first bytes of `input`, which stay in it.
-pub(super) fn peek<'a>(input: &'a mut dyn BufRead) -> io::Result<&'a [u8]> {
+pub(super) fn peek(input: &mut dyn BufRead) -> io::Result<&[u8]> {
     input.fill_buf()
 }
 
