@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Look into a recorded trace: what is in it, its figures, another format
 ///
 /// A trace is what perf, ftrace, trace-cmd, Perfetto or this program recorded, in any of their
-/// formats, compressed or not: what a file is is told from what stands in it. `timehist`, `latency`,
-/// `map` and `antagonists` take the same files.
+/// formats, compressed or not: what a file is is told from what stands in it. `timehist`,
+/// `latency`, `map` and `antagonists` take the same files.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

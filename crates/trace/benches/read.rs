@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each file is written first, by the program's own writers, and read three times; the best time
-//! counts (CPU time where the system tells it). **Memory** is the most that the process had up to then. What takes the events does
-//! nothing with them.
+//! counts (CPU time where the system tells it). **Memory** is the most that the process had up to
+//! then. What takes the events does nothing with them.
 
 use schedlab_trace::read::Trace;
 use schedlab_trace::{
