@@ -127,6 +127,9 @@ fn text(answer: &Answer, explain: bool) -> String {
         percent(middle),
         percent(most)
     );
+    if !answer.changed.is_empty() {
+        let _ = writeln!(out, "from the third column on: {}", answer.changed.join("; "));
+    }
     out.push('\n');
     table(answer, &mut out);
     if explain {
