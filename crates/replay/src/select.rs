@@ -26,8 +26,10 @@ pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
         };
         let mut own: Vec<bool> = trace.tasks.iter().map(is_it).collect();
         if !own.contains(&true) {
-            let names = || trace.tasks.iter().map(|task| task.name.as_str());
-            let hint = match close_names(name, names()).as_slice() {
+            let mut names: Vec<&str> = trace.tasks.iter().map(|task| task.name.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let hint = match close_names(name, names.iter().copied()).as_slice() {
                 [] => "`schedlab replay TRACE` lists them by name".into(),
                 close => format!("did you mean {}?", close.join(" or ")),
             };
