@@ -348,13 +348,36 @@ impl Experiment {
         choice: &Choice,
         until_ns: u64,
         observer: O,
-        look: impl FnOnce(&mut Machine<Box<dyn Scheduler>, Kernel, O>) -> R,
+        look: impl FnOnce(&mut Plain<O>) -> R,
+    ) -> Result<(R, O), Error> {
+        self.stop_between(config, choice, until_ns, observer, (&[], |_| {}), look)
+    }
+
+    /// The same, and does something to the machine at some times (rising, no two equal).
+    ///
+    /// # Errors
+    /// As of [`run`](Experiment::run).
+    pub(crate) fn stop_between<O: Observer, R>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        until_ns: u64,
+        observer: O,
+        (times_ns, at_times): (&[u64], impl FnMut(&mut Plain<O>)),
+        look: impl FnOnce(&mut Plain<O>) -> R,
     ) -> Result<(R, O), Error> {
         catch_panic(|| {
             let (mut machine, ids, timetable) =
                 self.assemble(config, choice, |_, _, _| observer)?;
             let until_ns = self.until_ns().unwrap_or(u64::MAX).min(until_ns);
-            timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+            timetable.run_with_stops(
+                &mut machine,
+                &self.groups,
+                &ids,
+                until_ns,
+                times_ns,
+                at_times,
+            )?;
             let seen = look(&mut machine);
             Ok((seen, machine.into_parts().2))
         })
@@ -407,8 +430,11 @@ impl Experiment {
     }
 }
 
+/// A machine with a workload, any scheduler and an observer.
+pub(crate) type Plain<O> = Machine<Box<dyn Scheduler>, Kernel, O>;
+
 /// A machine that is ready to run, the numbers of its groups, and what is done to it.
-type Assembled<O> = (Machine<Box<dyn Scheduler>, Kernel, O>, Vec<GroupId>, Timetable);
+type Assembled<O> = (Plain<O>, Vec<GroupId>, Timetable);
 
 /// Lets each task that a run begins with start later by a part of a tick, drawn from `seed`: the
 /// same part under every scheduler.

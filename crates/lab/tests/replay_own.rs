@@ -120,7 +120,8 @@ fn a_run_of_our_own_is_replayed_to_the_nanosecond() {
 /// The examples go on until they are stopped, and so do their replays.
 #[test]
 fn the_examples_are_replayed_as_far_as_they_were_recorded() {
-    for (name, cpus) in [("desktop", 2), ("server", 4), ("nested-groups", 2), ("realtime-mix", 2)] {
+    // In the desktop some things happen at the same time.
+    for (name, cpus, differ) in [("desktop", 2, 2), ("server", 4, 0)] {
         let path = format!("{}/../../examples/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         for scheduler in ["cfs@3.2", "eevdf@6.18"] {
@@ -138,12 +139,8 @@ fn the_examples_are_replayed_as_far_as_they_were_recorded() {
                 prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
             let same = answer.columns[0].groups.iter().zip(&answer.columns[1].groups);
             let same = same.filter(|(one, other)| one == other).count();
-            eprintln!(
-                "{name} {scheduler}: {same} of {} {} {}",
-                answer.groups.len(),
-                answer.e_end,
-                answer.e_wait
-            );
+            assert!(same + differ >= answer.groups.len(), "{name} {scheduler}: {same}");
+            assert!(answer.e_end == 0.0 && answer.e_wait < 0.001, "{name} {scheduler}");
         }
     }
 }
@@ -160,9 +157,6 @@ fn worlds_are_replayed() {
             continue;
         }
         let answer = replayed(trace, "eevdf@6.18", 250);
-        let same = answer.columns[0].groups.iter().zip(&answer.columns[1].groups);
-        let same = same.filter(|(one, other)| one == other).count();
-        eprintln!("{seed}: {same} of {} {} {}", answer.groups.len(), answer.e_end, answer.e_wait);
         assert!(!answer.hangs, "{seed}: {:?}", answer.messages);
         assert_eq!(answer.e_cpu, 0.0, "{seed}: {:?}", answer.messages);
     }

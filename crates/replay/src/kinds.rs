@@ -88,12 +88,13 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
             let Some(sleep) = sleep else { continue };
             let is_before = at == crate::trace::BEFORE;
             let open = arrivals == Arrivals::Open && sleep.state == State::Interruptible;
-            sleep.kind = kind.unwrap_or_else(|| match sleep.state {
+            let of_interrupt = match sleep.state {
                 _ if is_before => Kind::Absolute,
                 State::Uninterruptible => Kind::Relative,
                 _ if clocked || open => Kind::Absolute,
                 _ => Kind::Relative,
-            });
+            };
+            sleep.kind = kind.unwrap_or(of_interrupt);
         }
         for sleep in task.before.iter().chain(&task.sleeps) {
             match sleep.kind {

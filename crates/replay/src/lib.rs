@@ -24,3 +24,8 @@ pub use books::{Books, is_kernel_name};
 pub use kinds::{Arrivals, Counts};
 pub use program::{Program, Step, Tokens, Workload};
 pub use trace::Trace;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

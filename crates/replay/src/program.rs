@@ -21,8 +21,8 @@ pub enum Tokens {
 /// A burst that the trace's end cuts goes on for ever if it has taken more than this, ns.
 const ENDLESS_NS: u64 = 20_000_000;
 
-/// A round of a task that goes on for ever, ns.
-const ROUND_NS: u64 = 1_000_000_000;
+/// A round of a task that goes on for ever, ns: by its rounds one can tell that it has come so far.
+const ROUND_NS: u64 = 1_000_000;
 
 /// What a task does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

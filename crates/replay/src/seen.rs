@@ -114,19 +114,9 @@ struct Own {
 #[derive(Clone, Debug, Default)]
 pub struct Watcher {
     tasks: Vec<Own>,
-    /// When the trace is over, ns.
-    mark_ns: u64,
-    /// What was known then.
-    at_mark: Option<Vec<Own>>,
 }
 
 impl Watcher {
-    /// Of the run of a trace of this length. What goes on for ever is looked at when the trace
-    /// would be over.
-    pub fn new(span_ns: u64) -> Watcher {
-        Watcher { mark_ns: span_ns, ..Watcher::default() }
-    }
-
     fn own(&mut self, task: TaskId) -> &mut Own {
         if task.index() >= self.tasks.len() {
             self.tasks.resize_with(task.index() + 1, Own::default);
@@ -136,11 +126,7 @@ impl Watcher {
 
     /// What was seen of `task`, which does what `program` says, when the run ended at `end_ns`.
     pub fn seen(&self, task: TaskId, program: &Program, trace: &Trace, end_ns: u64) -> Seen {
-        let (tasks, end_ns) = match &self.at_mark {
-            Some(tasks) if program.is_endless() => (tasks, self.mark_ns),
-            _ => (&self.tasks, end_ns),
-        };
-        let Some(own) = tasks.get(task.index()) else { return Seen::default() };
+        let Some(own) = self.tasks.get(task.index()) else { return Seen::default() };
         let mut seen = own.seen.clone();
         if let Some(since_ns) = own.running {
             seen.cpu_ns += end_ns.saturating_sub(since_ns);
@@ -169,9 +155,6 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
-        if now_ns > self.mark_ns && self.at_mark.is_none() {
-            self.at_mark = Some(self.tasks.clone());
-        }
         match event {
             Event::Started { task, .. } => {
                 let own = self.own(task);

@@ -26,8 +26,10 @@ pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
         };
         let mut own: Vec<bool> = trace.tasks.iter().map(is_it).collect();
         if !own.contains(&true) {
-            let names = || trace.tasks.iter().map(|task| task.name.as_str());
-            let hint = match close_names(name, names()).as_slice() {
+            let mut names: Vec<&str> = trace.tasks.iter().map(|task| task.name.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let hint = match close_names(name, names.iter().copied()).as_slice() {
                 [] => "`schedlab replay TRACE` lists them by name".into(),
                 close => format!("did you mean {}?", close.join(" or ")),
             };
@@ -206,7 +208,7 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
         return Err(wrong("whose? A name, a number or `descendants of NAME` is missing".into()));
     }
     let found = tasks(trace, &words.join(" ")).map_err(wrong)?;
-    workload.tasks.iter_mut().filter(|it| found[it.task as usize]).for_each(|it| apply(it));
+    workload.tasks.iter_mut().filter(|it| found[it.task as usize]).for_each(apply);
     Ok(())
 }
 
@@ -231,7 +233,7 @@ fn slice_us(text: &str) -> Option<u64> {
     };
     let us: f64 = digits.parse().ok()?;
     let us = us * factor;
-    (us >= 1.0 && us < 1e12).then_some(us as u64)
+    (1.0..1e12).contains(&us).then_some(us as u64)
 }
 
 /// Keeps kernel threads of one CPU (`ksoftirqd/1`) there, on a machine that has it.

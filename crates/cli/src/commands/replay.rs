@@ -127,6 +127,9 @@ fn text(answer: &Answer, explain: bool) -> String {
         percent(middle),
         percent(most)
     );
+    if !answer.changed.is_empty() {
+        let _ = writeln!(out, "from the third column on: {}", answer.changed.join("; "));
+    }
     out.push('\n');
     table(answer, &mut out);
     if explain {
@@ -142,26 +145,38 @@ fn text(answer: &Answer, explain: bool) -> String {
     out
 }
 
-/// Time, ns, in a unit that suits it.
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns >= 9.9995e9 => format!("{:.2} s", ns / 1e9),
-        ns if ns >= 1e5 => format!("{:.1} ms", ns / 1e6),
-        ns if ns > 0.0 => format!("{:.0} µs", ns / 1e3),
-        _ => "0".into(),
+/// A figure with its band, in a unit that suits the figure.
+type Show = fn(f64, Option<(f64, f64)>) -> String;
+
+/// Time, ns.
+fn time(ns: f64, band: Option<(f64, f64)>) -> String {
+    let (unit, in_ns, places) = match ns {
+        ns if ns >= 9.9995e9 => ("s", 1e9, 2),
+        ns if ns >= 1e5 => ("ms", 1e6, 1),
+        _ => ("µs", 1e3, 0),
+    };
+    let of = |ns: f64| format!("{:.places$}", ns / in_ns);
+    match band {
+        None if ns == 0.0 => "0".into(),
+        None => format!("{} {unit}", of(ns)),
+        Some((least, most)) => format!("{} [{} – {}] {unit}", of(ns), of(least), of(most)),
     }
 }
 
-fn count(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.1}") }
+fn count(value: f64, band: Option<(f64, f64)>) -> String {
+    let of = |value: f64| {
+        if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.1}") }
+    };
+    match band {
+        None => of(value),
+        Some((least, most)) => format!("{} [{} – {}]", of(value), of(least), of(most)),
+    }
 }
 
 /// A cell with its band, and with its difference from `base`, the replay.
-fn cell(cell: &Cell, base: Option<&Cell>, show: fn(f64) -> String) -> String {
-    let mut text = show(cell.median);
-    if cell.least != cell.greatest {
-        let _ = write!(text, " [{} – {}]", show(cell.least), show(cell.greatest));
-    }
+fn cell(cell: &Cell, base: Option<&Cell>, show: Show) -> String {
+    let band = (cell.least != cell.greatest).then_some((cell.least, cell.greatest));
+    let mut text = show(cell.median, band);
     match (cell.alike, base) {
         (Some(true), _) => text.push_str(" ≈"),
         (Some(false), Some(base)) if base.median > 0.0 => {
@@ -178,7 +193,7 @@ fn cell(cell: &Cell, base: Option<&Cell>, show: fn(f64) -> String) -> String {
     text
 }
 
-type Row = (&'static str, fn(&Figures) -> Option<&Cell>, fn(f64) -> String);
+type Row = (&'static str, fn(&Figures) -> Option<&Cell>, Show);
 
 const ROWS: [Row; 7] = [
     ("CPU", |it| Some(&it.cpu), time),
@@ -258,7 +273,7 @@ fn explained(answer: &Answer, out: &mut String) {
         for (change, at) in changes.iter().take(5) {
             let name = &answer.groups[*at].name;
             let more = if *change > 0.0 { "longer" } else { "shorter" };
-            let _ = writeln!(out, "  {name} waits {} {more}", time(change.abs()));
+            let _ = writeln!(out, "  {name} waits {} {more}", time(change.abs(), None));
         }
     }
 }

@@ -13,6 +13,8 @@ use std::collections::HashMap;
 pub struct Answer {
     /// The trace's name.
     pub name: String,
+    /// What differs from the recording in the alternatives, besides the scheduler.
+    pub changed: Vec<String>,
     /// What is in the trace.
     pub trace: TraceFacts,
     /// How many sleeps there are of each kind.
@@ -215,6 +217,21 @@ impl Figures {
     }
 }
 
+/// What differs from the recording in the alternatives.
+fn changed(prepared: &Prepared) -> Vec<String> {
+    let (replay, trace) = (&prepared.replay, &prepared.trace);
+    let mut changed = replay.changes.clone();
+    changed.extend(replay.at.iter().map(|at| format!("at {at}")));
+    let machine = prepared.setup.columns.get(1).map(|runner| &runner.config);
+    if let Some(cpus) = machine.map(|it| it.cpus).filter(|&cpus| cpus != trace.cpus) {
+        changed.push(format!("CPUs: {cpus} instead of {}", trace.cpus));
+    }
+    if let Some(machine) = machine.and_then(|it| it.machine.as_ref()) {
+        changed.push(format!("machine {}", machine.name));
+    }
+    changed
+}
+
 /// The answer of these runs.
 pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
     let trace = &prepared.trace;
@@ -335,6 +352,7 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
     let counts = prepared.counts;
     let mut answer = Answer {
         name: prepared.replay.name.clone(),
+        changed: changed(prepared),
         trace: TraceFacts {
             span_ns: trace.span_ns,
             cpus: trace.cpus,

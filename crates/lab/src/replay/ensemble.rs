@@ -4,7 +4,9 @@ use super::Prepared;
 use super::columns::Runner;
 use crate::error::Error;
 use crate::parallel;
-use schedlab_machine::{SplitMix64, TaskState};
+use crate::run::Plain;
+use schedlab_core::TaskId;
+use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::seen::{Seen, Watcher};
 use schedlab_workload::WaitsFor;
 use std::collections::HashMap;
@@ -52,7 +54,7 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
-    let look = |machine: &mut schedlab_machine::Machine<_, schedlab_workload::Kernel, Watcher>| {
+    let look = |machine: &mut Plain<Watcher>| {
         let end_ns = machine.now_ns();
         let kernel = machine.workload();
         let watcher = machine.observer();
@@ -79,14 +81,34 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
         }
         Outcome { tasks, end_ns, waiting, left }
     };
-    let stopped = experiment.stop(
+    // What goes on for ever is ended when the trace is over: nothing is known of it after that, and
+    // it may keep others from ever coming to their ends. Who is not as far as that goes on.
+    let end_endless = |machine: &mut Plain<Watcher>| {
+        let is_endless = |key: &str| places.get(key).is_some_and(|&it| programs[it].is_endless());
+        let threads = machine.workload().threads();
+        let over: Vec<TaskId> = threads
+            .filter(|thread| thread.loop_rounds > 0 && is_endless(thread.key))
+            .map(|thread| thread.task)
+            .collect();
+        for task in over {
+            // Who has ended cannot be killed again.
+            let _ = machine.act(&Action::Kill(task));
+        }
+    };
+    let span_ns = trace.span_ns.max(1);
+    let times_ns: Vec<u64> = match column.workload.is_endless {
+        true => (8..=32).map(|eighth| span_ns / 8 * eighth + span_ns % 8).collect(),
+        false => vec![],
+    };
+    let (outcome, _) = experiment.stop_between(
         &experiment.config,
         &column.choice,
         until_ns,
-        Watcher::new(trace.span_ns),
+        Watcher::default(),
+        (&times_ns, end_endless),
         look,
     )?;
-    Ok(stopped.0)
+    Ok(outcome)
 }
 
 /// `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.

@@ -164,15 +164,14 @@ fn decimal_ns(text: &str) -> Option<u64> {
 
 /// µs with up to three decimals, as ns.
 fn nanoseconds(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
-    const FINER: &str = "up to three decimals (the language's own are none), no exponent";
     match cursor.value().kind {
         Json::Number => decimal_us(cursor.text()).ok_or_else(|| {
+            let (key, found) = (cursor.key(), cursor.text());
             let message = format!(
-                "`{}` must be a number of microseconds, found {}",
-                cursor.key(),
-                cursor.text()
+                "`{key}` must be a number of microseconds from 0 to {US_MAX} with at most three \
+                 decimals, found {found}"
             );
-            cursor.error(message).with_help(FINER)
+            cursor.error(message).with_help("no exponent")
         }),
         _ => cursor.integer(MICROSECONDS, 0..=US_MAX).map(|us| us as u64 * 1000),
     }
@@ -473,6 +472,23 @@ mod tests {
             ("1e3", None),
         ] {
             assert_eq!(decimal_ns(text), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn microseconds_have_up_to_three_decimals() {
+        for (text, ns) in [
+            ("1.5", Some(1_500)),
+            ("0.001", Some(1)),
+            ("12.340", Some(12_340)),
+            ("12.3400", Some(12_340)),
+            ("9223372036854775.807", Some(i64::MAX as u64)),
+            ("9223372036854775.808", None),
+            ("1.0005", None),
+            ("1e3", None),
+            ("-1.5", None),
+        ] {
+            assert_eq!(decimal_us(text), ns, "{text}");
         }
     }
 }

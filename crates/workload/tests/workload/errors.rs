@@ -99,8 +99,8 @@ fn task_and_phase_keys() {
             "13 tasks.a.instance: `instance` must be a whole number of threads from 0 to 500000, found -1",
         ),
         (
-            r#""delay": 1.5, "run": 1"#,
-            "10 tasks.a.delay: `delay` must be a whole number of microseconds from 0 to 9223372036854775, found 1.5",
+            r#""delay": 1.0005, "run": 1"#,
+            "10 tasks.a.delay: `delay` must be a number of microseconds from 0 to 9223372036854775 with at most three decimals, found 1.0005",
         ),
         (
             r#""loop": -2, "run": 1"#,
@@ -240,7 +240,7 @@ fn values_of_events() {
         ),
         (
             r#""run": 1e3"#,
-            "8 tasks.a.run: `run` must be a whole number of microseconds from 0 to 9223372036854775, found 1e3",
+            "8 tasks.a.run: `run` must be a number of microseconds from 0 to 9223372036854775 with at most three decimals, found 1e3",
         ),
     ] {
         assert_eq!(of_event(event), expected, "{event}");
