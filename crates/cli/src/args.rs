@@ -6,6 +6,10 @@ use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
+use crate::replay_args::ReplayArgs;
+#[cfg(feature = "tui")]
+use crate::top_args::TopArgs;
+use crate::trace_args::TraceArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -30,12 +34,15 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
+  schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, as top shows a machine
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
   schedlab papers                                  published experiments, run again and judged
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
+  schedlab trace info perf.data                    what is in a recorded trace
+  schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -49,6 +56,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Explain(Box<ExplainArgs>),
+    #[cfg(feature = "tui")]
+    Top(Box<TopArgs>),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
@@ -58,6 +67,8 @@ pub enum Command {
     Latency(Box<LatencyArgs>),
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
+    Trace(TraceArgs),
+    Replay(Box<ReplayArgs>),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -386,6 +397,7 @@ pub struct PapersArgs {
 Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row of the table, as it stands there
+  schedlab trace info perf.data                    what is in a recorded trace
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are told).")]

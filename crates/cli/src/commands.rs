@@ -8,7 +8,11 @@ pub mod explain_metric;
 pub mod list;
 pub mod papers;
 pub mod perf;
+pub mod replay;
 pub mod run;
 mod show;
 pub mod stress;
+#[cfg(feature = "tui")]
+pub mod top;
+pub mod trace;
 pub mod verify;

@@ -20,9 +20,15 @@ mod perf_args;
 mod picture;
 mod plan_args;
 mod plans;
+mod replay_args;
 mod rt_app_log;
 mod snapshots;
 mod terminal;
+#[cfg(feature = "tui")]
+mod top;
+#[cfg(feature = "tui")]
+mod top_args;
+mod trace_args;
 mod traced;
 
 use args::{Cli, Command};
@@ -90,7 +96,11 @@ fn main() -> ExitCode {
         Command::Latency(args) => commands::perf::latency(args, &mut output),
         Command::Map(args) => commands::perf::map(args, &mut output),
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Trace(args) => commands::trace::trace(args, &mut output),
+        Command::Replay(args) => commands::replay::replay(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        #[cfg(feature = "tui")]
+        Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),

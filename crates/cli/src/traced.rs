@@ -8,11 +8,11 @@ use crate::plans::{find_machine, note, prepare};
 use crate::terminal::complain;
 use clap::Args;
 use schedlab_lab::Error;
-use schedlab_lab::plan::{Load, MachineSpec, Plan, Prepared, Timetable};
+use schedlab_lab::plan::{Load, MachineSpec, Plan, Prepared, Source, Timetable};
 use schedlab_lab::snapshot::Watch;
-use schedlab_trace::read::TextTrace;
+use schedlab_trace::read::{Reading, Trace};
 use schedlab_trace::{Recorder, Sink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A workload and its scheduler, or a trace.
 #[derive(Args, Clone, Debug)]
@@ -48,12 +48,12 @@ pub struct SourceArgs {
 pub enum Traced {
     /// A workload that is going to run.
     Run(Box<Prepared>),
-    /// A trace, as it was read.
-    Text {
+    /// A trace that was recorded.
+    Recorded {
         /// Its name.
         file: String,
-        /// Its text.
-        text: String,
+        /// What it is.
+        trace: Box<Trace>,
     },
 }
 
@@ -63,17 +63,19 @@ impl SourceArgs {
     /// # Errors
     /// What is wrong with it.
     pub fn open(&self) -> Result<Traced, Failure> {
-        let source = files::read_lossy(&self.file)?;
-        let is_workload = matches!(source.text.trim_start().as_bytes().first(), Some(b'{' | b'/'));
-        if !is_workload && !source.text.trim().is_empty() {
-            if let Some(option) = self.of_runs() {
-                return Err(Failure::Message(format!(
-                    "{}: that is a trace, which is read as it is: --{option} goes with workloads",
-                    source.file
-                )));
+        let source = match open(&self.file)? {
+            Opened::Workload(source) => source,
+            Opened::Trace(trace) => {
+                let file = self.file.display().to_string();
+                if let Some(option) = self.of_runs() {
+                    return Err(Failure::Message(format!(
+                        "{file}: that is a trace, which is read as it is: --{option} goes with \
+                         workloads"
+                    )));
+                }
+                return Ok(Traced::Recorded { file, trace: Box::new(trace) });
             }
-            return Ok(Traced::Text { file: source.file, text: source.text });
-        }
+        };
         let Some(scheduler) = &self.scheduler else {
             return Err(Failure::Message(format!(
                 "{}: that is a workload: name the scheduler to run it under, e.g. --scheduler cfs \
@@ -141,11 +143,13 @@ impl Traced {
     /// The run went wrong, or the trace cannot be understood.
     pub fn show<S: Sink>(&self, make: impl FnOnce(u32) -> S) -> Result<S, Failure> {
         match self {
-            Traced::Text { file, text } => {
+            Traced::Recorded { file, trace } => {
                 let wrong = |error| format!("{file}: {error}");
-                let trace = TextTrace::parse(text).map_err(wrong)?;
-                let mut sink = make(trace.cpus());
-                trace.replay(&mut sink);
+                // Once to know how many CPUs it has and what is wrong with it.
+                let reading = trace.read(&mut ()).map_err(wrong)?;
+                tell_problems(file, &reading);
+                let mut sink = make(reading.header.cpus);
+                trace.read(&mut sink).map_err(wrong)?;
                 Ok(sink)
             }
             Traced::Run(prepared) => {
@@ -176,6 +180,52 @@ impl Traced {
                 Ok(sink)
             }
         }
+    }
+}
+
+/// What a file is.
+enum Opened {
+    Workload(Source),
+    Trace(Trace),
+}
+
+/// Finds out whether a file is a workload or a trace, and opens it.
+fn open(path: &Path) -> Result<Opened, Failure> {
+    let file = path.display().to_string();
+    let wrong = |error| format!("{file}: {error}");
+    if std::fs::metadata(path).is_ok_and(|there| there.is_file()) {
+        return Ok(if is_workload(&Trace::begin(path).map_err(wrong)?) {
+            Opened::Workload(files::read_lossy(path)?)
+        } else {
+            Opened::Trace(Trace::open(path).map_err(wrong)?)
+        });
+    }
+    // What comes out of a pipe comes once.
+    let bytes = schedlab_lab::compressed::read(path, schedlab_lab::compressed::LIMIT)
+        .map_err(|error| format!("{file}: {error}"))?;
+    if is_workload(&bytes) {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        return Ok(Opened::Workload(Source { file, text }));
+    }
+    Ok(Opened::Trace(Trace::of_bytes(bytes).map_err(wrong)?))
+}
+
+/// Whether this is the beginning of a workload: JSON, or a comment before it. A trace may be JSON
+/// of another kind.
+fn is_workload(begin: &[u8]) -> bool {
+    let text = begin.trim_ascii_start();
+    let begins = matches!(text.first(), Some(b'{' | b'/'));
+    let text = &text[..text.len().min(1 << 16)];
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    let is_trace = has(b"\"traceEvents\"") || has(b"\"systemTraceEvents\"");
+    // An empty file is told of as a workload is.
+    (begins && !is_trace) || text.is_empty()
+}
+
+/// Warns of what is wrong with a trace.
+pub fn tell_problems(file: &str, reading: &Reading) {
+    for sentence in reading.problems.sentences() {
+        complain(&format!("warning: {file}: {sentence}"));
     }
 }
 

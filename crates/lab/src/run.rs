@@ -4,6 +4,7 @@ use crate::assembly::{self, Assembly, Observed, Outcome};
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::live::Live;
 use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
@@ -17,7 +18,7 @@ use schedlab_measure::{
     Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats,
 };
 use schedlab_report::RunReport;
-use schedlab_workload::timetable::{self, Surroundings};
+use schedlab_workload::timetable::{self, Drive, Surroundings};
 use schedlab_workload::{
     Diagnostic, GroupPlan, GroupSettings, Kernel, Log, Model, Options, Target, Timetable, rt_app,
 };
@@ -358,6 +359,22 @@ impl Experiment {
             Ok((seen, machine.into_parts().2))
         })
         .map_err(Error::Broken)?
+    }
+
+    /// A run under `choice` that is made piece by piece; nothing of it is done yet.
+    ///
+    /// # Errors
+    /// What the scheduler refuses.
+    pub(crate) fn begin<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        observer: O,
+    ) -> Result<Live<O>, Error> {
+        let (mut machine, ids, timetable) = self.assemble(config, choice, |_, _, _| observer)?;
+        machine.ask_names(true);
+        let drive = Drive::new(&timetable, &self.groups, &ids);
+        Ok(Live::new(machine, timetable, drive, self.until_ns().unwrap_or(u64::MAX)))
     }
 
     /// Follows the ideal machine beside the one that it runs on. There is room for `tasks` tasks

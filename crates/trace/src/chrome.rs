@@ -153,7 +153,9 @@ impl Sink for Chrome {
                     ));
                 }
             }
-            Tracepoint::Waking { task, .. } if current.pid != 0 && !record.in_interrupt => {
+            Tracepoint::Waking { task, .. }
+                if current.pid != 0 && !record.context.is_interrupt() =>
+            {
                 self.flow += 1;
                 self.flows.insert(task.pid, self.flow);
                 let flow = self.flow;

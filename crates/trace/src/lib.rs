@@ -17,6 +17,8 @@
 
 pub mod antagonists;
 pub mod chrome;
+pub mod events;
+pub mod info;
 pub mod latency;
 pub mod map;
 mod names;
@@ -34,13 +36,14 @@ pub mod tracepoint;
 pub mod writer;
 
 pub use chrome::Chrome;
+pub use events::{Events, Opening};
 pub use output::Output;
 pub use perfetto::Perfetto;
 pub use recorder::Recorder;
 pub use streamed::Header;
 pub use tables::{TableForm, Tables};
 pub use text::{Text, TextForm};
-pub use tracepoint::{LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
+pub use tracepoint::{Context, Era, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
 pub use writer::{TraceFormat, TraceWriter};
 
 /// The example of the README.

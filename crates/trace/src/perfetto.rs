@@ -8,7 +8,7 @@
 use crate::output::Output;
 use crate::proto::{bytes, message, number};
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
 use std::collections::BTreeSet;
 use std::io;
 
@@ -143,7 +143,10 @@ impl Perfetto {
             fill(event);
         });
         if events.len() >= self.bundle_max {
-            self.flush(cpu);
+            // All of them: whoever reads it can put it in order without having all in memory.
+            for cpu in 0..self.bundles.len() {
+                self.flush(cpu);
+            }
         }
     }
 
@@ -205,9 +208,6 @@ fn wakeup(event: &mut Vec<u8>, field: u32, who: Who<'_>, target_cpu: u32) {
     });
 }
 
-/// `common_flags` of an event in a hard interrupt.
-const IN_HARDIRQ: u64 = 0x08;
-
 impl Sink for Perfetto {
     fn task(&mut self, at_ns: u64, task: &NewTask<'_>) {
         self.packet(|packet| {
@@ -232,14 +232,15 @@ impl Sink for Perfetto {
     }
 
     fn record(&mut self, record: &Record<'_>) {
-        let &Record { at_ns, cpu, current, in_interrupt, tracepoint } = record;
+        let &Record { at_ns, cpu, current, context, tracepoint } = record;
         if matches!(tracepoint, Tracepoint::Runtime { .. }) {
             // Perfetto has no message for it.
             return;
         }
         self.event(at_ns, cpu, current.pid, |event| {
-            if in_interrupt {
-                number(event, 5, IN_HARDIRQ);
+            // Absent: not known.
+            if context != Context::Unknown {
+                number(event, 5, context.common_flags().into());
             }
             match tracepoint {
                 Tracepoint::Switch { prev, prev_state, next } => {

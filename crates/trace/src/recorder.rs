@@ -1,6 +1,6 @@
 //! Makes tracepoints of the events of a run: [`Recorder`].
 
-use crate::tracepoint::{LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
 use schedlab_core::reason::Who as Chosen;
 use schedlab_core::{BlockReason, CpuId, Event, Observer, Policy, SchedAttr, TaskId, Waker};
 use std::collections::BTreeMap;
@@ -143,7 +143,7 @@ impl<S: Sink> Recorder<S> {
             at_ns,
             cpu,
             current: who(lane.current),
-            in_interrupt,
+            context: if in_interrupt { Context::Hard } else { Context::Task },
             tracepoint: make(tasks.map(who)),
         };
         self.sink.record(&record);

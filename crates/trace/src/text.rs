@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{Record, Sink, Tracepoint, Who};
+use crate::tracepoint::{Context, Record, Sink, Tracepoint, Who};
 use std::fmt::Write;
 use std::io;
 
@@ -90,7 +90,7 @@ impl Sink for Text {
 
 /// The line of a record, with its end.
 fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Result {
-    let &Record { at_ns, cpu, current, in_interrupt, ref tracepoint } = record;
+    let &Record { at_ns, cpu, current, context, ref tracepoint } = record;
     let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
     match form {
         TextForm::Perf => {
@@ -102,9 +102,14 @@ fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Resu
         }
         TextForm::Ftrace => {
             let comm = if current.pid == 0 { "<idle>" } else { current.comm };
-            let context = if in_interrupt { 'h' } else { '.' };
             let pid = current.pid;
-            write!(out, "{comm:>16}-{pid:<7} [{cpu:03}] d.{context}2. {s:>5}.{ns:09}: ")?;
+            write!(out, "{comm:>16}-{pid:<7} [{cpu:03}] ")?;
+            // The kernel leaves the flags out if it is told to (`irq-info` off): better than flags
+            // of which nothing is known.
+            if context != Context::Unknown {
+                write!(out, "d.{}2. ", context.flag())?;
+            }
+            write!(out, "{s:>5}.{ns:09}: ")?;
             write!(out, "{}: ", tracepoint.name())?;
         }
     }
@@ -169,7 +174,7 @@ mod tests {
             at_ns: 14_160_464_827_123,
             cpu: 0,
             current: perf,
-            in_interrupt: true,
+            context: Context::Hard,
             tracepoint: Tracepoint::Switch {
                 prev: perf,
                 prev_state: State::Uninterruptible,

@@ -18,6 +18,35 @@ impl Who<'static> {
     pub const IDLE: Who<'static> = Who { comm: "swapper", pid: 0, prio: 120 };
 }
 
+/// Kernels between whose releases the numbers of task states changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Era {
+    /// 2.6.32 to 3.13.
+    Before3_14,
+    /// 3.14 to 4.3.
+    Since3_14,
+    /// 4.4 to 4.13.
+    Since4_4,
+    /// 4.14 and later.
+    #[default]
+    Since4_14,
+}
+
+impl Era {
+    /// Of a kernel's release, e.g. `6.18.0-1-amd64`. None: that is no release of Linux.
+    pub fn of_release(release: &str) -> Option<Era> {
+        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+        let major: u32 = numbers.next()?.parse().ok()?;
+        let minor: u32 = numbers.next()?.parse().ok()?;
+        Some(match (major, minor) {
+            (4, 14..) | (5.., _) => Era::Since4_14,
+            (4, 4..) => Era::Since4_4,
+            (3, 14..) | (4, _) => Era::Since3_14,
+            _ => Era::Before3_14,
+        })
+    }
+}
+
 /// In what state a task leaves its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum State {
@@ -94,6 +123,31 @@ impl State {
     pub fn of_number(number: u64) -> Option<State> {
         let lowest = if number == 0 { 0 } else { 1 << number.trailing_zeros().min(15) };
         State::ALL.into_iter().find(|row| u64::from(row.1) == lowest).map(|row| row.0)
+    }
+
+    /// Of the number in `prev_state` of a kernel of that time.
+    pub fn of_number_in(era: Era, number: u64) -> Option<State> {
+        let lowest = number & number.wrapping_neg();
+        match era {
+            Era::Since4_14 => State::of_number(number),
+            _ if number == 0 => Some(State::Runnable),
+            Era::Since4_4 if number & 0x800 != 0 => Some(State::Preempted),
+            Era::Since3_14 if number & 0x400 != 0 => Some(State::Preempted),
+            _ => match (lowest, era) {
+                (1 | 0x100, _) => Some(State::Interruptible),
+                (2 | 0x80, _) => Some(State::Uninterruptible),
+                (4, _) => Some(State::Stopped),
+                (8, _) => Some(State::Traced),
+                (0x10, Era::Since4_4) | (0x20, Era::Before3_14 | Era::Since3_14) => {
+                    Some(State::Dead)
+                }
+                (0x20, Era::Since4_4) | (0x10, _) => Some(State::Zombie),
+                (0x40, _) => Some(State::Dead),
+                (0x200, _) => Some(State::Parked),
+                (0x400, Era::Since4_4) => Some(State::Idle),
+                _ => None,
+            },
+        }
     }
 
     /// Whether the task stays on its runqueue.
@@ -194,6 +248,66 @@ impl Tracepoint<'_> {
     }
 }
 
+/// In what context a tracepoint was hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Context {
+    /// The current task's own.
+    Task,
+    /// A soft interrupt's.
+    Soft,
+    /// A hard interrupt's, or a non-maskable one's.
+    Hard,
+    /// The trace does not tell.
+    #[default]
+    Unknown,
+}
+
+impl Context {
+    /// Of the third of ftrace's flags.
+    pub fn of_flag(flag: u8) -> Context {
+        match flag {
+            b'.' => Context::Task,
+            b's' => Context::Soft,
+            b'h' | b'H' | b'z' | b'Z' => Context::Hard,
+            _ => Context::Unknown,
+        }
+    }
+
+    /// The third of ftrace's flags.
+    pub fn flag(self) -> char {
+        match self {
+            Context::Task | Context::Unknown => '.',
+            Context::Soft => 's',
+            Context::Hard => 'h',
+        }
+    }
+
+    /// Of a binary record's `common_flags`.
+    pub fn of_common_flags(flags: u8) -> Context {
+        if flags & 0x08 != 0 || flags & 0x40 != 0 {
+            Context::Hard
+        } else if flags & 0x10 != 0 {
+            Context::Soft
+        } else {
+            Context::Task
+        }
+    }
+
+    /// What a binary record has in its `common_flags`, as far as it tells the context.
+    pub fn common_flags(self) -> u8 {
+        match self {
+            Context::Task | Context::Unknown => 0,
+            Context::Soft => 0x10,
+            Context::Hard => 0x08,
+        }
+    }
+
+    /// Whether it surely is an interrupt's: the current task did nothing.
+    pub fn is_interrupt(self) -> bool {
+        matches!(self, Context::Soft | Context::Hard)
+    }
+}
+
 /// A tracepoint that was hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
@@ -203,8 +317,8 @@ pub struct Record<'a> {
     pub cpu: u32,
     /// Who ran there.
     pub current: Who<'a>,
-    /// Whether in an interrupt's handler.
-    pub in_interrupt: bool,
+    /// In what context.
+    pub context: Context,
     /// What it says.
     pub tracepoint: Tracepoint<'a>,
 }
@@ -272,6 +386,11 @@ pub trait Sink {
         let _ = (at_ns, pid, group);
     }
 
+    /// Events of `cpu` (none: of some CPU) were lost before this time: so many, if that is known.
+    fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
+        let _ = (at_ns, cpu, events);
+    }
+
     /// The run is over: the switches that come from now on are to the idle task, and only bring to
     /// an end what still runs. The scheduler made none of them.
     fn closing(&mut self, at_ns: u64) {
@@ -312,6 +431,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
         self.0.group(at_ns, pid, group);
         self.1.group(at_ns, pid, group);
+    }
+
+    fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
+        self.0.lost(at_ns, cpu, events);
+        self.1.lost(at_ns, cpu, events);
     }
 
     fn closing(&mut self, at_ns: u64) {
@@ -356,6 +480,12 @@ impl<T: Sink> Sink for Option<T> {
         }
     }
 
+    fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
+        if let Some(sink) = self {
+            sink.lost(at_ns, cpu, events);
+        }
+    }
+
     fn closing(&mut self, at_ns: u64) {
         if let Some(sink) = self {
             sink.closing(at_ns);
@@ -388,6 +518,10 @@ impl<T: Sink + ?Sized> Sink for Box<T> {
 
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
         (**self).group(at_ns, pid, group);
+    }
+
+    fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
+        (**self).lost(at_ns, cpu, events);
     }
 
     fn closing(&mut self, at_ns: u64) {

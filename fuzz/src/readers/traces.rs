@@ -1,17 +1,22 @@
 //! Recorded traces: the text of `perf script`, ftrace and `trace-cmd report`.
 
-use super::{Reader, Shape, text};
+use super::{Reader, Shape};
+use schedlab_trace::Sink;
 use schedlab_trace::antagonists::Antagonists;
 use schedlab_trace::latency::{self, Latency};
 use schedlab_trace::map::Map;
-use schedlab_trace::read::TextTrace;
+use schedlab_trace::read::{ReadError, Reading, Trace};
 use schedlab_trace::timehist::{self, Timehist};
 
-pub(super) const TRACE: Reader = Reader {
-    name: "trace",
-    about: "traces in text: read, and shown by timehist, latency, map and antagonists",
-    read: |input| match TextTrace::parse(&text(input)) {
-        Ok(trace) => {
+fn read(input: &[u8], sink: &mut dyn Sink) -> Result<Reading, ReadError> {
+    Trace::of_bytes(input)?.read(sink)
+}
+
+/// Reads a trace in all the ways in which it can be shown.
+fn shape(input: &[u8]) -> Shape {
+    match read(input, &mut ()) {
+        Ok(reading) => {
+            let cpus = reading.header.cpus;
             let options = timehist::Options {
                 with_summary: true,
                 wakeups: true,
@@ -20,22 +25,70 @@ pub(super) const TRACE: Reader = Reader {
                 state: true,
                 ..timehist::Options::default()
             };
-            let mut timehist = Timehist::new(trace.cpus(), options, String::new());
-            trace.replay(&mut timehist);
+            let mut timehist = Timehist::new(cpus, options, String::new());
+            assert_eq!(read(input, &mut timehist).as_ref(), Ok(&reading), "it reads as before");
             let lines = timehist.into_lines();
             assert!(lines.contains("Total number of context switches"), "{lines}");
             let mut latency = Latency::new();
-            trace.replay(&mut latency);
+            drop(read(input, &mut latency));
             drop(latency.table(&latency::Options::default()));
-            let mut map = Map::new(trace.cpus(), String::new());
-            trace.replay(&mut map);
+            let mut map = Map::new(cpus, String::new());
+            drop(read(input, &mut map));
             let mut antagonists = Antagonists::new("a");
-            trace.replay(&mut antagonists);
+            drop(read(input, &mut antagonists));
             drop(antagonists.table());
-            Shape::taken(trace.events() as u64)
+            let problems =
+                reading.problems.iter().fold(0, |bits, problem| bits | 1u64 << problem.0 as u32);
+            Shape::taken(problems << 8 | reading.header.events.min(255))
         }
         Err(error) => Shape::refused(error),
-    },
+    }
+}
+
+pub(super) const PERF_DATA: Reader = Reader {
+    name: "perf_data",
+    about: "perf.data, of a file and of a pipe",
+    read: shape,
+    words: BINARY_WORDS,
+    most: 6_000,
+};
+
+pub(super) const TRACE_DAT: Reader = Reader {
+    name: "trace_dat",
+    about: "trace.dat of versions 6 and 7",
+    read: shape,
+    words: BINARY_WORDS,
+    most: 6_000,
+};
+
+pub(super) const PERFETTO: Reader = Reader {
+    name: "perfetto",
+    about: "Perfetto's binary traces, in full and compact",
+    read: shape,
+    words: BINARY_WORDS,
+    most: 3_000,
+};
+
+const BINARY_WORDS: &[&str] = &[
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n",
+    "\tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n",
+    "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n",
+    "name: sched_process_exec\nID: 365\n",
+    "name: sched_stat_runtime\nID: 371\n",
+    "size:4294967295;",
+    "offset:4294967295;",
+    "\0\0\0\0",
+    "\u{7f}\u{7f}\u{7f}\u{7f}",
+    "PERFILE2",
+    "flyrecord\0",
+    "options  \0",
+    "zstd\0",
+];
+
+pub(super) const TRACE: Reader = Reader {
+    name: "trace",
+    about: "traces in text: read, and shown by timehist, latency, map and antagonists",
+    read: shape,
     words: &[
         " a-1 [000] d.h2. 1.000000: ",
         " a 1 [001] 1.5: sched:",

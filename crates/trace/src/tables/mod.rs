@@ -296,7 +296,7 @@ impl Sink for Tables {
 
     fn record(&mut self, record: &Record<'_>) {
         self.figures.record(record);
-        let &Record { at_ns, cpu, current, in_interrupt, tracepoint } = record;
+        let &Record { at_ns, cpu, current, context, tracepoint } = record;
         match tracepoint {
             Tracepoint::Switch { prev, prev_state, next } => {
                 if prev.pid != 0 {
@@ -338,7 +338,7 @@ impl Sink for Tables {
                     self.woken.resize(pid + 1, None);
                 }
                 let is_new = matches!(tracepoint, Tracepoint::WakeupNew { .. });
-                let by_task = current.pid != 0 && !in_interrupt && !is_new;
+                let by_task = current.pid != 0 && !context.is_interrupt() && !is_new;
                 self.woken[pid] = Some(Wakeup {
                     at_ns,
                     cpu: target_cpu,

@@ -87,13 +87,13 @@ fn the_text_of_ftrace_says_what_the_run_says_packed_or_not() {
 #[test]
 fn our_own_reader_reads_both() {
     use schedlab_trace::latency::{Latency, Options};
-    use schedlab_trace::read::TextTrace;
+    use schedlab_trace::read::Trace;
     for name in ["out.txt", "ftrace.txt"] {
         each(name, |traced| {
             let text = unpacked(&traced.path);
-            let trace = TextTrace::parse(&text).expect("it is well formed");
+            let trace = Trace::of_bytes(text.as_bytes()).expect("it is a trace");
             let mut latency = Latency::new();
-            trace.replay(&mut latency);
+            trace.read(&mut latency).expect("it is well formed");
             let rows = latency.rows(&Options { per_task: true, ..Options::default() });
             for task in traced.truth.report.tasks.iter().filter(|task| task.switches_in > 0) {
                 let row = rows.iter().find(|row| row.pid == task.task + 1).expect("it ran");

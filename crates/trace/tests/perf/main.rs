@@ -7,7 +7,7 @@
 use flate2::read::GzDecoder;
 use schedlab_trace::latency::{self, Latency};
 use schedlab_trace::map::Map;
-use schedlab_trace::read::TextTrace;
+use schedlab_trace::read::Trace;
 use schedlab_trace::timehist::{self, Timehist};
 use schedlab_trace::{Record, Sink, State, Tracepoint};
 use std::collections::BTreeMap;
@@ -21,6 +21,13 @@ fn recorded(name: &str) -> String {
     GzDecoder::new(file).read_to_string(&mut text).expect("it unpacks");
     text
 }
+
+fn of_text(text: &str) -> Trace {
+    Trace::of_bytes(text.as_bytes()).expect("perf wrote it")
+}
+
+/// How many that machine had.
+const CPUS: u32 = 2;
 
 /// Processes come from perf's own records, which the text has not: `name[tid/pid]` is `[tid]`, and
 /// so is `name[tid]`.
@@ -50,9 +57,9 @@ fn without_names(line: &str) -> String {
 #[test]
 fn timehist_is_what_perf_prints() {
     let text = recorded("script.txt.gz");
-    let trace = TextTrace::parse(&text).expect("perf wrote it");
-    let mut timehist = Timehist::new(trace.cpus(), timehist::Options::default(), String::new());
-    trace.replay(&mut timehist);
+    let trace = of_text(&text);
+    let mut timehist = Timehist::new(CPUS, timehist::Options::default(), String::new());
+    trace.read(&mut timehist).expect("perf wrote it");
     let ours = timehist.into_lines();
     let theirs = recorded("timehist.txt.gz");
     let head = |text: &str| text.lines().take(3).map(String::from).collect::<Vec<_>>();
@@ -72,10 +79,10 @@ fn timehist_is_what_perf_prints() {
 #[test]
 fn the_summary_is_what_perf_prints() {
     let text = recorded("script.txt.gz");
-    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let trace = of_text(&text);
     let options = timehist::Options { summary_only: true, ..timehist::Options::default() };
-    let mut timehist = Timehist::new(trace.cpus(), options, String::new());
-    trace.replay(&mut timehist);
+    let mut timehist = Timehist::new(CPUS, options, String::new());
+    trace.read(&mut timehist).expect("perf wrote it");
     let (ours, theirs) = (timehist.into_lines(), recorded("timehist-s.txt.gz"));
     let head = |text: &str| text.lines().take(5).map(String::from).collect::<Vec<_>>();
     assert_eq!(head(&ours), head(&theirs));
@@ -102,7 +109,7 @@ fn the_summary_is_what_perf_prints() {
 #[test]
 fn lines_stand_in_perfs_columns() {
     let text = recorded("script.txt.gz");
-    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let trace = of_text(&text);
     let options = timehist::Options {
         wakeups: true,
         next: true,
@@ -110,8 +117,8 @@ fn lines_stand_in_perfs_columns() {
         cpu_visual: true,
         ..timehist::Options::default()
     };
-    let mut timehist = Timehist::new(trace.cpus(), options, String::new());
-    trace.replay(&mut timehist);
+    let mut timehist = Timehist::new(CPUS, options, String::new());
+    trace.read(&mut timehist).expect("perf wrote it");
     let ours = timehist.into_lines();
     let theirs = recorded("timehist-wnsV.txt.gz");
     assert_eq!(
@@ -163,9 +170,9 @@ impl Sink for AsPerfSees<'_> {
 #[test]
 fn latency_is_what_perf_prints() {
     let text = recorded("script.txt.gz");
-    let trace = TextTrace::parse(&text).expect("perf wrote it");
+    let trace = of_text(&text);
     let mut latency = Latency::new();
-    trace.replay(&mut AsPerfSees(&mut latency));
+    trace.read(&mut AsPerfSees(&mut latency)).expect("perf wrote it");
     let options = latency::Options { per_task: true, ..latency::Options::default() };
     // Rows by tid, names apart.
     let rows = |table: &str| -> BTreeMap<String, String> {
@@ -198,9 +205,9 @@ fn latency_is_what_perf_prints() {
 #[test]
 fn map_is_what_perf_prints() {
     let text = recorded("script.txt.gz");
-    let trace = TextTrace::parse(&text).expect("perf wrote it");
-    let mut map = Map::new(trace.cpus(), String::new());
-    trace.replay(&mut map);
+    let trace = of_text(&text);
+    let mut map = Map::new(CPUS, String::new());
+    trace.read(&mut map).expect("perf wrote it");
     // perf explains a task again when it hears of a new name, which the text tells otherwise.
     let rows = |text: &str| -> Vec<String> {
         let row = |line: &str| line.split_once(" secs ").map_or("", |(row, _)| row).to_string();

@@ -1,0 +1,147 @@
+//! What is in a recorded trace: [`Info`].
+
+use crate::tracepoint::{Context, Record, Sink, Tracepoint};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was seen of a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CpuInfo {
+    /// Events on it.
+    pub events: u64,
+    /// When the first was, ns.
+    pub first_ns: u64,
+    /// When the last was, ns.
+    pub last_ns: u64,
+    /// How long a task had it, between switches that were seen, ns.
+    pub busy_ns: u64,
+    /// How long none had it, ns.
+    pub idle_ns: u64,
+    since: Option<(u64, u32)>,
+}
+
+/// What was seen of all tasks of a name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NameInfo {
+    /// How many tasks ended up with that name.
+    pub tasks: u64,
+    /// CPU time under that name, ns.
+    pub cpu_ns: u64,
+    /// How often one got a CPU.
+    pub switches_in: u64,
+    pids: BTreeSet<u32>,
+}
+
+/// Counts what is in a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Info {
+    kinds: BTreeMap<&'static str, u64>,
+    contexts: [u64; 4],
+    cpus: BTreeMap<u32, CpuInfo>,
+    names: BTreeMap<String, NameInfo>,
+    running: BTreeMap<u32, String>,
+}
+
+impl Info {
+    /// Events by kind.
+    pub fn kinds(&self) -> &BTreeMap<&'static str, u64> {
+        &self.kinds
+    }
+
+    /// How many wakeups there were in a context.
+    pub fn wakeups_in(&self, context: Context) -> u64 {
+        self.contexts[context as usize]
+    }
+
+    /// Each CPU that had events.
+    pub fn cpus(&self) -> &BTreeMap<u32, CpuInfo> {
+        &self.cpus
+    }
+
+    /// Each name that had a CPU, the idle tasks apart; the most CPU time first.
+    pub fn names(&self) -> Vec<(&str, &NameInfo)> {
+        let mut names: Vec<_> =
+            self.names.iter().map(|(name, info)| (name.as_str(), info)).collect();
+        names.sort_by_key(|(_, info)| std::cmp::Reverse(info.cpu_ns));
+        names
+    }
+
+    /// What can be asked of it, and what cannot: a question, and what is missing.
+    pub fn answers(&self) -> Vec<(&'static str, Option<&'static str>)> {
+        let has = |kind: &str| self.kinds.contains_key(kind);
+        let wakeups = has("sched_waking") || has("sched_wakeup");
+        let contexts = self.contexts[Context::Unknown as usize] == 0;
+        let missing = |there: bool, what: &'static str| (!there).then_some(what);
+        let switches = missing(has("sched_switch"), "sched_switch");
+        let woken = missing(wakeups, "sched_waking or sched_wakeup");
+        vec![
+            ("who ran where and when (timehist, map, stats)", switches),
+            ("how long tasks waited (latency, antagonists)", switches.or(woken)),
+            ("what another scheduler would have done (replay)", switches.or(woken)),
+            (
+                "whether a task or an interrupt woke",
+                missing(
+                    contexts && wakeups,
+                    "contexts: read perf.data or trace.dat itself, or ftrace's text with flags",
+                ),
+            ),
+            ("which task is whose child", missing(has("sched_process_fork"), "sched_process_fork")),
+            ("when programs begin", missing(has("sched_process_exec"), "sched_process_exec")),
+            (
+                "where woken tasks were put",
+                missing(has("sched_wakeup"), "sched_wakeup (sched_waking only tells of before)"),
+            ),
+            (
+                "nice values, affinity, groups, weights",
+                Some("they are in no trace: `schedlab record` notes them beside it"),
+            ),
+        ]
+    }
+}
+
+impl Sink for Info {
+    fn record(&mut self, record: &Record<'_>) {
+        let &Record { at_ns, cpu, context, tracepoint, .. } = record;
+        *self.kinds.entry(tracepoint.name()).or_default() += 1;
+        let info =
+            self.cpus.entry(cpu).or_insert(CpuInfo { first_ns: at_ns, ..CpuInfo::default() });
+        info.events += 1;
+        info.last_ns = at_ns;
+        match tracepoint {
+            Tracepoint::Waking { .. } => self.contexts[context as usize] += 1,
+            Tracepoint::Wakeup { .. } if !self.kinds.contains_key("sched_waking") => {
+                self.contexts[context as usize] += 1;
+            }
+            Tracepoint::Switch { next, .. } => {
+                // The time belongs to whom the CPU was given: where the chain of switches breaks
+                // nobody knows who left it.
+                let since = info.since.replace((at_ns, next.pid));
+                let name = self.running.entry(cpu).or_default();
+                if let Some((since_ns, pid)) = since {
+                    let ran_ns = at_ns - since_ns;
+                    if pid == 0 {
+                        info.idle_ns += ran_ns;
+                    } else {
+                        info.busy_ns += ran_ns;
+                        if !self.names.contains_key(name.as_str()) {
+                            self.names.insert(name.clone(), NameInfo::default());
+                        }
+                        if let Some(seen) = self.names.get_mut(name.as_str()) {
+                            seen.cpu_ns += ran_ns;
+                            seen.switches_in += 1;
+                            seen.tasks += u64::from(seen.pids.insert(pid));
+                        }
+                    }
+                }
+                name.clear();
+                name.push_str(next.comm);
+            }
+            _ => {}
+        }
+    }
+
+    fn lost(&mut self, _at_ns: u64, cpu: Option<u32>, _events: Option<u64>) {
+        if let Some(info) = cpu.and_then(|cpu| self.cpus.get_mut(&cpu)) {
+            info.since = None;
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Chrome's JSON traces, as far as they tell of scheduling: those that this program writes (slices
+//! of tasks on CPUs, and arrows for wakeups by tasks), and those that Perfetto makes of its own,
+//! which hold ftrace's text (`systemTraceEvents`).
+//!
+//! A file is gone through event by event; its end may be missing.
+
+use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
+use super::problems::{Place, Trouble};
+use super::slices::{Slice, Slices};
+use super::text::Text;
+use crate::tracepoint::{Context, State};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+/// Longer events are passed over, bytes.
+const EVENT_MAX: usize = 1 << 16;
+
+/// So many arrows may have begun and not ended.
+const ARROWS_MAX: usize = 1 << 20;
+
+/// The bytes of a file, one by one.
+struct Input<'i> {
+    input: &'i mut dyn BufRead,
+    at: u64,
+    /// It could not be unpacked any further.
+    failed: bool,
+}
+
+impl Input<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        match self.input.fill_buf() {
+            Ok(bytes) => bytes.first().copied(),
+            Err(_) => {
+                self.failed = true;
+                None
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.input.consume(1);
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// The next byte that is no blank and no comma, which stays.
+    fn begin(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.peek()?;
+            if !byte.is_ascii_whitespace() && byte != b',' {
+                return Some(byte);
+            }
+            self.next();
+        }
+    }
+
+    /// Takes a value; it is kept in `out` up to the limit. None: it has no end.
+    fn value(&mut self, out: &mut Vec<u8>) -> Option<()> {
+        out.clear();
+        let mut depth = 0u64;
+        loop {
+            let byte = self.peek()?;
+            if depth == 0 && !out.is_empty() && b",]} \t\r\n".contains(&byte) {
+                // A number or a word has ended.
+                return Some(());
+            }
+            self.next();
+            let mut keep = |byte: u8| {
+                if out.len() <= EVENT_MAX {
+                    out.push(byte);
+                }
+            };
+            keep(byte);
+            match byte {
+                b'"' => {
+                    loop {
+                        let byte = self.next()?;
+                        keep(byte);
+                        match byte {
+                            b'\\' => keep(self.next()?),
+                            b'"' => break,
+                            _ => {}
+                        }
+                    }
+                    if depth == 0 {
+                        return Some(());
+                    }
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return Some(());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Reads to the end.
+pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
+    let mut input = Input { input, at: 0, failed: false };
+    let mut this = Chrome::default();
+    let whole = this.document(&mut input, feed);
+    if whole.is_none() && input.failed {
+        let place = Place::Byte(input.at);
+        let detail = || "it does not unpack any further".into();
+        feed.problems.note(Trouble::Torn, 1, place, detail);
+    }
+    this.slices.finish(feed);
+}
+
+#[derive(Debug, Default)]
+struct Chrome {
+    slices: Slices,
+    /// Threads that are CPUs.
+    cpus: BTreeMap<u64, u32>,
+    /// Arrows that have begun: when, and on which CPU.
+    arrows: BTreeMap<u64, (u64, u32)>,
+    /// An arrow that ends where the next slice of a CPU begins: when, and what began it.
+    ends: BTreeMap<u32, (u64, u64, u32)>,
+    text: Text,
+}
+
+impl Chrome {
+    /// None: the end is missing.
+    fn document(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
+        if input.begin()? == b'[' {
+            input.next();
+            return self.events(input, feed);
+        }
+        input.next();
+        let mut key = vec![];
+        loop {
+            if input.begin()? != b'"' {
+                return Some(());
+            }
+            input.value(&mut key)?;
+            while input.begin()? == b':' {
+                input.next();
+            }
+            match (&key[..], input.begin()?) {
+                (b"\"traceEvents\"", b'[') => {
+                    input.next();
+                    self.events(input, feed)?;
+                }
+                (b"\"systemTraceEvents\"", b'"') => {
+                    input.next();
+                    self.system(input, feed)?;
+                }
+                _ => input.value(&mut key)?,
+            }
+        }
+    }
+
+    fn events(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
+        let mut event = vec![];
+        loop {
+            match input.begin()? {
+                b']' => {
+                    input.next();
+                    return Some(());
+                }
+                // A bracket too many, or what is no JSON: nothing to go on with.
+                b'}' | b':' => return None,
+                _ => {}
+            }
+            let place = Place::Byte(input.at);
+            if input.value(&mut event).is_none() {
+                let detail = || "the last event has no end".into();
+                feed.problems.note(Trouble::Torn, 1, place, detail);
+                return None;
+            }
+            match serde_json::from_slice::<Value>(&event) {
+                Ok(event) => self.event(&event, place, feed),
+                Err(_) => feed.problems.note(Trouble::Unreadable, 1, place, || {
+                    "an event is no JSON, or too long".into()
+                }),
+            }
+        }
+    }
+
+    /// ftrace's text in a string.
+    fn system(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
+        let mut line = vec![];
+        feed.is_ordered = true;
+        loop {
+            let mut byte = input.next()?;
+            match byte {
+                b'"' => {
+                    self.text.line(&line, feed);
+                    return Some(());
+                }
+                b'\\' => {
+                    byte = match input.next()? {
+                        b'n' => b'\n',
+                        b't' => b'\t',
+                        b'r' => b'\r',
+                        b'u' => {
+                            let mut letter = 0u32;
+                            for _ in 0..4 {
+                                let digit = char::from(input.next()?).to_digit(16).unwrap_or(0);
+                                letter = letter << 4 | digit;
+                            }
+                            u8::try_from(letter).unwrap_or(b'?')
+                        }
+                        other => other,
+                    };
+                }
+                _ => {}
+            }
+            if byte == b'\n' {
+                self.text.line(&line, feed);
+                line.clear();
+            } else if line.len() < EVENT_MAX {
+                line.push(byte);
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Value, place: Place, feed: &mut Feed<'_>) {
+        let word = |key: &str| event[key].as_str().unwrap_or_default();
+        let number = |key: &str| event[key].as_u64();
+        let args = &event["args"];
+        let cpu = |this: &Chrome, tid: u64| {
+            let cpu = this.cpus.get(&tid).copied();
+            cpu.or_else(|| tid.checked_sub(1).and_then(|cpu| u32::try_from(cpu).ok()))
+        };
+        match word("ph") {
+            "M" if word("name") == "thread_name" => {
+                let name = args["name"].as_str().unwrap_or_default().to_ascii_lowercase();
+                let cpu = name.strip_prefix("cpu").and_then(|cpu| cpu.trim().parse::<u32>().ok());
+                if let (Some(cpu), Some(tid)) = (cpu.filter(|&cpu| cpu < CPUS_MAX), number("tid")) {
+                    self.cpus.insert(tid, cpu);
+                }
+            }
+            "M" if word("name") == "process_name" => {
+                let name = args["name"].as_str().unwrap_or_default();
+                if let Some(scheduler) = name.strip_prefix("CPUs, ") {
+                    feed.header.recorder = Some(format!("schedlab {scheduler}"));
+                }
+            }
+            "X" if word("cat") == "sched" => {
+                let all = (|| {
+                    let begin_ns = ns(&event["ts"])?;
+                    let end_ns = begin_ns.checked_add(ns(&event["dur"])?)?;
+                    let cpu = cpu(self, number("tid")?)?;
+                    let pid = u32::try_from(args["pid"].as_u64()?).ok()?;
+                    let prio = i32::try_from(args["prio"].as_i64().unwrap_or(120)).ok()?;
+                    let state = args["end_state"].as_str().and_then(State::of_letters);
+                    (pid <= PID_MAX).then_some((cpu, begin_ns, end_ns, pid, prio, state))
+                })();
+                let Some((cpu, begin_ns, end_ns, pid, prio, state)) = all else {
+                    let detail = || "a slice has no time, CPU or pid".into();
+                    feed.problems.note(Trouble::Unreadable, 1, place, detail);
+                    return;
+                };
+                let task = feed.task(word("name").as_bytes(), pid, prio);
+                let state = state.unwrap_or(State::Runnable);
+                if let Some((at_ns, from_ns, from)) = self.ends.remove(&cpu)
+                    && at_ns == begin_ns
+                {
+                    let what = What::Waking { task, cpu };
+                    let current = Current::UNKNOWN;
+                    let context = Context::Task;
+                    feed.push(Seen { at_ns: from_ns, cpu: from, context, current, what });
+                }
+                self.slices.add(Slice { cpu, begin_ns, end_ns, task, state }, place, feed);
+            }
+            "s" if word("cat") == "wakeup" => {
+                let arrow = number("id").zip(ns(&event["ts"]));
+                let from = number("tid").and_then(|tid| cpu(self, tid));
+                if let (Some((id, at_ns)), Some(cpu)) = (arrow, from)
+                    && cpu < CPUS_MAX
+                    && self.arrows.len() < ARROWS_MAX
+                {
+                    self.arrows.insert(id, (at_ns, cpu));
+                }
+            }
+            "f" if word("cat") == "wakeup" => {
+                let begun = number("id").and_then(|id| self.arrows.remove(&id));
+                let to = number("tid").and_then(|tid| cpu(self, tid));
+                if let (Some((from_ns, from)), Some(to), Some(at_ns)) =
+                    (begun, to, ns(&event["ts"]))
+                {
+                    self.ends.insert(to, (at_ns, from_ns, from));
+                }
+            }
+            _ => feed.other("other events of Chrome"),
+        }
+    }
+}
+
+/// A time in microseconds, in ns.
+fn ns(time: &Value) -> Option<u64> {
+    let us = time.as_f64()?;
+    let ns = (us * 1000.0).round();
+    (ns >= 0.0 && ns < 9e18).then_some(ns as u64)
+}

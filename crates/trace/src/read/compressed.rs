@@ -1,0 +1,103 @@
+//! Compressed files, told from their first bytes and unpacked while they are read: [`Packing`].
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// So much is unpacked at a time, bytes.
+const BUFFER: usize = 1 << 16;
+
+/// The dictionary of `xz -9` takes 64 MiB; who asks for more than this is up to something, KiB.
+const XZ_KIB_MAX: u32 = 256 << 10;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packing {
+    /// Not at all.
+    Plain,
+    /// gzip.
+    Gzip,
+    /// xz.
+    Xz,
+    /// Zstandard.
+    Zstd,
+}
+
+/// The first bytes of `input`, which stay in it.
+pub(super) fn peek<'a>(input: &'a mut dyn BufRead) -> io::Result<&'a [u8]> {
+    input.fill_buf()
+}
+
+impl Packing {
+    /// Of a file's first bytes.
+    pub fn of(begin: &[u8]) -> Packing {
+        if begin.starts_with(&[0x1f, 0x8b]) {
+            Packing::Gzip
+        } else if begin.starts_with(b"\xfd7zXZ\0") {
+            Packing::Xz
+        } else if begin.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            Packing::Zstd
+        } else {
+            Packing::Plain
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Packing::Plain => "plain",
+            Packing::Gzip => "gzip",
+            Packing::Xz => "xz",
+            Packing::Zstd => "zstd",
+        }
+    }
+
+    /// What `raw` unpacks to.
+    pub(super) fn unpack<'a>(self, raw: Box<dyn BufRead + 'a>) -> Box<dyn BufRead + 'a> {
+        match self {
+            Packing::Plain => raw,
+            Packing::Gzip => Box::new(BufReader::with_capacity(
+                BUFFER,
+                flate2::bufread::MultiGzDecoder::new(raw),
+            )),
+            Packing::Xz => Box::new(BufReader::with_capacity(
+                BUFFER,
+                lzma_rust2::XzReader::new_mem_limit(raw, true, XZ_KIB_MAX),
+            )),
+            Packing::Zstd => Box::new(BufReader::with_capacity(BUFFER, Frames::Between(raw))),
+        }
+    }
+}
+
+/// Zstandard frames, one after the other.
+enum Frames<R: BufRead> {
+    Between(R),
+    Within(Box<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
+    Over,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match std::mem::replace(self, Frames::Over) {
+                Frames::Over => return Ok(0),
+                Frames::Between(mut raw) => {
+                    if raw.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                    let frame = ruzstd::decoding::StreamingDecoder::new(raw)
+                        .map_err(|error| io::Error::other(error.to_string()))?;
+                    *self = Frames::Within(Box::new(frame));
+                }
+                Frames::Within(mut frame) => match frame.read(buffer)? {
+                    0 => *self = Frames::Between(frame.into_inner()),
+                    read => {
+                        *self = Frames::Within(frame);
+                        return Ok(read);
+                    }
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a file is, by what stands in it: [`Format`].
+
+use super::{ReadError, columns};
+
+/// So much of a file is looked at, bytes.
+pub(super) const ENOUGH: u64 = 1 << 16;
+
+/// Formats of traces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Lines of ftrace, `trace-cmd report`, `perf script` or systrace.
+    Text,
+    /// What `perf record` writes.
+    PerfData,
+    /// What `trace-cmd record` writes.
+    TraceDat,
+    /// Perfetto's binary form.
+    Perfetto,
+    /// Chrome's JSON.
+    ChromeJson,
+    /// A table with named columns.
+    Columns,
+}
+
+impl Format {
+    /// Of a file's beginning.
+    pub(super) fn of(begin: &[u8]) -> Result<Format, ReadError> {
+        if begin.iter().all(u8::is_ascii_whitespace) {
+            return Err(ReadError::new("it is empty; it must be a recorded trace"));
+        }
+        if begin.starts_with(b"PERFILE2") || begin.starts_with(b"2ELIFREP") {
+            return Ok(Format::PerfData);
+        }
+        if begin.starts_with(b"\x17\x08\x44tracing") {
+            return Ok(Format::TraceDat);
+        }
+        // A packet is field 1 of the file; a text that begins with an empty line has no bytes that
+        // are no letters.
+        let is_text = !begin.iter().any(|&byte| byte < 8 || byte == 0x7f);
+        if begin[0] == 0x0a && !is_text {
+            return Ok(Format::Perfetto);
+        }
+        let text = begin.trim_ascii_start();
+        let is_list = text.starts_with(b"[") && text[1..].trim_ascii_start().starts_with(b"{");
+        if is_list || (text.starts_with(b"{") && is_chrome(text)) {
+            return Ok(Format::ChromeJson);
+        }
+        if columns::is_table(begin) {
+            return Ok(Format::Columns);
+        }
+        Ok(Format::Text)
+    }
+
+    /// What it is, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text (ftrace, trace-cmd report, perf script)",
+            Format::PerfData => "perf.data",
+            Format::TraceDat => "trace.dat",
+            Format::Perfetto => "Perfetto",
+            Format::ChromeJson => "Chrome's JSON",
+            Format::Columns => "a table with named columns",
+        }
+    }
+}
+
+/// Whether an object of JSON is a trace: one member or the other stands near its beginning.
+pub(super) fn is_chrome(text: &[u8]) -> bool {
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    has(b"\"traceEvents\"") || has(b"\"systemTraceEvents\"")
+}

@@ -1,0 +1,407 @@
+//! From the readers of the formats to a sink: [`Feed`] puts events in the order of time within a
+//! bounded window, remembers who is called what, and looks after the chain of switches.
+
+use super::TraceHeader;
+use super::names::{Name, Names};
+use super::problems::{Place, Problems, Trouble};
+use crate::tracepoint::{Context, NewTask, Record, Sink, State, Tracepoint, Who};
+
+/// CPUs are numbered below this.
+pub(crate) const CPUS_MAX: u32 = 4096;
+
+/// The kernel gives no task a larger number.
+pub(crate) const PID_MAX: u32 = 1 << 22;
+
+/// An event may stand so many events behind one of a later time.
+pub(crate) const WINDOW: usize = 1 << 20;
+
+/// Nothing at all for so long is a jump of the clock, ns.
+const JUMP_NS: u64 = 10_000_000_000;
+
+/// So many kinds of events that are not looked at are counted by their names.
+const OTHERS_MAX: usize = 500;
+
+/// A task in an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Task {
+    pub name: Name,
+    pub pid: u32,
+    pub prio: i32,
+}
+
+/// What an event says: [`Tracepoint`] with numbers of names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    Switch {
+        prev: Task,
+        state: State,
+        next: Task,
+    },
+    /// The task that ran is the one that was switched to last.
+    SwitchTo {
+        state: State,
+        next: Task,
+    },
+    Waking {
+        task: Task,
+        cpu: u32,
+    },
+    Wakeup {
+        task: Task,
+        cpu: u32,
+    },
+    WakeupNew {
+        task: Task,
+        cpu: u32,
+    },
+    Migrate {
+        task: Task,
+        from: u32,
+        to: u32,
+    },
+    Fork {
+        parent: Task,
+        child: Task,
+    },
+    Exec {
+        filename: Name,
+        pid: u32,
+    },
+    Exit {
+        task: Task,
+    },
+    Runtime {
+        task: Task,
+        ns: u64,
+    },
+    /// So many events were lost (0: not known) on this CPU (`u32::MAX`: some).
+    Lost {
+        events: u64,
+        cpu: u32,
+    },
+}
+
+/// Who ran, as the event itself says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Current {
+    /// None: that is not known.
+    pub pid: Option<u32>,
+    pub name: Name,
+}
+
+impl Current {
+    pub const UNKNOWN: Current = Current { pid: None, name: Names::UNKNOWN };
+}
+
+/// An event on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen {
+    pub at_ns: u64,
+    pub cpu: u32,
+    pub context: Context,
+    pub current: Current,
+    pub what: What,
+}
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// One more than the number of its name.
+    name: u32,
+    /// One more than its process.
+    tgid: u32,
+    parent: u32,
+    /// Its priority when it was last mentioned.
+    prio: i32,
+    is_told: bool,
+}
+
+/// Takes events as they stand in a file, gives them out as they happened.
+pub(crate) struct Feed<'s> {
+    sink: &'s mut dyn Sink,
+    pub names: Names,
+    pub problems: Problems,
+    pub header: TraceHeader,
+    window: Vec<Seen>,
+    /// The window is in order up to here.
+    is_sorted: bool,
+    latest_ns: u64,
+    /// Events are expected to stand in order.
+    pub is_ordered: bool,
+    given_ns: u64,
+    has_given: bool,
+    size: usize,
+    tasks: Vec<Known>,
+    /// Who is believed to run on each CPU.
+    running: Vec<Option<u32>>,
+}
+
+impl<'s> Feed<'s> {
+    pub fn new(sink: &'s mut dyn Sink, size: usize) -> Feed<'s> {
+        Feed {
+            sink,
+            names: Names::new(),
+            problems: Problems::default(),
+            header: TraceHeader::default(),
+            window: vec![],
+            is_sorted: true,
+            latest_ns: 0,
+            is_ordered: false,
+            given_ns: 0,
+            has_given: false,
+            size,
+            tasks: vec![],
+            running: vec![],
+        }
+    }
+
+    /// A task; none if it has no number that a kernel would give it.
+    pub fn task(&mut self, comm: &[u8], pid: u32, prio: i32) -> Task {
+        let name = if pid == 0 { Names::IDLE } else { self.names.number(comm) };
+        Task { name, pid, prio }
+    }
+
+    /// An event that is not looked at, by its name.
+    pub fn other(&mut self, event: &str) {
+        let others = &mut self.header.others;
+        if let Some(count) = others.get_mut(event) {
+            *count += 1;
+        } else if others.len() < OTHERS_MAX {
+            others.insert(event.chars().take(80).collect(), 1);
+        }
+    }
+
+    /// The process of a task.
+    pub fn process(&mut self, pid: u32, tgid: u32) {
+        if pid != 0 && pid <= PID_MAX && tgid != 0 && tgid <= PID_MAX {
+            self.known(pid).tgid = tgid + 1;
+        }
+    }
+
+    /// A task's name, that of an event apart.
+    pub fn named(&mut self, pid: u32, name: Name) {
+        if pid != 0 && pid <= PID_MAX && name != Names::UNKNOWN {
+            self.known(pid).name = name + 1;
+        }
+    }
+
+    fn known(&mut self, pid: u32) -> &mut Known {
+        let index = pid as usize;
+        if index >= self.tasks.len() {
+            self.tasks.resize(index + 1, Known::default());
+        }
+        &mut self.tasks[index]
+    }
+
+    /// Takes an event.
+    pub fn push(&mut self, seen: Seen) {
+        if self.has_given && seen.at_ns < self.given_ns {
+            self.problems.note(Trouble::Late, 1, Place::Time(seen.at_ns, seen.cpu), String::new);
+            return;
+        }
+        if seen.at_ns < self.latest_ns {
+            self.is_sorted = false;
+            // Binary formats have the events of each CPU by themselves.
+            let count = u64::from(self.is_ordered);
+            self.problems.note(
+                Trouble::Unordered,
+                count,
+                Place::Time(seen.at_ns, seen.cpu),
+                String::new,
+            );
+        } else {
+            self.latest_ns = seen.at_ns;
+        }
+        self.window.push(seen);
+        if self.window.len() >= 2 * self.size {
+            self.give(self.size);
+        }
+    }
+
+    /// Gives out all but the last `keep`.
+    fn give(&mut self, keep: usize) {
+        let mut window = std::mem::take(&mut self.window);
+        if !self.is_sorted {
+            window.sort_by_key(|seen| seen.at_ns);
+            self.is_sorted = true;
+        }
+        let count = window.len() - keep;
+        for seen in &window[..count] {
+            self.tell(seen);
+        }
+        window.drain(..count);
+        self.window = window;
+    }
+
+    /// Gives out the rest. How many events there were.
+    pub fn finish(mut self) -> (TraceHeader, Problems) {
+        self.give(0);
+        self.problems.note(Trouble::Names, self.names.refused(), Place::Whole, String::new);
+        self.sink.finish(self.header.end_ns);
+        (self.header, self.problems)
+    }
+
+    fn lane(&mut self, cpu: u32) -> &mut Option<u32> {
+        let index = cpu.min(CPUS_MAX - 1) as usize;
+        if index >= self.running.len() {
+            self.running.resize(index + 1, None);
+        }
+        self.header.cpus = self.header.cpus.max(index as u32 + 1);
+        &mut self.running[index]
+    }
+
+    /// A task is mentioned.
+    fn mention(&mut self, at_ns: u64, task: Task) {
+        if task.pid == 0 {
+            return;
+        }
+        let known = self.known(task.pid);
+        let name = task.name;
+        if name != Names::UNKNOWN {
+            known.name = name + 1;
+        }
+        known.prio = task.prio;
+        if std::mem::replace(&mut known.is_told, true) {
+            return;
+        }
+        let &mut Known { tgid, parent, .. } = known;
+        let tgid = if tgid == 0 { task.pid } else { tgid - 1 };
+        self.header.tasks += 1;
+        let name = self.names.text(name);
+        self.sink.task(at_ns, &NewTask { pid: task.pid, tgid, parent, name, group: 0 });
+    }
+
+    fn tell(&mut self, seen: &Seen) {
+        let &Seen { at_ns, cpu, context, current, what } = seen;
+        if let What::Lost { events, cpu } = what {
+            if cpu < CPUS_MAX {
+                *self.lane(cpu) = None;
+            }
+            let cpu = Some(cpu).filter(|&cpu| cpu < CPUS_MAX);
+            self.sink.lost(at_ns, cpu, Some(events).filter(|&events| events > 0));
+            return;
+        }
+        if !std::mem::replace(&mut self.has_given, true) {
+            self.header.begin_ns = at_ns;
+        } else if at_ns - self.given_ns >= JUMP_NS {
+            let seconds = (at_ns - self.given_ns) / 1_000_000_000;
+            self.problems.note(Trouble::Jump, 1, Place::Time(at_ns, cpu), || {
+                format!("{seconds} s after the event before it")
+            });
+        }
+        self.given_ns = at_ns;
+        self.header.end_ns = at_ns;
+        self.header.events += 1;
+        let believed = *self.lane(cpu);
+        let what = match what {
+            What::SwitchTo { state, next } => {
+                // Only where the chain begins: there is no telling who ran.
+                let Some(pid) = believed else {
+                    *self.lane(cpu) = Some(next.pid);
+                    self.mention(at_ns, next);
+                    self.header.events -= 1;
+                    return;
+                };
+                let &mut Known { name, prio, .. } = self.known(pid);
+                let (name, prio) = match pid {
+                    0 => (Names::IDLE, 120),
+                    _ => (name.checked_sub(1).unwrap_or(Names::UNKNOWN), prio),
+                };
+                What::Switch { prev: Task { name, pid, prio }, state, next }
+            }
+            what => what,
+        };
+        if matches!(what, What::Switch { prev, next, .. } if prev.pid == 0 && next.pid == 0) {
+            // Writers begin a CPU's history so: it idles.
+            *self.lane(cpu) = Some(0);
+            self.header.events -= 1;
+            return;
+        }
+        let pid = match what {
+            What::Switch { prev, .. } => Some(prev.pid),
+            _ => current.pid,
+        };
+        if let (Some(believed), Some(pid)) = (believed, pid)
+            && believed != pid
+        {
+            self.problems.note(Trouble::Gap, 1, Place::Time(at_ns, cpu), || {
+                format!("task {believed} was to run, and it is task {pid}")
+            });
+        }
+        match what {
+            What::Switch { prev, next, .. } => {
+                self.mention(at_ns, prev);
+                self.mention(at_ns, next);
+                self.header.switches += 1;
+            }
+            What::Waking { task, cpu }
+            | What::Wakeup { task, cpu }
+            | What::WakeupNew { task, cpu } => {
+                self.mention(at_ns, task);
+                self.lane(cpu);
+                self.header.wakeups += u64::from(!matches!(what, What::WakeupNew { .. }));
+            }
+            What::Migrate { task, from, to } => {
+                self.mention(at_ns, task);
+                self.lane(from.max(to));
+            }
+            What::Fork { parent, child } => {
+                let prio = self.known(parent.pid).prio;
+                self.mention(at_ns, Task { prio, ..parent });
+                let known = self.known(child.pid);
+                // A number that is used again is another task.
+                let tgid = known.tgid;
+                *known = Known { parent: parent.pid, tgid, ..Known::default() };
+                self.mention(at_ns, child);
+            }
+            What::Exit { task } => self.mention(at_ns, task),
+            What::Runtime { task, .. } => {
+                // It does not tell the priority.
+                let prio = self.known(task.pid).prio;
+                self.mention(at_ns, Task { prio, ..task });
+            }
+            What::Exec { .. } | What::Lost { .. } | What::SwitchTo { .. } => {}
+        }
+        let running = match (what, pid) {
+            (What::Switch { next, .. }, _) => Some(next.pid),
+            (_, Some(pid)) => Some(pid),
+            (_, None) => believed,
+        };
+        *self.lane(cpu) = running;
+        // Who ran: the event's own word, then what the switches before it say.
+        let pid = pid.or(believed).unwrap_or(0);
+        // The name at the head of a line was looked up when the file was read, perhaps after the
+        // task had got another.
+        let name = match self.tasks.get(pid as usize).map_or(0, |known| known.name) {
+            _ if pid == 0 => Names::IDLE,
+            0 => current.name,
+            name => name - 1,
+        };
+        let names = &self.names;
+        let who = |task: Task| Who { comm: names.text(task.name), pid: task.pid, prio: task.prio };
+        let tracepoint = match what {
+            What::Switch { prev, state: prev_state, next } => {
+                Tracepoint::Switch { prev: who(prev), prev_state, next: who(next) }
+            }
+            What::Waking { task, cpu } => Tracepoint::Waking { task: who(task), target_cpu: cpu },
+            What::Wakeup { task, cpu } => Tracepoint::Wakeup { task: who(task), target_cpu: cpu },
+            What::WakeupNew { task, cpu } => {
+                Tracepoint::WakeupNew { task: who(task), target_cpu: cpu }
+            }
+            What::Migrate { task, from, to } => {
+                Tracepoint::Migrate { task: who(task), orig_cpu: from, dest_cpu: to }
+            }
+            What::Fork { parent, child } => {
+                Tracepoint::Fork { parent: who(parent), child: who(child) }
+            }
+            What::Exec { filename, pid } => {
+                Tracepoint::Exec { filename: names.text(filename), pid }
+            }
+            What::Exit { task } => Tracepoint::Exit { task: who(task) },
+            What::Runtime { task, ns } => Tracepoint::Runtime { task: who(task), runtime_ns: ns },
+            What::Lost { .. } | What::SwitchTo { .. } => return,
+        };
+        let current = Who { comm: names.text(name), pid, prio: 120 };
+        self.sink.record(&Record { at_ns, cpu, current, context, tracepoint });
+    }
+}

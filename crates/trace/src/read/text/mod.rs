@@ -1,0 +1,260 @@
+//! Traces in text: of ftrace, `trace-cmd report`, `perf script` and systrace, from 2.6.32 on.
+//!
+//! A line is known by the pattern of its head ([`head`]: who, CPU, time, event), not by a heading:
+//! people cut files. What is no event is passed over.
+
+mod body;
+mod comment;
+mod head;
+mod perf;
+mod trace_cmd;
+
+use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
+use super::names::Names;
+use super::problems::{Place, Trouble};
+use crate::tracepoint::Era;
+use std::borrow::Cow;
+use std::io::{self, BufRead};
+
+/// Longer lines are no events, bytes.
+const LINE_MAX: usize = 1 << 14;
+
+/// Reads lines to the end.
+pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
+    let mut text = Text::default();
+    feed.is_ordered = true;
+    let mut line = Vec::with_capacity(256);
+    loop {
+        line.clear();
+        let place = Place::Line(text.line + 1);
+        match next_line(input, &mut line) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => {
+                let detail = || format!("it does not unpack any further: {error}");
+                feed.problems.note(Trouble::Torn, 1, place, detail);
+                break;
+            }
+        }
+        text.line(&line, feed);
+    }
+    // The last line has no end, and is no whole event: it was cut. (Counted as unreadable.)
+}
+
+/// The next line with its end, if it has one; of a long one the beginning. How many bytes were
+/// taken.
+pub(super) fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let mut taken = 0;
+    loop {
+        let buffer = match input.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // What was read before is a line.
+            Err(_) if taken > 0 => return Ok(taken),
+            Err(error) => return Err(error),
+        };
+        if buffer.is_empty() {
+            return Ok(taken);
+        }
+        let end = memchr(b'\n', buffer);
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        let room = LINE_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&buffer[..used.min(room)]);
+        input.consume(used);
+        taken += used;
+        if end.is_some() {
+            return Ok(taken);
+        }
+    }
+}
+
+/// Where `byte` is, word by word.
+fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let pattern = LOW * u64::from(byte);
+    let mut words = bytes.chunks_exact(8);
+    for (index, word) in words.by_ref().enumerate() {
+        let word = u64::from_le_bytes(word.try_into().unwrap_or([0; 8])) ^ pattern;
+        let zero = word.wrapping_sub(LOW) & !word & (LOW << 7);
+        if zero != 0 {
+            return Some(index * 8 + zero.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = bytes.len() - words.remainder().len();
+    words.remainder().iter().position(|&other| other == byte).map(|place| at + place)
+}
+
+/// Bytes as text, for messages.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(120)])
+}
+
+/// What is wrong with an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault<'a> {
+    /// A field is not there.
+    Missing(&'static str),
+    /// A field's value is no number.
+    NoNumber(&'static str, &'a [u8]),
+    /// Larger than the kernel's.
+    Pid(i64),
+    /// Larger than can be.
+    Cpu(u64),
+    /// No state has these letters.
+    State(&'a [u8]),
+    /// It is not of this form.
+    Form(&'static str, &'a [u8]),
+}
+
+impl Fault<'_> {
+    fn tell(&self, event: &[u8]) -> String {
+        let event = lossy(event);
+        match *self {
+            Fault::Missing(what) => format!("{event}: there is no {what} in it"),
+            Fault::NoNumber(key, value) => {
+                format!("{event}: {key}{}: it must be a number", lossy(value))
+            }
+            Fault::Pid(pid) => {
+                format!("{event}: pid {pid}: the kernel gives numbers up to {PID_MAX}")
+            }
+            Fault::Cpu(cpu) => {
+                format!("{event}: CPU {cpu}: CPUs are numbered from 0 to {}", CPUS_MAX - 1)
+            }
+            Fault::State(letters) => format!("{event}: there is no state \"{}\"", lossy(letters)),
+            Fault::Form(form, text) => format!("{event}: \"{}\" is not {form}", lossy(text)),
+        }
+    }
+}
+
+/// Reads line after line.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    line: u64,
+    era: Era,
+    /// Events that each CPU lost before its next: none: 0; not known: `u64::MAX`.
+    lost: Vec<u64>,
+}
+
+impl Text {
+    /// Takes the next line.
+    pub fn line(&mut self, line: &[u8], feed: &mut Feed<'_>) {
+        self.line += 1;
+        self.take(line, feed);
+    }
+
+    fn take(&mut self, line: &[u8], feed: &mut Feed<'_>) {
+        let line = trim(line);
+        let Some(&first) = line.first() else { return };
+        if first == b'#' || first.is_ascii_uppercase() || first == b'c' || first == b'v' {
+            // A comment, a mark of lost events, or another line that is no event.
+            if self.comment(line, feed) {
+                return;
+            }
+        }
+        // systrace of old: a string of JavaScript, whose lines end so.
+        let line = line.strip_suffix(b"\\n\\").unwrap_or(line);
+        let Some(head) = head::head(line) else { return };
+        let place = Place::Line(self.line);
+        if head.cpu >= u64::from(CPUS_MAX) {
+            let fault = Fault::Cpu(head.cpu);
+            feed.problems.note(Trouble::Unreadable, 1, place, || fault.tell(head.event));
+            return;
+        }
+        let cpu = head.cpu as u32;
+        if let Some(lost) = perf::lost(head.event, head.body) {
+            feed.problems.note(Trouble::Lost, lost, place, String::new);
+            if let Some(at_ns) = head.at_ns {
+                let what = What::Lost { events: lost, cpu };
+                self.push(feed, at_ns, cpu, &head, what);
+            }
+            return;
+        }
+        let what = match body::what(feed, self.era, head.event, head.body) {
+            Ok(what) => what,
+            Err(fault) => {
+                feed.problems.note(Trouble::Unreadable, 1, place, || fault.tell(head.event));
+                return;
+            }
+        };
+        let what = match what {
+            body::Said::This(what) => what,
+            body::Said::NoTask => {
+                feed.problems.note(Trouble::Nameless, 1, place, String::new);
+                return;
+            }
+            body::Said::Nothing => return,
+            body::Said::Other => {
+                feed.other(&lossy(head.event));
+                return;
+            }
+        };
+        let Some(at_ns) = head.at_ns else {
+            feed.problems.note(Trouble::Clock, 1, place, || {
+                format!(
+                    "the time {} is not in seconds; record with a clock that counts them (`echo \
+                     mono > trace_clock`)",
+                    lossy(head.time)
+                )
+            });
+            return;
+        };
+        if let Some(lost) = self.lost.get_mut(cpu as usize).filter(|lost| **lost > 0) {
+            let lost = std::mem::take(lost);
+            let events = if lost == u64::MAX { 0 } else { lost };
+            self.push(feed, at_ns, cpu, &head, What::Lost { events, cpu });
+        }
+        self.push(feed, at_ns, cpu, &head, what);
+    }
+
+    fn push(&self, feed: &mut Feed<'_>, at_ns: u64, cpu: u32, head: &head::Head<'_>, what: What) {
+        let pid = head.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid <= PID_MAX);
+        let current = match pid {
+            None => Current::UNKNOWN,
+            Some(0) => Current { pid, name: Names::IDLE },
+            Some(_) if head.comm.is_empty() => Current { pid, name: Names::UNKNOWN },
+            Some(_) => Current { pid, name: feed.names.number(head.comm) },
+        };
+        if let (Some(pid), Some(tgid)) = (pid, head.tgid) {
+            feed.process(pid, tgid);
+        }
+        feed.push(Seen { at_ns, cpu, context: head.context, current, what });
+    }
+
+    /// Events of `cpu` were lost before its next.
+    fn note_lost(&mut self, cpu: u64, events: u64) {
+        if cpu < u64::from(CPUS_MAX) {
+            let index = cpu as usize;
+            if index >= self.lost.len() {
+                self.lost.resize(index + 1, 0);
+            }
+            self.lost[index] = self.lost[index].saturating_add(events);
+        }
+    }
+}
+
+/// Without blanks on either side.
+fn trim(bytes: &[u8]) -> &[u8] {
+    bytes.trim_ascii()
+}
+
+/// A decimal number, and nothing else.
+fn number(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() || bytes.len() > 20 {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |sum, &digit| {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        sum.checked_mul(10)?.checked_add(digit.into())
+    })
+}
+
+/// A decimal number with a sign.
+fn signed(bytes: &[u8]) -> Option<i64> {
+    match bytes.strip_prefix(b"-") {
+        Some(bytes) => number(bytes).and_then(|number| i64::try_from(number).ok()).map(|n| -n),
+        None => number(bytes).and_then(|number| i64::try_from(number).ok()),
+    }
+}

@@ -1,0 +1,568 @@
+//! `trace.dat`, as `trace-cmd record` writes it: version 6, and version 7 whose parts may be
+//! compressed with zstd or zlib.
+//!
+//! It holds the pages of each CPU's ring buffer as they are, and the layout of the events
+//! ([`Formats`]). The CPUs are gone through side by side, a page of each in memory.
+
+use super::ReadError;
+use super::binary::Bytes;
+use super::feed::{CPUS_MAX, Current, Feed, Seen, What};
+use super::formats::{Decoded, Formats};
+use super::names::Names;
+use super::perf_data::ReadSeek;
+use super::problems::{Place, Trouble};
+use crate::tracepoint::{Context, Era};
+use std::io::{Read, SeekFrom};
+
+/// Parts that are longer are not read, bytes.
+const SECTION_MAX: u64 = 64 << 20;
+
+/// Pages are not longer, bytes.
+const PAGE_MAX: usize = 1 << 20;
+
+/// All pages of a compressed buffer together, bytes.
+const UNPACKED_MAX: usize = 1 << 30;
+
+/// Where a CPU's pages are.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    cpu: u32,
+    at: u64,
+    end: u64,
+}
+
+/// How parts are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Codec {
+    #[default]
+    None,
+    Zlib,
+    Zstd,
+    Other,
+}
+
+#[derive(Debug, Default)]
+struct TraceDat {
+    is_big: bool,
+    long: usize,
+    page: usize,
+    formats: Formats,
+    lanes: Vec<Lane>,
+    codec: Codec,
+    /// Unpacked pages: places in the file mean places in this.
+    unpacked: Option<Vec<u8>>,
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// Its header is cut, or of another version.
+pub(super) fn read(input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), ReadError> {
+    let mut this = TraceDat::default();
+    let begin = bytes_at(input, 0, 4096);
+    let mut begin = Bytes::new(begin.get(10..).unwrap_or(&[]), false);
+    let cut = || ReadError::new("it begins like trace.dat, but its header is cut");
+    let before = begin.rest.len();
+    let version = begin.string().ok_or_else(cut)?;
+    this.is_big = begin.number(1).ok_or_else(cut)? == 1;
+    begin.is_big = this.is_big;
+    this.formats.is_big = this.is_big;
+    this.long = if begin.number(1).ok_or_else(cut)? == 4 { 4 } else { 8 };
+    this.page = begin.u32().ok_or_else(cut)? as usize;
+    feed.header.recorder = Some("trace-cmd".into());
+    let at = |bytes: &Bytes<'_>| (10 + before - bytes.rest.len()) as u64;
+    match version {
+        b"6" => this.version_6(input, at(&begin), feed),
+        b"7" => {
+            this.codec = match begin.string().ok_or_else(cut)? {
+                b"none" => Codec::None,
+                b"zlib" => Codec::Zlib,
+                b"zstd" => Codec::Zstd,
+                _ => Codec::Other,
+            };
+            begin.string().ok_or_else(cut)?;
+            let options = begin.u64().ok_or_else(cut)?;
+            this.version_7(input, options, feed);
+        }
+        version => {
+            return Err(ReadError::new(format!(
+                "it is a trace.dat of version {}; versions 6 and 7 can be read: give the text of \
+                 `trace-cmd report -t FILE`",
+                String::from_utf8_lossy(&version[..version.len().min(20)])
+            )));
+        }
+    }
+    if !(64..=PAGE_MAX).contains(&this.page) {
+        return Err(ReadError::new(format!("its pages have {} bytes, which cannot be", this.page)));
+    }
+    if !this.formats.has_switch() {
+        feed.problems.note(Trouble::Foreign, 1, Place::Whole, || {
+            "it has no description of sched_switch".into()
+        });
+    }
+    match this.unpacked.take() {
+        Some(pages) => this.pages(&mut std::io::Cursor::new(pages), feed),
+        None => this.pages(input, feed),
+    }
+    Ok(())
+}
+
+fn length(input: &mut dyn ReadSeek) -> u64 {
+    input.seek(SeekFrom::End(0)).unwrap_or(0)
+}
+
+/// So many bytes, or as many as there are.
+fn bytes_at(input: &mut dyn ReadSeek, at: u64, size: u64) -> Vec<u8> {
+    let mut bytes = vec![];
+    if input.seek(SeekFrom::Start(at)).is_ok() {
+        // What cannot be read is not there.
+        let _ = input.take(size.min(SECTION_MAX)).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// What `bytes` unpack to, if it is so many bytes.
+fn unpack(codec: Codec, bytes: &[u8], size: u64) -> Option<Vec<u8>> {
+    if size > SECTION_MAX {
+        return None;
+    }
+    let mut out = vec![];
+    match codec {
+        Codec::None => out.extend_from_slice(bytes),
+        Codec::Zlib => {
+            flate2::read::ZlibDecoder::new(bytes).take(size).read_to_end(&mut out).ok()?;
+        }
+        Codec::Zstd => {
+            let frame = ruzstd::decoding::StreamingDecoder::new(bytes).ok()?;
+            frame.take(size).read_to_end(&mut out).ok()?;
+        }
+        Codec::Other => return None,
+    }
+    (out.len() as u64 == size).then_some(out)
+}
+
+impl TraceDat {
+    fn torn(&self, feed: &mut Feed<'_>, at: u64, what: &str) {
+        feed.problems.note(Trouble::Torn, 1, Place::Byte(at), || what.into());
+    }
+
+    fn version_6(&mut self, input: &mut dyn ReadSeek, begin: u64, feed: &mut Feed<'_>) {
+        let header = bytes_at(input, begin, SECTION_MAX);
+        let mut bytes = Bytes::new(&header, self.is_big);
+        if self.header_6(&mut bytes, feed).is_none() {
+            let at = begin + (header.len() - bytes.rest.len()) as u64;
+            self.torn(feed, at, "the header is cut: the recording was not ended");
+        }
+    }
+
+    fn header_6(&mut self, bytes: &mut Bytes<'_>, feed: &mut Feed<'_>) -> Option<()> {
+        self.formats.add_all(bytes)?;
+        // Symbols, strings of printk, and who is called what.
+        bytes.sized32()?;
+        bytes.sized32()?;
+        self.cmdlines(bytes.sized64()?, feed);
+        let cpus = bytes.u32()?;
+        if cpus > CPUS_MAX {
+            return None;
+        }
+        feed.header.cpus_online = Some(cpus);
+        loop {
+            match bytes.take(10)? {
+                b"options  \0" => loop {
+                    let id = bytes.u16()?;
+                    if id == 0 {
+                        break;
+                    }
+                    let data = bytes.sized32()?;
+                    self.option(id, data, feed);
+                },
+                b"flyrecord\0" => break,
+                _ => {
+                    feed.problems.note(Trouble::Foreign, 1, Place::Whole, || {
+                        "it holds the text of a latency tracer and no events".into()
+                    });
+                    return Some(());
+                }
+            }
+        }
+        for cpu in 0..cpus {
+            let (at, size) = (bytes.u64()?, bytes.u64()?);
+            self.lanes.push(Lane { cpu, at, end: at.saturating_add(size) });
+        }
+        Some(())
+    }
+
+    /// `pid comm` a line.
+    fn cmdlines(&mut self, text: &[u8], feed: &mut Feed<'_>) {
+        for line in text.split(|&byte| byte == b'\n') {
+            let line = line.trim_ascii();
+            let Some(blank) = line.iter().position(|&byte| byte == b' ') else { continue };
+            let pid = std::str::from_utf8(&line[..blank]).ok().and_then(|pid| pid.parse().ok());
+            if let Some(pid) = pid {
+                let name = feed.names.number(&line[blank + 1..]);
+                feed.named(pid, name);
+            }
+        }
+    }
+
+    /// An option that both versions have.
+    fn option(&mut self, id: u16, data: &[u8], feed: &mut Feed<'_>) {
+        let text = || {
+            let text = super::binary::until_nul(data);
+            String::from_utf8_lossy(&text[..text.len().min(1000)]).trim().to_string()
+        };
+        match id {
+            4 => {
+                let clock = text();
+                // `local [global] counter`, or the one alone.
+                let chosen = clock.split_once('[').and_then(|(_, rest)| rest.split(']').next());
+                feed.header.clock = Some(chosen.unwrap_or(&clock).to_string());
+            }
+            5 => {
+                // `Linux HOST RELEASE ...`
+                let uname = text();
+                let mut words = uname.split_whitespace().skip(1);
+                feed.header.host = words.next().map(str::to_string);
+                feed.header.release = words.next().map(str::to_string);
+                let release = feed.header.release.as_deref().unwrap_or_default();
+                self.formats.era = Era::of_release(release).unwrap_or_default();
+            }
+            8 => {
+                let cpus = Bytes::new(data, self.is_big).u32();
+                feed.header.cpus_online = cpus.filter(|&cpus| cpus <= CPUS_MAX);
+            }
+            _ => {}
+        }
+    }
+
+    /// A section of version 7 with its header taken off, unpacked.
+    fn section(&self, input: &mut dyn ReadSeek, at: u64) -> Option<Vec<u8>> {
+        let head = bytes_at(input, at, 16);
+        let mut head = Bytes::new(&head, self.is_big);
+        head.u16()?;
+        let flags = head.u16()?;
+        head.u32()?;
+        let size = head.u64()?;
+        let body = bytes_at(input, at.checked_add(16)?, size);
+        if flags & 1 == 0 {
+            return Some(body);
+        }
+        let mut packed = Bytes::new(&body, self.is_big);
+        let (length, size) = (packed.u32()?, packed.u32()?);
+        unpack(self.codec, packed.take(length as usize)?, size.into())
+    }
+
+    fn version_7(&mut self, input: &mut dyn ReadSeek, first: u64, feed: &mut Feed<'_>) {
+        let mut at = first;
+        // Places of formats and of names; those of buffers are needed last.
+        let mut buffers = vec![];
+        for _ in 0..1000 {
+            if at == 0 {
+                break;
+            }
+            let Some(options) = self.section(input, at) else {
+                self.torn(feed, at, "a list of options is cut");
+                break;
+            };
+            at = self.options_7(input, &options, &mut buffers, feed).unwrap_or(0);
+        }
+        for (offset, lanes) in buffers {
+            self.buffer_7(input, offset, &lanes, feed);
+        }
+    }
+
+    /// Options of version 7; where the next ones are.
+    fn options_7(
+        &mut self,
+        input: &mut dyn ReadSeek,
+        options: &[u8],
+        buffers: &mut Vec<(u64, Vec<Lane>)>,
+        feed: &mut Feed<'_>,
+    ) -> Option<u64> {
+        let mut bytes = Bytes::new(options, self.is_big);
+        loop {
+            let id = bytes.u16()?;
+            let data = bytes.sized32()?;
+            let mut inner = Bytes::new(data, self.is_big);
+            match id {
+                0 => return inner.u64(),
+                3 => {
+                    let at = inner.u64()?;
+                    let is_top = inner.string()?.is_empty();
+                    let clock = inner.string()?;
+                    if is_top || feed.header.clock.is_none() {
+                        feed.header.clock = Some(String::from_utf8_lossy(clock).into_owned());
+                    }
+                    self.page = inner.u32()? as usize;
+                    let mut lanes = vec![];
+                    for _ in 0..inner.u32()?.min(CPUS_MAX) {
+                        let (cpu, at, size) = (inner.u32()?, inner.u64()?, inner.u64()?);
+                        if cpu < CPUS_MAX {
+                            lanes.push(Lane { cpu, at, end: at.saturating_add(size) });
+                        }
+                    }
+                    buffers.push((at, lanes));
+                }
+                18 => {
+                    let at = inner.u64()?;
+                    let section = self.section(input, at).unwrap_or_default();
+                    let mut systems = Bytes::new(&section, self.is_big);
+                    if self.formats.add_systems(&mut systems).is_none() {
+                        self.torn(feed, at, "the description of the events is cut");
+                    }
+                }
+                21 => {
+                    let at = inner.u64()?;
+                    let section = self.section(input, at).unwrap_or_default();
+                    if let Some(text) = Bytes::new(&section, self.is_big).sized64() {
+                        self.cmdlines(text, feed);
+                    }
+                }
+                id => self.option(id, data, feed),
+            }
+        }
+    }
+
+    /// The pages of an instance: as they are in the file, or unpacked into memory.
+    fn buffer_7(
+        &mut self,
+        input: &mut dyn ReadSeek,
+        offset: u64,
+        lanes: &[Lane],
+        feed: &mut Feed<'_>,
+    ) {
+        let head = bytes_at(input, offset, 16);
+        let flags = Bytes::new(head.get(2..).unwrap_or(&[]), self.is_big).u16().unwrap_or(0);
+        if flags & 1 == 0 {
+            if self.unpacked.is_none() {
+                self.lanes.extend(lanes);
+            }
+            return;
+        }
+        let mut pages = self.unpacked.take().unwrap_or_default();
+        for lane in lanes {
+            let begin = pages.len();
+            let is_whole = self.chunks(input, lane, &mut pages);
+            if is_whole.is_none() {
+                let what = match self.codec {
+                    Codec::Other => {
+                        "it is compressed in a way that is not known here: give the text of \
+                         `trace-cmd report -t FILE`"
+                    }
+                    _ => "a part does not unpack",
+                };
+                self.torn(feed, lane.at, what);
+            }
+            let (at, end) = (begin as u64, pages.len() as u64);
+            self.lanes.push(Lane { cpu: lane.cpu, at, end });
+        }
+        self.unpacked = Some(pages);
+    }
+
+    /// Unpacks a CPU's pages, which are compressed in pieces.
+    fn chunks(&self, input: &mut dyn ReadSeek, lane: &Lane, pages: &mut Vec<u8>) -> Option<()> {
+        if lane.end == lane.at {
+            return Some(());
+        }
+        let head = bytes_at(input, lane.at, 4);
+        let count = Bytes::new(&head, self.is_big).u32()?;
+        let mut at = lane.at + 4;
+        for _ in 0..count {
+            let head = bytes_at(input, at, 8);
+            let mut head = Bytes::new(&head, self.is_big);
+            let (packed, size) = (head.u32()?, head.u32()?);
+            let bytes = bytes_at(input, at + 8, packed.into());
+            if pages.len() + size as usize > UNPACKED_MAX {
+                return None;
+            }
+            pages.extend_from_slice(&unpack(self.codec, &bytes, size.into())?);
+            at += 8 + u64::from(packed);
+        }
+        Some(())
+    }
+
+    /// Gives out the events of all CPUs, by time.
+    fn pages(&mut self, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) {
+        let length = length(input);
+        let lanes = std::mem::take(&mut self.lanes);
+        if lanes.iter().any(|lane| lane.end > length) {
+            let at = length;
+            self.torn(feed, at, "pages are missing at the end");
+        }
+        let mut cursors: Vec<Cursor> = lanes.into_iter().map(Cursor::new).collect();
+        for cursor in &mut cursors {
+            cursor.load(self, input, feed);
+        }
+        // The CPU whose next event is the earliest; there are not so many that it would pay to
+        // keep them in a heap.
+        while let Some(next) = cursors
+            .iter()
+            .enumerate()
+            .filter_map(|(index, cursor)| Some((cursor.next_ns?, index)))
+            .min()
+        {
+            cursors[next.1].give(self, input, feed);
+        }
+    }
+}
+
+/// A CPU's place in its pages.
+struct Cursor {
+    lane: Lane,
+    page: Vec<u8>,
+    /// Where the page stands in the file.
+    page_at: u64,
+    place: usize,
+    end: usize,
+    now_ns: u64,
+    /// When the next event is, and where.
+    next_ns: Option<u64>,
+    event: std::ops::Range<usize>,
+    lost: u64,
+}
+
+impl Cursor {
+    fn new(lane: Lane) -> Cursor {
+        Cursor {
+            lane,
+            page: vec![],
+            page_at: lane.at,
+            place: 0,
+            end: 0,
+            now_ns: 0,
+            next_ns: None,
+            event: 0..0,
+            lost: 0,
+        }
+    }
+
+    /// Goes to the first event of the next page that has one.
+    fn load(&mut self, of: &TraceDat, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) {
+        self.next_ns = None;
+        while self.lane.at < self.lane.end {
+            let size = (of.page as u64).min(self.lane.end - self.lane.at);
+            self.page = bytes_at(input, self.lane.at, size);
+            self.page_at = self.lane.at;
+            self.lane.at += of.page as u64;
+            let mut bytes = Bytes::new(&self.page, of.is_big);
+            let (Some(now_ns), Some(commit)) = (bytes.u64(), bytes.number(of.long)) else {
+                return;
+            };
+            self.now_ns = now_ns;
+            self.place = 8 + of.long;
+            let length = (commit & 0xf_ffff) as usize;
+            self.end = (self.place + length).min(self.page.len());
+            if commit & 1 << 31 != 0 {
+                // Events were lost before this page; their number may stand behind the data.
+                let count = (commit & 1 << 30 != 0)
+                    .then(|| Bytes::new(&self.page[self.end..], of.is_big).number(of.long))
+                    .flatten();
+                let place = Place::Byte(self.page_at);
+                match count.filter(|&count| count > 0) {
+                    Some(count) => {
+                        let cpu = self.lane.cpu;
+                        let detail = || format!("CPU {cpu}");
+                        feed.problems.note(Trouble::Lost, count, place, detail);
+                        self.lost = count;
+                    }
+                    None => {
+                        feed.problems.note(Trouble::LostUncounted, 1, place, String::new);
+                        self.lost = u64::MAX;
+                    }
+                }
+            }
+            self.advance(of);
+            if self.next_ns.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Goes to the next event of this page, if there is one.
+    fn advance(&mut self, of: &TraceDat) {
+        self.next_ns = None;
+        while self.place + 4 <= self.end {
+            let mut bytes = Bytes::new(&self.page[self.place..self.end], of.is_big);
+            let Some(head) = bytes.u32() else { return };
+            // Five bits of length and 27 of time, as the machine's bit fields lie.
+            let (kind, delta) = match of.is_big {
+                false => (head & 31, u64::from(head >> 5)),
+                true => (head >> 27, u64::from(head & 0x7ff_ffff)),
+            };
+            self.place += 4;
+            match kind {
+                29 => {
+                    // Padding: to the end of the page, or so many bytes.
+                    if delta == 0 {
+                        return;
+                    }
+                    let Some(length) = bytes.u32() else { return };
+                    self.now_ns = self.now_ns.saturating_add(delta);
+                    self.place = self.place.saturating_add((length as usize).max(4));
+                }
+                30 => {
+                    let Some(high) = bytes.u32() else { return };
+                    let delta = delta + (u64::from(high) << 27);
+                    self.now_ns = self.now_ns.saturating_add(delta);
+                    self.place += 4;
+                }
+                31 => {
+                    // A full time, without its highest five bits.
+                    let Some(high) = bytes.u32() else { return };
+                    self.now_ns =
+                        (self.now_ns & 0xf800_0000_0000_0000) | (delta + (u64::from(high) << 27));
+                    self.place += 4;
+                }
+                _ => {
+                    self.now_ns = self.now_ns.saturating_add(delta);
+                    let (begin, length) = match kind {
+                        0 => {
+                            let Some(length) = bytes.u32() else { return };
+                            let length = (length as usize).max(4).next_multiple_of(4);
+                            (self.place + 4, length - 4)
+                        }
+                        words => (self.place, words as usize * 4),
+                    };
+                    self.place = begin.saturating_add(length);
+                    if self.place > self.end {
+                        return;
+                    }
+                    self.event = begin..self.place;
+                    self.next_ns = Some(self.now_ns);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gives out the next event, and goes to the one behind it.
+    fn give(&mut self, of: &TraceDat, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) {
+        let (at_ns, cpu) = (self.now_ns, self.lane.cpu);
+        let place = Place::Byte(self.page_at + self.event.start as u64);
+        if self.lost > 0 {
+            let lost = std::mem::take(&mut self.lost);
+            let what = What::Lost { events: if lost == u64::MAX { 0 } else { lost }, cpu };
+            let (context, current) = (Context::Unknown, Current::UNKNOWN);
+            feed.push(Seen { at_ns, cpu, context, current, what });
+        }
+        match of.formats.decode(feed, &self.page[self.event.clone()]) {
+            Decoded::This { pid, context, what } => {
+                let current = Current { pid, name: Names::UNKNOWN };
+                feed.push(Seen { at_ns, cpu, context, current, what });
+            }
+            Decoded::Nothing => {}
+            Decoded::NoTask => feed.problems.note(Trouble::Nameless, 1, place, String::new),
+            Decoded::Other(id) => {
+                let name = id.and_then(|id| of.formats.name(id)).unwrap_or("unknown");
+                feed.other(name);
+            }
+            Decoded::Torn => feed.problems.note(Trouble::Unreadable, 1, place, || {
+                "an event is shorter than its fields".into()
+            }),
+        }
+        self.advance(of);
+        if self.next_ns.is_none() {
+            self.load(of, input, feed);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Recordings of a kernel 6.18 on two CPUs, as the tools wrote them.
+//!
+//! `sched.perf.data` is of `perf record`, and `sched.perf.txt` what `perf script --ns` prints of
+//! it. `sched.trace.dat` holds the pages of a ring buffer; `sched-7.trace.dat` is what `trace-cmd
+//! convert` made of it (version 7, zstd), `sched.report-l.txt` and `sched.report-R.txt` what
+//! `trace-cmd report -t -l` and `-R` print of it. So each reader is compared with an independent
+//! one. `desk-begin` is the beginning of a recording by tracefs.
+
+use crate::{Told, told};
+use schedlab_trace::read::{Format, Packing, Reading, Trace, Trouble};
+use std::path::{Path, PathBuf};
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read/recorded").join(name)
+}
+
+pub fn recorded(name: &str) -> (Told, Reading) {
+    let mut told = Told::default();
+    let reading = schedlab_trace::read::read(&path(name), &mut told);
+    (told, reading.unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// The bytes of a recording, unpacked.
+pub fn bytes(name: &str) -> Vec<u8> {
+    use std::io::Read;
+    let bytes = std::fs::read(path(name)).expect("it is there");
+    if !name.ends_with(".xz") {
+        return bytes;
+    }
+    let mut out = vec![];
+    lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut out).expect("it unpacks");
+    out
+}
+
+/// Without the context, which not every tool prints.
+fn without_context(told: &Told) -> Vec<String> {
+    let cut = |line: &String| {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        format!("{} {} {}", words[0], words[1], words[3])
+    };
+    told.lines.iter().map(cut).collect()
+}
+
+/// That both are the same; shows only the first lines that differ.
+fn same(left: &[String], right: &[String]) {
+    for (left, right) in left.iter().zip(right) {
+        assert_eq!(left, right);
+    }
+    assert_eq!(left.len(), right.len());
+}
+
+#[test]
+fn perf_data_is_what_perf_script_prints() {
+    let (data, reading) = recorded("sched.perf.data.xz");
+    let (text, of_text) = recorded("sched.perf.txt.xz");
+    assert_eq!(data.lines.len(), 503);
+    same(&without_context(&data), &without_context(&text));
+    let header = &reading.header;
+    assert_eq!(header.release.as_deref(), Some("6.18.44-fc-v669"));
+    assert_eq!((header.cpus, header.cpus_online), (2, Some(2)));
+    assert!(header.recorder.as_ref().is_some_and(|line| line.contains("perf record -q -a")));
+    assert_eq!((header.switches, header.wakeups), (156, 223));
+    assert_eq!(reading.problems.count(Trouble::Gap), of_text.problems.count(Trouble::Gap));
+    // What the text does not tell: contexts, and processes.
+    assert!(data.lines.iter().any(|line| line.contains(" s ")), "{}", data.lines[9]);
+    assert!(text.lines.iter().all(|line| line.contains(" ? ")));
+    assert!(data.tasks.iter().any(|(pid, tgid, ..)| pid != tgid), "threads of one process");
+}
+
+#[test]
+fn trace_dat_is_what_trace_cmd_prints() {
+    let (data, reading) = recorded("sched.trace.dat.xz");
+    assert_eq!(data.lines.len(), 2586);
+    let (text, _) = recorded("sched.report-l.txt.xz");
+    // The plugin prints the letters of old kernels.
+    let old = |lines: &[String]| -> Vec<String> {
+        let pairs = [("] I >", "] S >"), ("] R+ >", "] R >"), ("] Z >", "] X >")];
+        let old = |line: &String| {
+            pairs.iter().fold(line.clone(), |line, (new, old)| line.replace(new, old))
+        };
+        lines.iter().map(old).collect()
+    };
+    same(&old(&data.lines), &old(&text.lines));
+    let (raw, _) = recorded("sched.report-R.txt.xz");
+    same(&without_context(&data), &without_context(&raw));
+    let (version_7, of_7) = recorded("sched-7.trace.dat");
+    assert!(data == version_7);
+    assert_eq!(reading.problems, of_7.problems);
+    let header = &reading.header;
+    assert_eq!(header.release.as_deref(), Some("6.18.44"));
+    assert_eq!((header.clock.as_deref(), header.cpus_online), (Some("mono"), Some(2)));
+}
+
+/// The beginning of a recording whose totals are known: here counted with grep.
+#[test]
+fn text_of_tracefs_is_read() {
+    let (told, reading) = recorded("desk-begin.ftrace.txt.xz");
+    let text = String::from_utf8(bytes("desk-begin.ftrace.txt.xz")).expect("it is text");
+    let count = |event: &str| text.lines().filter(|line| line.contains(event)).count();
+    let events = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert_eq!(told.lines.len(), events);
+    assert_eq!(reading.header.switches as usize, count(": sched_switch: "));
+    let of = |context: &str| {
+        told.lines.iter().filter(|line| line.contains(context) && line.contains("waking")).count()
+    };
+    let flag = |flag: char| {
+        let wakings = text.lines().filter(|line| line.contains(": sched_waking: "));
+        wakings
+            .filter(|line| {
+                line.contains(&format!("] d.{flag}")) || line.contains(&format!("] dN{flag}"))
+            })
+            .count()
+    };
+    assert_eq!((of(" h "), of(" s "), of(" . ")), (flag('h'), flag('s'), flag('.')));
+}
+
+#[test]
+fn what_a_file_is_stands_in_it() {
+    let of = |name: &str| {
+        let trace = Trace::open(&path(name)).expect("it is a trace");
+        (trace.format(), trace.packing())
+    };
+    assert_eq!(of("sched.perf.data.xz"), (Format::PerfData, Packing::Xz));
+    assert_eq!(of("sched-7.trace.dat"), (Format::TraceDat, Packing::Plain));
+    assert_eq!(of("sched.perf.txt.xz"), (Format::Text, Packing::Xz));
+}
+
+/// Cut anywhere, the rest is read, and it is told that an end is missing.
+#[test]
+fn a_cut_recording_is_read_as_far_as_it_goes() {
+    for name in ["sched.perf.data.xz", "sched.trace.dat.xz", "sched-7.trace.dat"] {
+        let whole = bytes(name);
+        for part in 1..36 {
+            let cut = &whole[..whole.len() * part / 40];
+            let mut told = Told::default();
+            let trace = Trace::of_bytes(cut).and_then(|trace| trace.read(&mut told));
+            match trace {
+                Ok(reading) => assert!(reading.problems.count(Trouble::Torn) > 0, "{name} {part}"),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+    let text = bytes("sched.perf.txt.xz");
+    let (half, reading) = told(&text[..text.len() / 2]);
+    assert!(half.lines.len() > 240 && reading.problems.count(Trouble::Unreadable) <= 1);
+}
+
+/// A file that is packed and cut: what unpacks is read.
+#[test]
+fn a_cut_packed_file_is_read_as_far_as_it_goes() {
+    let text = bytes("sched.report-l.txt.xz");
+    let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, &text).expect("memory takes all");
+    let gzip = gzip.finish().expect("memory takes all");
+    let (told, reading) = told(&gzip[..gzip.len() * 9 / 10]);
+    assert!(told.lines.len() > 1000, "{}", told.lines.len());
+    assert_eq!(reading.problems.count(Trouble::Torn), 1);
+}
