@@ -46,13 +46,13 @@ impl Form {
 /// # Errors
 /// It cannot: its ending says no form, its directory is not there, or something else is.
 pub fn check(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> Result<(), Failure> {
+    files::check(path)?;
     let shown = path.display();
     let Some(form) = Form::of(path) else {
         return Err(Failure::Message(format!(
             "--plot: {shown}: name a file that ends in .svg or .png"
         )));
     };
-    files::check(path)?;
     match form {
         Form::Svg => {
             files::check_replaceable(path, "--plot", "a picture of this program", is_ours)?;

@@ -150,7 +150,7 @@ fn the_help_tells_all_parameters_with_their_defaults() {
         "[default: 10]",
         "-T, --threads",
         "--scheduler <NAME,...>",
-        "--plot <FILE.svg>",
+        "--plot <FILE.svg|png>",
     ] {
         assert!(one.contains(part), "no \"{part}\" in:\n{one}");
     }

@@ -188,9 +188,8 @@ fn a_file_that_is_no_result_is_never_written_over() {
         assert_eq!(read(&file), text);
     }
     let file = scratch.file("y.json", two);
-    let lost: [&[&str]; 4] = [
+    let lost: [&[&str]; 3] = [
         &["stress", "--seed=5", "-s=rr", "--save", &file],
-        &["bench", "yield", "--hogs=1,2", "--seconds=1", "--scheduler=o_1", "--plot", &file],
         &["calibrate", "papers/calibration/pentium3-1000x1.toml", "--write", &file],
         &["run", "tests/defects/two.json", "-s=cfs", "--plan-out", &file],
     ];
@@ -198,6 +197,12 @@ fn a_file_that_is_no_result_is_never_written_over() {
         schedlab(args).error(&["y.json is there and is not"]);
         assert_eq!(read(&file), two, "{args:?}");
     }
+    let sweep = ["bench", "yield", "--hogs=1,2", "--seconds=1", "--scheduler=o_1", "--plot"];
+    schedlab(&[&sweep[..], &[&file]].concat()).error(&["y.json: name a file that ends in .svg"]);
+    assert_eq!(read(&file), two);
+    let drawn = scratch.file("y.svg", two);
+    schedlab(&[&sweep[..], &[&drawn]].concat()).error(&["y.svg is there and is not"]);
+    assert_eq!(read(&drawn), two);
     let page = scratch.file("index.html", "<p>mine</p>");
     let directory = scratch.path();
     let ran = schedlab(&["papers", "IB-1", "--report", &directory]);

@@ -174,7 +174,7 @@ fn the_help_tells_of_it() {
     let all = schedlab(&["bench", "--help"]).good();
     assert!(all.contains("  mix "), "{all}");
     let one = schedlab(&["bench", "mix", "--help"]).good();
-    for part in ["--start S", "--affinity CPUS", "--file <FILE>", "--plot <FILE.svg>"] {
+    for part in ["--start S", "--affinity CPUS", "--file <FILE>", "--plot <FILE.svg|png>"] {
         assert!(one.contains(part), "no \"{part}\" in:\n{one}");
     }
     assert!(mix(&["game --help"]).good().contains("--vsync"));

@@ -16,9 +16,9 @@
 //! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing,
 //! less what it takes to start. They can be compared between two builds on a noisy machine.
 //!
-//! **Observers** are counted the same way: the same run with no observer in the machine's type; with
-//! two in it that are not there (`None`); with one that makes a report's figures, and with the two
-//! beside it; and with the grounds of every decision asked for. What nobody asks for is to cost
+//! **Observers** are counted the same way: the same run with no observer in the machine's type;
+//! with two in it that are not there (`None`); with one that makes a report's figures, and with the
+//! two beside it; and with the grounds of every decision asked for. What nobody asks for is to cost
 //! nothing.
 //!
 //! Time is CPU time of the process where the system tells it (Linux), so that other work on the

@@ -49,8 +49,8 @@ pub struct Page<'a> {
     /// What was recorded of each of its runs, in their order; of a run without there is no
     /// timeline.
     pub seen: &'a [Option<Seen<'a>>],
-    /// What each run is called, in their order: "recorded", "what cfs@6.5 would have done". One that
-    /// has no name here has its scheduler's.
+    /// What each run is called, in their order: "recorded", "what cfs@6.5 would have done". One
+    /// that has no name here has its scheduler's.
     pub names: &'a [&'a str],
 }
 
