@@ -289,6 +289,74 @@ const tests = {
     await page.settle();
     assert.ok((await page.value('document.querySelector(".focus").textContent')).includes('<img'));
   },
+
+  async 'a benchmark has its figures, one at a time, and one run of each scheduler'(page) {
+    await page.open(file('sweep.html'));
+    assert.equal(await page.value('document.body.dataset.failed || ""'), '');
+    const seen = `[...document.querySelectorAll('.figure-of')].filter((part) => !part.hidden)`;
+    assert.equal(await page.value(`${seen}.length`), 1);
+    assert.ok(await count(page, '.figure-of') > 8);
+    assert.equal(await page.value(`${seen}[0].querySelectorAll('svg polyline').length`), 2);
+    assert.equal(await page.value(`${seen}[0].querySelectorAll('tbody tr').length`), 3);
+    const first = await page.value(`${seen}[0].querySelector('h3').textContent`);
+    await page.value('document.getElementById("figure").focus()');
+    await page.key('ArrowDown');
+    assert.equal(await page.value(`${seen}.length`), 1);
+    assert.notEqual(await page.value(`${seen}[0].querySelector('h3').textContent`), first);
+    assert.equal(await page.value('Lab.timeline.lanes.length'), 2 * 2);
+    assert.ok(await colours(page, '#timeline-canvas') > 3);
+    assert.ok((await text(page, '#comparison .note')).includes('groups 1, seed 1'));
+    assert.equal(await count(page, '#printed details'), 3 * 2 * 2);
+    assert.ok((await text(page, '#printed pre')).includes('Time: '));
+  },
+
+  async 'a benchmark of one point is a table'(page) {
+    await page.open(file('bench.html'));
+    assert.equal(await page.value('document.body.dataset.failed || ""'), '');
+    assert.equal(await count(page, '#results thead th'), 4);
+    assert.ok(await count(page, '#results tbody tr') > 8);
+    assert.ok(await count(page, '#results td.best') > 0);
+    assert.equal(await page.value('Lab.timeline.lanes.length'), 3 * 2);
+    assert.equal(await count(page, '#shares figure .uplot'), 3);
+    await page.send('Emulation.setDeviceMetricsOverride',
+      { width: 390, height: 800, deviceScaleFactor: 2, mobile: true });
+    await page.settle();
+    assert.ok(await page.value('document.documentElement.scrollWidth') <= 392);
+    await page.send('Emulation.setDeviceMetricsOverride',
+      { width: 1300, height: 900, deviceScaleFactor: 1, mobile: false });
+  },
+
+  async 'the demands of the papers are filtered by words, experiment and verdict'(page) {
+    await page.open(file('papers.html'));
+    const rows = `[...document.querySelectorAll('.demands tbody tr')]`;
+    const shown = `${rows}.filter((row) => row.getClientRects().length > 0)`;
+    const all = await page.value(`${rows}.length`);
+    assert.ok(all > 10);
+    assert.equal(await page.value(`${shown}.length`), all);
+    const met = await page.value(`${rows}.filter((row) => (
+      row.dataset.verdict === 'hard-met')).length`);
+    assert.ok(met > 0 && met < all, `${met} of ${all}`);
+    const { x, y } = await box(page, '#filter [value=hard-met]');
+    for (const type of ['mousePressed', 'mouseReleased']) {
+      await page.mouse(type, x + 5, y + 5, { button: 'left', clickCount: 1 });
+    }
+    assert.equal(await page.value(`${shown}.length`), met);
+    assert.equal(await text(page, '#filter-shown'), `${met} of ${all} demands`);
+    assert.ok((await page.value('location.hash')).includes('verdicts=hard-met'));
+    await page.value('document.getElementById("filter-all").click()');
+    await page.until(`${shown}.length === ${all}`);
+    await page.value('document.getElementById("filter-words").focus()');
+    await page.send('Input.insertText', { text: 'two hogs' });
+    await page.settle();
+    const found = await page.value(`${shown}.map((row) => row.textContent)`);
+    assert.ok(found.length > 0 && found.length < all);
+    assert.ok(found.every((row) => row.includes('two hogs')));
+    // A link with a choice leads to it; one to an experiment that is hidden shows it.
+    await page.send('Page.navigate', { url: 'about:blank' });
+    await page.open(`${file('papers.html')}#in=REL-1`);
+    assert.equal(await page.value(`${shown}.length`), 3);
+    assert.ok(await count(page, '.demands svg.strip') > 0);
+  },
 };
 
 let failed = 0;

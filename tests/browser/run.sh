@@ -40,6 +40,12 @@ END
 # Some two million turns.
 "${schedlab[@]}" run examples/server.json --scheduler main --cpus 4 --duration 300 \
     --report "$directory/many.html" > /dev/null
+"${schedlab[@]}" bench hackbench --groups 1..3:1 --loops 20 --scheduler o_1,cfs --cpus 2 \
+    --repeat 2 --report "$directory/sweep.html" > /dev/null
+"${schedlab[@]}" bench hackbench --groups 2 --loops 20 --scheduler o_1,cfs,eevdf --cpus 2 \
+    --report "$directory/bench.html" > /dev/null
+"${schedlab[@]}" papers REL-1 DIS-5 --reduced --report "$directory/papers.html" \
+    > /dev/null 2>&1 || test $? = 1
 if ! node tests/browser/run.mjs "$directory"; then
     trap - EXIT
     echo "the reports and pictures of what failed are in $directory" >&2

@@ -1,5 +1,5 @@
 //! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask mutants`,
-//! `cargo xtask worlds`.
+//! `cargo xtask worlds`, `cargo xtask pictures`.
 //!
 //! `tidy` holds the claims of `ARCHITECTURE.md` against the source: which crate may use which, what
 //! no crate below the command line does, how files begin, how wide lines are, which words are out
@@ -9,6 +9,8 @@
 //! `cargo xtask tidy --write-debts` writes that list anew.
 //!
 //! `wasm` type-checks everything below `lab` for a machine without an operating system.
+//!
+//! `pictures` draws the pictures that the documents show.
 //!
 //! `worlds` runs the next random worlds of those that every release shall have been through.
 //!
@@ -22,6 +24,7 @@ mod headers;
 mod lines;
 mod links;
 mod mutants;
+mod pictures;
 mod repository;
 mod scan;
 mod tests_named;
@@ -81,10 +84,13 @@ fn main() -> ExitCode {
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["wasm"] => wasm::check(),
         ["mutants", ..] => mutants::run(&arguments[1..]),
+        ["pictures"] => pictures::draw(None),
+        ["pictures", program] => pictures::draw(Some(program)),
         ["worlds", ref arguments @ ..] => worlds::run(arguments),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--write-debts] | wasm | mutants [...] | worlds [...]"
+                "usage: cargo xtask tidy [--write-debts] | wasm | mutants [...] | worlds [...] | \
+                 pictures [PROGRAM]"
             );
             ExitCode::from(2)
         }

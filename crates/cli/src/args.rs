@@ -6,6 +6,9 @@ use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
+use crate::replay_args::ReplayArgs;
+#[cfg(feature = "tui")]
+use crate::top_args::TopArgs;
 use crate::trace_args::{RecordArgs, TraceArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
@@ -31,6 +34,7 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
+  schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, as top shows a machine
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads, every invariant
@@ -39,6 +43,7 @@ Examples:
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
   schedlab trace info perf.data                    what is in a recorded trace
   schedlab record -- make -j4                      record this machine, to be read here
+  schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -52,6 +57,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Explain(Box<ExplainArgs>),
+    #[cfg(feature = "tui")]
+    Top(Box<TopArgs>),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
@@ -63,6 +70,7 @@ pub enum Command {
     Antagonists(Box<AntagonistsArgs>),
     Trace(TraceArgs),
     Record(RecordArgs),
+    Replay(Box<ReplayArgs>),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -370,9 +378,13 @@ pub struct PapersArgs {
     /// Fewer and smaller simulations: what the tests run
     #[arg(long)]
     pub reduced: bool,
-    /// Write tables as CSV, and a page with the figures, into this directory
-    #[arg(long, value_name = "DIR")]
+    /// Write a page for a browser: every demand with its verdict, to be filtered, and the figures,
+    /// in one file; into a directory with all values as CSV beside it
+    #[arg(long, value_name = "FILE.html|DIR")]
     pub report: Option<PathBuf>,
+    /// Show the page in the browser when it is written
+    #[arg(long, requires = "report")]
+    pub open: bool,
     /// The experiments of this directory instead of those that come with the program
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,

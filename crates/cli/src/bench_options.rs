@@ -91,9 +91,16 @@ pub struct Common {
     /// Which figure a sweep shows, by its name in the table [default: the benchmark's first]
     #[arg(id = "lab-figure", long = "figure", value_name = "NAME")]
     pub figure: Option<String>,
-    /// Draw the curve of a sweep into a file, as SVG
-    #[arg(id = "lab-plot", long = "plot", value_name = "FILE.svg")]
+    /// Draw the curve of a sweep into a file, as SVG or PNG
+    #[arg(id = "lab-plot", long = "plot", value_name = "FILE.svg|png")]
     pub plot: Option<PathBuf>,
+    /// Write a page for a browser, too: all figures as curves and tables, and one run of each
+    /// scheduler with its timeline, in one file that needs no network (docs/report.md)
+    #[arg(id = "lab-report", long = "report", value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Show the page in the browser when it is written
+    #[arg(id = "lab-open", long = "open", requires = "lab-report")]
+    pub open: bool,
     /// Save each result in this new file as soon as it is there
     #[arg(id = "lab-save", long = "save", value_name = "FILE", conflicts_with = "lab-resume")]
     pub save: Option<PathBuf>,
@@ -125,8 +132,17 @@ pub const PLANNED: [&str; 11] = [
 ];
 
 /// Those of the options that say how it is done and shown.
-const SHOWN: [&str; 7] =
-    ["lab-format", "lab-figure", "lab-plot", "lab-save", "lab-resume", "lab-cores", "lab-plan-out"];
+const SHOWN: [&str; 9] = [
+    "lab-format",
+    "lab-figure",
+    "lab-plot",
+    "lab-report",
+    "lab-open",
+    "lab-save",
+    "lab-resume",
+    "lab-cores",
+    "lab-plan-out",
+];
 
 /// Those of all options of [`Common`].
 pub fn shared() -> impl Iterator<Item = &'static str> {

@@ -9,8 +9,11 @@ pub mod list;
 pub mod papers;
 pub mod perf;
 pub mod record;
+pub mod replay;
 pub mod run;
 mod show;
 pub mod stress;
+#[cfg(feature = "tui")]
+pub mod top;
 pub mod trace;
 pub mod verify;

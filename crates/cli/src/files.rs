@@ -80,14 +80,22 @@ pub fn check_replaceable(
 /// # Errors
 /// It cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+    write_whole_bytes(path, text.as_bytes())
+}
+
+/// The same of what is no text.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_whole_bytes(path: &Path, content: &[u8]) -> Result<(), String> {
     let cannot = |error: &io::Error| format!("{}: cannot be written: {error}", path.display());
     if fs::symlink_metadata(path).is_ok_and(|what| !what.is_file()) {
-        return fs::write(path, text).map_err(|error| cannot(&error));
+        return fs::write(path, content).map_err(|error| cannot(&error));
     }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
         // What could not be written is of no use to anybody; that it could not be removed either is
         // not the user's concern.
@@ -146,6 +154,13 @@ impl Drop for NewFile {
             let _ = fs::remove_file(temporary);
         }
     }
+}
+
+/// Whether a file begins with these bytes.
+pub fn begins_with(path: &Path, bytes: &[u8]) -> bool {
+    let mut head = vec![0; bytes.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == bytes
 }
 
 /// Whether a file begins as `is_ours` wants it; of a long one only the beginning is read.

@@ -17,11 +17,17 @@ mod options;
 mod outputs;
 mod page;
 mod perf_args;
+mod picture;
 mod plan_args;
 mod plans;
+mod replay_args;
 mod rt_app_log;
 mod snapshots;
 mod terminal;
+#[cfg(feature = "tui")]
+mod top;
+#[cfg(feature = "tui")]
+mod top_args;
 mod trace_args;
 mod traced;
 
@@ -92,7 +98,10 @@ fn main() -> ExitCode {
         Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
         Command::Record(args) => commands::record::record(args, &mut output),
         Command::Trace(args) => commands::trace::trace(args, &mut output),
+        Command::Replay(args) => commands::replay::replay(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        #[cfg(feature = "tui")]
+        Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),

@@ -8,10 +8,12 @@ use crate::Failure;
 use crate::interrupt::{Interruptible, Interrupts};
 use crate::terminal::complain;
 use clap::{Args, ValueEnum};
+use schedlab_core::{Event, Observer, TaskId};
 use schedlab_lab::Error;
 use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_lab::run::Run;
 use schedlab_lab::snapshot::{Snapshot, Watch};
+use schedlab_measure::Fairness;
 use schedlab_trace::procfs::{Counters, Kernel, SnapshotDir};
 use schedlab_trace::writer::is_replaceable;
 use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
@@ -31,8 +33,9 @@ pub struct OutputArgs {
     /// In which format, whatever the file's ending says
     #[arg(long, value_enum, value_name = "FORMAT", requires = "trace")]
     pub trace_format: Option<FormatOption>,
-    /// The trace has the scheduler's own lag of each candidate at each pick, too, where it has one
-    /// (eevdf); takes longer
+    /// The trace has counters of lags, too (Perfetto, Chrome): what each task that gets or leaves a
+    /// CPU is owed by the ideal fluid machine, the same measure for every scheduler; and, where the
+    /// scheduler has one (eevdf), its own lag of each candidate at each pick; takes longer
     #[arg(long, requires = "trace")]
     pub trace_lag: bool,
     /// Write slices, wakeups, migrations and the figures of tasks and groups as tables into this
@@ -118,8 +121,39 @@ impl OutputArgs {
     }
 }
 
+/// What is told of the tracepoints of a run.
+type Sinks = (Option<TraceWriter>, (Option<Tables>, Option<Counters>));
+
 /// All that one run fills.
-type Filled = Recorder<(Option<TraceWriter>, (Option<Tables>, Option<Counters>))>;
+struct Filled {
+    recorder: Recorder<Sinks>,
+    /// Follows the ideal machine, if its account of lags is wanted.
+    fluid: Option<Fairness>,
+}
+
+impl Filled {
+    /// What `task`, which gets or leaves a CPU, is owed by the ideal machine.
+    fn tell_lag(&mut self, now_ns: u64, task: TaskId) {
+        let Some(fluid) = &mut self.fluid else { return };
+        // Who has just gone to sleep keeps the lag that it had.
+        let asleep = |fluid: &Fairness| fluid.task(task).map(|fared| fared.lag_end_ns);
+        if let Some(lag_ns) = fluid.lag_ns(now_ns, task).or_else(|| asleep(fluid)) {
+            self.recorder.fluid_lag(now_ns, task, lag_ns);
+        }
+    }
+}
+
+impl Observer for Filled {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        self.fluid.on(now_ns, event);
+        self.recorder.on(now_ns, event);
+        if let (Event::Switched { prev, next, .. }, true) = (event, self.fluid.is_some()) {
+            for task in [prev, next].into_iter().flatten() {
+                self.tell_lag(now_ns, task);
+            }
+        }
+    }
+}
 
 /// The files of the runs of a plan, begun.
 pub struct Outputs {
@@ -206,7 +240,8 @@ impl Outputs {
         let mut seen = 0;
         let mut look = |snapshot: &Snapshot, observer: &mut Interruptible<'_, Filled>| {
             seen += 1;
-            let counters = observer.observer().and_then(|filled| filled.sink().1.1.as_ref());
+            let counters =
+                observer.observer().and_then(|filled| filled.recorder.sink().1.1.as_ref());
             if let (Some((directory, kernel)), Some(counters)) = (&snapshots, counters) {
                 let view = crate::snapshots::view(contender, prepared, *kernel, snapshot);
                 let written = directory.write(&view, counters);
@@ -278,7 +313,9 @@ fn one_run(
         }
     };
     let counters = snapshots.is_some().then(|| Counters::new(cpus));
-    let filled = Recorder::new(cpus, (trace, (tables, counters)));
+    let recorder = Recorder::new(cpus, (trace, (tables, counters)));
+    let fluid = if args.trace_lag { prepared.fairness(contender) } else { None };
+    let filled = Filled { recorder, fluid };
     Ok(OneRun { filled, snapshots })
 }
 
@@ -334,7 +371,7 @@ fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceW
 
 /// Puts the files of a run in their places.
 fn close(filled: Filled) -> Result<(), String> {
-    let (trace, (tables, _)) = filled.into_sink();
+    let (trace, (tables, _)) = filled.recorder.into_sink();
     let trace = trace.map_or(Ok(()), |trace| {
         trace.close().map_err(|error| format!("--trace: cannot be written: {error}"))
     });

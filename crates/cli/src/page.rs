@@ -3,11 +3,12 @@
 
 use crate::Failure;
 use crate::files;
+use crate::picture;
 use crate::terminal::complain;
 use clap::Args;
 use schedlab_lab::plan::Prepared;
 use schedlab_lab::{page, parallel};
-use schedlab_report::{Report, picture};
+use schedlab_report::{Report, picture as charts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -18,8 +19,8 @@ pub struct PageArgs {
     /// charts over time, the longest waits, in one file that needs no network (docs/report.md)
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Draw the main charts alone, as SVG
-    #[arg(long, value_name = "FILE.svg")]
+    /// Draw the main charts alone, as SVG or PNG
+    #[arg(long, value_name = "FILE.svg|png")]
     pub plot: Option<PathBuf>,
     /// Show the report in the browser when it is written
     #[arg(long, requires = "report")]
@@ -43,21 +44,24 @@ pub fn check(args: &PageArgs, workloads: usize) -> Result<(), Failure> {
         files::check(path)?;
     }
     if let Some(path) = &args.plot {
-        if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
-            let path = path.display();
-            return Err(Failure::Message(format!("--plot: {path}: name a file that ends in .svg")));
-        }
-        files::check_replaceable(path, "--plot", "a picture of this program", |there| {
-            there.starts_with("<svg") && there.contains(picture::MARK)
-        })?;
+        picture::check(path, |there| there.starts_with("<svg") && there.contains(charts::MARK))?;
     }
     if let Some(path) = &args.report {
-        files::check_replaceable(path, "--report", "a page of this program", |there| {
-            there.starts_with("<!DOCTYPE html>")
-                && there.contains("<meta name=\"generator\" content=\"schedlab\">")
-        })?;
+        check_page(path)?;
     }
     Ok(())
+}
+
+/// Whether a page can be written there.
+///
+/// # Errors
+/// It cannot.
+pub fn check_page(path: &Path) -> Result<(), Failure> {
+    files::check(path)?;
+    Ok(files::check_replaceable(path, "--report", "a page of this program", |there| {
+        there.starts_with("<!DOCTYPE html>")
+            && there.contains("<meta name=\"generator\" content=\"schedlab\">")
+    })?)
 }
 
 /// Writes what is asked for, each file whole or not at all.
@@ -66,7 +70,7 @@ pub fn check(args: &PageArgs, workloads: usize) -> Result<(), Failure> {
 /// It cannot be written.
 pub fn write(args: &PageArgs, prepared: &Prepared, report: &Report) -> Result<(), Failure> {
     if let Some(path) = &args.plot {
-        files::write_whole(path, &picture::draw(report))?;
+        picture::write(path, &charts::draw(report))?;
     }
     let Some(path) = &args.report else { return Ok(()) };
     let Some(page) = page::page(prepared, report, parallel::cores()) else {
@@ -81,7 +85,7 @@ pub fn write(args: &PageArgs, prepared: &Prepared, report: &Report) -> Result<()
 }
 
 /// Shows a file in the browser. That there is none is told, and is no failure: the file is there.
-fn open(path: &Path) {
+pub fn open(path: &Path) {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let full = path.canonicalize().unwrap_or_else(|_| path.into());
     let mut command = Command::new(opener);

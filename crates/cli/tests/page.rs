@@ -1,4 +1,4 @@
-//! `schedlab run --report`, `--plot` and `--open`, typed as users type them.
+//! `--report`, `--plot` and `--open` of `run`, `bench` and `papers`, typed as users type them.
 
 #[allow(dead_code)]
 mod support;
@@ -43,7 +43,11 @@ fn what_cannot_be_written_is_said_before_the_run() {
     let foreign = scratch.file("foreign.html", "<!DOCTYPE html><p>mine</p>");
     run(&["--report", &foreign]).error(&["is there and is not a page"]);
     run(&["--report", "no/such/place.html"]).error(&["there is no directory no/such"]);
-    run(&["--plot", "picture.png"]).error(&["picture.png", "name a file that ends in .svg"]);
+    run(&["--plot", "picture.jpg"])
+        .error(&["picture.jpg", "name a file that ends in .svg or .png"]);
+    let text = scratch.file("mine.png", "mine");
+    run(&["--plot", &text]).error(&["mine.png", "is no picture"]);
+    assert_eq!(fs::read_to_string(&text).expect("it is there"), "mine", "and it was left alone");
     run(&["--open"]).error(&["--report"]);
     schedlab(&["run", &hogs, &hogs, "--report", "x.html"]).error(&["a page is of one workload"]);
 }
@@ -58,4 +62,62 @@ fn where_there_is_no_browser_the_page_is_there_all_the_same() {
     assert!(came.stderr.contains("no browser could be started"), "{}", came.stderr);
     came.good();
     assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 100_000));
+}
+
+/// Width and height of a PNG, points.
+fn size(png: &[u8]) -> (u32, u32) {
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
+    (number(16), number(20))
+}
+
+#[test]
+fn a_png_has_twice_the_points_of_the_svg_and_is_the_same_every_time() {
+    let scratch = Scratch::new("page-png");
+    let hogs = scratch.file("hogs.json", HOGS);
+    let (svg, png) = (format!("{}/a.svg", scratch.path()), format!("{}/a.png", scratch.path()));
+    for path in [&svg, &png] {
+        schedlab(&["run", &hogs, "--scheduler", "o_1,cfs", "--plot", path]).good();
+    }
+    let text = fs::read_to_string(&svg).expect("it was written");
+    let attribute = |name: &str| -> u32 {
+        let value = text.split(&format!(" {name}=\"")).nth(1).and_then(|it| it.split('"').next());
+        value.expect("it is there").parse().expect("it is a number")
+    };
+    let first = fs::read(&png).expect("it was written");
+    assert_eq!(size(&first), (2 * attribute("width"), 2 * attribute("height")));
+    // An earlier picture is written over.
+    schedlab(&["run", &hogs, "--scheduler", "o_1,cfs", "--plot", &png]).good();
+    assert_eq!(fs::read(&png).expect("it is there"), first);
+}
+
+#[test]
+fn a_benchmark_has_a_page_and_prints_what_it_prints_without() {
+    let scratch = Scratch::new("page-bench");
+    let path = format!("{}/hackbench.html", scratch.path());
+    let sweep =
+        ["bench", "hackbench", "--groups", "1..2:1", "--loops", "5", "--scheduler", "o_1,cfs"];
+    let plain = schedlab(&sweep).good();
+    assert_eq!(schedlab(&[&sweep[..], &["--report", &path]].concat()).good(), plain);
+    let page = fs::read_to_string(&path).expect("it was written");
+    assert!(page.contains("<h1>hackbench</h1>") && page.contains("class=\"figure-of\""));
+    assert_eq!(page.matches("id=\"run-").count(), 2, "a run of each scheduler");
+    assert!(page.contains("One run of each scheduler: groups 1, seed 1."));
+    let mine = scratch.file("mine.html", "<p>mine</p>");
+    schedlab(&[&sweep[..], &["--report", &mine]].concat()).error(&["is there and is not a page"]);
+    let jpg = format!("{}/a.jpg", scratch.path());
+    schedlab(&[&sweep[..], &["--plot", &jpg]].concat()).error(&["ends in .svg or .png"]);
+}
+
+#[test]
+fn the_papers_have_a_page_of_one_file() {
+    let scratch = Scratch::new("page-papers");
+    let path = format!("{}/papers.html", scratch.path());
+    schedlab(&["papers", "REL-1", "--report", &path]).good();
+    let page = fs::read_to_string(&path).expect("it was written");
+    assert!(page.contains("Content-Security-Policy") && page.contains("id=\"filter\""));
+    assert!(page.contains("data-verdict=\"hard-met\"") && !page.contains(".csv"));
+    assert_eq!(fs::read_dir(scratch.path()).expect("it is there").count(), 1, "nothing beside it");
+    let mine = scratch.file("mine.html", "<p>mine</p>");
+    schedlab(&["papers", "REL-1", "--report", &mine]).error(&["is not of an earlier report"]);
 }

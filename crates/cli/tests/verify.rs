@@ -88,6 +88,15 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     let unknown = String::from_utf8(text).unwrap().replace("\"round_robin\"", "\"rr9\"");
     let unknown = scratch.file("unknown.json", unknown);
     schedlab(&["verify", &unknown]).error(&["unknown.json: there is no scheduler rr9 of kernel"]);
+    let mut file: serde_json::Value = serde_json::from_slice(&golden(&some_golden())).unwrap();
+    let start_ns = file["slices"][3][1].as_u64().unwrap();
+    file["slices"][3][2] = serde_json::json!(start_ns - 1);
+    let backwards = scratch.file("backwards.json.txt", file.to_string());
+    schedlab(&["verify", &backwards]).error(&[
+        "backwards.json.txt:1:",
+        "slices",
+        "before it begins",
+    ]);
     // In a directory such files are told of together.
     schedlab(&["verify", &scratch.path()])
         .error(&["there is no scheduler rr9", "1 file not replayed"]);
@@ -95,6 +104,16 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     empty.file("README.md", "nothing");
     schedlab(&["verify", &empty.path()]).error(&["no .json"]);
     schedlab(&["verify"]).error(&["FILE|DIRECTORY", "Usage"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_directory_with_a_link_to_itself_is_searched_once() {
+    let scratch = Scratch::new("circle");
+    scratch.file("a.json", golden(&some_golden()));
+    std::os::unix::fs::symlink(".", std::path::Path::new(&scratch.path()).join("self")).unwrap();
+    let text = schedlab(&["verify", &scratch.path()]).good();
+    assert_eq!(text.lines().filter(|line| line.starts_with("agrees ")).count(), 1, "{text}");
 }
 
 #[test]

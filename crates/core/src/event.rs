@@ -83,6 +83,14 @@ pub enum Event<'a> {
         /// How.
         reason: BlockReason,
     },
+    /// A running task becomes another program (`execve`). What the scheduler makes of it, such as a
+    /// move to an idler CPU, follows.
+    Execed {
+        /// Which.
+        task: TaskId,
+        /// Where it runs.
+        cpu: CpuId,
+    },
     /// A task has ended without being on a CPU.
     Killed {
         /// Which.

@@ -5,6 +5,7 @@
 //! cargo bench -- --full                all releases, more sizes, longer measurements
 //! cargo bench -- --only cfs,o_1        only these schedulers
 //! cargo bench -- --instructions        instructions an event, counted by valgrind
+//! cargo bench -- --observers           what observers cost, there and not there, so too
 //! ```
 //!
 //! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU,
@@ -15,13 +16,22 @@
 //! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing,
 //! less what it takes to start. They can be compared between two builds on a noisy machine.
 //!
+//! **Observers** are counted the same way: the same run with no observer in the machine's type; with
+//! two in it that are not there (`None`); with one that makes a report's figures, and with the two
+//! beside it; and with the grounds of every decision asked for. What nobody asks for is to cost
+//! nothing.
+//!
 //! Time is CPU time of the process where the system tells it (Linux), so that other work on the
 //! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
 //! started again), so that its memory is its own and one that takes too long can be stopped.
 
-use schedlab_core::{BlockReason, BuildConfig, CpuId, Parent, Scheduler, TaskAttr, TaskId};
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, Observer, Parent, Scheduler, TaskAttr, TaskId,
+};
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
+use schedlab_measure::Stats;
+use schedlab_measure::history::Recorder;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::io::Read;
@@ -122,6 +132,36 @@ enum Case {
     Pick { tasks: u32 },
 }
 
+/// Who looks on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Watched {
+    /// There is no observer in the machine's type.
+    Nobody,
+    /// There are, and they are `None`.
+    Absent,
+    /// There is none, and the grounds of every decision are asked for.
+    Asked,
+    /// One that makes the figures of a report.
+    Figures,
+    /// The same, and beside it those that are `None`.
+    Beside,
+}
+
+impl Watched {
+    const ALL: [Watched; 5] =
+        [Watched::Nobody, Watched::Absent, Watched::Figures, Watched::Beside, Watched::Asked];
+
+    fn name(self) -> &'static str {
+        match self {
+            Watched::Nobody => "nobody",
+            Watched::Absent => "absent",
+            Watched::Asked => "asked",
+            Watched::Figures => "figures",
+            Watched::Beside => "beside",
+        }
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     if args.first().is_some_and(|arg| arg == "case") {
@@ -137,6 +177,9 @@ fn main() {
         None if full => select::all(),
         None => select::linux(),
     };
+    if args.iter().any(|arg| arg == "--observers") {
+        return observers_table(&choices);
+    }
     if args.iter().any(|arg| arg == "--instructions") {
         return instructions_table(&choices);
     }
@@ -208,7 +251,7 @@ fn instructions_table(choices: &[Choice]) {
             for &(cpus, tasks) in SIZES.iter().filter(|size| size.0 <= choice.release.cpus_max) {
                 // So much that each case has some ten thousand events.
                 let virtual_ms = (20_000 / u64::from(cpus + tasks)).clamp(20, 1_000);
-                let case = |ms: u64| counted(choice, load, cpus, tasks, ms);
+                let case = |ms: u64| counted(choice, load, cpus, tasks, ms, Watched::Nobody);
                 let head =
                     format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
                 match (case(10), case(10 + virtual_ms)) {
@@ -224,6 +267,38 @@ fn instructions_table(choices: &[Choice]) {
     }
 }
 
+/// What observers cost: instructions an event of the same run.
+fn observers_table(choices: &[Choice]) {
+    println!("Instructions a simulated event by who looks on (valgrind --tool=callgrind)\n");
+    print!("{:<22} {:<9} {:>5} {:>7} {:>10}", "scheduler", "load", "CPUs", "tasks", "events");
+    for watched in Watched::ALL {
+        print!(" {:>10}", watched.name());
+    }
+    println!();
+    for choice in choices {
+        for (load, cpus, tasks) in [(Load::Mix, 1, 100), (Load::Mix, 8, 1_000)] {
+            if cpus > choice.release.cpus_max {
+                continue;
+            }
+            print!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
+            for (number, watched) in Watched::ALL.into_iter().enumerate() {
+                let case = |ms: u64| counted(choice, load, cpus, tasks, ms, watched);
+                match (case(10), case(510)) {
+                    (Some(start), Some(all)) if all.0 > start.0 => {
+                        let events = all.0 - start.0;
+                        if number == 0 {
+                            print!(" {events:>10}");
+                        }
+                        print!(" {:>10.1}", (all.1 - start.1) as f64 / events as f64);
+                    }
+                    _ => print!(" {:>10}", "failed"),
+                }
+            }
+            println!();
+        }
+    }
+}
+
 /// Events and instructions of a case that is run for so much virtual time.
 fn counted(
     choice: &Choice,
@@ -231,12 +306,14 @@ fn counted(
     cpus: u32,
     tasks: u32,
     virtual_ms: u64,
+    watched: Watched,
 ) -> Option<(u64, u64)> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().ok()?)
         .args(["case", &choice.to_string(), "fixed", load.name()])
         .args([cpus.to_string(), tasks.to_string(), virtual_ms.to_string()])
+        .arg(watched.name())
         .output()
         .ok()?;
     let events = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
@@ -246,12 +323,46 @@ fn counted(
 }
 
 /// The events of so much virtual time.
-fn fixed(choice: &Choice, load: Load, cpus: u32, tasks: u32, virtual_ms: u32) -> u64 {
+fn fixed(
+    choice: &Choice,
+    (load, cpus, tasks): (Load, u32, u32),
+    virtual_ms: u32,
+    watched: Watched,
+) -> u64 {
     let hz = choice.release.hz_default;
-    let scheduler = choice.build(&BuildConfig::flat(cpus, hz));
     let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
-    let mut machine = Machine::new(Config::idealised(cpus, hz), scheduler, workload, ());
-    let Ok(_) = machine.run_to(u64::from(virtual_ms) * 1_000_000);
+    let until_ns = u64::from(virtual_ms) * 1_000_000;
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz));
+    let config = Config::idealised(cpus, hz);
+    // The observers that are not there are those that a whole report wants.
+    let absent: (Option<Recorder>, Option<Stats>) = (None, None);
+    let asked = watched == Watched::Asked;
+    match watched {
+        Watched::Nobody | Watched::Asked => {
+            fixed_with(config, scheduler, workload, (), asked, until_ns)
+        }
+        Watched::Absent => fixed_with(config, scheduler, workload, absent, asked, until_ns),
+        Watched::Figures => {
+            fixed_with(config, scheduler, workload, Stats::new(cpus, &[]), asked, until_ns)
+        }
+        Watched::Beside => {
+            let observers = (Stats::new(cpus, &[]), absent);
+            fixed_with(config, scheduler, workload, observers, asked, until_ns)
+        }
+    }
+}
+
+fn fixed_with<S: Scheduler, O: Observer>(
+    config: Config,
+    scheduler: S,
+    workload: Synthetic,
+    observer: O,
+    asked: bool,
+    until_ns: u64,
+) -> u64 {
+    let mut machine = Machine::new(config, scheduler, workload, observer);
+    machine.ask_reasons(asked);
+    let Ok(_) = machine.run_to(until_ns);
     machine.counts().events()
 }
 
@@ -318,7 +429,9 @@ fn child(args: &[String]) {
         load.expect("it is a load")
     };
     if args[1] == "fixed" {
-        println!("{}", fixed(&choice, load(), number(3), number(4), number(5)));
+        let watched = Watched::ALL.into_iter().find(|watched| watched.name() == args[6]);
+        let watched = watched.expect("it is one of them");
+        println!("{}", fixed(&choice, (load(), number(3), number(4)), number(5), watched));
         return;
     }
     let [a, b, c] = if args[1] == "events" {

@@ -10,8 +10,9 @@ use crate::run::Run;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
 use schedlab_bench::{Chosen, Conditions, End, Values};
-use schedlab_core::{Event, Observer, Scheduler, TaskId, Tunable};
+use schedlab_core::{Event, GroupId, Observer, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Action, Machine, RunEnd};
+use schedlab_measure::fairness::{Fairness, Group};
 use schedlab_measure::{Refusals, Stats};
 use schedlab_workload::Reason;
 use schedlab_workload::programs::{Kernel, PartId, Profile};
@@ -56,6 +57,14 @@ impl Bench {
     /// The seed of all that is random in it.
     pub fn seed(&self) -> u64 {
         self.config.seed.unwrap_or(1)
+    }
+
+    /// Follows the ideal machine beside the one that it runs on.
+    pub(crate) fn fairness(&self) -> Fairness {
+        let shares = self.benchmark.groups(&self.values);
+        let group = |shares: u64| Group { parent: GroupId::ROOT, shares };
+        let groups: Vec<Group> = shares.into_iter().map(group).collect();
+        Fairness::new(self.config.cpus, setup::weights(), &groups, 0)
     }
 
     /// Runs it under `choice`.

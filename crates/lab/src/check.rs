@@ -12,7 +12,7 @@
 
 mod accounts;
 #[cfg(test)]
-mod faulty_schedulers;
+pub(crate) mod faulty_schedulers;
 mod fingerprint;
 mod invariants;
 mod reasons;

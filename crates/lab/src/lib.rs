@@ -4,9 +4,11 @@
 //! * [`run`]: a workload under a scheduler; [`mod@bench`]: a benchmark under a scheduler.
 //! * [`mod@report_of`]: makes the report of a run of what observers saw.
 //! * [`explain`]: why a scheduler did what it did.
+//! * [`live`]: a run made piece by piece; [`player`]: one that is looked at to and fro.
 //! * [`verify`]: replays golden schedules and reports where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
+//! * [`replay`]: a recorded trace under other schedulers.
 //! * [`select`]: which schedulers there are, and which can run a given machine and workload.
 //! * [`settings`]: what can be set for a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
@@ -65,11 +67,14 @@ pub mod compressed;
 mod config;
 mod error;
 pub mod explain;
+pub mod live;
 pub mod machines;
 pub mod page;
 pub mod parallel;
 pub mod plan;
+pub mod player;
 mod refused;
+pub mod replay;
 pub mod report_of;
 pub mod run;
 pub mod select;

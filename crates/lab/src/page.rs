@@ -1,4 +1,4 @@
-//! The report of a comparison as a page for a browser: [`page`].
+//! What was run as a page for a browser: [`page`] of a comparison, [`bench_page`] of a benchmark.
 //!
 //! What is drawn comes of an observer that a plain run does not have ([`Recorder`]), so the runs
 //! are made once more with it. They are the same runs, event by event.
@@ -9,8 +9,9 @@ use crate::parallel;
 use crate::plan::{Contender, Prepared};
 use schedlab_core::TaskId;
 use schedlab_measure::history::{History, Recorder};
-use schedlab_report::Report;
+use schedlab_report::bench::BenchReport;
 use schedlab_report::html::{self, Explained, Page, Seen, TURNS_MOST};
+use schedlab_report::{Report, RunReport};
 use std::num::NonZeroUsize;
 
 /// Recorders of all runs together have room for so many turns.
@@ -22,37 +23,91 @@ const EXPLAINED: usize = 25;
 /// ... unless there were more turns than this: to hear the grounds of every decision takes time.
 const TURNS_EXPLAINED: u64 = 300_000;
 
+/// Of a benchmark with more tasks at once than this no run is on the page.
+const TASKS_RECORDED: u64 = 20_000;
+
 /// What was recorded of a run.
 struct Recorded {
-    /// The scheduler, as [`RunReport::spec`](schedlab_report::RunReport::spec) has it.
-    spec: String,
+    run: RunReport,
     history: History,
     rules: Vec<(u8, &'static str, &'static str)>,
     explained: Vec<Explained>,
 }
 
-/// The page of `report`, which was made of `prepared`. None if that is no workload: of a benchmark
-/// nothing is recorded.
+impl Recorded {
+    fn seen(&self) -> Seen<'_> {
+        Seen { history: &self.history, rules: &self.rules, explained: &self.explained }
+    }
+}
+
+/// The page of `report`, which was made of `prepared`. None if that is no workload: a benchmark has
+/// [another](bench_page).
 pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Option<String> {
     prepared.experiment()?;
-    let most = (TURNS_RECORDED / prepared.schedulers().len().max(1)).min(TURNS_MOST);
-    let record = |contender: &Contender| record(prepared, contender, most);
-    let recorded = parallel::map(prepared.schedulers(), threads, record);
+    let recorded = record_all(prepared, threads);
     let seen: Vec<Option<Seen<'_>>> = (report.runs.iter())
         .map(|run| {
             let spec = run.spec();
-            let one = recorded.iter().flatten().find(|one| one.spec == spec)?;
-            Some(Seen { history: &one.history, rules: &one.rules, explained: &one.explained })
+            recorded.iter().find(|one| one.run.spec() == spec).map(Recorded::seen)
         })
         .collect();
-    Some(html::page(&Page { report, seen: &seen }))
+    Some(html::page(&Page::new(report, &seen)))
+}
+
+/// The page of a benchmark's `report`, which was made of `prepared`: its figures (`figure` before
+/// the others), and of one run of each scheduler, that with the first of all values and seeds, what
+/// the page of a workload has. None if `prepared` is no benchmark.
+pub fn bench_page(
+    prepared: &Prepared,
+    report: &BenchReport,
+    figure: Option<&str>,
+    threads: NonZeroUsize,
+) -> Option<String> {
+    let sweep = prepared.sweep()?;
+    let recorded = match sweep.tasks_at_once() {
+        0..=TASKS_RECORDED => record_all(prepared, threads),
+        _ => vec![],
+    };
+    let runs = prepared.report(recorded.iter().map(|one| one.run.clone()).collect());
+    let seen: Vec<Option<Seen<'_>>> = recorded.iter().map(|one| Some(one.seen())).collect();
+    let cpus = match report.cpus {
+        1 => "1 CPU".into(),
+        cpus => format!("{cpus} CPUs"),
+    };
+    let what = format!("a benchmark on {cpus} ({})", report.model);
+    let first = sweep.first();
+    let mut values: Vec<String> = report
+        .swept()
+        .map(|axis| format!("{} {}", axis.name, first.values.get(&axis.name)))
+        .collect();
+    values.push(format!("seed {}", first.seed()));
+    let note = format!("One run of each scheduler: {}.", values.join(", "));
+    let before = html::bench_sections(report, figure);
+    let page = Page {
+        heading: Some(&report.benchmark),
+        what: Some(&what),
+        before: &before,
+        note: Some(&note),
+        ..Page::new(&runs, &seen)
+    };
+    Some(html::page(&page))
+}
+
+/// The runs of all schedulers that come to an end, with their recorders.
+fn record_all(prepared: &Prepared, threads: NonZeroUsize) -> Vec<Recorded> {
+    let most = (TURNS_RECORDED / prepared.schedulers().len().max(1)).min(TURNS_MOST);
+    let record = |contender: &Contender| record(prepared, contender, most);
+    parallel::map(prepared.schedulers(), threads, record).into_iter().flatten().collect()
 }
 
 /// A run with its recorder, if it comes to an end.
 fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Recorded> {
-    let experiment = prepared.experiment_of(contender)?;
-    let fairness = experiment.fairness(experiment.model.tasks.len());
-    let mut recorder = Recorder::new(experiment.config.cpus, most, Some(fairness));
+    let config = match (prepared.experiment_of(contender), prepared.sweep()) {
+        (Some(experiment), _) => experiment.config.clone(),
+        (None, Some(sweep)) => sweep.first().config,
+        (None, None) => return None,
+    };
+    let mut recorder = Recorder::new(config.cpus, most, prepared.fairness(contender));
     let run = match prepared.run_with(contender, &mut recorder) {
         Ok((run, _)) => run,
         // It has been recorded as far as it came.
@@ -61,15 +116,16 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
     };
     let history = recorder.into_history();
     let mut explained = vec![];
-    if history.turns.count() <= TURNS_EXPLAINED
+    if prepared.experiment().is_some()
+        && history.turns.count() <= TURNS_EXPLAINED
         && let Ok((waits, _)) = explain::longest_waits(prepared, contender, None, EXPLAINED)
     {
         explained.extend(waits.iter().map(explain_wait));
     }
-    let scheduler = contender.choice.build(&experiment.config.build_config(&contender.choice));
+    let scheduler = contender.choice.build(&config.build_config(&contender.choice));
     let rules = scheduler.inspect().rules();
     Some(Recorded {
-        spec: run.report.spec(),
+        run: run.report,
         history,
         rules: rules.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect(),
         explained,

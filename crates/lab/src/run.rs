@@ -4,6 +4,7 @@ use crate::assembly::{self, Assembly, Observed, Outcome};
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::live::Live;
 use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
@@ -14,11 +15,10 @@ use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{
-    Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats, Weights,
+    Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats,
 };
 use schedlab_report::RunReport;
-use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
-use schedlab_workload::timetable::{self, Surroundings};
+use schedlab_workload::timetable::{self, Drive, Surroundings};
 use schedlab_workload::{
     Diagnostic, GroupPlan, GroupSettings, Kernel, Log, Model, Options, Target, Timetable, rt_app,
 };
@@ -361,6 +361,22 @@ impl Experiment {
         .map_err(Error::Broken)?
     }
 
+    /// A run under `choice` that is made piece by piece; nothing of it is done yet.
+    ///
+    /// # Errors
+    /// What the scheduler refuses.
+    pub(crate) fn begin<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        observer: O,
+    ) -> Result<Live<O>, Error> {
+        let (mut machine, ids, timetable) = self.assemble(config, choice, |_, _, _| observer)?;
+        machine.ask_names(true);
+        let drive = Drive::new(&timetable, &self.groups, &ids);
+        Ok(Live::new(machine, timetable, drive, self.until_ns().unwrap_or(u64::MAX)))
+    }
+
     /// Follows the ideal machine beside the one that it runs on. There is room for `tasks` tasks
     /// before more has to be made.
     pub(crate) fn fairness(&self, tasks: usize) -> Fairness {
@@ -373,8 +389,7 @@ impl Experiment {
                 shares: group.shares,
             })
             .collect();
-        let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
-        Fairness::new(self.config.cpus, weights, &fair_groups, tasks)
+        Fairness::new(self.config.cpus, setup::weights(), &fair_groups, tasks)
     }
 
     /// What measures the run.

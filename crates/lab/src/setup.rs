@@ -5,6 +5,8 @@ use crate::select::Choice;
 use schedlab_core::{Administer, CpuSet, GroupId, Quota, Scheduler, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
+use schedlab_measure::fairness::Weights;
+use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 
 /// A group to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +26,11 @@ pub struct NewGroup<'a> {
     pub cpus: Option<CpuSet>,
     /// Whether it is frozen from the beginning.
     pub frozen: bool,
+}
+
+/// What share of the ideal machine each priority is entitled to.
+pub fn weights() -> Weights {
+    Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO)
 }
 
 impl<'a> NewGroup<'a> {

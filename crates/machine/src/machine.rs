@@ -747,6 +747,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 },
                 Op::Exec => {
                     self.enter_kernel(cpu);
+                    self.observer.on(self.now_ns, Event::Execed { task, cpu });
                     self.scheduler.exec(&mut self.platform, cpu, task);
                     self.apply_requests();
                     if self.platform.resched_pending(cpu) {

@@ -11,6 +11,8 @@
 //! * [`slices`]: who ran where and when.
 //! * [`spans`]: who wanted to run when.
 //! * [`history`]: all of it for the eye, and sums over time, in bounded memory.
+//! * [`scene`]: how CPUs and tasks stand at a moment; [`film`]: the last part of a run, to be
+//!   looked at to and fro.
 //! * [`groups`]: the CPU time of control groups.
 //! * [`refusals`]: what tasks asked for and did not get.
 //! * [`histogram`]: how durations are spread.
@@ -18,20 +20,24 @@
 
 pub mod catalogue;
 pub mod fairness;
+pub mod film;
 pub mod groups;
 pub mod histogram;
 pub mod history;
 pub mod refusals;
+pub mod scene;
 pub mod slices;
 pub mod spans;
 pub mod stats;
 
 pub use catalogue::Better;
 pub use fairness::{Fairness, FairnessReport, Group, Weights};
+pub use film::Film;
 pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};
 pub use history::History;
 pub use refusals::{Refusal, Refusals};
+pub use scene::Scene;
 pub use slices::{Extent, Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};
 pub use stats::{CpuStats, Stats, TaskStats};

@@ -47,6 +47,7 @@ pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Ch
         title: figure.title.clone(),
         x_label: figure.x.clone(),
         y_label: figure.y.clone(),
+        bars: false,
         x_names: vec![],
         series: figure.series.iter().map(drawn).collect::<Result<_, Error>>()?,
     })

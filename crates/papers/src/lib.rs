@@ -24,6 +24,7 @@
 //! * [`text`]: the results for the terminal, and as CSV.
 //! * [`page`]: the results as a page for a browser.
 //! * [`strip`]: a distribution as a picture.
+//! * `filter`: the bar by which readers of the page choose demands.
 //! * [`figures`]: the page's figures.
 
 pub mod axes;
@@ -37,6 +38,7 @@ pub mod error;
 pub mod expression;
 pub mod figures;
 pub mod file;
+mod filter;
 pub mod judge;
 pub mod measure;
 pub mod page;

@@ -1,17 +1,20 @@
 //! The results as a page for a browser: one file that needs nothing else.
 //!
 //! What was missed stands first. The page has no date and names no machine: the same results make
-//! the same bytes. All text goes through `maud`, which escapes it; only the style sheet and the
-//! figures, which `schedlab_report::plot` draws, are put in as they are.
+//! the same bytes. All text goes through `maud`, which escapes it; only the style sheet, the script
+//! and the figures, which `schedlab_report::plot` draws, are put in as they are. A content security
+//! policy lets nothing else run.
 
 use crate::catalogue::{Outcome, count};
 use crate::contradictions::Contradiction;
 use crate::error::Error;
+use crate::filter;
 use crate::judge::{Judged, Verdict};
 use crate::strip::strip;
 use crate::targets::Row;
 use crate::text::{self, published, range, simulated, summary, with_unit};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
+use schedlab_report::html::frame::Frame;
 
 /// What is on the page.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +29,12 @@ pub struct Page<'a> {
     pub failed: &'a [Error],
     /// Whether fewer and smaller simulations were run than belong to the experiments.
     pub reduced: bool,
+    /// Whether the values stand in CSV files beside it.
+    pub has_files: bool,
 }
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("filter.js");
 
 /// What each verdict means.
 const fn meaning(verdict: Verdict) -> &'static str {
@@ -59,7 +65,7 @@ const fn meaning(verdict: Verdict) -> &'static str {
     }
 }
 
-const fn class(verdict: Verdict) -> &'static str {
+pub(crate) const fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => "hard-met",
         Verdict::HardPart => "hard-part",
@@ -101,35 +107,31 @@ fn listed(links: impl Iterator<Item = Markup>) -> Markup {
 impl Page<'_> {
     /// The page.
     pub fn to_html(&self) -> String {
-        let page = html! {
-            (DOCTYPE) "\n"
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { "Published experiments, run again" }
-                    "\n" style { "\n" (PreEscaped(STYLE)) }
-                } "\n"
-                body {
-                    (self.head())
-                    (self.hard_misses())
-                    (self.overview())
-                    @for outcome in self.outcomes { (self.experiment(outcome)) }
-                    @if !self.forgotten.is_empty() { (self.forgotten()) }
-                    @if !self.contradictions.is_empty() { (self.contradictions()) }
-                    footer {
-                        p {
-                            "Written by schedlab " (env!("CARGO_PKG_VERSION")) ", "
-                            code { "schedlab papers --report DIR" }
-                            ". All values that were simulated are in the CSV files beside this \
-                             page."
-                        }
-                    }
-                } "\n"
-            } "\n"
+        let frame = Frame {
+            title: "Published experiments, run again",
+            styles: &[STYLE],
+            scripts: &[SCRIPT],
+            notice: "",
         };
-        page.into_string()
+        frame.around(html! {
+            "\n"
+            (self.head())
+            (filter::bar(self.outcomes))
+            (self.hard_misses())
+            (self.overview())
+            @for outcome in self.outcomes { (self.experiment(outcome)) }
+            @if !self.forgotten.is_empty() { (self.forgotten()) }
+            @if !self.contradictions.is_empty() { (self.contradictions()) }
+            footer {
+                p {
+                    "Written by schedlab " (env!("CARGO_PKG_VERSION")) ", "
+                    code { "schedlab papers --report" } "."
+                    @if self.has_files {
+                        " All values that were simulated are in the CSV files beside this page."
+                    }
+                }
+            } "\n"
+        })
     }
 
     fn head(&self) -> Markup {
@@ -197,7 +199,7 @@ impl Page<'_> {
                         } "\n"
                         tbody {
                             @for outcome in self.outcomes {
-                                tr {
+                                tr data-id=(clean(&outcome.file.id)) {
                                     th scope="row" { (anchor(&outcome.file.id)) }
                                     td { (clean(&outcome.file.title)) }
                                     @for (verdict, count) in count(std::slice::from_ref(outcome)) {
@@ -255,10 +257,10 @@ impl Page<'_> {
                         (listed(file.contradictions.iter().map(|id| self.contradiction(id)))) "."
                     }
                 }
-                p {
+                @if self.has_files { p {
                     a href={ (clean(&file.id)) ".csv" } { "All values" } ", "
                     a href={ (clean(&file.id)) ".conditions.csv" } { "all conditions" }
-                }
+                } }
             } "\n"
         }
     }
@@ -338,7 +340,7 @@ fn table(judged: &[Judged]) -> Markup {
             } "\n"
             tbody {
                 @for judged in asked {
-                    tr {
+                    tr data-verdict=(class(judged.verdict)) {
                         th scope="row" {
                             (clean(&judged.says))
                             @for other in text::otherwise(judged) {
@@ -508,6 +510,7 @@ published = [1.25]
             forgotten: &catalogue.forgotten(),
             failed: &ran.failed,
             reduced: false,
+            has_files: true,
         };
         page.to_html()
     }
@@ -516,13 +519,16 @@ published = [1.25]
     fn assert_well_formed(html: &str) {
         let mut open = vec![];
         let body = html.strip_prefix("<!DOCTYPE html>").expect("it says what it is");
+        // In the script other rules hold.
+        let (before, script) = body.split_once("<script>").expect("there is a script");
+        let body = format!("{before}{}", script.split_once("</script>").expect("and its end").1);
         for piece in body.split('<').skip(1) {
             let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("<{piece}"));
             assert!(!text.contains('>') || open.last() == Some(&"style"), "{piece}");
             let name = tag.split([' ', '/']).find(|part| !part.is_empty()).expect("it has a name");
             if tag.starts_with('/') {
                 assert_eq!(open.pop(), Some(name), "{piece}");
-            } else if !tag.ends_with('/') && name != "meta" && name != "br" {
+            } else if !tag.ends_with('/') && !["meta", "br", "input"].contains(&name) {
                 open.push(name);
             }
         }
@@ -556,9 +562,7 @@ published = [1.25]
         ] {
             assert!(html.contains(part), "no {part} in\n{html}");
         }
-        assert!(
-            !html.contains("<b>hogs") && !html.contains("<what>") && !html.contains("http-equiv")
-        );
+        assert!(!html.contains("<b>hogs") && !html.contains("<what>"));
     }
 
     #[test]
@@ -604,6 +608,7 @@ published = [1.25]
             forgotten: &[],
             failed: &failed,
             reduced: false,
+            has_files: true,
         };
         assert!(page.to_html().contains("<li>X-9: it is &lt;broken&gt;</li>"));
     }

@@ -7,8 +7,9 @@
 // come from bins that are made once for each lane, so that a frame never touches more than some ten
 // thousand turns.
 
-/** Cells of a column on the screen, and of a bin. */
-Lab.CELLS = 12;
+/** Cells of a column on the screen, by the kind of the lane (those of tasks are lower), and of a
+ *  bin. */
+Lab.CELLS = { cpu: 12, task: 7 };
 const CELLS_OF_BIN = 8;
 /** Bins of a lane. */
 const BINS = 16384;
@@ -84,8 +85,10 @@ Lab.Lane = class {
     this.kind = kind;
     this.id = id;
     this.rows = (kind === 'cpu' ? run.byCpu : run.byTask).of(id);
+    this.cells = Lab.CELLS[kind];
     this.bins = BINS;
     this.made = null;
+    this.copied = null;
   }
 
   /** The name of the lane. */
@@ -96,11 +99,29 @@ Lab.Lane = class {
   /** The colours have changed, or the lane is out of sight. */
   forget() {
     this.made = null;
+    this.copied = null;
   }
 
-  /** Of those lanes that are not seen the bins go, if there are many. */
+  /** The turns of a task lie far apart in those of the run: they are copied next to each other, as
+   *  long as the lane is in sight. */
+  near(kinds) {
+    if (this.kind !== 'task') return null;
+    if (!this.copied) {
+      const { run, rows } = this;
+      const copy = (of) => {
+        const to = new of.constructor(rows.length);
+        for (let place = 0; place < rows.length; place += 1) to[place] = of[rows[place]];
+        return to;
+      };
+      this.copied = { start: copy(run.start), end: copy(run.end), wait: copy(run.wait),
+        several: copy(run.several), kinds: copy(kinds) };
+    }
+    return this.copied;
+  }
+
+  /** Of those lanes that are not seen bins and copies go, if there are many. */
   static tidy(all, seen) {
-    const made = [...all].filter((lane) => lane.made);
+    const made = [...all].filter((lane) => lane.made || lane.copied);
     if (made.length <= LANES_WITH_BINS) return;
     const visible = new Set(seen);
     for (const lane of made) if (!visible.has(lane)) lane.forget();
@@ -126,7 +147,7 @@ Lab.Lane = class {
   columns(from, to, columns, kinds, classes, rare, waits, kindOfTask) {
     const width = (to - from) / columns;
     if (!waits && this.isKnownBySums(width)) {
-      const tally = new Lab.Tally(classes, columns, width, Lab.CELLS, rare);
+      const tally = new Lab.Tally(classes, columns, width, this.cells, rare);
       this.addSums(tally, from, columns, width, kindOfTask);
       tally.flush(-1);
       return tally;
@@ -134,7 +155,7 @@ Lab.Lane = class {
     const [first, last] = this.within(from, to);
     const binWidth = this.run.duration / this.bins;
     const many = last - first > TURNS_OF_A_COLUMN * columns && width >= 2 * binWidth;
-    const cells = waits ? 1 : Lab.CELLS;
+    const cells = waits ? 1 : this.cells;
     const tally = new Lab.Tally(waits ? 1 : classes, columns, width, cells, rare);
     if (many) this.addBins(tally, from, to, columns, kinds, classes, rare, waits, binWidth);
     else this.addTurns(tally, from, to, columns, kinds, waits);
@@ -178,24 +199,25 @@ Lab.Lane = class {
   }
 
   addTurns(tally, from, to, columns, kinds, waits) {
-    const { start, end, wait, several } = this.run;
     const { rows } = this;
+    const near = this.near(kinds);
+    const { start, end, wait, several } = near || this.run;
+    const kindOf = near ? near.kinds : kinds;
     const width = (to - from) / columns;
-    const endOf = waits ? (row) => start[row] : (row) => end[row];
-    let place = Lab.firstWhere(0, rows.length, (at) => endOf(rows[at]) > from);
+    const ends = waits ? start : end;
+    let place = Lab.firstWhere(0, rows.length, (at) => ends[near ? at : rows[at]] > from);
     for (; place < rows.length; place += 1) {
-      const row = rows[place];
+      const row = near ? place : rows[place];
       const begins = waits ? start[row] - wait[row] : start[row];
       if (begins >= to) break;
-      const ends = waits ? start[row] : end[row];
-      if (ends <= begins) continue;
-      const kind = waits ? 0 : kinds[row];
+      if (ends[row] <= begins) continue;
+      const kind = waits ? 0 : kindOf[row];
       if (!waits && several[row]) {
-        this.addSeveral(tally, row, from, columns, width, kind);
+        this.addSeveral(tally, rows[place], from, columns, width, kind);
         continue;
       }
       const left = Math.max(begins, from);
-      const right = Math.min(ends, to);
+      const right = Math.min(ends[row], to);
       const c0 = Math.min(columns - 1, Math.floor((left - from) / width));
       const c1 = Math.min(columns - 1, Math.floor((right - from) / width));
       if (c0 === c1) {

@@ -76,6 +76,7 @@ Lab.fail = function (error) {
 Lab.start = async function () {
   Lab.theme();
   Lab.terms();
+  Lab.figures();
   const head = JSON.parse(document.getElementById('head').textContent);
   const runs = await Promise.all(head.runs.map((run, number) => Lab.readRun(number, run)));
   Lab.runs = runs;
@@ -96,7 +97,7 @@ Lab.start = async function () {
     Lab.loadCharts(document.getElementById('load-place'), recorded, timeline);
     Lab.waitsTable(document.getElementById('waits-place'), recorded, timeline);
   }
-  Lab.latencyCharts(document.getElementById('latency-place'), runs);
+  if (runs.length > 0) Lab.latencyCharts(document.getElementById('latency-place'), runs);
   document.body.dataset.ready = String(Math.round(performance.now()));
 };
 

@@ -30,6 +30,8 @@ Lab.waitsTable = function (place, runs, timeline) {
     const term = el('abbr', { title: rule.text }, rule.name);
     return [at ? ', ' : '', el('span', { class: 'piece' }, term, times > 1 ? ` ×${times}` : '')];
   });
+  // Nobody has heard the grounds of decisions: then there is nothing to be said of rules.
+  const heard = runs.some((run) => run.recorded.waits.some((wait) => wait.lost.length > 0));
   const fill = (number) => {
     const chosen = runs.filter((run) => number === '' || run.number === Number(number));
     const waits = chosen.flatMap((run) => run.recorded.waits.map((wait) => ({ run, wait })));
@@ -46,12 +48,12 @@ Lab.waitsTable = function (place, runs, timeline) {
         el('td', {}, String(cpu)),
         el('td', { class: 'text' }, why(run, came) + (open ? '; got no CPU in time' : '')),
         el('td', { class: 'text' }, meanwhile(run, wait)),
-        el('td', { class: 'text' }, ...lost(run, wait)));
+        heard ? el('td', { class: 'text' }, ...lost(run, wait)) : null);
     }));
   };
   const heads = { wait: '', task: 'text', scheduler: 'text', from: '', CPU: '',
     'why it was runnable': 'text', 'who had that CPU meanwhile': 'text',
-    'others were picked by': 'text' };
+    ...(heard ? { 'others were picked by': 'text' } : {}) };
   place.append(
     runs.length < 2 ? '' : el('div', { class: 'bar' }, el('label', {}, 'Of ', list)),
     el('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Longest waits' },

@@ -21,6 +21,7 @@ Lab.Timeline = class {
     this.turn = null;
     this.hover = null;
     this.pointers = new Map();
+    this.scrolled = 0;
     this.build(place);
     this.setColoring('program');
     this.watch();
@@ -298,10 +299,11 @@ Lab.Timeline = class {
 
   /** Where a lane is on the canvas now. */
   top(lane) {
-    return lane.y - this.scroll.scrollTop + Lab.Timeline.AXIS;
+    return lane.y - this.scrolled + Lab.Timeline.AXIS;
   }
 
   laneAt(y) {
+    this.scrolled = this.scroll.scrollTop;
     return this.lanes.findIndex((lane) => {
       const top = this.top(lane);
       return y >= top && y < top + lane.height + 2;
@@ -371,7 +373,8 @@ Lab.Timeline = class {
       const half = (to - from) / 2;
       this.setView((start + end) / 2 - half, (start + end) / 2 + half);
     }
-    const top = lane.y - this.scroll.scrollTop;
+    this.scrolled = this.scroll.scrollTop;
+    const top = lane.y - this.scrolled;
     if (top < 0 || top + lane.height > this.visible - Lab.Timeline.AXIS) {
       this.scroll.scrollTop = Math.max(0, lane.y - 60);
     }
@@ -776,6 +779,8 @@ Lab.Timeline = class {
   paint() {
     if (!this.lanes) return;
     const { canvas, ratio, width, visible } = this;
+    // Asked for once a frame: to look at it lays out the page.
+    this.scrolled = this.scroll.scrollTop;
     const { GUTTER, AXIS } = Lab.Timeline;
     const context = canvas.getContext('2d');
     const ink = { back: this.ink('--back'), text: this.ink('--text'), faint: this.ink('--faint'),
@@ -794,7 +799,7 @@ Lab.Timeline = class {
     this.paintLanes(context, ink, lanes);
     this.paintNames(context, ink, lanes);
     for (const head of this.heads) {
-      const y = head.y - this.scroll.scrollTop + AXIS;
+      const y = head.y - this.scrolled + AXIS;
       if (y < AXIS - 24 || y > visible) continue;
       context.font = '600 13px system-ui, sans-serif';
       context.fillStyle = ink.text;
@@ -877,17 +882,22 @@ Lab.Timeline = class {
     const columns = Math.max(1, Math.round((this.width - GUTTER) * this.ratio));
     if (lanes.length === 0) return;
     const tasks = this.rows === 'tasks';
-    const cells = Lab.CELLS;
+    const cells = Lab.CELLS[tasks ? 'task' : 'cpu'];
     const each = cells + (tasks ? 1 : 0);
     const { from, to } = this.view;
     const rows = lanes.length * each;
-    const pixels = new Uint32Array(columns * rows);
+    if (!this.pixels || this.pixels.length !== columns * rows) {
+      this.pixels = new Uint32Array(columns * rows);
+    }
+    const { pixels } = this;
     const lane0 = Lab.rgb(ink.lane);
     const pale = Lab.mixed(Lab.rgb(ink.faint), lane0, 0.28);
     // The colour of each class, after that of an idle CPU.
     const all = [lane0, ...this.coloring.colors, pale, Lab.MIXED];
     const colors = Uint32Array.from(all, Lab.packed);
     const wait = Lab.rgb(ink.wait);
+    const shades = Uint32Array.from({ length: 33 }, (_, step) => (
+      Lab.packed(Lab.mixed(wait, lane0, 0.3 + 0.7 * step / 32))));
     const perColumn = (to - from) / columns;
     // While something is looked for, it is seen however small it is.
     const rare = this.find === '' ? 0 : this.classes - 2;
@@ -896,18 +906,16 @@ Lab.Timeline = class {
       const own = tasks ? this.taskKind(lane.run, lane.id) : 0;
       const { who } = lane.columns(from, to, columns, kinds, this.classes, rare, false, own);
       const base = number * each * columns;
-      for (let column = 0; column < columns; column += 1) {
-        for (let cell = 0; cell < cells; cell += 1) {
-          const at = base + (cells - 1 - cell) * columns + column;
-          pixels[at] = colors[who[column * cells + cell]];
-        }
+      for (let cell = 0; cell < cells; cell += 1) {
+        let at = base + (cells - 1 - cell) * columns;
+        for (let of = cell; of < who.length; of += cells, at += 1) pixels[at] = colors[who[of]];
       }
       if (!tasks) return;
       const { busy } = lane.columns(from, to, columns, kinds, this.classes, rare, true, 0);
       for (let column = 0; column < columns; column += 1) {
-        const part = busy[column] / perColumn;
-        pixels[base + cells * columns + column] = part > 0
-          ? Lab.packed(Lab.mixed(wait, lane0, 0.3 + 0.7 * Math.min(1, part))) : colors[0];
+        const part = Math.min(1, busy[column] / perColumn);
+        pixels[base + cells * columns + column] = part > 0 ? shades[Math.round(part * 32)]
+          : colors[0];
       }
     });
     if (!this.sheet) this.sheet = document.createElement('canvas');

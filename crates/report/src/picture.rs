@@ -11,14 +11,13 @@ pub const MARK: &str = "<!-- schedlab -->";
 type Of = fn(&Spread) -> Option<u64>;
 
 /// The percentiles of a latency that are drawn.
-const PERCENTILES: [(&str, Of); 7] = [
+const PERCENTILES: [(&str, Of); 6] = [
     ("p50", |spread| spread.p50_ns),
     ("p90", |spread| spread.p90_ns),
     ("p95", |spread| spread.p95_ns),
     ("p99", |spread| spread.p99_ns),
     ("p99.9", |spread| spread.p999_ns),
     ("max", |spread| spread.max_ns),
-    ("mean", |spread| spread.mean_ns),
 ];
 
 /// So many programs are drawn, those that had most first.
@@ -66,6 +65,7 @@ fn latency(report: &Report) -> Chart {
         title: format!("{}: wakeup latency", report.workload.name),
         x_label: "percentile".into(),
         y_label: "ms".into(),
+        bars: false,
         x_names: PERCENTILES.iter().map(|(name, _)| name.to_string()).collect(),
         series: report.runs.iter().map(series).collect(),
     }
@@ -95,6 +95,7 @@ fn shares(report: &Report) -> Chart {
         title: "CPU share by program".into(),
         x_label: "program".into(),
         y_label: "% of the machine".into(),
+        bars: true,
         x_names: keys.iter().map(|(_, key)| key.to_string()).collect(),
         series: report.runs.iter().map(series).collect(),
     }

@@ -6,7 +6,7 @@
 
 use crate::output::Output;
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{Record, Sink, Tracepoint, Who};
+use crate::tracepoint::{LagAccount, Record, Sink, Tracepoint, Who};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::io;
@@ -168,6 +168,12 @@ impl Sink for Chrome {
             Tracepoint::Waking { task, .. } => {
                 self.flows.remove(&task.pid);
             }
+            Tracepoint::Exec { filename, pid } => self.event(format_args!(
+                "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"sched\",\"name\":\"exec\",\"pid\":{CPUS},\
+                 \"tid\":{tid},\"ts\":{},\"args\":{{\"filename\":{},\"pid\":{pid}}}}}",
+                Micros(at_ns),
+                Quoted(filename)
+            )),
             _ => {}
         }
     }
@@ -180,8 +186,8 @@ impl Sink for Chrome {
         ));
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
-        let name = format!("Lag, {} {}", task.comm, task.pid);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+        let name = format!("Lag ({}), {} {}", account.name(), task.comm, task.pid);
         let name = Quoted(&name);
         self.event(format_args!(
             "{{\"ph\":\"C\",\"name\":{name},\"pid\":{CPUS},\"ts\":{},\

@@ -43,7 +43,7 @@ pub use recorder::Recorder;
 pub use streamed::Header;
 pub use tables::{TableForm, Tables};
 pub use text::{Text, TextForm};
-pub use tracepoint::{Context, Era, NewTask, Record, Sink, State, Tracepoint, Who};
+pub use tracepoint::{Context, Era, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
 pub use writer::{TraceFormat, TraceWriter};
 
 /// The example of the README.

@@ -8,7 +8,7 @@
 use crate::output::Output;
 use crate::proto::{bytes, message, number};
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{Context, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
 use std::collections::BTreeSet;
 use std::io;
 
@@ -284,9 +284,13 @@ impl Sink for Perfetto {
         self.counter(at_ns, 1 + u64::from(cpu), name, "tasks", tasks.into());
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
-        let track = 1 << 32 | u64::from(task.pid);
-        let name = || format!("Lag, {} {}", task.comm, task.pid);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+        let kind = match account {
+            LagAccount::Scheduler => 1,
+            LagAccount::Fluid => 2,
+        };
+        let track = kind << 32 | u64::from(task.pid);
+        let name = || format!("Lag ({}), {} {}", account.name(), task.comm, task.pid);
         self.counter(at_ns, track, name, "ns", lag_ns);
     }
 

@@ -1,6 +1,6 @@
 //! Makes tracepoints of the events of a run: [`Recorder`].
 
-use crate::tracepoint::{Context, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
 use schedlab_core::reason::Who as Chosen;
 use schedlab_core::{BlockReason, CpuId, Event, Observer, Policy, SchedAttr, TaskId, Waker};
 use std::collections::BTreeMap;
@@ -99,6 +99,14 @@ impl<S: Sink> Recorder<S> {
     /// The sink.
     pub fn sink(&self) -> &S {
         &self.sink
+    }
+
+    /// By the account of the ideal machine `task` is owed so much now, ns. (Whoever follows that
+    /// machine tells; this crate knows none.)
+    pub fn fluid_lag(&mut self, at_ns: u64, task: TaskId, lag_ns: i64) {
+        self.row(task);
+        let who = self.tasks[task.index()].who(task);
+        self.sink.lag(at_ns, who, LagAccount::Fluid, lag_ns);
     }
 
     fn row(&mut self, task: TaskId) -> &mut Row {
@@ -224,6 +232,14 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
+    /// It is called afterwards as it was before: what it becomes has no name of its own.
+    fn execed(&mut self, at_ns: u64, task: TaskId, cpu: u32) {
+        self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
+            filename: task.comm,
+            pid: task.pid,
+        });
+    }
+
     fn woken(&mut self, at_ns: u64, task: TaskId, target_cpu: u32, waker: Waker) {
         let (by, in_interrupt) = match waker {
             Waker::Interrupt { cpu } => (cpu.0, true),
@@ -321,6 +337,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     self.tell_of(at_ns, cpu.0, false, task, |task| Tracepoint::Exit { task });
                 }
             }
+            Event::Execed { task, cpu } => self.execed(at_ns, task, cpu.0),
             Event::Killed { task } => {
                 let row = self.row(task);
                 if row.is_born {
@@ -342,7 +359,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     if let (Chosen::Task(task), Some(term)) = (candidate.who, lag) {
                         self.row(task);
                         let who = self.tasks[task.index()].who(task);
-                        self.sink.lag(at_ns, who, term.value);
+                        self.sink.lag(at_ns, who, LagAccount::Scheduler, term.value);
                     }
                 }
             }

@@ -338,6 +338,29 @@ pub struct NewTask<'a> {
     pub group: u32,
 }
 
+/// By whose account a task is owed CPU time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LagAccount {
+    /// The ideal machine's, which serves all runnable tasks at the same time by their weights: the
+    /// same measure for every scheduler.
+    Fluid,
+    /// The scheduler's own, in its own virtual time.
+    Scheduler,
+}
+
+impl LagAccount {
+    /// Both.
+    pub const ALL: [LagAccount; 2] = [LagAccount::Fluid, LagAccount::Scheduler];
+
+    /// What stands in the names of counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            LagAccount::Fluid => "fluid schedule",
+            LagAccount::Scheduler => "scheduler's own",
+        }
+    }
+}
+
 /// Takes tracepoints, in the order of time. What is not asked for has a default that does nothing.
 pub trait Sink {
     /// A task is heard of for the first time; its records follow.
@@ -353,10 +376,9 @@ pub trait Sink {
         let _ = (at_ns, cpu, tasks);
     }
 
-    /// The scheduler's own measure of what `task` is owed (positive) or has had too much
-    /// (negative), ns.
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
-        let _ = (at_ns, task, lag_ns);
+    /// What `task` is owed (positive) or has had too much (negative), ns, and by whose account.
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+        let _ = (at_ns, task, account, lag_ns);
     }
 
     /// `pid` is in another task group from now on.
@@ -401,9 +423,9 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
-        self.0.lag(at_ns, task, lag_ns);
-        self.1.lag(at_ns, task, lag_ns);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+        self.0.lag(at_ns, task, account, lag_ns);
+        self.1.lag(at_ns, task, account, lag_ns);
     }
 
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
@@ -446,9 +468,9 @@ impl<T: Sink> Sink for Option<T> {
         }
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
         if let Some(sink) = self {
-            sink.lag(at_ns, task, lag_ns);
+            sink.lag(at_ns, task, account, lag_ns);
         }
     }
 
@@ -490,8 +512,8 @@ impl<T: Sink + ?Sized> Sink for Box<T> {
         (**self).queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
-        (**self).lag(at_ns, task, lag_ns);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+        (**self).lag(at_ns, task, account, lag_ns);
     }
 
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {

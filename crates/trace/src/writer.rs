@@ -2,7 +2,7 @@
 
 use crate::output::{Output, Packing};
 use crate::streamed::Header;
-use crate::tracepoint::{NewTask, Record, Sink, Who};
+use crate::tracepoint::{LagAccount, NewTask, Record, Sink, Who};
 use crate::{Chrome, Perfetto, Text, TextForm};
 use std::fs::File;
 use std::io::{self, Read};
@@ -130,8 +130,8 @@ impl Sink for TraceWriter {
         self.sink().queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, lag_ns: i64) {
-        self.sink().lag(at_ns, task, lag_ns);
+    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+        self.sink().lag(at_ns, task, account, lag_ns);
     }
 
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {

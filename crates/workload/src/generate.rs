@@ -12,7 +12,7 @@ pub use world::{Limits, world};
 
 /// `n` tasks of nice value `nice` that compute for ever. The run is endless: give it a limit.
 pub fn hogs(n: u32, nice: i32) -> Model {
-    let mut hog = flat_task("hog", n, vec![event("run", Action::Run(10_000))]);
+    let mut hog = flat_task("hog", n, vec![event("run", Action::Run(10_000 * US))]);
     hog.properties.priority = Some(nice);
     model("hogs", vec![hog])
 }
@@ -20,7 +20,8 @@ pub fn hogs(n: u32, nice: i32) -> Model {
 /// `n` tasks that compute for `run_us` and sleep for `sleep_us` by turns. The run is endless: give
 /// it a limit.
 pub fn sleepers(n: u32, run_us: u64, sleep_us: u64) -> Model {
-    let events = vec![event("run", Action::Run(run_us)), event("sleep", Action::Sleep(sleep_us))];
+    let events =
+        vec![event("run", Action::Run(run_us * US)), event("sleep", Action::Sleep(sleep_us * US))];
     model("sleepers", vec![flat_task("sleeper", n, events)])
 }
 
@@ -32,35 +33,39 @@ pub fn mix(n: u32, seed: u64) -> Model {
     let tasks = (0..n).map(|number| {
         let kind = number % 10;
         let (key, events) = match kind {
-            0 => ("hog", vec![event("run", Action::Run(between(&mut random, 5_000, 50_000)))]),
+            0 => ("hog", vec![event("run", Action::Run(between(&mut random, 5_000, 50_000) * US))]),
             1..=4 => (
                 "person",
                 vec![
-                    event("run", Action::Run(between(&mut random, 100, 3_000))),
-                    event("sleep", Action::Sleep(between(&mut random, 20_000, 300_000))),
+                    event("run", Action::Run(between(&mut random, 100, 3_000) * US)),
+                    event("sleep", Action::Sleep(between(&mut random, 20_000, 300_000) * US)),
                 ],
             ),
             5..=8 => (
                 "worker",
                 vec![
-                    event("run", Action::Run(between(&mut random, 1_000, 30_000))),
-                    event("sleep", Action::Sleep(between(&mut random, 1_000, 30_000))),
+                    event("run", Action::Run(between(&mut random, 1_000, 30_000) * US)),
+                    event("sleep", Action::Sleep(between(&mut random, 1_000, 30_000) * US)),
                 ],
             ),
             _ => {
                 let period_us = between(&mut random, 5, 50) * 1_000;
-                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
+                let period_ns = period_us * US;
+                let timer = Action::Timer { name: "unique".into(), period_ns, absolute: false };
                 let run_us = between(&mut random, period_us / 20, period_us / 4);
-                ("beat", vec![event("run", Action::Run(run_us)), event("timer", timer)])
+                ("beat", vec![event("run", Action::Run(run_us * US)), event("timer", timer)])
             }
         };
         let mut task = flat_task(&format!("{key}{number}"), 1, events);
-        task.delay_us = random.below(100_000);
+        task.delay_ns = random.below(100_000) * US;
         task.properties.priority = Some(random.below(16) as i32 - 5);
         task
     });
     model("mix", tasks.collect())
 }
+
+/// A microsecond, ns.
+const US: u64 = 1_000;
 
 /// From `least` to `most`.
 fn between(random: &mut SplitMix64, least: u64, most: u64) -> u64 {
@@ -75,7 +80,7 @@ fn flat_task(key: &str, instances: u32, events: Vec<Event>) -> Task {
     Task {
         key: key.into(),
         instances,
-        delay_us: 0,
+        delay_ns: 0,
         loops: Loops::Forever,
         properties: Properties::default(),
         phases: vec![Phase { events, ..Phase::default() }],

@@ -453,10 +453,15 @@ fn read_slices(
             return Err(slice.error("a slice is [cpu, start_ns, end_ns, \"task\"]"));
         };
         let task = slice.item(task);
+        let (start_ns, end_ns) = (ns(slice.item(start))?, ns(slice.item(end))?);
+        if end_ns < start_ns {
+            let what = format!("the slice ends at {end_ns} ns, before it begins at {start_ns} ns");
+            return Err(slice.error(what));
+        }
         list.push(GoldenSlice {
             cpu: CpuId(slice.item(cpu).small("a CPU's number", 0..=cpus - 1)?),
-            start_ns: ns(slice.item(start))?,
-            end_ns: ns(slice.item(end))?,
+            start_ns,
+            end_ns,
             task: threads.find(task, task.string()?)?,
         });
     }

@@ -1,7 +1,8 @@
 //! A workload as rt-app's language describes it, with names still being names: what the reader
 //! makes, generators build, the writer writes and the compiler compiles.
 //!
-//! Times are in µs, as in the language, unless a name says otherwise.
+//! Times are in ns: the language has µs, with up to three decimals. What the scheduler is told of
+//! (deadline figures, slices) is in whole µs.
 
 use schedlab_core::Policy;
 
@@ -41,8 +42,8 @@ pub struct Task {
     pub key: String,
     /// `instance`: threads that the run begins with. 0: only `fork` makes any.
     pub instances: u32,
-    /// `delay`: so long after time 0 (or after the fork) they start.
-    pub delay_us: u64,
+    /// `delay`: so long after time 0 (or after the fork) they start, ns.
+    pub delay_ns: u64,
     /// `loop`: how often all phases are run.
     pub loops: Loops,
     /// What the threads begin with.
@@ -122,18 +123,18 @@ pub struct Event {
 /// What an event does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// `run`: work, µs at full capacity.
+    /// `run`: work, ns at full capacity.
     Run(u64),
-    /// `runtime`: work until so much wall time is over, µs.
+    /// `runtime`: work until so much wall time is over, ns.
     Runtime(u64),
-    /// `sleep`: µs.
+    /// `sleep`: ns.
     Sleep(u64),
     /// `timer`: sleep until its next expiry.
     Timer {
         /// Its name; `unique...` are the thread's own.
         name: String,
-        /// µs.
-        period_us: u64,
+        /// ns.
+        period_ns: u64,
         /// Whether a missed expiry stays where it was rather than moving to the present.
         absolute: bool,
     },

@@ -28,8 +28,8 @@ mod parse;
 use crate::cgroups::parameter::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
 pub use check::Surroundings;
-pub(crate) use check::matches;
-pub use drive::{Outcome, Refusal};
+pub use check::matches;
+pub use drive::{Drive, Outcome, Refusal};
 use schedlab_core::{CpuId, CpuSet, Policy};
 
 /// Actions with their times, in the order in which they are written.
@@ -116,6 +116,24 @@ impl Origin {
 }
 
 impl Timetable {
+    /// Puts in place of each name of tasks those that `names` gives for it.
+    pub fn rename(&mut self, names: impl Fn(&str) -> Vec<String>) {
+        for entry in &mut self.entries {
+            if let Change::Nice(Tasks::Named(all), _)
+            | Change::Policy(Tasks::Named(all), _)
+            | Change::Affinity(Tasks::Named(all), ..)
+            | Change::Move(Tasks::Named(all), _)
+            | Change::Stop(Tasks::Named(all))
+            | Change::Continue(Tasks::Named(all))
+            | Change::Kill(Tasks::Named(all))
+            | Change::Freeze(Tasks::Named(all))
+            | Change::Thaw(Tasks::Named(all)) = &mut entry.change
+            {
+                *all = all.iter().flat_map(|name| names(name)).collect();
+            }
+        }
+    }
+
     /// Whether nothing is ever done.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -4,6 +4,8 @@ use crate::bench_args::{BenchCommand, Subject};
 use crate::bench_options::Common;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
+use crate::page;
+use crate::picture;
 use crate::plans::{contradiction, find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
@@ -36,8 +38,10 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
         return Err(Failure::Message(message.into()));
     }
     if let Some(path) = &command.common.plot {
-        files::check(path)?;
-        files::check_replaceable(path, "--plot", "a curve", |text| text.starts_with("<svg"))?;
+        picture::check(path, |text| text.starts_with("<svg"))?;
+    }
+    if let Some(path) = &command.common.report {
+        page::check_page(path)?;
     }
     let tasks = sweep.tasks_at_once();
     if tasks >= MANY_TASKS {
@@ -54,7 +58,15 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     if let Some(path) = &command.common.plot {
         let chart = figure.as_deref().and_then(|figure| curve::chart(&report, figure));
         let svg = chart.map_or(String::new(), |chart| chart.to_svg());
-        files::write_whole(path, &svg)?;
+        picture::write(path, &svg)?;
+    }
+    if let Some(path) = &command.common.report {
+        let threads = command.common.cores.unwrap_or_else(parallel::cores);
+        let page = schedlab_lab::page::bench_page(&prepared, &report, figure.as_deref(), threads);
+        files::write_whole(path, &page.unwrap_or_default())?;
+        if command.common.open {
+            page::open(path);
+        }
     }
     match (command.common.format, figure) {
         (RunFormat::Json, _) => output.write_all(report.to_json().as_bytes())?,

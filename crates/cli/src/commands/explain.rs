@@ -10,7 +10,7 @@ use schedlab_lab::explain::{self, Names, Standing, Whose};
 use schedlab_lab::plan::{Contender, Groups, Load, MachineSpec, Plan, Prepared, Timetable};
 use schedlab_report::format::duration;
 
-mod words;
+pub mod words;
 
 use words::Words;
 

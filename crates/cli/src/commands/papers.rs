@@ -1,7 +1,8 @@
 //! `schedlab papers`.
 
 use crate::args::PapersArgs;
-use crate::files::{check_replaceable, describe_error, write_whole};
+use crate::files::{check, check_replaceable, describe_error, write_whole};
+use crate::page::open;
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
@@ -30,10 +31,15 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         }
         return Ok(Status::Good);
     }
-    if let Some(directory) = &args.report {
+    if let Some(path) = &args.report {
         // Better now than after minutes of simulation.
-        fs::create_dir_all(directory).map_err(|error| describe_error(directory, &error))?;
-        check_report(directory, chosen.iter().map(|file| file.id.as_str()))?;
+        if is_page(path) {
+            check(path)?;
+            check_replaceable(path, "--report", "of an earlier report", is_our_page)?;
+        } else {
+            fs::create_dir_all(path).map_err(|error| describe_error(path, &error))?;
+            check_report(path, chosen.iter().map(|file| file.id.as_str()))?;
+        }
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
     if args.ids.is_empty() && !args.reduced && args.from.is_none() {
@@ -53,7 +59,7 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     if !outcomes.is_empty() {
         writeln!(output, "{}", text::summary(&outcomes))?;
     }
-    if let Some(directory) = args.report.as_ref().filter(|_| !outcomes.is_empty()) {
+    if let Some(path) = args.report.as_ref().filter(|_| !outcomes.is_empty()) {
         // Of some experiments only, it would be of no interest which ranges the others leave out.
         let forgotten = if args.ids.is_empty() { catalogue.forgotten() } else { vec![] };
         let page = Page {
@@ -62,9 +68,19 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
             forgotten: &forgotten,
             failed: &failed,
             reduced: args.reduced,
+            has_files: !is_page(path),
         };
-        write_report(directory, &page)?;
-        complain(&format!("note: the page is {}", directory.join("index.html").display()));
+        let written = if is_page(path) {
+            write_whole(path, &page.to_html())?;
+            path.clone()
+        } else {
+            write_report(path, &page)?;
+            path.join("index.html")
+        };
+        complain(&format!("note: the page is {}", written.display()));
+        if args.open {
+            open(&written);
+        }
     }
     if !failed.is_empty() {
         let failed: Vec<String> = failed.iter().map(ToString::to_string).collect();
@@ -114,13 +130,22 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
     }
 }
 
+/// Whether `--report` names a page rather than a directory.
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"))
+}
+
+fn is_our_page(text: &str) -> bool {
+    text.contains("schedlab papers --report")
+}
+
 /// That no file in `directory` is lost but pages and tables of an earlier report.
 fn check_report<'a>(directory: &Path, ids: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let headed = |heading: &'static str| move |text: &str| text.lines().next() == Some(heading);
     let check = |name: &str, is_ours: &dyn Fn(&str) -> bool| {
         check_replaceable(&directory.join(name), "--report", "of an earlier report", is_ours)
     };
-    check("index.html", &|text| text.contains("schedlab papers --report"))?;
+    check("index.html", &is_our_page)?;
     check("verdicts.csv", &headed(text::VERDICTS_HEADING))?;
     for id in ids {
         check(&format!("{id}.csv"), &headed(text::VALUES_HEADING))?;

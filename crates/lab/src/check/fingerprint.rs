@@ -134,6 +134,9 @@ impl Observer for Fingerprint {
             Event::LeavesIdle { cpu: at, from_ns, until_ns } => {
                 self.add(&[14, now_ns, cpu(at), from_ns, until_ns]);
             }
+            Event::Execed { task: who, cpu: at } => {
+                self.add(&[15, now_ns, task(Some(who)), cpu(at)]);
+            }
             Event::Decided { account: _ } | Event::Named { task: _, name: _ } => {}
             Event::Finished => self.add(&[13, now_ns]),
         }

@@ -167,6 +167,17 @@ impl<S: Scheduler> Watched<S> {
         self.violation()
     }
 
+    /// Whether a task that is bound to some CPUs waits for one, and the scheduler promises nobody
+    /// that an idle CPU comes for him: it may wait for ever.
+    pub fn someone_may_wait_for_ever(&self) -> bool {
+        let promises = self.scheduler.inspect().promises(&self.load);
+        promises.idle_beside_waiting_ns.is_none()
+            && self
+                .tasks
+                .iter()
+                .any(|seen| seen.runnable && seen.on.is_none() && seen.allowed != CpuSet::All)
+    }
+
     fn violated(&mut self, violation: Violation) {
         self.violation.get_or_insert(violation);
     }

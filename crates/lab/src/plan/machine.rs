@@ -101,7 +101,7 @@ impl MachineSpec {
     ///
     /// # Errors
     /// The description or a cost is not as it should be; CPUs or HZ are out of range.
-    pub(super) fn resolve(&self, cpus: u32) -> Result<RunConfig, Error> {
+    pub(crate) fn resolve(&self, cpus: u32) -> Result<RunConfig, Error> {
         in_range("cpus", self.cpus, CPUS_MAX)?;
         in_range("hz", self.hz, HZ_MAX)?;
         let machine = match &self.description {

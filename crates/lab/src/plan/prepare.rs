@@ -10,6 +10,7 @@ use crate::settings::{self, Axis, Setting};
 use crate::snapshot::Watch;
 use crate::sweep::Sweep;
 use schedlab_core::Observer;
+use schedlab_measure::Fairness;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_workload::groups::Feature;
 use std::fmt;
@@ -407,6 +408,18 @@ impl Prepared {
                 bench.config.tunables.clone_from(tunables);
                 bench.run_with(choice, observer)
             }
+        }
+    }
+
+    /// Follows the ideal machine beside the one that `scheduler` runs on: an observer, of which
+    /// lags can be asked while the run goes on. None if that is not among the plan's workloads.
+    pub fn fairness(&self, scheduler: &Contender) -> Option<Fairness> {
+        match &self.load {
+            Checked::Workload(_) => {
+                let experiment = self.experiment_of(scheduler)?;
+                Some(experiment.fairness(experiment.model.tasks.len()))
+            }
+            Checked::Benchmark(sweep) => Some(sweep.first().fairness()),
         }
     }
 

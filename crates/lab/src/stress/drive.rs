@@ -335,6 +335,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
         && world.kind == Kind::Finite
         && end != RunEnd::AllEnded
         && !(modelled && end == RunEnd::TimeUp)
+        && !scheduler.someone_may_wait_for_ever()
     {
         violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
             if end == RunEnd::Stuck {

@@ -1,6 +1,7 @@
 //! Random worlds: a machine, its tunables, and a workload, all from one seed.
 
 use super::changes;
+use super::overload;
 use super::structure::Structure;
 use crate::config::RunConfig;
 use crate::select::{Choice, Needs};
@@ -9,6 +10,10 @@ use schedlab_machine::SplitMix64;
 use schedlab_workload::Timetable;
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
 use std::fmt;
+
+/// From this seed on worlds are of wider kinds. Those below stay as they are, because past faults
+/// are known by their seeds.
+pub const WIDENED_FROM: u64 = 10_000;
 
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +96,16 @@ struct Maker {
     tasks: Vec<Task>,
 }
 
+/// Computes for so many µs.
+fn run(us: u64) -> Action {
+    Action::Run(us * 1000)
+}
+
+/// Sleeps for so many µs.
+fn sleep(us: u64) -> Action {
+    Action::Sleep(us * 1000)
+}
+
 impl World {
     /// The world that `seed` makes for `choice`.
     pub fn random(seed: u64, choice: &Choice) -> World {
@@ -103,7 +118,7 @@ impl World {
             2 | 3 => Kind::Endless,
             _ => Kind::Finite,
         };
-        let (cpus, tasks) = size(&mut random, choice);
+        let (cpus, tasks) = size(&mut random, choice, seed);
         let cpus = if kind == Kind::EqualHogs { 1 } else { cpus };
         let hz = random_hz(&mut random, choice);
         let tunables = random_tunables(&mut random, choice, cpus, hz);
@@ -140,14 +155,19 @@ impl World {
         let mut duration_ns = None;
         match kind {
             Kind::Finite | Kind::Endless => {
-                // In all a fifth to one and a half seconds of work for each CPU.
-                let work_us = u64::from(cpus) * (200_000 + maker.random.below(1_300_000));
+                // In all a fifth to one and a half seconds of work for each CPU; in most worlds of
+                // wider kinds less, so that more can be run.
+                let brief = seed >= WIDENED_FROM && maker.chance(75);
+                let (least_us, more_us) =
+                    if brief { (15_000, 185_000) } else { (200_000, 1_300_000) };
+                let work_us = u64::from(cpus) * (least_us + maker.random.below(more_us));
                 maker.budget_us = (work_us / tasks).max(2_000);
                 while (maker.tasks.len() as u64) < tasks {
                     maker.make_some();
                 }
                 if kind == Kind::Endless {
-                    duration_ns = Some(1_000_000_000 + maker.random.below(2_000_000_000));
+                    let least_ns = if brief { 100_000_000 } else { 1_000_000_000 };
+                    duration_ns = Some(least_ns + maker.random.below(2 * least_ns));
                 }
             }
             Kind::LoneHog | Kind::EqualHogs => {
@@ -157,13 +177,13 @@ impl World {
                 maker.tasks.push(Task {
                     key: "hog".into(),
                     instances: hogs as u32,
-                    delay_us,
+                    delay_ns: delay_us * 1000,
                     loops: Loops::Forever,
                     properties: Properties {
                         priority: (nice != 0).then_some(nice),
                         ..Properties::default()
                     },
-                    phases: vec![phase("", vec![Action::Run(1_000_000)])],
+                    phases: vec![phase("", vec![run(1_000_000)])],
                     flat: true,
                 });
                 duration_ns = Some(5_000_000_000);
@@ -231,6 +251,9 @@ impl World {
         if changed {
             self.changes = changes::random(random, self, choice);
         }
+        if self.seed >= WIDENED_FROM {
+            overload::add(self, choice);
+        }
     }
 
     /// Lets some tasks call `execve` as a phase begins or ends.
@@ -288,18 +311,20 @@ impl World {
 
     /// The start of the lone hog, ns.
     pub fn first_start_ns(&self) -> u64 {
-        self.model.tasks.first().map_or(0, |task| task.delay_us * 1000)
+        self.model.tasks.first().map_or(0, |task| task.delay_ns)
     }
 }
 
-/// CPUs and tasks: mostly small, so that many can be run, now and then large.
-fn size(random: &mut SplitMix64, choice: &Choice) -> (u32, u64) {
-    let (cpus, tasks) = match random.below(100) {
-        0..75 => (1 + random.below(8), 1 + random.below(16)),
-        75..97 => (1 + random.below(32), 1 + random.below(100)),
-        // What a tick costs some schedulers grows with the CPUs: a large world takes as long as
-        // hundreds of small ones.
-        97 | 98 => (1 + random.below(64), 1 + random.below(300)),
+/// CPUs and tasks: mostly small, so that many can be run, now and then large. What a tick costs
+/// some schedulers grows with the CPUs: a large world takes as long as hundreds of small ones. From
+/// [`WIDENED_FROM`] on there are fewer of them.
+fn size(random: &mut SplitMix64, choice: &Choice, seed: u64) -> (u32, u64) {
+    let (of, [small, medium, large]) =
+        if seed < WIDENED_FROM { (100, [75, 97, 99]) } else { (1000, [920, 996, 999]) };
+    let (cpus, tasks) = match random.below(of) {
+        place if place < small => (1 + random.below(8), 1 + random.below(16)),
+        place if place < medium => (1 + random.below(32), 1 + random.below(100)),
+        place if place < large => (1 + random.below(64), 1 + random.below(300)),
         _ => (1 + random.below(256), 1 + random.below(1000)),
     };
     ((cpus as u32).min(choice.release.cpus_max), tasks)
@@ -360,7 +385,7 @@ fn random_tunables(
     set
 }
 
-fn phase(name: &str, actions: Vec<Action>) -> Phase {
+pub(super) fn phase(name: &str, actions: Vec<Action>) -> Phase {
     let mut events: Vec<Event> = vec![];
     for (number, action) in actions.into_iter().enumerate() {
         let key = match &action {
@@ -547,9 +572,9 @@ impl Maker {
         let (mut run_us, mut sleep_us) = (0, 0);
         for action in &actions {
             match action {
-                Action::Run(us) => run_us += us,
-                Action::Sleep(us) => sleep_us += us,
-                Action::Timer { period_us, .. } => sleep_us += period_us,
+                Action::Run(ns) => run_us += ns / 1000,
+                Action::Sleep(ns) => sleep_us += ns / 1000,
+                Action::Timer { period_ns, .. } => sleep_us += period_ns / 1000,
                 _ => {}
             }
         }
@@ -564,7 +589,7 @@ impl Maker {
         self.tasks.push(Task {
             key: format!("{name}{}", self.tasks.len()),
             instances,
-            delay_us,
+            delay_ns: delay_us * 1000,
             loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
             properties,
             phases: vec![phase("", actions)],
@@ -579,12 +604,12 @@ impl Maker {
         match self.random.below(10) {
             0 | 1 => {
                 let run_us = self.time_us(self.budget_us / 2 + 1, self.budget_us + 1);
-                self.add("hog", instances, properties, vec![Action::Run(run_us)], 1);
+                self.add("hog", instances, properties, vec![run(run_us)], 1);
             }
             2..=4 => {
                 let (run_us, sleep_us) = (self.time_us(50, 8_000), self.time_us(100, 30_000));
                 let rounds = self.rounds(run_us, sleep_us);
-                let actions = vec![Action::Run(run_us), Action::Sleep(sleep_us)];
+                let actions = vec![run(run_us), sleep(sleep_us)];
                 self.add("sleeper", instances, properties, actions, rounds);
             }
             5 => {
@@ -594,7 +619,7 @@ impl Maker {
                     "yielder",
                     instances,
                     properties,
-                    vec![Action::Run(run_us), Action::Yield],
+                    vec![run(run_us), Action::Yield],
                     rounds,
                 );
             }
@@ -602,14 +627,9 @@ impl Maker {
                 let period_us = self.time_us(2_000, 50_000);
                 let run_us = self.time_us(100, period_us / 2);
                 let rounds = self.rounds(run_us, period_us);
-                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
-                self.add(
-                    "periodic",
-                    instances,
-                    properties,
-                    vec![Action::Run(run_us), timer],
-                    rounds,
-                );
+                let period_ns = period_us * 1000;
+                let timer = Action::Timer { name: "unique".into(), period_ns, absolute: false };
+                self.add("periodic", instances, properties, vec![run(run_us), timer], rounds);
             }
             7 => self.make_pair(properties),
             8 => self.make_crowd(properties),
@@ -626,9 +646,8 @@ impl Maker {
         let (to, back) = (format!("to{number}"), format!("back{number}"));
         let (first_us, second_us) = (self.time_us(20, 4_000), self.time_us(20, 4_000));
         let rounds = self.rounds(first_us + second_us, 0).min(300);
-        let first =
-            vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
-        let second = vec![Action::SemWait(to), Action::Run(second_us), Action::SemPost(back)];
+        let first = vec![run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
+        let second = vec![Action::SemWait(to), run(second_us), Action::SemPost(back)];
         let other = self.properties();
         // Both come to their ends or neither.
         let endless = std::mem::replace(&mut self.endless, false);
@@ -645,19 +664,10 @@ impl Maker {
         let rounds = self.rounds(run_us, sleep_us).min(200);
         let endless = std::mem::replace(&mut self.endless, false);
         let actions = if self.chance(50) {
-            vec![
-                Action::Run(run_us),
-                Action::Barrier(format!("all{number}")),
-                Action::Sleep(sleep_us),
-            ]
+            vec![run(run_us), Action::Barrier(format!("all{number}")), sleep(sleep_us)]
         } else {
             let mutex = format!("mutex{}", self.random.below(3));
-            vec![
-                Action::Lock(mutex.clone()),
-                Action::Run(run_us),
-                Action::Unlock(mutex),
-                Action::Sleep(sleep_us),
-            ]
+            vec![Action::Lock(mutex.clone()), run(run_us), Action::Unlock(mutex), sleep(sleep_us)]
         };
         self.add("crowd", instances, properties, actions, rounds);
         self.endless = endless;
@@ -668,11 +678,10 @@ impl Maker {
         let run_us = self.time_us(100, 20_000);
         let rounds = self.rounds(3 * run_us, 0).min(50);
         let deadline = properties.policy == Some(Policy::Deadline);
-        self.add("changing", 1, properties, vec![Action::Run(run_us)], rounds);
+        self.add("changing", 1, properties, vec![run(run_us)], rounds);
         let mut phases = vec![];
         for number in 0..2 + self.random.below(2) {
-            let mut part =
-                phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
+            let mut part = phase(&format!("p{number}"), vec![run(run_us), sleep(1_000)]);
             part.loops = Loops::Times(1 + self.random.below(3));
             if !deadline && self.chance(50) {
                 part.properties = self.policy();
@@ -709,12 +718,12 @@ impl Maker {
             child = Properties::default();
         }
         let rounds = self.rounds(run_us, 0).min(20);
-        let actions = vec![Action::Run(run_us), Action::Sleep(1_000)];
+        let actions = vec![run(run_us), sleep(1_000)];
         self.add("child", 0, child, actions, 1 + rounds / 4);
         let task = self.tasks.last_mut().expect("it was added");
-        task.delay_us = 0;
+        task.delay_ns = 0;
         let name = task.key.clone();
-        let actions = vec![Action::Run(run_us), Action::Fork(name), Action::Sleep(2_000)];
+        let actions = vec![run(run_us), Action::Fork(name), sleep(2_000)];
         self.add("parent", 1, properties, actions, 1 + rounds % 8);
         self.endless = endless;
     }

@@ -42,7 +42,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
     for path in paths {
         if path.is_dir() {
             let before = found.len();
-            walk(path, 0, &mut found)?;
+            walk(path, &mut vec![], &mut found)?;
             if found.len() == before {
                 return Err(CollectError::Empty { path: path.clone() });
             }
@@ -53,14 +53,19 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
     Ok(found)
 }
 
-/// Directories deeper than this are taken for a circle of links.
-const DEPTH_MAX: usize = 64;
-
-fn walk(directory: &Path, depth: usize, found: &mut Vec<Collected>) -> Result<(), CollectError> {
+/// Looks into `directory`, which lies in all of `above`. A link back to one of those, or to itself,
+/// is not followed.
+fn walk(
+    directory: &Path,
+    above: &mut Vec<PathBuf>,
+    found: &mut Vec<Collected>,
+) -> Result<(), CollectError> {
     let failed = |error| CollectError::Io { path: directory.into(), error };
-    if depth > DEPTH_MAX {
-        return Err(failed(io::Error::other("directories nest too deep")));
+    let canonical = directory.canonicalize().map_err(failed)?;
+    if above.contains(&canonical) {
+        return Ok(());
     }
+    above.push(canonical);
     let mut entries = std::fs::read_dir(directory)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(failed)?;
@@ -68,11 +73,12 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<Collected>) -> Result<()
     for entry in entries {
         let path = entry.path();
         if path.is_dir() {
-            walk(&path, depth + 1, found)?;
+            walk(&path, above, found)?;
         } else if is_golden_name(&path) {
             found.push(Collected { path, named: false });
         }
     }
+    above.pop();
     Ok(())
 }
 

@@ -52,6 +52,7 @@ pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
         ),
         x_label: format!("{} ({})", x.name, x.about),
         y_label: if unit.is_empty() { name.into() } else { format!("{name} ({unit})") },
+        bars: false,
         x_names: if are_numbers { vec![] } else { x.values.iter().map(written).collect() },
         series,
     })

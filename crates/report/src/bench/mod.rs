@@ -11,7 +11,7 @@ pub mod csv;
 pub mod curve;
 pub mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::data::{EndState, RunReport, TunableValue};
 use crate::json::{self, ReadError};

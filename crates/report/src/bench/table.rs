@@ -96,7 +96,7 @@ fn spread(figure: &Summary, style: Style) -> String {
 }
 
 /// Whether the mean at `place` is the best, and not all are equal.
-fn is_best(points: &[&BenchPoint], name: &str, place: usize) -> bool {
+pub(crate) fn is_best(points: &[&BenchPoint], name: &str, place: usize) -> bool {
     let figures = || points.iter().filter_map(|point| point.figure(name));
     let Some(figure) = points.get(place).and_then(|point| point.figure(name)) else { return false };
     let least = figures().map(|other| other.mean).fold(f64::INFINITY, f64::min);

@@ -5,7 +5,7 @@ use crate::Style;
 use serde_json::json;
 
 /// A sweep of two parameters under two schedulers with two seeds.
-fn report() -> BenchReport {
+pub(crate) fn report() -> BenchReport {
     let axis = |name: &str, values: Vec<Value>| Axis {
         name: name.into(),
         about: format!("how many {name}"),

@@ -1,9 +1,4 @@
-//! What every page carries: uPlot, the style sheet, the scripts; and the policy that lets nothing
-//! else run.
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
+//! What every page of runs carries: uPlot, the style sheet, the scripts.
 
 /// The version of uPlot in `assets/uplot`.
 pub(super) const UPLOT_VERSION: &str = "1.6.32";
@@ -16,7 +11,7 @@ pub(super) const UPLOT_LICENSE: &str = include_str!("../../assets/uplot/LICENSE"
 pub(super) const STYLES: [&str; 2] = [UPLOT_STYLE, include_str!("../../assets/report.css")];
 
 /// The scripts, in order: each uses those before it.
-pub(super) const SCRIPTS: [&str; 9] = [
+pub(super) const SCRIPTS: [&str; 10] = [
     UPLOT_SCRIPT,
     include_str!("../../assets/base.js"),
     include_str!("../../assets/data.js"),
@@ -25,26 +20,14 @@ pub(super) const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/figures.js"),
     include_str!("../../assets/page.js"),
 ];
-
-/// The content security policy: these scripts and style sheets, and nothing from anywhere. (What a
-/// script sets on an element's `style` object needs no permission.)
-pub(super) fn policy() -> String {
-    let hashes = |texts: &[&str]| {
-        let hash = |text: &&str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-        texts.iter().map(hash).collect::<String>()
-    };
-    format!(
-        "default-src 'none'; script-src{}; style-src{}; base-uri 'none'; form-action 'none'",
-        hashes(&SCRIPTS),
-        hashes(&STYLES)
-    )
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sha2::{Digest, Sha256};
 
     #[test]
     fn uplot_is_the_one_that_was_vendored() {

@@ -118,8 +118,8 @@ pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String
         }
         let mut heads = vec![];
         let mut texts = vec![];
-        for (run, (columns, text)) in runs.iter().zip(written) {
-            heads.push(RunHead { spec: run.spec(), title: &run.scheduler.title, columns });
+        for (number, (run, (columns, text))) in runs.iter().zip(written).enumerate() {
+            heads.push(RunHead { spec: page.name(number), title: &run.scheduler.title, columns });
             texts.push(text);
         }
         return (Head { workload: &page.report.workload.name, runs: heads }, texts);

@@ -4,36 +4,54 @@
 //! ([`History`]). It has the comparison, a timeline to look around in, and charts over time; the
 //! scripts and the style sheet stand in `assets/`, and `docs/report.md` says how to use the page.
 //!
+//! * [`frame`]: what surrounds every page: the policy, scripts and style sheets.
+//! * `sections`: what is there without scripts.
+//! * `bench`: what comes before the runs on the page of a benchmark.
 //! * `data`: what the page knows of the runs, as text.
 //! * `columns`: how numbers become that text.
-//! * `assets`: scripts, style sheets, and the policy under which they run.
+//! * `assets`: scripts and style sheets.
 //!
 //! All text goes through `maud`, or through `textContent` in the scripts: names of tasks can be
 //! anything. The same runs make the same bytes.
 
 mod assets;
+mod bench;
 mod columns;
 mod data;
+pub mod frame;
+mod sections;
 #[cfg(test)]
 mod tests;
 
+pub use bench::sections as bench_sections;
 pub use data::TURNS_MOST;
+pub use sections::Section;
 
-use crate::data::{Report, RunReport, Spread};
+use crate::data::Report;
 use crate::format;
-use crate::metrics::{Value, best, compared, value};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use schedlab_measure::catalogue::Named;
-use schedlab_measure::{Better, History};
+use frame::{Frame, clean};
+use maud::{Markup, PreEscaped, html};
+use schedlab_measure::History;
 
 /// What is on a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
+    /// Its heading; none: the workload's name.
+    pub heading: Option<&'a str>,
+    /// A line below it; none: the machine, how long, how many schedulers.
+    pub what: Option<&'a str>,
+    /// Sections that stand before those of the runs.
+    pub before: &'a [Section],
+    /// What is to be known of the runs; none: nothing besides.
+    pub note: Option<&'a str>,
     /// The figures.
     pub report: &'a Report,
     /// What was recorded of each of its runs, in their order; of a run without there is no
     /// timeline.
     pub seen: &'a [Option<Seen<'a>>],
+    /// What each run is called, in their order: "recorded", "what cfs@6.5 would have done". One that
+    /// has no name here has its scheduler's.
+    pub names: &'a [&'a str],
 }
 
 /// What was recorded of a run.
@@ -62,8 +80,21 @@ pub struct Explained {
 }
 
 impl<'a> Page<'a> {
+    /// The page of a comparison.
+    pub fn new(report: &'a Report, seen: &'a [Option<Seen<'a>>]) -> Page<'a> {
+        Page { heading: None, what: None, before: &[], note: None, report, seen, names: &[] }
+    }
+
     fn seen(&self, run: usize) -> Option<Seen<'a>> {
         self.seen.get(run).copied().flatten()
+    }
+
+    /// What a run is called.
+    fn name(&self, run: usize) -> String {
+        match self.names.get(run) {
+            Some(name) => (*name).into(),
+            None => self.report.runs.get(run).map_or(String::new(), |run| run.spec()),
+        }
     }
 }
 
@@ -76,72 +107,69 @@ pub fn page(page: &Page<'_>) -> String {
 fn page_within(page: &Page<'_>, most: usize) -> String {
     let (head, columns) = data::data(page, most);
     let head = serde_json::to_string(&head).expect("all of its keys are strings");
-    let name = clean(&page.report.workload.name);
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(assets::policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content="schedlab";
-                title { (name) " - schedlab" }
-                @for style in assets::STYLES {
-                    style { (PreEscaped(style)) }
-                }
-            }
-            body {
-                (body(page, &name))
-                script type="application/json" id="head" { (PreEscaped(harmless(&head))) }
-                @for (number, text) in columns.iter().enumerate() {
-                    script type="text/plain" id={ "run-" (number) } { (PreEscaped(text)) }
-                }
-                (PreEscaped(format!(
-                    "<!--\nuPlot {}:\n{}\n-->\n",
-                    assets::UPLOT_VERSION,
-                    assets::UPLOT_LICENSE
-                )))
-                @for script in assets::SCRIPTS {
-                    script { (PreEscaped(script)) }
-                }
-            }
+    let name = clean(page.heading.unwrap_or(&page.report.workload.name));
+    let frame = Frame {
+        title: &format!("{name} - schedlab"),
+        styles: &assets::STYLES,
+        scripts: &assets::SCRIPTS,
+        notice: &format!("uPlot {}:\n{}", assets::UPLOT_VERSION, assets::UPLOT_LICENSE),
+    };
+    frame.around(html! {
+        (body(page, &name))
+        script type="application/json" id="head" { (PreEscaped(frame::harmless(&head))) }
+        @for (number, text) in columns.iter().enumerate() {
+            script type="text/plain" id={ "run-" (number) } { (PreEscaped(text)) }
+        }
+    })
+}
+
+/// The sections of the runs, in their order.
+fn sections_of_runs(page: &Page<'_>) -> Vec<Section> {
+    if page.report.runs.is_empty() {
+        return vec![];
+    }
+    let recorded = (0..page.report.runs.len()).any(|run| page.seen(run).is_some());
+    let place = |id: &str| {
+        if recorded {
+            html! { div id={ (id) "-place" } {} }
+        } else {
+            sections::nothing()
         }
     };
-    markup.into_string()
+    let comparison = html! {
+        @if let Some(note) = page.note { p.note { (clean(note)) } }
+        (sections::comparison(page))
+    };
+    let latency = html! { (sections::percentiles(page)) div #latency-place {} };
+    let all = [
+        ("comparison", "Comparison", "Comparison", comparison),
+        ("timeline", "Timeline", "Timeline", place("timeline")),
+        ("shares", "CPU share over time", "CPU share", place("shares")),
+        ("latency", "Wakeup latency", "Latency", latency),
+        ("load", "Load over time", "Load", place("load")),
+        ("waits", "Longest waits", "Longest waits", place("waits")),
+    ];
+    all.into_iter().map(|(id, title, link, body)| Section { id, title, link, body }).collect()
 }
-
-/// JSON that can stand in a `script` element: nothing in it ends the element or begins a comment.
-fn harmless(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
-}
-
-/// Text without control characters, which have no place in HTML.
-fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
-}
-
-const SECTIONS: [(&str, &str); 6] = [
-    ("comparison", "Comparison"),
-    ("timeline", "Timeline"),
-    ("shares", "CPU share"),
-    ("latency", "Latency"),
-    ("load", "Load"),
-    ("waits", "Longest waits"),
-];
 
 fn body(page: &Page<'_>, name: &str) -> Markup {
-    let report = page.report;
-    let recorded = (0..report.runs.len()).any(|run| page.seen(run).is_some());
+    let of_runs = sections_of_runs(page);
+    let sections: Vec<&Section> = page.before.iter().chain(&of_runs).collect();
+    let skip_to = match (of_runs.is_empty(), page.before.first()) {
+        (true, Some(first)) => first.id,
+        _ => "timeline",
+    };
     html! {
-        a.skip href="#timeline" { "To the timeline" }
+        a.skip href={ "#" (skip_to) } {
+            @if of_runs.is_empty() { "To the content" } @else { "To the timeline" }
+        }
         header.top {
             div {
                 h1 { (name) }
-                p.what { (what(report)) }
+                p.what { (clean(&page.what.map_or_else(|| what(page.report), String::from))) }
             }
             nav aria-label="Sections" {
-                @for (id, title) in SECTIONS { a href={ "#" (id) } { (title) } }
+                @for section in &sections { a href={ "#" (section.id) } { (section.link) } }
             }
             button #theme type="button" title="Light or dark" { "Dark" }
         }
@@ -149,19 +177,8 @@ fn body(page: &Page<'_>, name: &str) -> Markup {
             p.note { "The timeline and the charts need JavaScript; the tables do not." }
         }
         main {
-            section #comparison { h2 { "Comparison" } (comparison(report)) }
-            section #timeline { h2 { "Timeline" }
-                @if recorded { div #timeline-place {} } @else { (nothing()) }
-            }
-            section #shares { h2 { "CPU share over time" }
-                @if recorded { div #shares-place {} } @else { (nothing()) }
-            }
-            section #latency { h2 { "Wakeup latency" } (percentiles(report)) div #latency-place {} }
-            section #load { h2 { "Load over time" }
-                @if recorded { div #load-place {} } @else { (nothing()) }
-            }
-            section #waits { h2 { "Longest waits" }
-                @if recorded { div #waits-place {} } @else { (nothing()) }
+            @for section in &sections {
+                section id=(section.id) { h2 { (section.title) } (section.body) }
             }
         }
         footer {
@@ -170,10 +187,6 @@ fn body(page: &Page<'_>, name: &str) -> Markup {
         }
         div #tip role="tooltip" hidden {}
     }
-}
-
-fn nothing() -> Markup {
-    html! { p.note { "Nothing was recorded of who ran when." } }
 }
 
 /// On what it was run, for how long.
@@ -190,108 +203,4 @@ fn what(report: &Report) -> String {
     };
     let time = format::duration(report.workload.duration_ns, true);
     clean(&format!("{cpus} ({model}), {time}, {schedulers}"))
-}
-
-/// The heading of a run's column.
-fn run_heading(run: &RunReport) -> Markup {
-    html! {
-        th scope="col" title=(clean(&run.scheduler.title)) {
-            (clean(&run.scheduler.name)) " "
-            span.release { (clean(&run.scheduler.version())) }
-        }
-    }
-}
-
-/// The figures: a row a metric, a column a scheduler, the best of each row marked.
-fn comparison(report: &Report) -> Markup {
-    let metrics: Vec<Named> = compared(report)
-        .filter(|metric| report.runs.iter().any(|run| value(run, *metric).is_some()))
-        .collect();
-    html! {
-        p.hint {
-            "Point at a row's name, or go there with the Tab key, to read what it means. "
-            span.best { "Marked" } ": the best of a row."
-        }
-        div.wide tabindex="0" role="region" aria-label="Comparison table" {
-            table.figures {
-                thead { tr {
-                    th scope="col" { "" }
-                    @for run in &report.runs { (run_heading(run)) }
-                } }
-                tbody { @for metric in &metrics { (comparison_row(report, *metric)) } }
-            }
-        }
-    }
-}
-
-fn comparison_row(report: &Report, metric: Named) -> Markup {
-    let values: Vec<Option<Value>> = report.runs.iter().map(|run| value(run, metric)).collect();
-    let best = best(&values, metric.better());
-    let definition = [metric.metric.definition, metric.metric.help, better(metric.better())]
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n");
-    html! {
-        tr {
-            th scope="row" {
-                span.term tabindex="0" data-tip=(definition) data-metric=(metric.id()) {
-                    (metric.title())
-                }
-            }
-            @for (value, best) in values.iter().zip(best) {
-                td.best[best] {
-                    @match value {
-                        Some(value) => (value.text(true)),
-                        None => span.none { "–" },
-                    }
-                    @if best { span.hidden { " (best)" } }
-                }
-            }
-        }
-    }
-}
-
-const fn better(better: Better) -> &'static str {
-    match better {
-        Better::Lower => "Less is better.",
-        Better::Higher => "More is better.",
-        Better::Neither => "",
-    }
-}
-
-/// The percentiles of wakeup latencies, a row a scheduler: what the curves below show, as numbers.
-fn percentiles(report: &Report) -> Markup {
-    type Of = fn(&Spread) -> Option<u64>;
-    let columns: [(&str, Of); 8] = [
-        ("least", |spread| spread.min_ns),
-        ("p50", |spread| spread.p50_ns),
-        ("p90", |spread| spread.p90_ns),
-        ("p95", |spread| spread.p95_ns),
-        ("p99", |spread| spread.p99_ns),
-        ("p99.9", |spread| spread.p999_ns),
-        ("most", |spread| spread.max_ns),
-        ("mean", |spread| spread.mean_ns),
-    ];
-    html! {
-        div.wide tabindex="0" role="region" aria-label="Percentiles of wakeup latency" {
-            table.figures {
-                thead { tr {
-                    th scope="col" { "from wakeup to running" }
-                    th scope="col" { "wakeups" }
-                    @for (title, _) in columns { th scope="col" { (title) } }
-                } }
-                tbody { @for run in &report.runs {
-                    tr {
-                        th scope="row" { (clean(&run.spec())) }
-                        td { (format::count(run.wakeup_latency.count)) }
-                        @for (_, of) in columns {
-                            td { (of(&run.wakeup_latency)
-                                .map_or("–".into(), |ns| format::duration(ns, true))) }
-                        }
-                    }
-                } }
-            }
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::tests::{empty_run, full_run};
-use crate::data::{BucketRow, WorkloadInfo};
+use crate::data::{BucketRow, RunReport, WorkloadInfo};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
@@ -77,7 +77,7 @@ fn names_cannot_become_markup() {
     let history = history(2, 2, &[(5, 0), (6, 1)], 100);
     let rules = [(1, HOSTILE, HOSTILE)];
     let seen = [Some(Seen { history: &history, rules: &rules, explained: &[] })];
-    let text = page(&Page { report: &report(vec![run]), seen: &seen });
+    let text = page(&Page::new(&report(vec![run]), &seen));
     assert!(!text.contains("<img"), "an element of a name");
     let head = text.split("id=\"head\">").nth(1).and_then(|it| it.split("</script>").next());
     assert!(head.is_some_and(|head| !head.contains('\u{2028}') && !head.contains('<')));
@@ -94,7 +94,7 @@ fn names_cannot_become_markup() {
 
 #[test]
 fn the_policy_lets_run_what_is_there_and_nothing_else() {
-    let text = page(&Page { report: &report(vec![full_run()]), seen: &[] });
+    let text = page(&Page::new(&report(vec![full_run()]), &[]));
     let policy = text.split("Content-Security-Policy\" content=\"").nth(1).expect("a policy");
     let policy = policy.split('"').next().unwrap_or_default().replace("&#39;", "'");
     assert!(policy.starts_with("default-src 'none'; "));
@@ -122,7 +122,7 @@ fn the_best_of_a_row_is_marked_and_definitions_are_there() {
     let (mut good, mut bad) = (full_run(), full_run());
     (good.totals.switches, bad.totals.switches) = (1, 2);
     (good.totals.wait_max_ns, bad.totals.wait_max_ns) = (5, 7);
-    let text = page(&Page { report: &report(vec![bad, good]), seen: &[] });
+    let text = page(&Page::new(&report(vec![bad, good]), &[]));
     let row = text.split("data-metric=\"wait_max\"").nth(1).expect("the row is there");
     let row = row.split("</tr>").next().unwrap_or_default();
     let cells: Vec<&str> = row.split("<td").skip(1).collect();
@@ -137,7 +137,7 @@ fn turns_can_be_read_back() {
     let mut run = empty_run(2, history.end_ns, &["a", "b", "c"]);
     run.wakeup_latency_histogram = vec![BucketRow(1, 2, 3)];
     let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
-    let text = page(&Page { report: &report(vec![run]), seen: &seen });
+    let text = page(&Page::new(&report(vec![run]), &seen));
     let columns = read_columns(&text, 0);
     let mut ends = [0; 2];
     let mut read: Vec<(u64, u64, u64)> = vec![];
@@ -168,7 +168,7 @@ fn a_million_turns_are_all_there_in_eight_megabytes() {
     let history = million(1_000_000, 4);
     let run = empty_run(4, history.end_ns, &["a"; 100]);
     let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
-    let text = page(&Page { report: &report(vec![run]), seen: &seen });
+    let text = page(&Page::new(&report(vec![run]), &seen));
     let columns = read_columns(&text, 0);
     assert!(text.len() <= 8_000_000, "{}", text.len());
     assert!(columns["cpu"].len() > 990_000, "{}", columns["cpu"].len());
@@ -181,7 +181,7 @@ fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
     let run = empty_run(3, history.end_ns, &["a"; 100]);
     let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
     let report = report(vec![run]);
-    let page = Page { report: &report, seen: &seen };
+    let page = Page::new(&report, &seen);
     let (whole, thin) = (page_within(&page, usize::MAX), page_within(&page, 150_000));
     assert!(thin.len() < whole.len());
     let (whole, thin) = (read_columns(&whole, 0), read_columns(&thin, 0));
@@ -198,4 +198,57 @@ fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
     let meta: serde_json::Value = serde_json::from_slice(&meta).expect("it is JSON");
     assert!(meta["recorded"]["grain_ns"].as_u64() > Some(0), "and it is said");
     assert_eq!(meta["recorded"]["wait_unit_ns"], 1000);
+}
+
+/// A recorded run above what schedulers would have done: runs have names of their own, and sections
+/// of another's making stand before theirs.
+#[test]
+fn runs_have_other_names_where_they_are_given() {
+    let (id, title, body) = ("recording", "Recording", maud::html! { "of <it>" });
+    let before = [Section { id, title, link: title, body }];
+    let report = report(vec![full_run(), full_run()]);
+    let page = Page {
+        heading: Some("a recording"),
+        before: &before,
+        names: &["recorded", "what <b> would have done"],
+        ..Page::new(&report, &[])
+    };
+    let text = super::page(&page);
+    assert!(text.contains("<h1>a recording</h1>"));
+    assert!(text.contains("<section id=\"recording\"><h2>Recording</h2>of &lt;it&gt;</section>"));
+    assert!(
+        text.contains(">recorded</th>") && text.contains("what &lt;b&gt; would have done</th>")
+    );
+    assert!(text.contains("\"spec\":\"recorded\""));
+    assert!(!text.contains(&report.runs[0].spec()));
+    let (recording, comparison) =
+        (text.find("id=\"recording\"").expect("it is there"), text.find("id=\"comparison\""));
+    assert!(comparison.is_some_and(|comparison| recording < comparison));
+}
+
+#[test]
+fn a_benchmark_has_each_figure_as_a_curve_and_a_table_and_nothing_becomes_markup() {
+    let mut bench = crate::bench::tests::report();
+    bench.schedulers[0].title = HOSTILE.into();
+    bench.parameters[1].about = HOSTILE.into();
+    bench.points[0].runs[0].printed = format!("Time: 10\n{HOSTILE}");
+    bench.points[0].runs[0].warning = Some(HOSTILE.into());
+    let sections = bench_sections(&bench, Some("waiting longest"));
+    let ids: Vec<&str> = sections.iter().map(|section| section.id).collect();
+    assert_eq!(ids, ["results", "parameters", "printed"]);
+    let empty = report(vec![]);
+    let text = page(&Page { before: &sections, ..Page::new(&empty, &[]) });
+    assert!(!text.contains("<img") && !text.contains("id=\"comparison\""));
+    let figures = bench.figure_names().len();
+    assert_eq!(text.matches("class=\"figure-of\"").count(), figures);
+    assert_eq!(text.matches("<figure class=\"curve\"><svg").count(), figures);
+    // What was asked for stands first; the best of a row is marked: slow is half of slower.
+    let first = text.find("<option value=\"0\">waiting longest</option>");
+    assert!(first.is_some());
+    let row = text.split("<th class=\"value\" scope=\"row\">10</th>").nth(1).expect("a row");
+    let row = row.split("</tr>").next().unwrap_or_default();
+    assert_eq!(row.matches("<td").count(), 2, "{row}");
+    assert_eq!(row.matches("class=\"best\"").count(), 1, "{row}");
+    assert!(row.contains("± ") && row.contains(" to "), "repeated runs have their spread: {row}");
+    assert!(text.contains("<summary>slow@1, groups 10, pipe false, seed 1</summary>"));
 }

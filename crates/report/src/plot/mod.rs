@@ -20,6 +20,9 @@ pub struct Chart {
     pub y_label: String,
     /// If x is no number but one of these: their names. A point's `x` then is a place in this list.
     pub x_names: Vec<String>,
+    /// Whether what is drawn as a picture are bars beside each other rather than curves: where the
+    /// names have no order.
+    pub bars: bool,
     /// The curves, in the order of the legend.
     pub series: Vec<Series>,
 }

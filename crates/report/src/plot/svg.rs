@@ -95,7 +95,11 @@ pub fn draw(chart: &Chart) -> String {
             let place = Place { x, y: (ticks.low(), ticks.high()) };
             axes(&mut svg, chart, &place, ticks);
             for (number, series) in chart.series.iter().enumerate().rev() {
-                curve(&mut svg, &place, number, series);
+                if chart.bars {
+                    bars(&mut svg, &place, (number, chart.series.len()), series);
+                } else {
+                    curve(&mut svg, &place, number, series);
+                }
             }
         }
         _ => {
@@ -222,6 +226,32 @@ fn curve(svg: &mut Svg, place: &Place, number: usize, series: &Series) {
     svg.close("g");
 }
 
+/// The bars of the series with this number, of so many: those of one name stand beside each other,
+/// with a fifth of the room between those of two.
+fn bars(svg: &mut Svg, place: &Place, (number, of): (usize, usize), series: &Series) {
+    let room = place.x(1.0) - place.x(0.0);
+    let width = room * 0.8 / of as f64;
+    svg.open("g", &[]);
+    svg.words("title", &[], &series.name);
+    for point in series.drawable() {
+        let left = place.x(point.x) - room * 0.4 + width * number as f64;
+        let (top, bottom) = (place.y(point.y.max(0.0)), place.y(point.y.min(0.0)));
+        bar(svg, number, (left, top), (width * 0.9, bottom - top));
+    }
+    svg.close("g");
+}
+
+/// A bar. Where colours come round again it is paler.
+fn bar(svg: &mut Svg, number: usize, (x, y): (f64, f64), (width, height): (f64, f64)) {
+    let [x, y, width, height] = [x, y, width, height].map(length);
+    let opacity = if number < COLORS.len() { "1" } else { "0.55" };
+    let place = [("x", x.as_str()), ("y", &y), ("width", &width), ("height", &height)];
+    svg.empty(
+        "rect",
+        &[&place[..], &[("fill", color(number)), ("fill-opacity", opacity)]].concat(),
+    );
+}
+
 /// The sign of a point. Published ones are hollow.
 fn shape(svg: &mut Svg, (x, y): (f64, f64), number: usize, hollow: bool) {
     let color = color(number);
@@ -264,6 +294,11 @@ impl Legend {
         for (number, series) in chart.series.iter().enumerate() {
             let x = LEFT + self.column_width * (number % self.columns) as f64;
             let y = LEGEND_TOP + LEGEND_LINE * (number / self.columns) as f64 - 4.0;
+            if chart.bars {
+                bar(svg, number, (x + 8.0, y - 6.0), (12.0, 12.0));
+                text(svg, (x + 36.0, y + 4.0), "start", &[], &series.name);
+                continue;
+            }
             if !series.published {
                 line(svg, (x, y), (x + 28.0, y), &stroke(number));
             }

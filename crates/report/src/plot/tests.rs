@@ -13,6 +13,7 @@ fn chart() -> Chart {
         title: "time by groups".into(),
         x_label: "groups".into(),
         y_label: "time (s)".into(),
+        bars: false,
         x_names: vec![],
         series: vec![
             of("parabola", false, |x| x * x / 1000.0),
@@ -94,4 +95,36 @@ fn numbers_beyond_all_measure_are_left_out() {
         chart.to_text(crate::Style { width: 80, color: false, unicode: true }).lines().count() < 40
     );
     assert!(chart.to_svg().ends_with("</svg>\n"));
+}
+
+/// 0 and the most are the ends of the axis: bars stand on it, beside each other.
+#[test]
+fn bars_stand_beside_each_other_as_high_as_they_are() {
+    let series = |name: &str, y: [f64; 2]| Series {
+        name: name.into(),
+        points: vec![Point::new(0.0, y[0]), Point::new(1.0, y[1])],
+        published: false,
+    };
+    let chart = Chart {
+        x_names: vec!["one".into(), "two".into()],
+        series: vec![series("a", [10.0, 5.0]), series("b", [0.0, 10.0])],
+        bars: true,
+        ..Chart::default()
+    };
+    let svg = chart.to_svg();
+    let attribute = |rect: &str, name: &str| -> f64 {
+        let value = rect.split(&format!(" {name}=\"")).nth(1).and_then(|it| it.split('"').next());
+        value.expect("it is there").parse().expect("it is a number")
+    };
+    let rects: Vec<&str> = svg.split("<rect").skip(1).collect();
+    assert_eq!(rects.len(), 4 + 2, "four bars and two samples");
+    // The last series is drawn first.
+    let (b, a) = (&rects[..2], &rects[2..4]);
+    let height = |rect: &str| attribute(rect, "height");
+    assert_eq!((height(b[0]), height(a[0]), height(b[1])), (0.0, height(b[1]), height(a[0])));
+    assert!((height(a[1]) * 2.0 - height(a[0])).abs() < 0.02);
+    let bottom = |rect: &str| attribute(rect, "y") + height(rect);
+    assert!((bottom(a[0]) - bottom(b[1])).abs() < 0.02);
+    assert!(attribute(a[0], "x") + attribute(a[0], "width") < attribute(b[0], "x"));
+    assert!(!svg.contains("<polyline"));
 }

@@ -715,7 +715,7 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
 impl<F: FairClass, D: Class> ClassList<F, D> {
     fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.set_online(cpu, false);
-        self.rt.cpu_offline(cpu);
+        self.rt.cpu_offline(&mut self.core, cpu);
         self.fair.domains_rebuilt(&self.core, platform);
         // A throttled CPU may have tasks to give away.
         self.core.resched_curr(platform, cpu);

@@ -1238,7 +1238,7 @@ impl<F: FairClass6> Core6<F> {
     fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), Refused> {
         self.deadline.cpu_offline()?;
         self.core.set_online(cpu, false);
-        self.rt.cpu_offline(cpu);
+        self.rt.cpu_offline(&mut self.core, cpu);
         self.fair.domains_rebuilt(&self.core, platform);
         // Throttled real-time tasks must leave too.
         self.core.resched_curr(platform, cpu);

@@ -162,8 +162,9 @@ impl<R: PickRule> Fair<R> {
             let util = util.max(util_est).min(CAPACITY);
             stats.util = stats.util - queue.cpu_util() + util;
         }
-        stats.nr_running -= 1;
-        stats.h_nr_runnable -= 1;
+        // A task whose group was throttled just now still runs, and is no longer counted.
+        stats.nr_running = stats.nr_running.saturating_sub(1);
+        stats.h_nr_runnable = stats.h_nr_runnable.saturating_sub(1);
         stats.idle_cpus += u64::from(rqs.nr_running[cpu.index()] == 1);
     }
 

@@ -173,7 +173,7 @@ fn lags_are_tracks_where_the_scheduler_has_them() {
             if let Some(track) = find(&packet, 60) {
                 let track = fields(track.bytes());
                 let name = find(&track, 2).expect("a name").text();
-                lags += usize::from(name.starts_with("Lag, hog-0 "));
+                lags += usize::from(name.starts_with("Lag (scheduler's own), hog-0 "));
             }
         }
         assert_eq!(lags, usize::from(traced.truth.scheduler == "eevdf"));

@@ -9,7 +9,7 @@
 //! - who posts, signals or resumes never waits for those whom it wakes, and goes on for ever;
 //! - every endless loop has a sleep or timer in it.
 
-use super::{between, event, model};
+use super::{US, between, event, model};
 use crate::model::{Action, Event, Loops, MemRun, MemRunKind, Model, Phase, Properties, Task};
 use schedlab_core::Policy;
 use schedlab_machine::order::SplitMix64;
@@ -167,7 +167,7 @@ impl World<'_> {
         for stage in 0..stages {
             let mut events = vec![
                 event("sem_wait", Action::SemWait(name(self.play, stage))),
-                event("run", Action::Run(between(&mut self.random, 1, 3_000))),
+                event("run", Action::Run(between(&mut self.random, 1, 3_000) * US)),
             ];
             if stage + 1 < stages {
                 events.push(event("sem_post", Action::SemPost(name(self.play, stage + 1))));
@@ -279,7 +279,7 @@ impl World<'_> {
     fn shared_timer(&mut self) {
         let timer = Action::Timer {
             name: format!("tick{}", self.play),
-            period_us: between(&mut self.random, 500, 20_000),
+            period_ns: between(&mut self.random, 500, 20_000) * US,
             absolute: self.once_in(2),
         };
         let events = vec![self.some_work(""), event("timer", timer), self.some_rest()];
@@ -292,7 +292,7 @@ impl World<'_> {
         let long = self.once_in(8);
         let us = between(&mut self.random, 1, if long { 60_000 } else { 4_000 });
         let (key, action) = match self.below(12) {
-            0 => ("runtime", Action::Runtime(us)),
+            0 => ("runtime", Action::Runtime(us * US)),
             1 => ("mem", Action::Mem(us * 100)),
             2 => {
                 let run = MemRun {
@@ -307,7 +307,7 @@ impl World<'_> {
             }
             3 => ("iorun", Action::IoRun(us)),
             4 if self.limits.yields => ("yield", Action::Yield),
-            _ => ("run", Action::Run(us)),
+            _ => ("run", Action::Run(us * US)),
         };
         event(&format!("{key}{suffix}"), action)
     }
@@ -316,11 +316,11 @@ impl World<'_> {
     fn some_rest(&mut self) -> Event {
         let us = between(&mut self.random, 1, 30_000);
         if self.once_in(4) {
-            let timer =
-                Action::Timer { name: "unique".into(), period_us: us + 100, absolute: false };
+            let period_ns = (us + 100) * US;
+            let timer = Action::Timer { name: "unique".into(), period_ns, absolute: false };
             event("timer", timer)
         } else {
-            event("sleep", Action::Sleep(us))
+            event("sleep", Action::Sleep(us * US))
         }
     }
 
@@ -333,7 +333,7 @@ impl World<'_> {
         let task = Task {
             key: self.key(name),
             instances,
-            delay_us: if self.once_in(3) { self.below(200_000) } else { 0 },
+            delay_ns: if self.once_in(3) { self.below(200_000) * US } else { 0 },
             loops,
             properties: self.task_properties(),
             phases,

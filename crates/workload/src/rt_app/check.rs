@@ -362,7 +362,7 @@ fn no_time(place: Place, what: &str) -> ModelError {
 /// Whether an event computes or may block.
 fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
     match action {
-        Action::Run(us) | Action::Runtime(us) | Action::Sleep(us) => *us > 0,
+        Action::Run(ns) | Action::Runtime(ns) | Action::Sleep(ns) => *ns > 0,
         Action::Mem(bytes) => *bytes > 0,
         Action::MemRun(run) => run.count > 0,
         Action::Barrier(name) => {

@@ -86,8 +86,8 @@ pub fn compile(model: &Model, dialect: Dialect, costs: &Costs) -> Scripts {
     let mut compiler = Compiler::new(model, dialect, costs);
     let scripts = model.tasks.iter().map(|task| compiler.program(task)).collect();
     let needed = barriers(model);
-    let first_start_us =
-        model.tasks.iter().filter(|task| task.instances > 0).map(|task| task.delay_us).min();
+    let first_start_ns =
+        model.tasks.iter().filter(|task| task.instances > 0).map(|task| task.delay_ns).min();
     let barriers = compiler
         .barriers
         .names
@@ -109,7 +109,7 @@ pub fn compile(model: &Model, dialect: Dialect, costs: &Costs) -> Scripts {
         disks: 1,
         places: compiler.places,
         duration_ns: model.global.duration_ns,
-        first_start_ns: first_start_us.unwrap_or(0) * 1000,
+        first_start_ns: first_start_ns.unwrap_or(0),
         cumulative_slack: model.global.cumulative_slack,
     }
 }
@@ -235,7 +235,7 @@ impl<'a> Compiler<'a> {
             attr,
             cpus,
             group: task.properties.taskgroup.as_ref().map_or(0, |path| self.groups.number(path)),
-            delay_ns: task.delay_us * 1000,
+            delay_ns: task.delay_ns,
             unique_timers: out.unique_timers.names.len() as u32,
             footprint_kib: footprint_kib(task),
         }
@@ -278,21 +278,15 @@ impl<'a> Compiler<'a> {
     }
 
     fn event(&mut self, task: &Task, action: &Action, out: &mut Output) {
-        let ns = |us: &u64| us.saturating_mul(1000);
         match action {
-            Action::Run(us) => out.put(Instr::Run { ns: ns(us) }),
-            Action::Runtime(us) => out.put(Instr::Runtime { ns: ns(us) }),
-            Action::Sleep(us) => out.put(Instr::Sleep { ns: ns(us) }),
-            Action::Timer { name, period_us, absolute } => {
+            Action::Run(ns) => out.put(Instr::Run { ns: *ns }),
+            Action::Runtime(ns) => out.put(Instr::Runtime { ns: *ns }),
+            Action::Sleep(ns) => out.put(Instr::Sleep { ns: *ns }),
+            Action::Timer { name, period_ns, absolute } => {
                 let unique = name.starts_with("unique");
                 let names = if unique { &mut out.unique_timers } else { &mut self.timers };
                 let timer = names.number(name);
-                out.put(Instr::Timer {
-                    timer,
-                    unique,
-                    absolute: *absolute,
-                    period_ns: ns(period_us),
-                });
+                out.put(Instr::Timer { timer, unique, absolute: *absolute, period_ns: *period_ns });
             }
             Action::Lock(name) => {
                 let mutex = self.mutexes.number(name);

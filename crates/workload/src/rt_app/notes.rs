@@ -38,8 +38,7 @@ pub fn notes(model: &Model, until_ns: Option<u64>) -> Vec<String> {
 /// The numbers of the tasks of which a thread starts: those that do by themselves, and those that
 /// these fork.
 fn started(model: &Model, until_ns: Option<u64>) -> BTreeSet<usize> {
-    let in_time =
-        |task: &Task| until_ns.is_none_or(|until_ns| task.delay_us.saturating_mul(1000) < until_ns);
+    let in_time = |task: &Task| until_ns.is_none_or(|until_ns| task.delay_ns < until_ns);
     let tasks = || model.tasks.iter().enumerate().filter(|(_, task)| in_time(task));
     let mut started: BTreeSet<usize> =
         tasks().filter(|(_, task)| task.instances > 0).map(|(number, _)| number).collect();
@@ -66,7 +65,7 @@ fn started(model: &Model, until_ns: Option<u64>) -> BTreeSet<usize> {
 }
 
 fn why_not(task: &Task, until_ns: Option<u64>) -> String {
-    let start_ns = task.delay_us.saturating_mul(1000);
+    let start_ns = task.delay_ns;
     match until_ns {
         Some(until_ns) if start_ns >= until_ns => {
             format!(
@@ -86,12 +85,12 @@ fn least_ns(task: &Task) -> u64 {
         Loops::Times(times) => ns.saturating_mul(times),
     };
     let of_phase = |phase: &Phase| {
-        let us = phase.events.iter().map(|event| match event.action {
-            Action::Run(us) | Action::Runtime(us) | Action::Sleep(us) => us,
+        let ns = phase.events.iter().map(|event| match event.action {
+            Action::Run(ns) | Action::Runtime(ns) | Action::Sleep(ns) => ns,
             _ => 0,
         });
-        times(us.fold(0, u64::saturating_add).saturating_mul(1000), phase.loops)
+        times(ns.fold(0, u64::saturating_add), phase.loops)
     };
     let round_ns = task.phases.iter().map(of_phase).fold(0, u64::saturating_add);
-    times(round_ns, task.loops).saturating_add(task.delay_us.saturating_mul(1000))
+    times(round_ns, task.loops).saturating_add(task.delay_ns)
 }

@@ -162,6 +162,35 @@ fn decimal_ns(text: &str) -> Option<u64> {
     i64::try_from(ns).is_ok().then_some(ns)
 }
 
+/// µs with up to three decimals, as ns.
+fn nanoseconds(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
+    const FINER: &str = "up to three decimals (the language's own are none), no exponent";
+    match cursor.value().kind {
+        Json::Number => decimal_us(cursor.text()).ok_or_else(|| {
+            let message = format!(
+                "`{}` must be a number of microseconds, found {}",
+                cursor.key(),
+                cursor.text()
+            );
+            cursor.error(message).with_help(FINER)
+        }),
+        _ => cursor.integer(MICROSECONDS, 0..=US_MAX).map(|us| us as u64 * 1000),
+    }
+}
+
+/// A decimal number of µs in ns, at most 2^63 - 1 of them; none if it is finer.
+fn decimal_us(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.')?;
+    if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (kept, finer) = fraction.split_at(fraction.len().min(3));
+    let ns: u64 = format!("{kept:0<3}").parse().ok()?;
+    let whole: u64 = whole.parse().ok()?;
+    let ns = whole.checked_mul(1000)?.checked_add(ns)?;
+    (finer.bytes().all(|digit| digit == b'0') && i64::try_from(ns).is_ok()).then_some(ns)
+}
+
 /// A policy by its name.
 pub(crate) fn policy(cursor: Cursor<'_>) -> Result<Policy, Diagnostic> {
     let name = cursor.string()?;
@@ -178,7 +207,7 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
     let mut task = Task {
         key: cursor.key().into(),
         instances: 1,
-        delay_us: 0,
+        delay_ns: 0,
         loops: Loops::Forever,
         properties: Properties::default(),
         phases: Vec::new(),
@@ -195,7 +224,7 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
                     task.instances =
                         value.small("a whole number of threads", 0..=THREADS_MAX as u32)?;
                 }
-                "delay" => task.delay_us = value.integer(MICROSECONDS, 0..=US_MAX)? as u64,
+                "delay" => task.delay_ns = nanoseconds(value)?,
                 _ if phases.is_some() => {
                     return Err(value.key_error("a second `phases` in this task"));
                 }
@@ -306,13 +335,13 @@ fn numbers(cursor: Cursor<'_>, what: &str, max: u32) -> Result<Vec<u32>, Diagnos
 }
 
 fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diagnostic> {
-    let microseconds = || cursor.integer(MICROSECONDS, 0..=US_MAX).map(|us| us as u64);
+    let ns = || nanoseconds(cursor);
     let bytes = || cursor.integer(BYTES, 0..=BYTES_MAX).map(|bytes| bytes as u64);
     let name = || cursor.name().map(String::from);
     let action = match kind {
-        Kind::Run => Action::Run(microseconds()?),
-        Kind::Runtime => Action::Runtime(microseconds()?),
-        Kind::Sleep => Action::Sleep(microseconds()?),
+        Kind::Run => Action::Run(ns()?),
+        Kind::Runtime => Action::Runtime(ns()?),
+        Kind::Sleep => Action::Sleep(ns()?),
         Kind::Timer => timer(cursor)?,
         Kind::Lock => Action::Lock(name()?),
         Kind::Unlock => Action::Unlock(name()?),
@@ -386,8 +415,7 @@ fn timer(cursor: Cursor<'_>) -> Result<Action, Diagnostic> {
     only(cursor, &["ref", "period", "mode"])?;
     Ok(Action::Timer {
         name: required(&cursor, "ref", owned_name)?,
-        period_us: required(&cursor, "period", |period| period.integer(MICROSECONDS, 0..=US_MAX))?
-            as u64,
+        period_ns: required(&cursor, "period", nanoseconds)?,
         absolute: optional(&cursor, "mode", |mode| match mode.string()? {
             "relative" => Ok(false),
             "absolute" => Ok(true),

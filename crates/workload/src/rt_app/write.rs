@@ -96,6 +96,20 @@ fn seconds(ns: u64) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
+/// ns, written in µs: whole ones as such, as rt-app wants them; others, which only schedlab knows,
+/// with decimals.
+struct Microseconds(u64);
+
+impl std::fmt::Display for Microseconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (whole, rest) = (self.0 / 1000, self.0 % 1000);
+        if rest == 0 {
+            return write!(f, "{whole}");
+        }
+        write!(f, "{}", format!("{whole}.{rest:03}").trim_end_matches('0'))
+    }
+}
+
 fn loops(loops: Loops) -> i64 {
     match loops {
         Loops::Forever => -1,
@@ -108,8 +122,8 @@ fn write_task(tasks: &mut Object<'_>, task: &Task) {
     if task.instances != 1 {
         object.put("instance", task.instances);
     }
-    if task.delay_us != 0 {
-        object.put("delay", task.delay_us);
+    if task.delay_ns != 0 {
+        object.put("delay", Microseconds(task.delay_ns));
     }
     if task.loops != Loops::Forever {
         object.put("loop", loops(task.loops));
@@ -158,14 +172,14 @@ fn write_properties(object: &mut Object<'_>, properties: &Properties) {
 fn write_event(object: &mut Object<'_>, event: &Event) {
     let out = object.key(&event.key);
     let _ = match &event.action {
-        Action::Run(number)
-        | Action::Runtime(number)
-        | Action::Sleep(number)
-        | Action::Mem(number)
-        | Action::IoRun(number) => write!(out, "{number}"),
-        Action::Timer { name, period_us, absolute } => {
+        Action::Run(ns) | Action::Runtime(ns) | Action::Sleep(ns) => {
+            write!(out, "{}", Microseconds(*ns))
+        }
+        Action::Mem(number) | Action::IoRun(number) => write!(out, "{number}"),
+        Action::Timer { name, period_ns, absolute } => {
+            let period = Microseconds(*period_ns);
             let mode = if *absolute { ", \"mode\": \"absolute\"" } else { "" };
-            write!(out, "{{\"ref\": {}, \"period\": {period_us}{mode}}}", quote(name))
+            write!(out, "{{\"ref\": {}, \"period\": {period}{mode}}}", quote(name))
         }
         Action::Lock(name)
         | Action::Unlock(name)

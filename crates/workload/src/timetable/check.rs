@@ -161,7 +161,7 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
 }
 
 /// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);

@@ -86,34 +86,94 @@ impl Timetable {
     where
         W: Workload<Error = Error> + AsRef<Kernel>,
     {
-        let mut times = stops_ns.iter().copied().filter(|&at_ns| at_ns < until_ns).peekable();
-        let mut next: Vec<Option<u64>> =
-            self.entries.iter().map(|entry| entry.when.first()).collect();
-        let mut outcome =
-            Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0, undone: Vec::new() };
-        let mut groups = Groups::new(plan, ids);
+        let mut drive = Drive::new(self, plan, ids);
+        for &at_ns in stops_ns.iter().filter(|&&at_ns| at_ns < until_ns) {
+            if drive.run_to(self, machine, at_ns)? != RunEnd::TimeUp {
+                break;
+            }
+            look(machine);
+        }
+        drive.finish(self, machine, until_ns)
+    }
+}
+
+/// A run by a timetable that is made piece by piece.
+///
+/// However it is cut into pieces, the run is the same.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    /// When each entry is done next, ns; none: never again.
+    next: Vec<Option<u64>>,
+    groups: Groups,
+    outcome: Outcome,
+}
+
+impl Drive {
+    /// Nothing of `timetable` is done yet. The groups of `plan` are numbered `ids`.
+    pub fn new(timetable: &Timetable, plan: &GroupPlan, ids: &[GroupId]) -> Drive {
+        Drive {
+            next: timetable.entries.iter().map(|entry| entry.when.first()).collect(),
+            groups: Groups::new(plan, ids),
+            outcome: Outcome {
+                end: RunEnd::TimeUp,
+                refusals: Vec::new(),
+                refused: 0,
+                undone: Vec::new(),
+            },
+        }
+    }
+
+    /// Runs `machine` on until `until_ns`: what falls on it does not happen yet. The run may be
+    /// gone on with if the time was up.
+    ///
+    /// # Errors
+    /// When the workload says so.
+    pub fn run_to<S: Scheduler, W, O: Observer>(
+        &mut self,
+        timetable: &Timetable,
+        machine: &mut Machine<S, W, O>,
+        until_ns: u64,
+    ) -> Result<RunEnd, Error>
+    where
+        W: Workload<Error = Error> + AsRef<Kernel>,
+    {
         loop {
-            let left = self.entries.iter().zip(&next).filter(|(_, next)| next.is_some());
+            let left = timetable.entries.iter().zip(&self.next).filter(|(_, next)| next.is_some());
             machine.set_releases_expected(left.clone().any(|(entry, _)| entry.change.lets_go()));
-            let at_ns = next.iter().flatten().chain(times.peek()).min().copied();
+            let at_ns = self.next.iter().flatten().min().copied();
             let Some(at_ns) = at_ns.filter(|&at_ns| at_ns < until_ns) else {
-                break;
+                return machine.run_to(until_ns);
             };
-            if machine.run_to(at_ns)? != RunEnd::TimeUp {
-                break;
+            match machine.run_to(at_ns)? {
+                RunEnd::TimeUp => {}
+                end => return Ok(end),
             }
-            if times.next_if_eq(&at_ns).is_some() {
-                look(machine);
-            }
-            for (entry, next) in self.entries.iter().zip(&mut next) {
+            for (entry, next) in timetable.entries.iter().zip(&mut self.next) {
                 if *next == Some(at_ns) {
-                    entry.perform(machine, &mut groups, &mut outcome);
+                    entry.perform(machine, &mut self.groups, &mut self.outcome);
                     *next = entry.when.after(at_ns);
                 }
             }
         }
+    }
+
+    /// Runs `machine` to `until_ns` or its end, which its observer is told.
+    ///
+    /// # Errors
+    /// When the workload says so.
+    pub fn finish<S: Scheduler, W, O: Observer>(
+        mut self,
+        timetable: &Timetable,
+        machine: &mut Machine<S, W, O>,
+        until_ns: u64,
+    ) -> Result<Outcome, Error>
+    where
+        W: Workload<Error = Error> + AsRef<Kernel>,
+    {
+        self.run_to(timetable, machine, until_ns)?;
+        let Drive { next, mut outcome, .. } = self;
         outcome.end = machine.run(until_ns)?;
-        let undone = self.entries.iter().zip(&next).filter(|(entry, next)| {
+        let undone = timetable.entries.iter().zip(&next).filter(|(entry, next)| {
             next.is_some_and(|ns| Some(ns) == entry.when.first() && ns < until_ns)
         });
         outcome.undone = undone.map(|(entry, _)| entry.origin.text.trim().to_string()).collect();

@@ -296,10 +296,9 @@ impl RealTime {
         cpu: CpuId,
     ) -> Option<Pid> {
         let rq = &self.rqs[cpu.index()];
-        let (picked, rule) = if rq.throttled {
-            (None, rules::RT_THROTTLED)
-        } else {
-            (rq.queue.head(rq.queue.best()), rules::RT_HIGHEST)
+        let (picked, rule) = match rq.throttled {
+            false => (rq.queue.head(rq.queue.best()), rules::RT_HIGHEST),
+            true => (rules::mover(rqs, cpu), rules::RT_THROTTLED),
         };
         platform.because(Question::Pick, cpu, rule, |evidence| {
             self.account_of_pick(rqs, cpu, evidence);

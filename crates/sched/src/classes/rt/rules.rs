@@ -46,10 +46,12 @@ schedlab_core::define_rules! {
 
 impl RealTime {
     /// Those among whom `cpu` would choose now: all that are queued there, ranked by priority and
-    /// then by the place in the priority's list; nobody while the CPU is throttled.
+    /// then by the place in the priority's list; while the CPU is throttled nobody but the
+    /// [`mover`].
     pub fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
         let rq = &self.rqs[cpu.index()];
         if rq.throttled {
+            out.extend(mover(rqs, cpu).map(|pid| self.candidate(rqs, pid, 0)));
             return;
         }
         for list in 0..MAX_RT_PRIO {
@@ -98,6 +100,15 @@ impl RealTime {
         }
         self.candidates(rqs, cpu, &mut evidence.candidates);
     }
+}
+
+/// The migration thread of `cpu`, if it has been given a task that may no longer run there. It runs
+/// also where real-time tasks are throttled: from 2.6.37 on it is in a class of its own; in kernels
+/// before a task could stay where it must not be until the period ended, and we do without that.
+pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
+    let thread = rqs.migration_thread(cpu);
+    let waits = !rqs.rqs[cpu.index()].migration_queue.is_empty() && rqs.thread(thread).on_rq;
+    waits.then_some(thread)
 }
 
 /// What of its runtime a CPU has used. (Without a limit the runtime is -1.)

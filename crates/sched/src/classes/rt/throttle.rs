@@ -134,7 +134,7 @@ impl RealTime {
     /// `__disable_runtime`: `cpu` goes off line. What it has lent it takes back, from the lowest
     /// CPU up as far as each has it; what it has borrowed goes to the lowest CPU. From now on it is
     /// not limited, so that its tasks can leave.
-    pub fn cpu_offline(&mut self, cpu: CpuId) {
+    pub fn cpu_offline(&mut self, rqs: &mut Rqs, cpu: CpuId) {
         let fair_part = self.bandwidth.runtime_ns();
         let mut own = self.rqs[cpu.index()].rt_runtime;
         for (number, other) in self.rqs.iter_mut().enumerate() {
@@ -155,7 +155,9 @@ impl RealTime {
         }
         let rq = &mut self.rqs[cpu.index()];
         rq.offline = true;
-        rq.throttled = false;
+        if core::mem::take(&mut rq.throttled) && self.rules.throttled_uncounted {
+            rqs.add_nr_running(cpu, rq.rt_nr_running);
+        }
         rq.rt_runtime = fair_part;
     }
 
@@ -280,11 +282,12 @@ mod tests {
 
     #[test]
     fn a_cpu_that_goes_off_line_settles_what_was_lent() {
+        let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(3)));
         let mut rt = borrowed();
-        rt.cpu_offline(CpuId(1));
+        rt.cpu_offline(&mut rqs, CpuId(1));
         assert_eq!(runtimes(&rt), [950, 950, 950], "the lender takes it back");
         let mut rt = borrowed();
-        rt.cpu_offline(CpuId(0));
+        rt.cpu_offline(&mut rqs, CpuId(0));
         assert_eq!(runtimes(&rt), [950, 950, 950], "the borrower gives it back");
     }
 
@@ -310,15 +313,19 @@ mod tests {
             assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)), "it stays so, and is counted once");
             rt.period_timer(&mut rqs, &mut platform);
             assert_eq!((rqs.nr_running[0], rt.counts(CpuId(0))), (3, true));
+            rt.rqs[0].rt_time = 951 * MS;
+            assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)));
+            rt.cpu_offline(&mut rqs, CpuId(0));
+            assert_eq!(rqs.nr_running[0], 3, "off line it is not limited");
         }
     }
 
     #[test]
     fn a_cpu_that_is_off_line_neither_lends_nor_is_limited() {
         let mut rt = RealTime::new(RtRules::V2_6_25, 3, 1000);
-        rt.cpu_offline(CpuId(1));
-        rt.rqs[1].rt_time = 2000 * MS;
         let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(3)));
+        rt.cpu_offline(&mut rqs, CpuId(1));
+        rt.rqs[1].rt_time = 2000 * MS;
         assert!(!rt.runtime_exceeded(&mut rqs, CpuId(1)));
         rt.rqs[0].rt_time = 951 * MS;
         rt.borrow_runtime(CpuId(0));

@@ -1,0 +1,209 @@
+//! `schedlab top`.
+
+use crate::files;
+use crate::plans::{find_machine, note, prepare};
+use crate::snapshots::group_paths;
+use crate::terminal::{Output, Spinner, style};
+use crate::top::pane::Theme;
+use crate::top::screen::with_screen;
+use crate::top::side::Side;
+use crate::top::state::App;
+use crate::top::{view, watch};
+use crate::top_args::TopArgs;
+use crate::{Failure, Status};
+use schedlab_lab::plan::{Contender, Groups, Load, MachineSpec, Plan, Prepared, Timetable};
+use schedlab_lab::player::Player;
+use schedlab_report::format::duration;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// For the films of all schedulers together, bytes.
+const ROOM: usize = 64 << 20;
+
+/// From then on it is shown that something is simulated.
+const LONG: Duration = Duration::from_millis(500);
+
+/// Shows a run in virtual time.
+pub fn top(args: &TopArgs, output: &mut Output) -> Result<Status, Failure> {
+    if !args.batch {
+        let lacking = [
+            ("standard output", io::stdout().is_terminal()),
+            ("standard input", io::stdin().is_terminal()),
+        ];
+        if let Some((what, _)) = lacking.iter().find(|(_, is_terminal)| !is_terminal) {
+            return Err(Failure::Message(format!(
+                "error: schedlab top needs a terminal, and {what} is none\n   = help: --batch \
+                 prints one frame as text; `schedlab timehist` prints the whole run, a line a slice"
+            )));
+        }
+    }
+    let (plan, file) = plan(args)?;
+    let prepared = prepare(&plan, file.as_deref())?;
+    note(&prepared);
+    let prepared = Arc::new(prepared);
+    let schedulers = contenders(&prepared, &args.schedulers)?;
+    let mut sides = vec![];
+    for scheduler in &schedulers {
+        let wrong = |error| format!("{}: {scheduler}: {error}", prepared.name());
+        let room = ROOM / schedulers.len();
+        let player = Player::new(&prepared, scheduler, room).map_err(wrong)?;
+        sides.push(Side::new(player, &group_paths(&prepared, scheduler)));
+    }
+    let style = style();
+    let theme = Theme { color: style.color, unicode: style.unicode };
+    let title = crate::escape::name(prepared.name());
+    let mut app = App::new(title, sides, args.at.unwrap_or(0));
+    (app.speed, app.window_ns, app.sort) = (args.speed, args.window, args.sort);
+    (app.unicode, app.paused) = (style.unicode, args.batch || args.at.is_some());
+    if args.batch {
+        batch(args, &mut app, style.width, theme, output)?;
+    } else {
+        arrive(&mut app, args.at)?;
+        if theme.color {
+            // What --color and NO_COLOR say was heard already.
+            ratatui::crossterm::style::force_color_output(true);
+        }
+        with_screen(|screen| watch(&mut app, theme, &prepared, screen))?;
+    }
+    Ok(Status::Good)
+}
+
+/// Prints frames as text.
+fn batch(
+    args: &TopArgs,
+    app: &mut App<'_>,
+    width: usize,
+    theme: Theme,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    arrive(app, args.at)?;
+    for frame in 0..args.iterations {
+        if frame > 0 {
+            if app.ended() {
+                break;
+            }
+            app.go_to(app.at_ns.saturating_add(args.window));
+            arrive(app, None)?;
+            writeln!(output)?;
+        }
+        output.write_all(view::text(app, width.max(40), theme).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Simulates as far as the moment that is asked for, which must be before the end.
+fn arrive(app: &mut App<'_>, at: Option<u64>) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut spinner: Option<Spinner> = None;
+    while app.work().map_err(|error| error.to_string())? {
+        if begun.elapsed() > LONG && spinner.is_none() {
+            spinner = Some(Spinner::new("steps"));
+        }
+        if let Some(spinner) = &spinner {
+            spinner.tick();
+            spinner.say(format!("simulated {}", duration(app.active().player.made_ns(), true)));
+        }
+    }
+    drop(spinner);
+    match at.filter(|&at_ns| at_ns > app.at_ns) {
+        None => Ok(()),
+        Some(at_ns) => Err(Failure::Message(format!(
+            "--at {}: the run was over at {}",
+            duration(at_ns, true),
+            duration(app.at_ns, true)
+        ))),
+    }
+}
+
+/// The plan that the file is or the options make, and the file's name if it is one.
+fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
+    let source = files::read(&args.file)?;
+    if Plan::is_plan(&source.text) {
+        let given = [
+            ("cpus", args.cpus.is_some()),
+            ("machine", args.machine.is_some()),
+            ("hz", args.hz.is_some()),
+            ("no-costs", args.no_costs),
+            ("duration", args.duration.is_some()),
+            ("set", !args.set.is_empty()),
+            ("groups", !args.groups.is_empty()),
+            ("group", !args.group.is_empty()),
+            ("timetable", !args.timetable.is_empty()),
+            ("seed", args.seed.is_some()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
+        }
+        let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
+        if !matches!(plan.load, Load::Workload(_)) {
+            return Err(Failure::Message(format!(
+                "{}: this is the plan of a benchmark; give a workload, or its plan",
+                source.file
+            )));
+        }
+        return Ok((plan, Some(source.file)));
+    }
+    if args.schedulers.is_empty() {
+        let message = "--scheduler: say which, as `schedlab list` names them, e.g. -s cfs, or two: \
+                       -s o_1,cfs";
+        return Err(Failure::Message(message.into()));
+    }
+    let text = source.text.trim_start_matches('\u{feff}').trim_start();
+    if !text.is_empty() && !text.starts_with(['{', '/']) {
+        return Err(Failure::Message(format!(
+            "{}: that is no workload, which begins with {{; a recorded trace is shown by `schedlab \
+             timehist`, `latency` and `map`",
+            source.file
+        )));
+    }
+    let read_all = |paths: &[std::path::PathBuf]| -> Result<Vec<_>, Failure> {
+        Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
+    };
+    let plan = Plan {
+        machine: MachineSpec {
+            description: find_machine(args.machine.as_deref())?,
+            cpus: args.cpus,
+            hz: args.hz,
+            no_costs: args.no_costs,
+            ..MachineSpec::default()
+        },
+        set: args.set.clone(),
+        groups: Groups {
+            files: read_all(&args.groups)?,
+            settings: args.group.clone(),
+            ..Groups::default()
+        },
+        timetable: Timetable { files: read_all(&args.timetable)?, ..Timetable::default() },
+        limit_ns: args.duration,
+        seed: args.seed,
+        ..Plan::new(Load::Workload(source), args.schedulers.clone())
+    };
+    Ok((plan, None))
+}
+
+/// The one or two schedulers that are shown, of those that there are.
+fn contenders(prepared: &Prepared, names: &[String]) -> Result<Vec<Contender>, Failure> {
+    let all = prepared.schedulers();
+    if all.len() <= 2 && names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let chosen: Vec<Contender> = all
+        .iter()
+        .filter(|one| {
+            names.iter().any(|name| one.to_string() == *name || one.choice.entry.name == *name)
+        })
+        .cloned()
+        .collect();
+    // What was named otherwise (`cfs:sched_latency_ns=6ms`) is all that there is.
+    let chosen = if all.len() <= 2 && chosen.len() < names.len() { all.to_vec() } else { chosen };
+    match chosen.len() {
+        1 | 2 => Ok(chosen),
+        _ => {
+            let names = all.iter().map(Contender::to_string).collect::<Vec<_>>().join(", ");
+            Err(Failure::Message(format!(
+                "--scheduler: one or two are shown at a time; say which of {names}"
+            )))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a CPU or a task does what it does: the run is made again, beside the screen, and asked.
+
+use super::state::{Question, Subject};
+use crate::Failure;
+use crate::commands::explain::words::Words;
+use schedlab_core::{CpuId, TaskId};
+use schedlab_lab::explain::{self, Standing};
+use schedlab_lab::plan::{Contender, Prepared};
+use schedlab_report::Style;
+use schedlab_report::format::duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+
+/// An answer that is being found, on a thread of its own. When nobody waits for it any more, it is
+/// given up as soon as the run that is being made is over.
+pub struct Answer {
+    answer: Receiver<Result<String, String>>,
+    in_vain: Arc<AtomicBool>,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.in_vain.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Answer {
+    /// Begins to find it.
+    pub fn seek(prepared: &Arc<Prepared>, scheduler: &Contender, question: Question) -> Answer {
+        let (found, answer) = mpsc::channel();
+        let (prepared, scheduler) = (prepared.clone(), scheduler.clone());
+        let style = Style { color: false, ..crate::terminal::style() };
+        let in_vain: Arc<AtomicBool> = Arc::default();
+        let given_up = in_vain.clone();
+        std::thread::spawn(move || {
+            // If nobody wants to know any more, it was in vain.
+            let _ = found.send(answer_to(&prepared, &scheduler, question, style, &given_up));
+        });
+        Answer { answer, in_vain }
+    }
+
+    /// The answer, if it was found.
+    pub fn found(&self) -> Option<Result<String, String>> {
+        match self.answer.try_recv() {
+            Ok(found) => Some(found),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err("there is no answer".into())),
+        }
+    }
+}
+
+fn answer_to(
+    prepared: &Prepared,
+    scheduler: &Contender,
+    question: Question,
+    style: Style,
+    given_up: &AtomicBool,
+) -> Result<String, String> {
+    let at_ns = question.at_ns;
+    let standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
+    if let Some(ended_ns) = standing.ended_ns {
+        return Err(format!("the run was over at {}", duration(ended_ns, style.unicode)));
+    }
+    let words = Words::new(&standing.names, style);
+    match question.subject {
+        Subject::Task(task) => Ok(words.task(&standing, task)),
+        Subject::Cpu(number) => {
+            let cpu = CpuId(number);
+            let wins = |task| match given_up.load(Ordering::Relaxed) {
+                true => Err(Failure::Message("nobody wants to know any more".into())),
+                false => nice(prepared, scheduler, &standing, cpu, task),
+            };
+            let text = words.cpu(&standing, cpu, wins).map_err(|failure| match failure {
+                Failure::Message(message) => message,
+                Failure::Output(error) => error.to_string(),
+            })?;
+            Ok(format!("{}\n{text}", words.moment(&standing)))
+        }
+    }
+}
+
+/// The nice value with which `task` would have been picked.
+fn nice(
+    prepared: &Prepared,
+    scheduler: &Contender,
+    standing: &Standing,
+    cpu: CpuId,
+    task: TaskId,
+) -> Result<Option<i32>, Failure> {
+    let found = explain::nice_that_wins(prepared, scheduler, standing.at_ns, cpu, task);
+    Ok(found.map_err(|error| error.to_string())?)
+}

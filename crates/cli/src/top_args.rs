@@ -1,0 +1,134 @@
+//! The command line of `schedlab top`.
+
+use crate::options::{setting, time};
+use crate::top::columns::Column;
+use clap::Args;
+use schedlab_lab::plan::SetValues;
+use std::path::PathBuf;
+
+/// Watch a run in virtual time, as top shows a machine
+///
+/// Who has which CPU and who waits for it; of each task its state, its share of CPU time, its waits
+/// and its latencies. The run can be paused, gone through from decision to decision, forwards and
+/// backwards, at any speed, and asked why; under two schedulers side by side.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Keys: Space goes on or pauses; Right or n is the next decision, Left or b the one before; + and -
+change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down choose one, Enter
+or w says why, ? shows all keys, q ends. docs/top.md tells more.
+
+Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Everything that falls
+on the moment has happened.
+
+Examples:
+  schedlab top examples/desktop.json --scheduler cfs
+  schedlab top examples/desktop.json -s o_1,eevdf --cpus 2 --speed 0.1
+  schedlab top examples/server.json --cpus 4 -s eevdf --at 500ms
+  schedlab top examples/desktop.json -s cfs --at 0.5s --batch        one frame, as text
+
+A plan (`schedlab run ... --plan-out plan.json`) can be watched, too; then --scheduler is one or two
+of its schedulers.")]
+pub struct TopArgs {
+    /// A workload in rt-app's JSON language, or a plan
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Under which scheduler, as `schedlab list` names them, or under which two
+    #[arg(short, long = "scheduler", value_name = "NAME,NAME", value_delimiter = ',')]
+    pub schedulers: Vec<String>,
+    /// Begin at this time, paused [default: at 0, going on]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    pub at: Option<u64>,
+    /// How fast virtual time passes: 1 as real time, 0.1 or 1/10 ten times slower
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    pub speed: f64,
+    /// Over how much virtual time before the present %CPU and %WAIT are taken
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = window)]
+    pub window: u64,
+    /// By which column tasks are sorted at first
+    #[arg(long, value_enum, value_name = "COLUMN", default_value = "cpu")]
+    pub sort: Column,
+    /// Print as text how it stands at --at [default: 0], and end
+    #[arg(short, long)]
+    pub batch: bool,
+    /// With --batch: so many times, each a --window after the one before
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        requires = "batch",
+        default_value = "1",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000)
+    )]
+    pub iterations: u64,
+    /// Number of CPUs [default: as `schedlab run`]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: Option<u32>,
+    /// The machine: a preset, flat-N, or a file [default: equal CPUs]
+    #[arg(short, long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Ticks a second [default: what each release had in its usual build]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub hz: Option<u32>,
+    /// Nothing costs anything, even if the machine's description says what it does
+    #[arg(long)]
+    pub no_costs: bool,
+    /// Stop the run after so long [default: what the workload says]
+    #[arg(short, long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    pub duration: Option<u64>,
+    /// Set a tunable, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, SetValues)>,
+    /// Task groups, from a file
+    #[arg(long, value_name = "FILE")]
+    pub groups: Vec<PathBuf>,
+    /// One task group, e.g. /tg1:cpu.weight=200
+    #[arg(long, value_name = "PATH:SETTING")]
+    pub group: Vec<String>,
+    /// Do things to the machine while it runs, by a file
+    #[arg(long, value_name = "FILE")]
+    pub timetable: Vec<PathBuf>,
+    /// Simultaneous events in random order, by this seed
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// The slowest and the fastest speed.
+pub const SPEEDS: (f64, f64) = (1e-9, 1e6);
+
+/// A factor, or a fraction.
+pub fn speed(text: &str) -> Result<f64, String> {
+    let wrong = || {
+        let (least, most) = SPEEDS;
+        format!("it must be a factor from {least:e} to {most:e}, such as 1, 0.1 or 1/10")
+    };
+    let number = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
+    let factor = match text.split_once('/') {
+        Some((part, whole)) => number(part)? / number(whole)?,
+        None => number(text)?,
+    };
+    if (SPEEDS.0..=SPEEDS.1).contains(&factor) { Ok(factor) } else { Err(wrong()) }
+}
+
+/// A time of at least 1 ns.
+pub fn window(text: &str) -> Result<u64, String> {
+    match time(text)? {
+        0 => Err("it must be longer than 0, such as 100ms".into()),
+        ns => Ok(ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_factors_or_fractions() {
+        assert_eq!(speed("1/10"), Ok(0.1));
+        assert_eq!(speed("2.5"), Ok(2.5));
+        for wrong in ["0", "-1", "1/0", "fast", "nan", "1e9", ""] {
+            assert!(speed(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(window("50ms"), Ok(50_000_000));
+        assert!(window("0").is_err());
+    }
+}

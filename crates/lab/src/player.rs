@@ -1,0 +1,423 @@
+//! A run that can be looked at at any time, to and fro: [`Player`].
+//!
+//! The run is simulated as far as somebody looks, and its last part is kept on a
+//! [`Film`], in bounded memory. To go back beyond that, it is run again up to there: it is the same
+//! run.
+
+use crate::error::Error;
+use crate::live::Live;
+use crate::plan::{Contender, Prepared};
+use schedlab_core::RuleDoc;
+use schedlab_machine::RunEnd;
+use schedlab_measure::Film;
+use schedlab_measure::film::Seen;
+use schedlab_measure::scene::{Note, Scene};
+
+/// So many events are simulated in a piece, about.
+const PIECE: u64 = 8192;
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The time was up, or all tasks had ended.
+    Well,
+    /// No task can ever run again: all that are left sleep or are stopped.
+    Stuck,
+    /// It cannot be gone on with, for this reason.
+    Broken(String),
+}
+
+/// Looks at the run of a workload under a scheduler.
+pub struct Player<'a> {
+    prepared: &'a Prepared,
+    scheduler: &'a Contender,
+    live: Live<Film>,
+    /// For the film, bytes.
+    room: usize,
+    /// The next piece, ns.
+    piece_ns: u64,
+    /// When and how the run ends, if it was seen.
+    end: Option<(u64, Ended)>,
+    rules: Vec<&'static RuleDoc>,
+}
+
+impl<'a> Player<'a> {
+    /// Looks at the beginning. The film takes about `room` bytes at most.
+    ///
+    /// # Errors
+    /// What the scheduler refuses; the plan of a benchmark.
+    pub fn new(
+        prepared: &'a Prepared,
+        scheduler: &'a Contender,
+        room: usize,
+    ) -> Result<Player<'a>, Error> {
+        let cpus = prepared.experiment_of(scheduler).map_or(1, |it| it.config.cpus);
+        let live = prepared.begin(scheduler, Film::new(cpus, room))?;
+        let rules = live.rules();
+        Ok(Player { prepared, scheduler, live, room, piece_ns: 1_000_000, end: None, rules })
+    }
+
+    /// What runs it.
+    pub fn scheduler(&self) -> &'a Contender {
+        self.scheduler
+    }
+
+    /// The rules by which it decides.
+    pub fn rules(&self) -> &[&'static RuleDoc] {
+        &self.rules
+    }
+
+    /// The name of a task that has been there.
+    pub fn name(&self, task: schedlab_core::TaskId) -> &str {
+        let names = self.live.observer().names();
+        if task.index() < names.len() { &names[task] } else { "?" }
+    }
+
+    /// When and how the run ends, if that is known yet.
+    pub fn end(&self) -> Option<(u64, &Ended)> {
+        self.end.as_ref().map(|(at_ns, how)| (*at_ns, how))
+    }
+
+    /// When the run ends, if that is known yet, or else is stopped, if something says so, ns.
+    pub fn length_ns(&self) -> Option<u64> {
+        self.end.as_ref().map(|&(at_ns, _)| at_ns).or(self.live.limit_ns())
+    }
+
+    /// `at_ns`, or the end of the run if it is known to be over before.
+    pub fn within(&self, at_ns: u64) -> u64 {
+        self.end.as_ref().map_or(at_ns, |&(end_ns, _)| at_ns.min(end_ns))
+    }
+
+    /// How far the run has been made, ns.
+    pub fn made_ns(&self) -> u64 {
+        self.live.now_ns()
+    }
+
+    /// Whether [`scene`](Player::scene) knows `at_ns`: it is on the film, or after the end.
+    pub fn knows(&self, at_ns: u64) -> bool {
+        let at_ns = self.within(at_ns);
+        at_ns >= self.film().from_ns() && (self.is_over() || self.live.now_ns() > at_ns)
+    }
+
+    /// What is kept of the run.
+    fn film(&self) -> &Film {
+        self.live.observer()
+    }
+
+    /// Whether the machine is at the end.
+    fn is_over(&self) -> bool {
+        self.end.as_ref().is_some_and(|&(end_ns, _)| self.live.now_ns() >= end_ns)
+    }
+
+    /// Comes nearer to where `at_ns` can be looked at, by about `work` events; whether it is there.
+    /// A run that goes wrong ends there.
+    ///
+    /// # Errors
+    /// The run could not be begun again.
+    pub fn approach(&mut self, at_ns: u64, work: u64) -> Result<bool, Error> {
+        if at_ns < self.film().from_ns() {
+            self.begin_again()?;
+        }
+        let mut left = work;
+        while !self.knows(at_ns) {
+            if left == 0 {
+                return Ok(false);
+            }
+            let target_ns = at_ns.saturating_add(1);
+            left = left.saturating_sub(self.piece(target_ns).max(1));
+        }
+        Ok(true)
+    }
+
+    fn begin_again(&mut self) -> Result<(), Error> {
+        let film = Film::new(self.film().now().cpus.len() as u32, self.room);
+        self.live = self.prepared.begin(self.scheduler, film)?;
+        Ok(())
+    }
+
+    /// Goes on by a piece, at most to `target_ns`; how many events that took.
+    fn piece(&mut self, target_ns: u64) -> u64 {
+        let before = self.live.counts().events();
+        let to_ns = self.live.now_ns().saturating_add(self.piece_ns).min(target_ns);
+        match self.live.run_to(to_ns) {
+            Ok(None) => {}
+            Ok(Some(end)) => {
+                let how = if end == RunEnd::Stuck { Ended::Stuck } else { Ended::Well };
+                self.end = Some((self.live.now_ns(), how));
+            }
+            Err(error) => {
+                self.end = Some((self.live.now_ns(), Ended::Broken(error.to_string())));
+            }
+        }
+        let done = self.live.counts().events() - before;
+        if done < PIECE / 4 {
+            self.piece_ns = self.piece_ns.saturating_mul(2);
+        } else if done > PIECE {
+            self.piece_ns = (self.piece_ns / 2).max(1);
+        }
+        done
+    }
+
+    /// How things stand at `at_ns`, or at the end if that is earlier, when all that falls on it has
+    /// happened; none: [`approach`](Player::approach) it first.
+    pub fn scene(&self, at_ns: u64) -> Option<Scene> {
+        if self.knows(at_ns) { self.film().scene(self.within(at_ns)) } else { None }
+    }
+
+    /// From when on, ns, scenes are known without running again.
+    pub fn from_ns(&self) -> u64 {
+        self.film().from_ns()
+    }
+
+    /// The time of the first decision after `at_ns`; [`Seen::No`]: there is none. Works for about
+    /// `work` events; none: it was not found yet.
+    ///
+    /// # Errors
+    /// As of [`approach`](Player::approach).
+    pub fn next_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Seen<u64>>, Error> {
+        let mut left = work;
+        if !self.approach(at_ns, left)? {
+            return Ok(None);
+        }
+        loop {
+            match self.film().next_decision(at_ns) {
+                Seen::No if self.is_over() => return Ok(Some(Seen::No)),
+                Seen::No if left == 0 => return Ok(None),
+                Seen::No => left = left.saturating_sub(self.piece(u64::MAX).max(1)),
+                found => return Ok(Some(found)),
+            }
+        }
+    }
+
+    /// The time of the last decision before `at_ns`; [`Seen::No`]: there is none. Works for about
+    /// `work` events; none: it was not found yet.
+    ///
+    /// # Errors
+    /// As of [`approach`](Player::approach).
+    pub fn previous_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Seen<u64>>, Error> {
+        let Some(before_ns) = at_ns.checked_sub(1) else { return Ok(Some(Seen::No)) };
+        if !self.approach(before_ns, work)? {
+            return Ok(None);
+        }
+        Ok(match self.film().previous_decision(at_ns) {
+            // Run again just up to there, more of what comes before is on the film.
+            Seen::Gone if self.live.now_ns() > at_ns => {
+                self.begin_again()?;
+                None
+            }
+            Seen::Gone => Some(Seen::Yes(self.from_ns())),
+            found => Some(found),
+        })
+    }
+
+    /// The time of the last decision at `at_ns` or before, ns, as far as it is known without
+    /// running again.
+    pub fn last_decision(&self, at_ns: u64) -> Option<u64> {
+        if !self.knows(at_ns) {
+            return None;
+        }
+        match self.film().previous_decision(self.within(at_ns).saturating_add(1)) {
+            Seen::Yes(when_ns) => Some(when_ns),
+            Seen::No | Seen::Gone => None,
+        }
+    }
+
+    /// The decisions that were made at `at_ns`.
+    pub fn decisions_at(&self, at_ns: u64) -> Vec<Note> {
+        if self.knows(at_ns) { self.film().decisions_at(at_ns) } else { vec![] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Load, Plan, Source, Timetable};
+    use schedlab_core::TaskId;
+
+    fn prepared(text: &str, scheduler: &str, actions: &[&str]) -> Prepared {
+        let load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
+        let timetable = Timetable {
+            actions: actions.iter().map(ToString::to_string).collect(),
+            ..Timetable::default()
+        };
+        let plan = Plan { timetable, ..Plan::new(load, vec![scheduler.into()]) };
+        plan.prepare().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    const WORKLOAD: &str = r#"{"global": {"duration": 6}, "tasks": {
+        "hog": {"instance": 3, "loop": 40, "run": 25000},
+        "sleeper": {"loop": 200, "run": 700, "sleep": 9000, "cpus": [0, 1]},
+        "a": {"loop": 50, "run": 500, "resume": "b", "suspend": "b"},
+        "b": {"loop": 50, "suspend": "a", "run": 800, "resume": "a"}
+    }}"#;
+
+    const ACTIONS: [&str; 4] =
+        ["100ms renice hog 5", "every 150ms stop hog-0", "every 200ms cont hog-0", "2s kill a"];
+
+    fn to(player: &mut Player<'_>, at_ns: u64) -> Scene {
+        let mut calls = 0;
+        while !player.approach(at_ns, 1000).expect("it runs") {
+            calls += 1;
+            assert!(calls < 10_000, "it never gets there");
+        }
+        player.scene(at_ns).expect("it is there")
+    }
+
+    fn facts(scene: &Scene, at_ns: u64) -> Vec<String> {
+        let tasks = scene.tasks.iter().map(|(_, row)| row);
+        tasks
+            .map(|row| {
+                let sums = (row.cpu_ns(at_ns), row.wait_ns(at_ns), row.wait_max_ns(at_ns));
+                format!("{:?} {sums:?} {row:?}", row.doing)
+            })
+            .collect()
+    }
+
+    /// At the end a scene says of every task and CPU what the report of the whole run says.
+    #[test]
+    fn the_last_scene_agrees_with_the_report() {
+        for scheduler in ["o_n", "o_1", "cfs", "bfs", "eevdf"] {
+            let prepared = prepared(WORKLOAD, scheduler, &ACTIONS);
+            let one = &prepared.schedulers()[0];
+            let report = prepared.run(one).expect("it runs").report;
+            let mut player = Player::new(&prepared, one, 1 << 20).expect("it begins");
+            let scene = to(&mut player, u64::MAX / 2);
+            let (end_ns, how) = player.end().expect("it was reached");
+            // (Under some b waits for a, which was killed.)
+            assert_eq!(end_ns, report.end.at_ns);
+            assert!(matches!(how, Ended::Well | Ended::Stuck));
+            assert_eq!(scene.tasks.len(), report.tasks.len());
+            for (task, row) in scene.tasks.iter() {
+                let told = &report.tasks[task.index()];
+                assert_eq!(player.name(task), told.name);
+                assert_eq!(row.cpu_ns(end_ns), told.cpu_ns, "{scheduler}: {}", told.name);
+                assert_eq!(row.wait_ns(end_ns), told.wait_ns, "{scheduler}: {}", told.name);
+                assert_eq!(row.wait_max_ns(end_ns), told.wait_max_ns, "{}", told.name);
+                let latency_max_ns = told.latency_max_ns.unwrap_or(0);
+                assert_eq!(row.latency_max_ns, latency_max_ns, "{}", told.name);
+                assert_eq!(row.latencies, told.latency_count, "{}", told.name);
+                assert_eq!(row.switches, told.switches_in, "{}", told.name);
+                assert_eq!(row.migrations, told.migrations_cpu, "{}", told.name);
+                assert_eq!(row.involuntary, told.switches_involuntary, "{}", told.name);
+            }
+            for (cpu, row) in scene.cpus.iter().enumerate() {
+                assert_eq!(row.busy_ns(end_ns), report.cpus[cpu].busy_ns);
+                assert_eq!(row.switches, report.cpus[cpu].switches);
+            }
+        }
+    }
+
+    /// With a film that holds next to nothing, going to and fro shows what going forward showed.
+    #[test]
+    fn every_moment_is_the_same_however_one_gets_there() {
+        let prepared = prepared(WORKLOAD, "cfs", &ACTIONS);
+        let one = &prepared.schedulers()[0];
+        let mut whole = Player::new(&prepared, one, usize::MAX).expect("it begins");
+        let mut small = Player::new(&prepared, one, 0).expect("it begins");
+        for at_ms in [3000, 10, 2999, 2001, 2000, 0, 150, 1500, 5000, 149] {
+            let at_ns = at_ms * 1_000_000;
+            let (a, b) = (to(&mut whole, at_ns), to(&mut small, at_ns));
+            assert_eq!(facts(&a, at_ns), facts(&b, at_ns), "{at_ms} ms");
+            assert_eq!(format!("{:?}", a.cpus), format!("{:?}", b.cpus), "{at_ms} ms");
+        }
+    }
+
+    fn next(player: &mut Player<'_>, at_ns: u64) -> Seen<u64> {
+        loop {
+            if let Some(found) = player.next_decision(at_ns, 50).expect("it runs") {
+                return found;
+            }
+        }
+    }
+
+    fn previous(player: &mut Player<'_>, at_ns: u64) -> Seen<u64> {
+        loop {
+            if let Some(found) = player.previous_decision(at_ns, 50).expect("it runs") {
+                return found;
+            }
+        }
+    }
+
+    /// Step by step to the end, and all of it back, although little of it is kept.
+    #[test]
+    fn steps_back_are_the_steps_forward() {
+        let text = r#"{"tasks": {
+            "hog": {"instance": 2, "loop": 100, "run": 25000},
+            "sleeper": {"loop": 5000, "run": 100, "sleep": 900}
+        }}"#;
+        let prepared = prepared(text, "eevdf", &[]);
+        let mut player = Player::new(&prepared, &prepared.schedulers()[0], 0).expect("it begins");
+        let mut times = vec![0];
+        while let Seen::Yes(at_ns) = next(&mut player, times[times.len() - 1]) {
+            assert!(at_ns > times[times.len() - 1]);
+            assert!(!player.decisions_at(at_ns).is_empty());
+            times.push(at_ns);
+        }
+        assert!(times.len() > 4000 && !player.film().is_whole());
+        let last = times[times.len() - 1];
+        assert_eq!(previous(&mut player, u64::MAX / 2), Seen::Yes(last));
+        // Every step of the last part, across the film's beginning, and of the first part; of
+        // those between some.
+        let from_ns = player.from_ns();
+        let near = |step: usize| {
+            let end = step < 200 || step + 200 > times.len();
+            end || times[step].abs_diff(from_ns) < 50_000_000 || step.is_multiple_of(97)
+        };
+        for step in (1..times.len()).rev().filter(|&step| near(step)) {
+            let found = previous(&mut player, times[step]);
+            assert_eq!(found, Seen::Yes(times[step - 1]), "before {}", times[step]);
+        }
+        assert_eq!(previous(&mut player, 0), Seen::No);
+    }
+
+    #[test]
+    fn a_run_that_gets_stuck_ends_so() {
+        let text = r#"{"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}"#;
+        let prepared = prepared(text, "cfs", &[]);
+        let mut player =
+            Player::new(&prepared, &prepared.schedulers()[0], 1 << 20).expect("it begins");
+        let scene = to(&mut player, 5_000_000_000);
+        assert_eq!(player.end(), Some((1_000_000, &Ended::Stuck)));
+        assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(9_000_000)), Some(1_000_000));
+    }
+
+    /// It can be looked at up to there, to and fro.
+    #[test]
+    fn a_run_that_breaks_off_ends_there() {
+        use crate::check::faulty_schedulers::{Double, Fault};
+        use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+        static ENTRY: Entry = Entry {
+            name: "panics",
+            title: "A scheduler with a fault",
+            summary: "panics at its 20th tick",
+            origin: Origin::Own,
+            releases: &[Release {
+                version: "1",
+                also: &[],
+                summary: "",
+                golden: &[],
+                hz_default: 1000,
+                hz_range: (100, 1000),
+                cpus_max: 8,
+                policies: &[Policy::Other],
+                can: Capabilities::BASIC,
+                kernel: None,
+                build: |config| Box::new(Double::new(Fault::Panics, config.topology.cpus())),
+            }],
+        };
+        let choice = crate::select::Choice { entry: &ENTRY, release: &ENTRY.releases[0] };
+        let text = r#"{"tasks": {"hog": {"loop": 10, "run": 10000}}}"#;
+        let prepared = prepared(text, "fcfs", &[]);
+        let one = Contender::from(choice);
+        let mut player = Player::new(&prepared, &one, 0).expect("it begins");
+        assert_eq!(next(&mut player, 0), Seen::No, "there is one task");
+        let scene = to(&mut player, 90_000_000);
+        let (end_ns, how) = player.end().expect("it broke off");
+        assert!(matches!(how, Ended::Broken(why) if why.contains("out of ticks")), "{how:?}");
+        assert!((19_000_000..=21_000_000).contains(&end_ns), "{end_ns}");
+        assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(end_ns)), Some(end_ns));
+        let scene = to(&mut player, 5_000_000);
+        assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(5_000_000)), Some(5_000_000));
+        assert_eq!(previous(&mut player, u64::MAX), Seen::Yes(0));
+    }
+}

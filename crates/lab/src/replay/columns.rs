@@ -1,0 +1,229 @@
+//! The columns of an answer: the recorded scheduler on the recorded machine, and the alternatives.
+
+use super::{HZ, RECORDED, Replay};
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::run::Experiment;
+use crate::select::{self, Choice, Chosen, Settings};
+use crate::settings::{Axis, Setting};
+use schedlab_replay::{Trace, Workload, select as whom};
+use schedlab_workload::{GroupSettings, Timetable, groups};
+
+/// A run that goes on for ever, or hangs, is stopped at so many times the trace's length.
+const TIMES_SPAN: u64 = 4;
+
+/// A column that is run.
+pub(super) struct Runner {
+    /// What it is called.
+    pub name: String,
+    pub choice: Choice,
+    /// The machine, with what is set for this one.
+    pub config: RunConfig,
+    pub workload: Workload,
+    pub groups: GroupSettings,
+    pub timetable: Timetable,
+}
+
+/// What all runs share.
+pub(super) struct Setup {
+    /// The first is the recorded one.
+    pub columns: Vec<Runner>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// The recorded scheduler and HZ are guesses.
+    pub is_assumed: bool,
+    pub hz: u32,
+    /// When a run ends at the latest, ns.
+    pub limit_ns: u64,
+    /// CPUs, HZ or scheduler differ between recording and alternatives.
+    pub machine_changes: bool,
+}
+
+impl Setup {
+    pub fn new(
+        replay: &Replay,
+        trace: &Trace,
+        workload: &Workload,
+        settings: &str,
+    ) -> Result<Setup, Error> {
+        let mut notes = vec![];
+        let hz = replay.hz.unwrap_or(HZ);
+        let span_ns = trace.span_ns.max(1);
+        let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
+        let recorded =
+            RunConfig { hz: Some(hz), limit_ns: Some(limit_ns), ..RunConfig::flat(trace.cpus) };
+        let file = replay.groups.as_ref().map_or("", |source| source.file.as_str());
+        let settings = groups::parse(file, settings)?;
+        let mut pinned = workload.clone();
+        whom::pin(&mut pinned, trace, trace.cpus);
+        let base = Base { config: recorded, workload: pinned, groups: settings.clone() };
+        let name = replay.recorded.as_deref().unwrap_or(RECORDED);
+        let chosen = select::choose(&[name])?;
+        let [one] = chosen.as_slice() else {
+            return Err(Error::Plan(format!("--recorded {name}: it must be one scheduler")));
+        };
+        let mut columns = vec![base.runner(one, &[], &mut notes)?];
+        // The alternatives' machine and tasks.
+        let machine = &replay.machine;
+        let resolved = machine.resolve(trace.cpus)?;
+        let mut config = RunConfig { limit_ns: Some(limit_ns), ..resolved };
+        config.hz = machine.hz.or(config.hz).or(Some(hz));
+        let mut changed = workload.clone();
+        for change in &replay.changes {
+            whom::change(&mut changed, trace, change).map_err(Error::Plan)?;
+        }
+        whom::pin(&mut changed, trace, config.cpus);
+        if config.cpus > trace.cpus {
+            notes.push(format!(
+                "{} CPUs instead of {}: work that was not parallel when recorded is not so here",
+                config.cpus, trace.cpus
+            ));
+        }
+        let mut timetable = Timetable::default();
+        for at in &replay.at {
+            timetable.add(Timetable::parse_option(at)?);
+        }
+        timetable.rename(|name| keys(&changed, trace, name));
+        let axes = axes(replay)?;
+        let machine_changes = config.cpus != trace.cpus || config.hz != Some(hz);
+        let is_changed = machine_changes
+            || !replay.changes.is_empty()
+            || !replay.at.is_empty()
+            || !replay.set.is_empty()
+            || machine.description.is_some();
+        let mut names = replay.schedulers.clone();
+        if names.is_empty() && is_changed {
+            names.push(name.into());
+        }
+        let chosen = select::choose(&names)?;
+        let base = Base { config, workload: changed, groups: settings };
+        let known = |choice: &Choice| base.config.tunables_of(choice);
+        let (chosen, said) = select::columns(chosen, &axes, known)?;
+        notes.extend(said);
+        let common: Vec<Setting> = axes.iter().filter_map(Axis::common).cloned().collect();
+        let common: Settings = common
+            .iter()
+            .filter_map(Setting::tunable)
+            .map(|(name, value)| (name.into(), value))
+            .collect();
+        let (tunables, said) = select::tunables_for(&chosen, known, &common)?;
+        notes.extend(said);
+        for (one, tunables) in chosen.iter().zip(tunables) {
+            let is_recorded = one.choice == columns[0].choice
+                && !is_changed
+                && tunables == columns[0].config.tunables;
+            if !is_recorded {
+                let mut runner = base.runner(one, &tunables, &mut notes)?;
+                runner.timetable = timetable.clone();
+                columns.push(runner);
+            }
+        }
+        for runner in &columns {
+            runner.experiment(|ns| ns)?.check_timetable(&[runner.choice])?;
+        }
+        notes.dedup();
+        let is_assumed = replay.recorded.is_none() || replay.hz.is_none();
+        Ok(Setup { columns, notes, is_assumed, hz, limit_ns, machine_changes })
+    }
+}
+
+fn axes(replay: &Replay) -> Result<Vec<Axis>, Error> {
+    let mut axes = vec![];
+    for (name, values) in &replay.set {
+        let axis = Axis::read(name, &values.to_string())
+            .map_err(|what| Error::Plan(format!("--set: {what}")))?;
+        let of_tasks =
+            |one: &Option<Setting>| one.as_ref().is_some_and(|it| it.tunable().is_none());
+        if axis.values.iter().any(of_tasks) {
+            return Err(Error::Plan(format!(
+                "--set {name}: of a recorded trace the scheduler's tunables can be set; nice \
+                 values are changed by --change 'nice WHO +5', groups by --groups"
+            )));
+        }
+        axes.push(axis);
+    }
+    Ok(axes)
+}
+
+/// What a timetable's name of tasks means: the keys of those tasks, or itself if there are none.
+fn keys(workload: &Workload, trace: &Trace, name: &str) -> Vec<String> {
+    match whom::tasks(trace, name) {
+        Ok(found) => {
+            let named = workload.tasks.iter().filter(|it| found[it.task as usize]);
+            named.map(|it| it.key.clone()).collect()
+        }
+        Err(_) => vec![name.into()],
+    }
+}
+
+/// A machine with its tasks.
+struct Base {
+    config: RunConfig,
+    workload: Workload,
+    groups: GroupSettings,
+}
+
+impl Base {
+    /// The column of `one`. What the scheduler does not have (groups, affinity) is left out of the
+    /// workload, and noted.
+    fn runner(
+        &self,
+        one: &Chosen,
+        tunables: &[(String, i64)],
+        notes: &mut Vec<String>,
+    ) -> Result<Runner, Error> {
+        let choice = one.choice;
+        let can = &choice.release.can;
+        let mut workload = self.workload.clone();
+        let mut groups = self.groups.clone();
+        let mut lacks = vec![];
+        if !can.groups && workload.tasks.iter().any(|it| it.set.taskgroup.is_some()) {
+            workload.tasks.iter_mut().for_each(|it| it.set.taskgroup = None);
+            groups = GroupSettings::default();
+            lacks.push("groups");
+        }
+        if !can.affinity && workload.tasks.iter().any(|it| it.set.cpus.is_some()) {
+            workload.tasks.iter_mut().for_each(|it| it.set.cpus = None);
+            lacks.push("affinity");
+        }
+        if !lacks.is_empty() {
+            notes.push(format!("{choice} has no {}: all tasks run without", lacks.join(", no ")));
+        }
+        let mut config = self.config.clone();
+        config.tunables = tunables.to_vec();
+        for (name, value) in one.set.iter().filter_map(Setting::tunable) {
+            if !config.tunables.iter().any(|(other, _)| other == name) {
+                config.tunables.push((name.into(), value));
+            }
+        }
+        let mut runner = Runner {
+            name: one.to_string(),
+            choice,
+            config,
+            workload,
+            groups,
+            timetable: Timetable::default(),
+        };
+        let refuses = |runner: &Runner| -> Result<Option<String>, Error> {
+            Ok(choice.refuses(&runner.experiment(|ns| ns)?.needs()))
+        };
+        if refuses(&runner)?.is_some() && choice.refuses(&runner.config.needs()).is_some() {
+            // Its kernel never had this HZ.
+            runner.config.hz = None;
+        }
+        match refuses(&runner)? {
+            None => Ok(runner),
+            Some(why) => Err(Error::CannotRun { what: format!("the trace ({one})"), why }),
+        }
+    }
+}
+
+impl Runner {
+    /// What is run, with the length of each piece of work as `vary` has it.
+    pub fn experiment(&self, vary: impl FnMut(u64) -> u64) -> Result<Experiment, Error> {
+        let model = self.workload.model("trace", vary);
+        let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;
+        let timetable = self.timetable.clone();
+        Ok(Experiment { config: self.config.clone(), timetable, ..experiment })
+    }
+}

@@ -1,0 +1,96 @@
+//! Runs each column of a replay several times, each time with all work a little longer or shorter.
+
+use super::Prepared;
+use super::columns::Runner;
+use crate::error::Error;
+use crate::parallel;
+use schedlab_machine::{SplitMix64, TaskState};
+use schedlab_replay::seen::{Seen, Watcher};
+use schedlab_workload::WaitsFor;
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+/// One run.
+pub(super) struct Outcome {
+    /// What was seen of each task of the workload, by its place.
+    pub tasks: Vec<Seen>,
+    /// When it ended, ns.
+    pub end_ns: u64,
+    /// Tasks, by place, that waited for semaphores then.
+    pub waiting: Vec<(usize, u32)>,
+    /// Tasks that had not ended, by place.
+    pub left: Vec<usize>,
+}
+
+/// For each column all its runs.
+pub(super) fn run_all(
+    prepared: &Prepared,
+    threads: NonZeroUsize,
+) -> Result<Vec<Vec<Outcome>>, Error> {
+    let columns = &prepared.setup.columns;
+    let seeds = u64::from(prepared.replay.seeds);
+    let items: Vec<(usize, u64)> =
+        (0..columns.len()).flat_map(|column| (0..seeds).map(move |seed| (column, seed))).collect();
+    let work = |&(column, seed): &(usize, u64)| run(prepared, &columns[column], seed);
+    let mut all: Vec<Vec<Outcome>> = columns.iter().map(|_| vec![]).collect();
+    for (outcome, (column, _)) in parallel::map(&items, threads, work).into_iter().zip(&items) {
+        all[*column].push(outcome?);
+    }
+    Ok(all)
+}
+
+/// The run with this seed; 0 is the workload as it is.
+fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error> {
+    let trace = &prepared.trace;
+    let mut random = SplitMix64::new(seed);
+    let vary = |ns: u64| match seed {
+        0 => ns,
+        _ => varied(ns, random.next_u64()),
+    };
+    let experiment = column.experiment(vary)?;
+    let until_ns = prepared.setup.limit_ns;
+    let programs = &column.workload.tasks;
+    let places: HashMap<&str, usize> =
+        programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
+    let look = |machine: &mut schedlab_machine::Machine<_, schedlab_workload::Kernel, Watcher>| {
+        let end_ns = machine.now_ns();
+        let kernel = machine.workload();
+        let watcher = machine.observer();
+        let mut tasks = vec![Seen::default(); programs.len()];
+        let mut left = vec![];
+        for thread in kernel.threads() {
+            let Some(&place) = places.get(thread.key) else { continue };
+            tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
+            let state = machine.task_state(thread.task);
+            let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
+            if !is_over && !programs[place].is_endless() {
+                left.push(place);
+            }
+        }
+        let mut waiting = vec![];
+        for thread in kernel.wait_graph().waiting {
+            let key = kernel.name(thread.task);
+            if let (WaitsFor::Semaphore { name }, Some(&place)) =
+                (&thread.waits_for, places.get(key))
+                && let Ok(number) = name.parse()
+            {
+                waiting.push((place, number));
+            }
+        }
+        Outcome { tasks, end_ns, waiting, left }
+    };
+    let stopped = experiment.stop(
+        &experiment.config,
+        &column.choice,
+        until_ns,
+        Watcher::new(trace.span_ns),
+        look,
+    )?;
+    Ok(stopped.0)
+}
+
+/// `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.
+fn varied(ns: u64, drawn: u64) -> u64 {
+    let r = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
+    ((ns as f64 * (1.0 + 0.01 * (2.0 * r - 1.0))).round() as u64).max(1)
+}

@@ -1,0 +1,165 @@
+//! What a user should know about a replay: what was guessed, what cannot be seen in a trace, what
+//! went wrong. Each message has a letter by which it is known.
+
+use super::Prepared;
+use super::answer::{Answer, Message};
+use super::ensemble::Outcome;
+use schedlab_replay::program::Step;
+use schedlab_replay::score::{Grade, Score};
+use schedlab_trace::State;
+use std::collections::BTreeMap;
+
+/// A message names so many tasks; the rest is counted.
+const NAMED_MAX: usize = 5;
+
+/// Adds the messages about `runs`.
+pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, answer: &mut Answer) {
+    let mut say = |code: char, text: String| answer.messages.push(Message { code, text });
+    let (trace, setup) = (&prepared.trace, &prepared.setup);
+    if !trace.has_contexts {
+        say(
+            'F',
+            "the recording does not tell interrupts from tasks; guessed. Record with perf.data \
+             or tracefs"
+                .into(),
+        );
+    }
+    let missing = trace.gaps + trace.unseen;
+    if missing > 0 {
+        let share =
+            100.0 * trace.gap_ns as f64 / (u64::from(trace.cpus) * trace.span_ns).max(1) as f64;
+        say(
+            'G',
+            format!(
+                "{missing} switches missing ({share:.1} % of the time): their tasks' bursts are \
+                 guesses"
+            ),
+        );
+    }
+    if setup.is_assumed {
+        say('A', format!("assumed {} at {} Hz", setup.columns[0].name, setup.hz));
+    }
+    let programs = &prepared.workload.tasks;
+    let is_urgent = |it: &&schedlab_replay::Program| {
+        it.prio < 100 || it.steps.iter().any(|step| matches!(step, Step::Prio(prio) if *prio < 100))
+    };
+    let urgent = programs.iter().filter(is_urgent).count();
+    if prepared.replay.groups.is_none() {
+        say('C', "cgroups are not in a trace; give --groups if any were used".into());
+    }
+    if setup.machine_changes {
+        let slow = waits_for_devices(prepared);
+        if !slow.is_empty() {
+            say(
+                'D',
+                format!(
+                    "{}: waits for devices are replayed with their recorded times, which may \
+                     depend on the schedule",
+                    slow.join(", ")
+                ),
+            );
+        }
+    }
+    if urgent > 0 {
+        say('R', "real-time tasks taken as SCHED_FIFO".into());
+    }
+    let exhausted = exhausted(prepared, runs);
+    if !exhausted.is_empty() {
+        let shown: Vec<String> = exhausted
+            .iter()
+            .take(NAMED_MAX)
+            .map(|(name, end_ns)| {
+                let s = *end_ns as f64 / 1e9;
+                format!("{name} has done all that was recorded after {s:.3} s")
+            })
+            .collect();
+        let more = exhausted.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        say('X', format!("{}{more}; after that its load is missing", shown.join("; ")));
+    }
+    let mut hangs = false;
+    for (runner, runs) in setup.columns.iter().zip(runs) {
+        let Some(first) = runs.iter().find(|run| !run.left.is_empty()) else { continue };
+        let stuck = !first.waiting.is_empty();
+        if stuck {
+            hangs = true;
+            let (place, semaphore) = first.waiting[0];
+            let more = match first.waiting.len() - 1 {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            let edge = edge_of(prepared, semaphore);
+            let who = &programs[place].key;
+            say('L', format!("{}: {who} never woke: waits for {edge}{more}", runner.name));
+        } else {
+            say(
+                'L',
+                format!(
+                    "{}: {} tasks had not ended at {:.3} s, when the run was stopped; give a \
+                     longer --duration",
+                    runner.name,
+                    first.left.len(),
+                    first.end_ns as f64 / 1e9
+                ),
+            );
+        }
+    }
+    if score.grade == Grade::Poor {
+        let (_, most) = score.expected_wait();
+        say('P', format!("do not trust differences smaller than {:.0} %", 100.0 * most));
+    }
+    for note in &setup.notes {
+        say('N', note.clone());
+    }
+    answer.hangs = hangs;
+}
+
+/// The groups of which waits for devices take more than a tenth of the time.
+fn waits_for_devices(prepared: &Prepared) -> Vec<String> {
+    let mut times: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for program in &prepared.workload.tasks {
+        let task = &prepared.trace.tasks[program.task as usize];
+        if !prepared.selected[program.task as usize] {
+            continue;
+        }
+        let (waited, all) = times.entry(&program.name).or_default();
+        for sleep in &task.sleeps {
+            if let (State::Uninterruptible, Some(wake_ns)) = (sleep.state, sleep.wake_ns) {
+                *waited += wake_ns - sleep.at_ns;
+            }
+        }
+        let end_ns = task.bursts.last().map_or(task.born_ns, |burst| burst.end_ns);
+        *all += end_ns - task.born_ns.min(end_ns);
+    }
+    let much = times.into_iter().filter(|(_, (waited, all))| waited * 10 > *all);
+    much.map(|(name, _)| name.to_string()).take(NAMED_MAX).collect()
+}
+
+/// Tasks that were cut by the trace's end and come to that point before it in a replay; each with
+/// the earliest time, in the order of CPU time. Small ones do not matter.
+fn exhausted(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Vec<(String, u64)> {
+    let trace = &prepared.trace;
+    let least_ns = trace.busy_ns() / 100;
+    let mut found = vec![];
+    for (place, program) in prepared.workload.tasks.iter().enumerate() {
+        let cpu_ns = trace.tasks[program.task as usize].cpu_ns();
+        if !program.is_exhausted || cpu_ns < least_ns {
+            continue;
+        }
+        let ends = runs.iter().filter_map(|runs| runs.first()).map(|run| run.tasks[place].end_ns);
+        if let Some(end_ns) = ends.min().filter(|&end_ns| end_ns < trace.span_ns) {
+            found.push((cpu_ns, program.key.clone(), end_ns));
+        }
+    }
+    found.sort_by_key(|(cpu_ns, _, _)| std::cmp::Reverse(*cpu_ns));
+    found.into_iter().map(|(_, key, end_ns)| (key, end_ns)).collect()
+}
+
+/// Who posts a semaphore.
+fn edge_of(prepared: &Prepared, semaphore: u32) -> String {
+    let posts = |it: &&schedlab_replay::Program| it.steps.contains(&Step::Post(semaphore));
+    match prepared.workload.tasks.iter().find(posts) {
+        Some(program) => format!("{} (edge {semaphore})", program.key),
+        None => format!("nobody (edge {semaphore})"),
+    }
+}

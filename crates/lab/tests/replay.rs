@@ -1,0 +1,247 @@
+//! Recordings replayed: against other recordings of the same work, damaged, and of runs of our own.
+
+use schedlab_lab::parallel;
+use schedlab_lab::plan::Source;
+use schedlab_lab::replay::{Answer, Replay};
+use schedlab_machine::SplitMix64;
+use schedlab_replay::{Books, Tokens, Trace};
+use schedlab_trace::read::Trace as Recording;
+use std::num::NonZeroUsize;
+
+fn bytes(file: &str) -> Vec<u8> {
+    let path = format!("{}/../../examples/traces/{file}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn text(name: &str) -> String {
+    let bytes = schedlab_lab::compressed::unpack(bytes(&format!("{name}.xz")), 1 << 28)
+        .expect("it unpacks");
+    String::from_utf8(bytes).expect("it is text")
+}
+
+fn books(text: &str) -> Option<Trace> {
+    let mut books = Books::new();
+    Recording::of_bytes(text.as_bytes().to_vec()).ok()?.read(&mut books).ok()?;
+    Some(books.into_trace())
+}
+
+/// The question about a recording whose work ran in a group.
+fn question(name: &str, root: &str) -> (Replay, Trace) {
+    let file = format!("{name}.groups");
+    let groups = String::from_utf8(bytes(&file)).expect("it is text");
+    let replay = Replay {
+        groups: Some(Source { file, text: groups }),
+        only: Some(format!("descendants of {root}")),
+        ..Replay::new(name)
+    };
+    (replay, books(&text(name)).expect("it is a trace"))
+}
+
+fn answer(replay: &Replay, trace: Trace) -> Answer {
+    let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
+    prepared.answer(parallel::cores()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// End and waiting, ms, of the groups that `is_in` names, in a column.
+fn of_column(answer: &Answer, column: usize, is_in: impl Fn(&str) -> bool) -> (f64, f64) {
+    let mut both = (0.0_f64, 0.0);
+    for (group, figures) in answer.groups.iter().zip(&answer.columns[column].groups) {
+        if is_in(&group.name) {
+            both = (both.0.max(figures.end.median / 1e6), both.1 + figures.wait.median / 1e6);
+        }
+    }
+    both
+}
+
+fn near(what: &str, (end, wait): (f64, f64), wanted: (f64, f64), bounds: (f64, f64)) {
+    let off = |got: f64, wanted: f64| (got - wanted).abs() / wanted;
+    assert!(off(end, wanted.0) <= bounds.0, "{what}: end {end}, recorded {}", wanted.0);
+    assert!(off(wait, wanted.1) <= bounds.1, "{what}: wait {wait}, recorded {}", wanted.1);
+}
+
+/// Medians of three recordings of the work on one CPU, against what is said of it by a recording
+/// on two.
+#[test]
+fn a_desk_on_one_cpu_is_predicted() {
+    let (replay, trace) = question("desk", "desk.sh");
+    let changes = vec!["taskset descendants of desk.sh 1".into()];
+    let answer = answer(&Replay { changes, ..replay }, trace);
+    assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
+    assert!(answer.e_end <= 0.08, "{}", answer.e_end);
+    for (name, end, wait) in [
+        ("hog", 1402.4, 1748.2),
+        ("video", 1135.8, 739.7),
+        ("audio", 1029.2, 204.3),
+        ("typist", 1110.4, 133.3),
+    ] {
+        let got = of_column(&answer, 2, |group| group == name);
+        near(name, got, (end, wait), (0.03, 0.10));
+    }
+}
+
+/// The same of a build whose hog gets another nice value.
+#[test]
+fn a_build_beside_a_nicer_hog_is_predicted() {
+    let (replay, trace) = question("build", "build.sh");
+    let changes = vec!["nice hog +10".into()];
+    let answer = answer(&Replay { changes, ..replay }, trace);
+    assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
+    assert!(answer.e_end <= 0.04 && answer.e_wait <= 0.10, "{answer:?}");
+    let build = of_column(&answer, 2, |group| group != "hog");
+    near("build", build, (2551.7, 3723.0), (0.04, 0.10));
+    near("hog", of_column(&answer, 2, |group| group == "hog"), (2551.1, 1922.8), (0.04, 0.10));
+}
+
+#[test]
+fn a_server_is_replayed() {
+    let (replay, trace) = question("redis", "redis.sh");
+    let answer = answer(&Replay { seeds: 3, ..replay }, trace);
+    assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
+    for (name, end) in [("redis-server", 165.0), ("redis-benchmark", 149.5), ("hog", 596.1)] {
+        let (got, _) = of_column(&answer, 1, |group| group == name);
+        assert!((got - end).abs() / end <= 0.08, "{name}: {got}");
+    }
+    assert!(answer.sleeps.edge > 4_500, "loopback's replies are no device's: {:?}", answer.sleeps);
+}
+
+#[test]
+fn the_answer_is_the_same_on_any_number_of_threads() {
+    let (replay, trace) = question("desk", "desk.sh");
+    let replay = Replay { schedulers: vec!["cfs".into(), "bfs".into()], seeds: 3, ..replay };
+    let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
+    let of = |threads| {
+        let threads = NonZeroUsize::new(threads).expect("it is not 0");
+        prepared.answer(threads).unwrap_or_else(|error| panic!("{error}"))
+    };
+    assert_eq!(of(1), of(3));
+}
+
+/// The work as a file is the work.
+#[test]
+fn the_written_model_reads_back() {
+    let (replay, trace) = question("desk", "desk.sh");
+    let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
+    for anonymous in [false, true] {
+        let model = prepared.model(anonymous);
+        let text = schedlab_workload::rt_app::write(&model);
+        let target = schedlab_workload::Target { cpus: 2, limited: true };
+        let read = schedlab_workload::rt_app::load(&model.name, &text, &target)
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read, model);
+        assert_eq!(text.contains("typist"), !anonymous);
+    }
+}
+
+/// `text`, damaged in one of the ways in which recordings are.
+fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let count = lines.len();
+    let mut draw = |most: usize| random.below(most as u64) as usize;
+    match way {
+        0 => lines.truncate(draw(count) + 1),
+        1 => drop(lines.drain(..draw(count))),
+        2 | 3 => {
+            let percent = if way == 2 { 1 } else { 20 };
+            lines.retain(|_| draw(100) >= percent);
+        }
+        4 => {
+            for at in (1..count).rev() {
+                if draw(50) == 0 {
+                    lines.swap(at - 1, at);
+                }
+            }
+        }
+        5 => {
+            lines =
+                lines.into_iter().flat_map(|it| vec![it; 1 + usize::from(draw(50) == 0)]).collect()
+        }
+        6 => lines.retain(|line| !line.contains("[001]")),
+        // Contexts are lost.
+        7 => {
+            let without = |line: &str| {
+                let mut line = line.to_string();
+                if let Some(at) = line.find("] d.").or_else(|| line.find("] dN")) {
+                    line.replace_range(at + 2..at + 8, "");
+                }
+                line
+            };
+            return lines.into_iter().map(without).collect::<Vec<String>>().join("\n");
+        }
+        // Every number is used again and again.
+        _ => {
+            let digits = |line: &str| {
+                let mut out = String::new();
+                let mut rest = line;
+                while let Some(at) = rest.find("pid=") {
+                    out.push_str(&rest[..at + 4]);
+                    rest = &rest[at + 4..];
+                    let end = rest.find(' ').unwrap_or(rest.len());
+                    let pid: u32 = rest[..end].parse().unwrap_or(0);
+                    out.push_str(&(pid % 40).to_string());
+                    rest = &rest[end..];
+                }
+                out + rest
+            };
+            return lines.into_iter().map(digits).collect::<Vec<String>>().join("\n");
+        }
+    }
+    lines.join("\n")
+}
+
+/// Whatever is lost of a recording: there is a message or an answer, and nobody waits for ever.
+#[test]
+fn damaged_recordings_are_replayed() {
+    let mut random = SplitMix64::new(1);
+    let mut answers = 0;
+    for (name, only) in [("desk", 9), ("lua", 7)] {
+        let whole = text(name);
+        for way in 0..only {
+            for tokens in [Tokens::Strict, Tokens::Counted] {
+                let Some(trace) = books(&damaged(&whole, way, &mut random)) else { continue };
+                let replay = Replay { tokens, seeds: 1, ..Replay::new(name) };
+                let Ok(prepared) = replay.prepare(trace) else { continue };
+                let one = NonZeroUsize::MIN;
+                let answer = prepared.answer(one).unwrap_or_else(|error| panic!("{error}"));
+                assert!(!answer.hangs, "{name}, way {way}: {:?}", answer.messages);
+                assert_eq!(answer.e_cpu, 0.0, "{name}, way {way}: {:?}", answer.messages);
+                answers += 1;
+            }
+        }
+    }
+    assert!(answers > 24, "{answers}");
+}
+
+#[test]
+fn what_is_asked_wrongly_is_told() {
+    let error = |change: &dyn Fn(&mut Replay)| {
+        let (mut replay, trace) = question("desk", "desk.sh");
+        change(&mut replay);
+        match replay.prepare(trace) {
+            Ok(_) => panic!("it is wrong"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let said = error(&|it| it.only = Some("tipist".into()));
+    assert!(said.contains("tipist") && said.contains("typist"), "{said}");
+    let said = error(&|it| it.changes = vec!["nice hog plenty".into()]);
+    assert!(said.contains("plenty"), "{said}");
+    let said = error(&|it| it.changes = vec!["paint hog red".into()]);
+    assert!(said.contains("paint"), "{said}");
+    let said = error(&|it| it.recorded = Some("evdf".into()));
+    assert!(said.contains("eevdf"), "{said}");
+    let said = error(&|it| {
+        it.groups = Some(Source { file: "g".into(), text: "hog batch\n".into() });
+    });
+    assert!(said.starts_with("g: line 1"), "{said}");
+    let only_switches: String = text("desk")
+        .lines()
+        .filter(|line| !line.contains("sched_wak"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let trace = books(&only_switches).expect("it has switches");
+    let said = match Replay::new("t").prepare(trace) {
+        Ok(_) => panic!("each sleep would be a time"),
+        Err(error) => error.to_string(),
+    };
+    assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
+}

@@ -1,0 +1,44 @@
+//! The bar by which a reader of the page chooses which demands to see: by their verdicts, by the
+//! experiment, by words. It is there where scripts run (`filter.js`); without them all demands are.
+
+use crate::catalogue::{Outcome, count};
+use crate::judge::Verdict;
+use crate::page::class;
+use maud::{Markup, html};
+
+/// The bar.
+pub fn bar(outcomes: &[Outcome]) -> Markup {
+    let verdicts = || {
+        count(outcomes)
+            .into_iter()
+            .filter(|(verdict, count)| *count > 0 && *verdict != Verdict::NotAsked)
+    };
+    html! {
+        form #filter role="search" aria-label="Which demands are shown" hidden {
+            label {
+                "Find " input #filter-words type="search" autocomplete="off" placeholder="words …";
+            }
+            label {
+                "in "
+                select #filter-experiment {
+                    option value="" { "all experiments" }
+                    @for outcome in outcomes {
+                        option value=(outcome.file.id) { (outcome.file.id) }
+                    }
+                }
+            }
+            fieldset {
+                legend { "Verdicts" }
+                @for (verdict, count) in verdicts() {
+                    label {
+                        input type="checkbox" name="verdict" value=(class(verdict));
+                        " " span class={ "verdict " (class(verdict)) } { (verdict.name()) }
+                        " " (count)
+                    }
+                }
+            }
+            button #filter-all type="reset" { "All" }
+            output #filter-shown aria-live="polite" {}
+        } "\n"
+    }
+}

@@ -1,0 +1,669 @@
+//! From tracepoints to a [`Trace`]: who ran where, when and why it stopped. [`Books`] is a
+//! [`Sink`] that goes through the events once, in the order of time.
+//!
+//! Real traces lose events without saying so. A *gap* on a CPU is an event whose current task is
+//! not the one that was switched to last; what happened in between is guessed half and half.
+
+use crate::trace::{Act, BEFORE, Burst, Origin, Sleep, Slice, Task, Trace, What};
+use schedlab_trace::tracepoint::{Context, Record, Sink, State, Tracepoint, Who};
+use std::collections::HashMap;
+
+/// A wakeup that came before the sleep counts if the other half of it comes within this, ns.
+const LATE_WAKEUP_NS: u64 = 200_000;
+
+/// The kernel keeps so many bytes of a name.
+const COMM_MAX: usize = 15;
+
+/// What a task does, as far as the books know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Now {
+    /// It was forked, and is not on a queue yet.
+    Unborn,
+    Running {
+        cpu: u32,
+        since_ns: u64,
+    },
+    Runnable,
+    /// It was seen last on a CPU at this time: preempted, or gone to sleep.
+    Lost {
+        since_ns: u64,
+    },
+    Asleep,
+    Dead,
+}
+
+/// A wakeup of a task that still ran.
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    at_ns: u64,
+    token: u32,
+    waker: u32,
+    context: Context,
+    cpu: u32,
+    /// The task went to sleep after it.
+    slept: bool,
+}
+
+/// What is known of a task besides its history.
+#[derive(Clone, Debug)]
+struct Own {
+    now: Now,
+    /// Demand of the current burst that is done; it is that of the burst when that is over.
+    is_open: bool,
+    prio: Option<i32>,
+    last_cpu: Option<u32>,
+    early: Option<Early>,
+    /// A priority that was seen while it had no burst.
+    new_prio: Option<i32>,
+}
+
+/// A CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// The number of the task that runs; none: not known yet.
+    current: Option<u32>,
+    /// When that was last known anew, ns.
+    since_ns: u64,
+    /// It has had an event of its own.
+    is_seen: bool,
+}
+
+/// Makes a [`Trace`] of tracepoints.
+#[derive(Debug, Default)]
+pub struct Books {
+    trace: Trace,
+    states: Vec<Own>,
+    /// The last task with each number.
+    tasks: HashMap<u32, u32>,
+    lanes: Vec<Lane>,
+    is_begun: bool,
+    last_ns: u64,
+}
+
+impl Books {
+    /// Nothing is known.
+    pub fn new() -> Books {
+        Books::default()
+    }
+
+    /// All that was recorded, when there is no more.
+    pub fn into_trace(mut self) -> Trace {
+        self.close();
+        self.trace
+    }
+
+    fn task_of(&self, pid: u32) -> Option<u32> {
+        self.tasks.get(&pid).copied()
+    }
+
+    /// A new task with this number.
+    fn add(&mut self, who: Who<'_>, born_ns: u64, origin: Origin, now: Now) -> u32 {
+        let old = self.task_of(who.pid);
+        let incarnation = old.map_or(0, |old| self.trace.tasks[old as usize].incarnation + 1);
+        if let Some(old) = old {
+            self.replaced(old);
+        }
+        let task = self.trace.tasks.len() as u32;
+        self.tasks.insert(who.pid, task);
+        self.trace.tasks.push(Task {
+            pid: who.pid,
+            incarnation,
+            name: who.comm.into(),
+            born_ns,
+            origin,
+            ..Task::default()
+        });
+        self.states.push(Own {
+            now,
+            is_open: false,
+            prio: None,
+            last_cpu: None,
+            early: None,
+            new_prio: None,
+        });
+        task
+    }
+
+    /// The number of `task` is another's: it has ended, and nobody saw when.
+    fn replaced(&mut self, task: u32) {
+        match self.states[task as usize].now {
+            Now::Running { cpu, since_ns } => {
+                self.slice(task, cpu, since_ns, self.last_ns);
+                self.stop(task, self.last_ns, State::Dead);
+            }
+            Now::Runnable | Now::Lost { .. } => {
+                let end_ns =
+                    self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.end_ns);
+                self.stop(task, end_ns, State::Dead);
+            }
+            Now::Unborn | Now::Asleep | Now::Dead => {}
+        }
+    }
+
+    /// A burst begins.
+    fn open(&mut self, task: u32, wake_ns: u64, is_woken: bool) {
+        let this = &mut self.trace.tasks[task as usize];
+        let (slices, acts) = (this.slices.len() as u32, this.acts.len() as u32);
+        this.bursts.push(Burst {
+            wake_ns,
+            is_woken,
+            first_ns: None,
+            slices: slices..slices,
+            acts: acts..acts,
+            cpu_ns: 0,
+            end_ns: wake_ns,
+            state: None,
+        });
+        let state = &mut self.states[task as usize];
+        state.is_open = true;
+        if let Some(prio) = state.new_prio.take() {
+            self.act(task, 0, What::Prio { prio });
+        }
+    }
+
+    fn act(&mut self, task: u32, offset_ns: u64, what: What) {
+        let this = &mut self.trace.tasks[task as usize];
+        this.acts.push(Act { offset_ns, what });
+        if let Some(burst) = this.bursts.last_mut() {
+            burst.acts.end = this.acts.len() as u32;
+        }
+    }
+
+    /// `task` has done this at `at_ns`, if it runs. Whether it does.
+    fn does(&mut self, task: u32, at_ns: u64, what: What) -> bool {
+        let Now::Running { since_ns, .. } = self.states[task as usize].now else { return false };
+        let done_ns = self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.cpu_ns);
+        self.act(task, done_ns + at_ns.saturating_sub(since_ns), what);
+        true
+    }
+
+    /// A piece of the burst ends.
+    fn slice(&mut self, task: u32, cpu: u32, from_ns: u64, to_ns: u64) {
+        let this = &mut self.trace.tasks[task as usize];
+        let Some(burst) = this.bursts.last_mut() else { return };
+        let to_ns = to_ns.max(from_ns);
+        this.slices.push(Slice { cpu, from_ns, to_ns });
+        burst.slices.end = this.slices.len() as u32;
+        burst.cpu_ns += to_ns - from_ns;
+        burst.end_ns = to_ns;
+        self.states[task as usize].last_cpu = Some(cpu);
+    }
+
+    /// `task` is on a CPU.
+    fn run(&mut self, task: u32, cpu: u32, from_ns: u64) {
+        self.states[task as usize].now = Now::Running { cpu, since_ns: from_ns };
+        if let Some(burst) = self.trace.tasks[task as usize].bursts.last_mut() {
+            burst.first_ns.get_or_insert(from_ns);
+        }
+    }
+
+    /// The current burst is over at `at_ns`, and `task` sleeps, or is dead.
+    fn stop(&mut self, task: u32, at_ns: u64, state: State) {
+        let own = &mut self.states[task as usize];
+        own.is_open = false;
+        let last_cpu = own.last_cpu;
+        own.now = if state.is_gone() { Now::Dead } else { Now::Asleep };
+        let this = &mut self.trace.tasks[task as usize];
+        if let Some(burst) = this.bursts.last_mut() {
+            burst.end_ns = at_ns;
+            burst.state = Some(state);
+        }
+        if state.is_gone() {
+            this.exited = true;
+            return;
+        }
+        this.is_kernel |= state == State::Idle;
+        this.sleeps.push(Sleep {
+            at_ns,
+            wake_ns: None,
+            waker: None,
+            context: Context::Unknown,
+            cpu: 0,
+            last_cpu,
+            state,
+            kind: crate::trace::Kind::End,
+        });
+    }
+
+    /// Ends the sleep of `task` at `at_ns`, and begins its next burst.
+    fn wake(&mut self, task: u32, at_ns: u64, waker: Option<u32>, context: Context, cpu: u32) {
+        let this = &mut self.trace.tasks[task as usize];
+        let at = this.sleeps.len();
+        let (sleep, number) = match this.sleeps.last_mut() {
+            Some(sleep) => (sleep, at as u32 - 1),
+            None => match &mut this.before {
+                Some(sleep) => (sleep, BEFORE),
+                None => return,
+            },
+        };
+        let at_ns = at_ns.max(sleep.at_ns);
+        sleep.wake_ns = Some(at_ns);
+        sleep.context = context;
+        sleep.cpu = cpu;
+        self.trace.wakeups += 1;
+        self.states[task as usize].now = Now::Runnable;
+        if let Some(waker) = waker
+            && self.does(waker, at_ns, What::Wake { task, sleep: number })
+        {
+            let this = &mut self.trace.tasks[task as usize];
+            let sleep =
+                if number == BEFORE { this.before.as_mut() } else { this.sleeps.last_mut() };
+            if let Some(sleep) = sleep {
+                sleep.waker = Some(waker);
+            }
+        }
+        self.open(task, at_ns, true);
+    }
+
+    /// Nobody knows how, but `task` is on `cpu`, from `middle_ns` on at the latest since `at_ns`.
+    fn appears(&mut self, who: Who<'_>, cpu: u32, middle_ns: u64, at_ns: u64) {
+        let Some(task) = self.task_of(who.pid) else {
+            let task = self.add(who, middle_ns, Origin::Gap, Now::Runnable);
+            self.open(task, middle_ns, false);
+            self.run(task, cpu, middle_ns);
+            return;
+        };
+        match self.states[task as usize].now {
+            Now::Runnable => {
+                let burst = self.trace.tasks[task as usize].bursts.last();
+                let from_ns = burst.map_or(middle_ns, |burst| middle_ns.max(burst.end_ns));
+                self.run(task, cpu, from_ns);
+            }
+            Now::Lost { since_ns } => self.run(task, cpu, middle_ns.max(since_ns)),
+            Now::Asleep => {
+                let since_ns =
+                    self.trace.tasks[task as usize].sleeps.last().map_or(0, |it| it.at_ns);
+                let from_ns = middle_ns.max(since_ns);
+                self.wake(task, from_ns, None, Context::Unknown, cpu);
+                self.run(task, cpu, from_ns);
+            }
+            Now::Unborn => {
+                let from_ns = middle_ns.max(self.trace.tasks[task as usize].born_ns);
+                self.born(task, from_ns);
+                self.run(task, cpu, from_ns);
+            }
+            Now::Dead => {
+                let task = self.add(who, at_ns, Origin::Gap, Now::Runnable);
+                self.open(task, at_ns, false);
+                self.run(task, cpu, at_ns);
+            }
+            Now::Running { cpu: old, since_ns } => {
+                let from_ns = middle_ns.max(since_ns);
+                self.slice(task, old, since_ns, from_ns);
+                self.run(task, cpu, from_ns);
+            }
+        }
+    }
+
+    /// A forked task comes to a queue.
+    fn born(&mut self, task: u32, at_ns: u64) {
+        self.states[task as usize].now = Now::Runnable;
+        self.trace.tasks[task as usize].born_ns = at_ns;
+        let parent = self.trace.tasks[task as usize].forked_by;
+        let known =
+            parent.is_some_and(|parent| self.does(parent as u32, at_ns, What::Fork { task }));
+        self.trace.tasks[task as usize].origin = if known { Origin::Forked } else { Origin::Born };
+        self.open(task, at_ns, true);
+    }
+
+    /// That `who` is the current task of `cpu` at `at_ns`.
+    fn check_current(&mut self, at_ns: u64, cpu: u32, who: Who<'_>) {
+        let lane = self.lanes[cpu as usize];
+        let known = self.task_of(who.pid);
+        if !lane.is_seen {
+            // It has run since the beginning, unless it was seen somewhere else.
+            self.lanes[cpu as usize] =
+                Lane { current: Some(who.pid), since_ns: at_ns, is_seen: true };
+            match known {
+                _ if who.pid == 0 => self.trace.idle_ns += at_ns,
+                None => {
+                    let task = self.add(who, 0, Origin::Before, Now::Runnable);
+                    self.open(task, 0, false);
+                    self.run(task, cpu, 0);
+                }
+                Some(task) if self.runs_on(task, cpu) => {}
+                // It came here before this CPU had an event.
+                Some(_) => self.appears(who, cpu, at_ns / 2, at_ns),
+            }
+            return;
+        }
+        let Some(believed) = lane.current.filter(|&believed| believed != who.pid) else { return };
+        let last_ns = lane.since_ns;
+        let middle_ns = last_ns + (at_ns - last_ns) / 2;
+        self.gap(last_ns, at_ns);
+        match self.task_of(believed) {
+            _ if believed == 0 => self.trace.idle_ns += middle_ns - last_ns,
+            Some(task) if self.runs_on(task, cpu) => {
+                if let Now::Running { since_ns, .. } = self.states[task as usize].now {
+                    let end_ns = middle_ns.max(since_ns);
+                    self.slice(task, cpu, since_ns, end_ns);
+                    self.states[task as usize].now = Now::Lost { since_ns: end_ns };
+                }
+            }
+            _ => {}
+        }
+        if who.pid == 0 {
+            self.trace.idle_ns += at_ns - middle_ns;
+        } else {
+            self.appears(who, cpu, middle_ns, at_ns);
+        }
+        self.lanes[cpu as usize].current = Some(who.pid);
+        self.lanes[cpu as usize].since_ns = at_ns;
+    }
+
+    fn runs_on(&self, task: u32, cpu: u32) -> bool {
+        matches!(self.states[task as usize].now, Now::Running { cpu: own, .. } if own == cpu)
+    }
+
+    fn gap(&mut self, from_ns: u64, to_ns: u64) {
+        self.trace.gaps += 1;
+        self.trace.gap_ns += to_ns - from_ns;
+    }
+
+    /// `prio` was seen of a task.
+    fn prio(&mut self, task: u32, at_ns: u64, prio: i32) {
+        let own = &mut self.states[task as usize];
+        if own.prio == Some(prio) {
+            return;
+        }
+        if own.prio.replace(prio).is_none() {
+            self.trace.tasks[task as usize].prio = Some(prio);
+        } else if !own.is_open {
+            own.new_prio = Some(prio);
+        } else if !self.does(task, at_ns, What::Prio { prio }) {
+            let done_ns = self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.cpu_ns);
+            self.act(task, done_ns, What::Prio { prio });
+        }
+    }
+
+    fn named(&mut self, task: u32, name: &str) {
+        let own = &mut self.trace.tasks[task as usize].name;
+        if own != name && name != "<...>" {
+            own.clear();
+            own.push_str(name);
+        }
+    }
+
+    fn switch(&mut self, at_ns: u64, cpu: u32, prev: Who<'_>, prev_state: State, next: Who<'_>) {
+        self.trace.switches += 1;
+        if prev.pid == 0 {
+            let since_ns = self.lanes[cpu as usize].since_ns;
+            self.trace.idle_ns += at_ns - since_ns;
+        } else if let Some(task) = self.task_of(prev.pid) {
+            self.named(task, prev.comm);
+            self.prio(task, at_ns, prev.prio);
+            self.leaves(task, at_ns, prev_state);
+        }
+        self.lanes[cpu as usize].current = Some(next.pid);
+        self.lanes[cpu as usize].since_ns = at_ns;
+        if next.pid == 0 {
+            return;
+        }
+        let task = match self.task_of(next.pid) {
+            // It was runnable since before the trace.
+            None => {
+                let task = self.add(next, 0, Origin::Before, Now::Runnable);
+                self.open(task, 0, false);
+                task
+            }
+            Some(task) => match self.states[task as usize].now {
+                Now::Runnable | Now::Lost { .. } => task,
+                Now::Asleep => {
+                    self.trace.unseen += 1;
+                    self.wake(task, at_ns, None, Context::Unknown, cpu);
+                    task
+                }
+                Now::Unborn => {
+                    self.born(task, at_ns);
+                    task
+                }
+                Now::Dead => {
+                    let task = self.add(next, at_ns, Origin::Gap, Now::Runnable);
+                    self.open(task, at_ns, false);
+                    task
+                }
+                Now::Running { cpu: old, since_ns } => {
+                    self.slice(task, old, since_ns, at_ns);
+                    task
+                }
+            },
+        };
+        self.named(task, next.comm);
+        self.prio(task, at_ns, next.prio);
+        self.run(task, cpu, at_ns);
+    }
+
+    /// `task` leaves its CPU.
+    fn leaves(&mut self, task: u32, at_ns: u64, state: State) {
+        let Now::Running { cpu, since_ns } = self.states[task as usize].now else { return };
+        self.slice(task, cpu, since_ns, at_ns);
+        let early = self.states[task as usize].early.take();
+        if state.is_runnable() {
+            self.states[task as usize].now = Now::Runnable;
+            if let Some(early) = early {
+                // It wanted to wait, and did not have to.
+                let done_ns =
+                    self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.cpu_ns);
+                self.trace.tokens[early.token as usize] = true;
+                self.act(task, done_ns, What::Wait { token: early.token });
+            }
+            return;
+        }
+        self.stop(task, at_ns, state);
+        if !state.is_gone() {
+            self.states[task as usize].early = early.map(|early| Early { slept: true, ..early });
+        }
+    }
+
+    /// `who` is woken on `cpu`, where `current` runs. `is_waking`: this is the beginning of it.
+    fn woken(&mut self, record: &Record<'_>, who: Who<'_>, is_waking: bool) {
+        let &Record { at_ns, cpu, current, context, .. } = record;
+        if who.pid == 0 {
+            return;
+        }
+        let Some(task) = self.task_of(who.pid) else {
+            let task = self.add(who, 0, Origin::Before, Now::Asleep);
+            self.prio(task, at_ns, who.prio);
+            self.trace.tasks[task as usize].before = Some(Sleep {
+                at_ns: 0,
+                wake_ns: None,
+                waker: None,
+                context,
+                cpu,
+                last_cpu: None,
+                state: State::Interruptible,
+                kind: crate::trace::Kind::End,
+            });
+            self.wake(task, at_ns, self.waker(current), context, cpu);
+            return;
+        };
+        if let Now::Lost { since_ns } = self.states[task as usize].now {
+            self.stop(task, since_ns, State::Interruptible);
+        }
+        match self.states[task as usize].now {
+            Now::Asleep => {
+                self.prio(task, at_ns, who.prio);
+                let slept_ns =
+                    self.trace.tasks[task as usize].sleeps.last().map_or(0, |it| it.at_ns);
+                let early = self.states[task as usize].early.take().filter(|early| {
+                    early.slept && !is_waking && at_ns - slept_ns <= LATE_WAKEUP_NS
+                });
+                match early {
+                    // The act stands where the wakeup began.
+                    Some(early) => self.woken_early(task, at_ns, early),
+                    None => self.wake(task, at_ns, self.waker(current), context, cpu),
+                }
+            }
+            Now::Running { .. } => {
+                let Some(waker) = self.waker(current).filter(|&waker| waker != task) else {
+                    return;
+                };
+                let by_task = matches!(context, Context::Task | Context::Unknown);
+                if !by_task || !is_waking && self.states[task as usize].early.is_some() {
+                    return;
+                }
+                let token = self.trace.tokens.len() as u32;
+                if self.does(waker, at_ns, What::Post { token }) {
+                    self.trace.tokens.push(false);
+                    let slept = false;
+                    self.states[task as usize].early =
+                        Some(Early { at_ns, token, waker, context, cpu, slept });
+                }
+            }
+            Now::Dead => {
+                let task = self.add(who, at_ns, Origin::Gap, Now::Runnable);
+                self.open(task, at_ns, true);
+                self.prio(task, at_ns, who.prio);
+            }
+            Now::Runnable | Now::Unborn | Now::Lost { .. } => {}
+        }
+    }
+
+    /// The second half of a wakeup whose first half came before the sleep.
+    fn woken_early(&mut self, task: u32, at_ns: u64, early: Early) {
+        self.wake(task, at_ns, None, early.context, early.cpu);
+        let this = &mut self.trace.tasks[task as usize];
+        let number = this.sleeps.len() as u32 - 1;
+        if let Some(sleep) = this.sleeps.last_mut() {
+            sleep.waker = Some(early.waker);
+        }
+        debug_assert!(early.at_ns <= at_ns);
+        // What stands in the waker's books as a post was this wakeup.
+        let posted = What::Post { token: early.token };
+        let acts = &mut self.trace.tasks[early.waker as usize].acts;
+        if let Some(act) = acts.iter_mut().rev().find(|act| act.what == posted) {
+            act.what = What::Wake { task, sleep: number };
+        }
+    }
+
+    /// The task that is current where something happens.
+    fn waker(&self, current: Who<'_>) -> Option<u32> {
+        let task = self.task_of(current.pid).filter(|_| current.pid != 0)?;
+        matches!(self.states[task as usize].now, Now::Running { .. }).then_some(task)
+    }
+
+    fn forked(&mut self, at_ns: u64, parent: Who<'_>, child: Who<'_>) {
+        let forked_by = self.task_of(parent.pid);
+        let task = self.add(child, at_ns, Origin::Born, Now::Unborn);
+        self.trace.tasks[task as usize].forked_by = forked_by.map(|parent| parent as usize);
+    }
+
+    fn wakeup_new(&mut self, at_ns: u64, who: Who<'_>) {
+        let task = match self.task_of(who.pid) {
+            Some(task) if self.states[task as usize].now == Now::Unborn => task,
+            _ => self.add(who, at_ns, Origin::Born, Now::Unborn),
+        };
+        self.prio(task, at_ns, who.prio);
+        self.born(task, at_ns);
+    }
+
+    fn close(&mut self) {
+        let end_ns = self.last_ns;
+        self.trace.span_ns = end_ns;
+        for task in 0..self.trace.tasks.len() as u32 {
+            match self.states[task as usize].now {
+                Now::Running { cpu, since_ns } => self.slice(task, cpu, since_ns, end_ns),
+                Now::Lost { since_ns } => self.stop(task, since_ns, State::Interruptible),
+                _ => {}
+            }
+            let is_open = self.states[task as usize].is_open;
+            let this = &mut self.trace.tasks[task as usize];
+            if let Some(burst) = this.bursts.last_mut().filter(|_| is_open) {
+                burst.end_ns = end_ns;
+            }
+            this.is_kernel |= is_kernel_name(&this.name);
+        }
+        for lane in &self.lanes {
+            if lane.current == Some(0) {
+                self.trace.idle_ns += end_ns - lane.since_ns.min(end_ns);
+            }
+        }
+        self.trace.cpus = self.lanes.len().max(1) as u32;
+    }
+}
+
+/// Whether the kernel's own threads are called so.
+pub fn is_kernel_name(name: &str) -> bool {
+    const BEGINNINGS: [&str; 18] = [
+        "kworker/",
+        "ksoftirqd/",
+        "rcu_",
+        "migration/",
+        "cpuhp/",
+        "irq/",
+        "jbd2/",
+        "watchdog/",
+        "idle_inject/",
+        "kthread",
+        "kcompactd",
+        "kswapd",
+        "khugepaged",
+        "scsi_",
+        "nvme",
+        "napi/",
+        "rcuo",
+        "rcub/",
+    ];
+    const NAMES: [&str; 10] = [
+        "kauditd",
+        "kdevtmpfs",
+        "oom_reaper",
+        "writeback",
+        "ksmd",
+        "khungtaskd",
+        "watchdogd",
+        "kintegrityd",
+        "kblockd",
+        "ksoftirqd",
+    ];
+    BEGINNINGS.iter().any(|it| name.starts_with(it)) || NAMES.contains(&name)
+}
+
+impl Sink for Books {
+    fn record(&mut self, record: &Record<'_>) {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.trace.origin_ns = record.at_ns;
+            self.last_ns = 0;
+        }
+        // Who gives events out of order is not followed back.
+        let at_ns = record.at_ns.saturating_sub(self.trace.origin_ns).max(self.last_ns);
+        let record = &Record { at_ns, ..*record };
+        self.last_ns = at_ns;
+        self.trace.events += 1;
+        let &Record { cpu, current, context, ref tracepoint, .. } = record;
+        self.trace.has_contexts |= context != Context::Unknown;
+        if cpu as usize >= self.lanes.len() {
+            self.lanes.resize(cpu as usize + 1, Lane::default());
+        }
+        match *tracepoint {
+            Tracepoint::Switch { prev, .. } => self.check_current(at_ns, cpu, prev),
+            _ => self.check_current(at_ns, cpu, current),
+        }
+        match *tracepoint {
+            Tracepoint::Switch { prev, prev_state, next } => {
+                self.switch(at_ns, cpu, prev, prev_state, next);
+            }
+            Tracepoint::Waking { task, .. } => {
+                self.trace.form[0] = true;
+                self.woken(record, task, true);
+            }
+            Tracepoint::Wakeup { task, .. } => {
+                self.trace.form[1] = true;
+                self.woken(record, task, false);
+            }
+            Tracepoint::WakeupNew { task, .. } => self.wakeup_new(at_ns, task),
+            Tracepoint::Fork { parent, child } => self.forked(at_ns, parent, child),
+            Tracepoint::Exec { filename, pid } => {
+                if let Some(task) = self.task_of(pid) {
+                    let base = filename.rsplit('/').next().unwrap_or(filename);
+                    let mut end = base.len().min(COMM_MAX);
+                    while !base.is_char_boundary(end) {
+                        end -= 1;
+                    }
+                    self.named(task, &base[..end]);
+                }
+            }
+            Tracepoint::Migrate { .. } | Tracepoint::Exit { .. } | Tracepoint::Runtime { .. } => {}
+        }
+    }
+}

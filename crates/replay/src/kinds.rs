@@ -1,0 +1,343 @@
+//! Why each sleep ended: [`infer`]. An *edge* is the consequence of another task's work; what an
+//! interrupt ends is either *relative* to the sleep's beginning (devices, timers) or *absolute* (a
+//! clock, somebody outside).
+
+use crate::trace::{Burst, Kind, Sleep, Task, Trace};
+use schedlab_trace::tracepoint::{Context, State};
+use std::collections::{HashMap, HashSet};
+
+/// How arrivals are understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Arrivals {
+    /// What an interrupt ends takes its time from the sleep's beginning, unless a clock is seen.
+    #[default]
+    Closed,
+    /// Every signalled sleep that an interrupt ends is ended from outside, at its time.
+    Open,
+}
+
+/// How many sleeps there are of each kind, and what was found of tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Ended by another task.
+    pub edge: u64,
+    /// Of them those in a soft interrupt's context.
+    pub soft_edge: u64,
+    /// A device or a timer.
+    pub relative: u64,
+    /// A clock or somebody outside.
+    pub absolute: u64,
+    /// Not ended.
+    pub end: u64,
+    /// Tasks whose sleeps a clock ends.
+    pub clocked: u64,
+}
+
+/// Finds out the kind of every sleep of `trace`. `in_model`: for each task whether it is replayed.
+pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts {
+    let guessed = (!trace.has_contexts).then(|| guess(trace));
+    let pairs = Pairs::of(trace);
+    let mut counts = Counts::default();
+    for number in 0..trace.tasks.len() {
+        let by = |at: u32, sleep: &Sleep| -> Context {
+            match &guessed {
+                Some(guessed) => guessed.context(number as u32, at, sleep),
+                None => sleep.context,
+            }
+        };
+        let task = &trace.tasks[number];
+        let mut kinds: Vec<(u32, Option<Kind>)> = vec![];
+        for (at, sleep) in task.ended_sleeps() {
+            let context = by(at, sleep);
+            let vfork = || {
+                let waker = sleep.waker.map(|waker| &trace.tasks[waker as usize]);
+                waker.is_some_and(|waker| waker.forked_by == Some(number))
+            };
+            let kind = match sleep.waker {
+                None => None,
+                Some(waker) if trace.tasks[waker as usize].is_kernel => None,
+                Some(_)
+                    if guessed.is_some() && sleep.state == State::Uninterruptible && !vfork() =>
+                {
+                    None
+                }
+                Some(waker) => {
+                    let soft_edge = context == Context::Soft
+                        && sleep.state == State::Interruptible
+                        && pairs.pass(number as u32, waker);
+                    if context == Context::Task || soft_edge {
+                        let inside = in_model[waker as usize];
+                        counts.soft_edge += u64::from(soft_edge && inside);
+                        Some(if inside { Kind::Edge } else { Kind::Absolute })
+                    } else {
+                        None
+                    }
+                }
+            };
+            kinds.push((at, kind));
+        }
+        let clocked = is_clocked(task, &kinds);
+        counts.clocked += u64::from(clocked);
+        let task = &mut trace.tasks[number];
+        for (at, kind) in kinds {
+            let sleep = if at == crate::trace::BEFORE {
+                task.before.as_mut()
+            } else {
+                task.sleeps.get_mut(at as usize)
+            };
+            let Some(sleep) = sleep else { continue };
+            let is_before = at == crate::trace::BEFORE;
+            let open = arrivals == Arrivals::Open && sleep.state == State::Interruptible;
+            sleep.kind = kind.unwrap_or_else(|| match sleep.state {
+                _ if is_before => Kind::Absolute,
+                State::Uninterruptible => Kind::Relative,
+                _ if clocked || open => Kind::Absolute,
+                _ => Kind::Relative,
+            });
+        }
+        for sleep in task.before.iter().chain(&task.sleeps) {
+            match sleep.kind {
+                Kind::Edge => counts.edge += 1,
+                Kind::Relative => counts.relative += 1,
+                Kind::Absolute => counts.absolute += 1,
+                Kind::End => counts.end += 1,
+            }
+        }
+    }
+    counts
+}
+
+/// Whether a clock ends those sleeps of `task` that an interrupt does.
+fn is_clocked(task: &Task, kinds: &[(u32, Option<Kind>)]) -> bool {
+    let by_interrupt: HashSet<u32> =
+        kinds.iter().filter(|(_, kind)| kind.is_none()).map(|&(at, _)| at).collect();
+    let ended = task.ended_sleeps();
+    let ended = ended
+        .filter(|(at, sleep)| by_interrupt.contains(at) && sleep.state != State::Uninterruptible);
+    let (mut wakes, mut lengths) = (vec![], vec![]);
+    for (at, sleep) in ended {
+        let wake_ns = sleep.wake_ns.unwrap_or(sleep.at_ns);
+        wakes.push(wake_ns);
+        if at != crate::trace::BEFORE {
+            lengths.push(wake_ns - sleep.at_ns);
+        }
+    }
+    has_clock(&wakes, &lengths)
+}
+
+/// Twice the median, so that it is a whole number.
+fn median2(values: &mut [u64]) -> u64 {
+    values.sort_unstable();
+    match values.len() {
+        0 => 0,
+        count if count % 2 == 1 => 2 * values[count / 2],
+        count => values[count / 2 - 1] + values[count / 2],
+    }
+}
+
+/// The median distance from the median; twice each, so four times it.
+fn mad4(values: impl Iterator<Item = i64>) -> u64 {
+    let mut doubled: Vec<i64> = values.map(|value| 2 * value).collect();
+    doubled.sort_unstable();
+    let middle = match doubled.len() {
+        0 => return 0,
+        count if count % 2 == 1 => doubled[count / 2],
+        count => i64::midpoint(doubled[count / 2 - 1], doubled[count / 2]),
+    };
+    median2(&mut doubled.iter().map(|value| value.abs_diff(middle)).collect::<Vec<u64>>())
+}
+
+/// Twice the period of `wakes`, if they have one: at least six, and four fifths of the steps
+/// between them near a multiple of their median.
+pub fn grid(wakes: &[u64]) -> Option<u64> {
+    if wakes.len() < 6 {
+        return None;
+    }
+    let steps: Vec<u64> = wakes.windows(2).map(|two| two[1].saturating_sub(two[0])).collect();
+    let period2 = median2(&mut steps.clone());
+    if period2 < 2 * 200_000 {
+        return None;
+    }
+    let tolerance2 = (2 * 80_000).max(period2 / 50);
+    let near = |step: &&u64| distance2(**step, period2).unsigned_abs() <= tolerance2;
+    let near = steps.iter().filter(near).count();
+    (near * 5 >= steps.len() * 4).then_some(period2)
+}
+
+/// Twice the distance of `step` from the nearest multiple, at least one, of half of `period2`.
+fn distance2(step: u64, period2: u64) -> i64 {
+    let times = ((2 * step + period2 / 2) / period2).max(1);
+    (2 * step) as i64 - (times * period2) as i64
+}
+
+/// Whether the wakeups at these times are a clock's: they have a grid, and are nearer to it than
+/// the sleeps' lengths are to each other.
+pub fn has_clock(wakes: &[u64], lengths: &[u64]) -> bool {
+    let Some(period2) = grid(wakes) else { return false };
+    let steps = wakes.windows(2).map(|two| distance2(two[1] - two[0], period2));
+    // The distances are doubled.
+    mad4(steps) < 2 * mad4(lengths.iter().map(|&length| length as i64))
+}
+
+/// How often tasks were current when soft interrupts woke others.
+struct Pairs {
+    /// By sleeper and waker.
+    by_waker: HashMap<(u32, u32), u64>,
+    /// By sleeper.
+    all: HashMap<u32, u64>,
+    /// CPU time of each task, ns.
+    cpu_ns: Vec<u64>,
+    busy_ns: u64,
+}
+
+impl Pairs {
+    fn of(trace: &Trace) -> Pairs {
+        let (mut by_waker, mut all) = (HashMap::new(), HashMap::new());
+        for (number, task) in trace.tasks.iter().enumerate() {
+            for (_, sleep) in task.ended_sleeps() {
+                if let Some(waker) = sleep.waker
+                    && sleep.context == Context::Soft
+                    && sleep.state == State::Interruptible
+                {
+                    *by_waker.entry((number as u32, waker)).or_default() += 1;
+                    *all.entry(number as u32).or_default() += 1;
+                }
+            }
+        }
+        let cpu_ns: Vec<u64> = trace.tasks.iter().map(Task::cpu_ns).collect();
+        let busy_ns = cpu_ns.iter().sum();
+        Pairs { by_waker, all, cpu_ns, busy_ns }
+    }
+
+    fn pass(&self, sleeper: u32, waker: u32) -> bool {
+        let of_pair = self.by_waker.get(&(sleeper, waker)).copied().unwrap_or(0);
+        let all = self.all.get(&sleeper).copied().unwrap_or(0);
+        passes(of_pair, all, self.cpu_ns[waker as usize], self.busy_ns)
+    }
+}
+
+/// Whether a sleeper that was woken `all` times in soft context, `of_pair` times with one task
+/// current, which has `cpu_ns` of `busy_ns`, waited for that task.
+pub fn passes(of_pair: u64, all: u64, cpu_ns: u64, busy_ns: u64) -> bool {
+    // The share of wakeups against max(1/4, min(9/10, 3u)), in whole numbers.
+    let busy = u128::from(busy_ns.max(1));
+    let needed = (3 * u128::from(cpu_ns) * 20).clamp(5 * busy, 18 * busy);
+    of_pair >= 3 && u128::from(of_pair) * 20 * busy >= u128::from(all) * needed
+}
+
+/// Contexts of wakeups, found out without being told.
+struct Guessed {
+    contexts: HashMap<(u32, u32), Context>,
+}
+
+impl Guessed {
+    fn context(&self, task: u32, at: u32, sleep: &Sleep) -> Context {
+        match sleep.waker {
+            Some(_) => self.contexts.get(&(task, at)).copied().unwrap_or(Context::Hard),
+            None => Context::Hard,
+        }
+    }
+}
+
+/// Whether the sleeps of `task` look like a timer's.
+fn is_timer_like(task: &Task) -> bool {
+    let ended: Vec<(u32, &Sleep)> = task.ended_sleeps().collect();
+    let mut lengths: Vec<u64> = ended
+        .iter()
+        .filter(|(at, _)| *at != crate::trace::BEFORE)
+        .filter_map(|(_, sleep)| Some(sleep.wake_ns? - sleep.at_ns))
+        .collect();
+    if lengths.len() < 5 {
+        return false;
+    }
+    let median2 = median2(&mut lengths);
+    let tolerance2 = (2 * 100_000).max(median2 * 3 / 100);
+    let near = lengths.iter().filter(|&&length| (2 * length).abs_diff(median2) <= tolerance2);
+    let alike = median2 > 2 * 100_000 && near.count() * 10 >= lengths.len() * 7;
+    let wakes: Vec<u64> = ended.iter().filter_map(|(_, sleep)| sleep.wake_ns).collect();
+    alike || grid(&wakes).is_some()
+}
+
+/// Guesses the context of each wakeup that has a waker.
+fn guess(trace: &Trace) -> Guessed {
+    let cpu_ns: Vec<u64> = trace.tasks.iter().map(Task::cpu_ns).collect();
+    let busy_ns: u64 = cpu_ns.iter().sum();
+    let is_across = |sleep: &Sleep| sleep.last_cpu.is_some_and(|last| last != sleep.cpu);
+    // Pairs of waker and sleeper, and those of them across CPUs.
+    let (mut pairs, mut across) = (HashSet::new(), HashSet::new());
+    let mut same: HashMap<(u32, u32), u64> = HashMap::new();
+    let mut all_same: HashMap<u32, u64> = HashMap::new();
+    for (number, task) in trace.tasks.iter().enumerate() {
+        let number = number as u32;
+        for (_, sleep) in task.ended_sleeps() {
+            let is_across = is_across(sleep);
+            if let Some(waker) = sleep.waker {
+                pairs.insert((waker, number));
+                if is_across {
+                    across.insert((waker, number));
+                } else {
+                    *same.entry((waker, number)).or_default() += 1;
+                }
+            }
+            if sleep.waker.is_none() || !is_across {
+                *all_same.entry(number).or_default() += 1;
+            }
+        }
+    }
+    let mut contexts = HashMap::new();
+    for (number, task) in trace.tasks.iter().enumerate() {
+        let sleeper = number as u32;
+        let timer_like = is_timer_like(task);
+        for (at, sleep) in task.ended_sleeps() {
+            let Some(waker) = sleep.waker else { continue };
+            let by = &trace.tasks[waker as usize];
+            let kin = by.forked_by == Some(number)
+                || task.forked_by == Some(waker as usize)
+                || task.forked_by.is_some() && task.forked_by == by.forked_by;
+            let often = || {
+                let count = same.get(&(waker, sleeper)).copied().unwrap_or(0);
+                let all = all_same.get(&sleeper).copied().unwrap_or(0);
+                let share = 3 * u128::from(cpu_ns[waker as usize]);
+                count >= 3 && u128::from(count) * u128::from(busy_ns) > share * u128::from(all)
+            };
+            let is_task = is_across(sleep)
+                || !(timer_like || sleep.state == State::Idle || task.is_kernel)
+                    && (across.contains(&(waker, sleeper))
+                        || pairs.contains(&(sleeper, waker))
+                        || kin
+                        || often());
+            contexts.insert((sleeper, at), if is_task { Context::Task } else { Context::Hard });
+        }
+    }
+    Guessed { contexts }
+}
+
+/// Whether `bursts` go on until so much wall time has passed, whatever part of it they compute.
+pub fn is_wall_loop(bursts: &[Burst]) -> bool {
+    let ended = |burst: &&Burst| burst.state.is_some() && burst.first_ns.is_some();
+    let both: Vec<(u64, u64)> = bursts
+        .iter()
+        .filter(ended)
+        .map(|burst| (burst.end_ns - burst.first_ns.unwrap_or(burst.end_ns), burst.cpu_ns))
+        .collect();
+    if both.len() < 6 {
+        return false;
+    }
+    let middle2 = median2(&mut both.iter().map(|&(wall, _)| wall).collect::<Vec<u64>>());
+    if middle2 < 2 * 200_000 {
+        return false;
+    }
+    let lost = |&(wall, cpu): &(u64, u64)| wall.saturating_sub(cpu);
+    let much = 50_000.max(middle2 * 3 / 100);
+    let preempted: Vec<u64> =
+        both.iter().filter(|it| lost(it) > much).map(|&(wall, _)| wall).collect();
+    let mut whole: Vec<u64> =
+        both.iter().filter(|it| lost(it) * 200 < middle2).map(|&(_, cpu)| cpu).collect();
+    if preempted.len() < 2 || whole.len() < 2 {
+        return false;
+    }
+    let work2 = median2(&mut whole);
+    let mut off: Vec<u64> = preempted.iter().map(|&wall| (2 * wall).abs_diff(work2)).collect();
+    // `off` is doubled, its median doubled again.
+    median2(&mut off) < 2 * (work2 / 20 + 2 * 20_000)
+}

@@ -1,0 +1,26 @@
+//! Recorded scheduler traces as workloads.
+//!
+//! A trace shows one schedule. What is kept of it is what does not depend on the scheduler: how
+//! much each task computed between two sleeps, at which point of that it woke or forked others,
+//! and what ended its sleeps. What the scheduler decided is decided anew when the workload runs.
+//!
+//! * [`Books`] takes tracepoints and makes a [`Trace`]: bursts, sleeps, gaps.
+//! * [`kinds`] finds out why tasks slept.
+//! * [`program`] makes a [`Workload`] of it, which [`Workload::model`] says in rt-app's language.
+//! * [`select`] finds tasks by name, number or descent, and changes them.
+//! * [`seen`] and [`score`] compare what was recorded with what was run.
+//!
+//! Nothing here runs anything: `lab` does.
+
+mod books;
+pub mod kinds;
+pub mod program;
+pub mod score;
+pub mod seen;
+pub mod select;
+pub mod trace;
+
+pub use books::{Books, is_kernel_name};
+pub use kinds::{Arrivals, Counts};
+pub use program::{Program, Step, Tokens, Workload};
+pub use trace::Trace;

@@ -1,0 +1,246 @@
+//! Tasks by name, number or descent: what is reported, which groups they are in, what is changed.
+
+use crate::program::{Program, Workload};
+use crate::trace::Trace;
+use schedlab_core::Policy;
+use schedlab_workload::{close_names, timetable::matches};
+
+const DESCENDANTS: &str = "descendants of ";
+
+/// Which tasks of `trace` are meant: names, patterns (`cc*`), numbers and keys (`make.4711`) with
+/// commas between them, or `descendants of NAME`, which are the tasks of that name and all that
+/// they forked. True for each that is.
+///
+/// # Errors
+/// Nothing is called so.
+pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
+    let mut found = vec![false; trace.tasks.len()];
+    for part in who.split(',').map(str::trim) {
+        let (name, with_children) = match part.strip_prefix(DESCENDANTS) {
+            Some(name) => (name.trim(), true),
+            None => (part, false),
+        };
+        let number: Option<u32> = name.parse().ok();
+        let is_it = |task: &crate::trace::Task| {
+            number == Some(task.pid) || matches(name, &task.name) || name == task.key()
+        };
+        let mut own: Vec<bool> = trace.tasks.iter().map(is_it).collect();
+        if !own.contains(&true) {
+            let names = || trace.tasks.iter().map(|task| task.name.as_str());
+            let hint = match close_names(name, names()).as_slice() {
+                [] => "`schedlab replay TRACE` lists them by name".into(),
+                close => format!("did you mean {}?", close.join(" or ")),
+            };
+            return Err(format!("there is no task \"{name}\" in the trace; {hint}"));
+        }
+        if with_children {
+            // Parents come before their children.
+            for at in 0..own.len() {
+                own[at] |= trace.tasks[at].forked_by.is_some_and(|parent| own[parent]);
+            }
+        }
+        found.iter_mut().zip(own).for_each(|(all, own)| *all |= own);
+    }
+    Ok(found)
+}
+
+/// A file that says in which groups the recorded tasks were.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct GroupFile {
+    /// Its lines about groups themselves, as `docs/groups.md` has them; the others are empty.
+    pub settings: String,
+    /// Who is where, with the line.
+    pub members: Vec<(usize, String, String)>,
+}
+
+impl GroupFile {
+    /// Reads one. A line is a group with its settings (`/build cpu.weight=200`), or who is in it
+    /// (`descendants of make /build`), or of `grep . /proc/*/cgroup`.
+    ///
+    /// # Errors
+    /// A line is neither.
+    pub fn parse(text: &str) -> Result<GroupFile, String> {
+        let mut file = GroupFile::default();
+        for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+            let said = line.split_once('#').map_or(line, |(line, _)| line).trim();
+            if let Some((pid, path)) = of_proc(said) {
+                if let Some(path) = path {
+                    file.members.push((number + 1, pid.into(), path.into()));
+                }
+            } else if said.starts_with('/') {
+                file.settings.push_str(line);
+            } else if !said.is_empty() {
+                let both = said.rsplit_once(char::is_whitespace);
+                let Some((who, path)) = both.filter(|(_, path)| path.starts_with('/')) else {
+                    return Err(format!(
+                        "line {}: `{said}` is neither a group (`/build cpu.weight=200`) nor who is \
+                         in one (`descendants of make /build`)",
+                        number + 1
+                    ));
+                };
+                file.members.push((number + 1, who.trim().into(), path.into()));
+            }
+            file.settings.push('\n');
+        }
+        Ok(file)
+    }
+}
+
+/// A line of `grep . /proc/*/cgroup`: the task and its group, if the line is about CPU time and the
+/// group is not the root.
+fn of_proc(line: &str) -> Option<(&str, Option<&str>)> {
+    let (pid, rest) = line.strip_prefix("/proc/")?.split_once("/cgroup:")?;
+    pid.parse::<u32>().ok()?;
+    let mut parts = rest.splitn(3, ':');
+    let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_cpu = controllers.is_empty() || controllers.split(',').any(|it| it == "cpu");
+    Some((pid, Some(path.trim()).filter(|path| is_cpu && *path != "/" && path.starts_with('/'))))
+}
+
+/// Puts the tasks that `file` names in their groups; of several that fit the last counts.
+///
+/// # Errors
+/// It names nobody of the trace, unless by number: not every task of a snapshot need be in it.
+pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result<(), String> {
+    for (line, who, path) in &file.members {
+        let found = match tasks(trace, who) {
+            Ok(found) => found,
+            Err(_) if who.parse::<u32>().is_ok() => continue,
+            Err(message) => return Err(format!("line {line}: {message}")),
+        };
+        for program in workload.tasks.iter_mut().filter(|it| found[it.task as usize]) {
+            program.set.taskgroup = Some(path.trim_end_matches('/').into());
+        }
+    }
+    Ok(())
+}
+
+/// Changes tasks from their birth on: `nice make +10`, `renice hog 5`, `chrt hog fifo 10`, `taskset
+/// descendants of make 0-1`, `move hog /batch`, `slice hog 3ms`.
+///
+/// # Errors
+/// What cannot be understood, or whom it does not find.
+pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), String> {
+    const ACTIONS: &str = "nice WHO +5, renice WHO 5, chrt WHO fifo 10, taskset WHO 0-1, move WHO \
+                           /GROUP, slice WHO 3ms";
+    let wrong = |what: String| format!("--change '{text}': {what}");
+    let (action, rest) = text
+        .trim()
+        .split_once(char::is_whitespace)
+        .ok_or_else(|| wrong(format!("it must be one of {ACTIONS}")))?;
+    let mut words: Vec<&str> = rest.split_whitespace().collect();
+    // The policy's name may be followed by a priority.
+    let policy = |word: &str| match word {
+        "other" => Some(Policy::Other),
+        "batch" => Some(Policy::Batch),
+        "idle" => Some(Policy::Idle),
+        "fifo" => Some(Policy::Fifo),
+        "rr" => Some(Policy::RoundRobin),
+        _ => None,
+    };
+    let last = words.pop().unwrap_or_default();
+    let number = |word: &str, least: i32, most: i32| -> Result<i32, String> {
+        let number: Option<i32> = word.strip_prefix('+').unwrap_or(word).parse().ok();
+        number
+            .filter(|it| (least..=most).contains(it))
+            .ok_or_else(|| wrong(format!("`{word}` must be a whole number from {least} to {most}")))
+    };
+    let apply: Box<dyn Fn(&mut Program)> = match action {
+        "nice" => {
+            let by = number(last, -39, 39)?;
+            Box::new(move |it| it.nice_by += by)
+        }
+        "renice" => {
+            let nice = number(last, -20, 19)?;
+            Box::new(move |it| it.set.priority = Some(nice))
+        }
+        "chrt" => {
+            let (new, priority) = match policy(last) {
+                Some(new) => (new, None),
+                None => {
+                    let name = words.pop().unwrap_or_default();
+                    let new = policy(name).ok_or_else(|| {
+                        wrong(format!("`{name} {last}`: policies are other, batch, idle, fifo, rr"))
+                    })?;
+                    if !new.is_realtime() {
+                        return Err(wrong(format!("{name} takes no priority")));
+                    }
+                    (new, Some(number(last, 1, 99)?))
+                }
+            };
+            Box::new(move |it| {
+                let nice = (it.prio - 120).clamp(-20, 19);
+                it.set.policy = Some(new);
+                it.set.priority = if new.is_realtime() {
+                    Some(priority.unwrap_or(10))
+                } else {
+                    Some(it.set.priority.unwrap_or(if it.prio < 100 { 0 } else { nice }))
+                };
+            })
+        }
+        "taskset" => {
+            let cpus = cpu_list(last).ok_or_else(|| {
+                wrong(format!("`{last}` is no list of CPUs, such as `4`, `4-11` or `0-3,8`"))
+            })?;
+            Box::new(move |it| it.set.cpus = Some(cpus.clone()))
+        }
+        "move" => {
+            if words.last() == Some(&"to") {
+                words.pop();
+            }
+            if !last.starts_with('/') {
+                return Err(wrong(format!("`{last}` is no group: a path begins with `/`")));
+            }
+            let path = last.trim_end_matches('/').to_string();
+            Box::new(move |it| it.set.taskgroup = Some(path.clone()))
+        }
+        "slice" => {
+            let us = slice_us(last).ok_or_else(|| {
+                wrong(format!("`{last}` is no length of a slice, such as `3ms` or `700us`"))
+            })?;
+            Box::new(move |it| it.set.slice_us = Some(us))
+        }
+        _ => return Err(wrong(format!("there is no `{action}`; there are {ACTIONS}"))),
+    };
+    if words.is_empty() {
+        return Err(wrong("whose? A name, a number or `descendants of NAME` is missing".into()));
+    }
+    let found = tasks(trace, &words.join(" ")).map_err(wrong)?;
+    workload.tasks.iter_mut().filter(|it| found[it.task as usize]).for_each(|it| apply(it));
+    Ok(())
+}
+
+/// `4`, `4-11`, `0-3,8`.
+fn cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = vec![];
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= 4096 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+fn slice_us(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.strip_suffix("ms") {
+        Some(digits) => (digits, 1000.0),
+        None => (text.strip_suffix("us")?, 1.0),
+    };
+    let us: f64 = digits.parse().ok()?;
+    let us = us * factor;
+    (us >= 1.0 && us < 1e12).then_some(us as u64)
+}
+
+/// Keeps kernel threads of one CPU (`ksoftirqd/1`) there, on a machine that has it.
+pub fn pin(workload: &mut Workload, trace: &Trace, cpus: u32) {
+    for program in &mut workload.tasks {
+        let task = &trace.tasks[program.task as usize];
+        let number = task.name.rsplit_once('/').and_then(|(_, rest)| rest.parse::<u32>().ok());
+        if let Some(cpu) = number.filter(|&cpu| task.is_kernel && cpu < cpus && cpus > 1) {
+            program.set.cpus.get_or_insert(vec![cpu]);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What a recorded trace says of its tasks, before anything is inferred: [`Trace`]. Times are in ns
+//! from the trace's first event.
+
+use schedlab_trace::tracepoint::{Context, State};
+use std::ops::Range;
+
+/// A recorded trace, as tasks with their bursts and sleeps.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trace {
+    /// When the first event was, ns by the trace's own clock.
+    pub origin_ns: u64,
+    /// How long it is, ns.
+    pub span_ns: u64,
+    /// How many CPUs there are.
+    pub cpus: u32,
+    /// The tasks in the order in which they were first heard of.
+    pub tasks: Vec<Task>,
+    /// How many times the chain of switches breaks.
+    pub gaps: u64,
+    /// Time of CPUs within these gaps, ns.
+    pub gap_ns: u64,
+    /// Wakeups that nobody saw: a sleeping task was switched in.
+    pub unseen: u64,
+    /// Wakeups that ended a sleep.
+    pub wakeups: u64,
+    /// Switches.
+    pub switches: u64,
+    /// Events.
+    pub events: u64,
+    /// Time that CPUs were idle, ns.
+    pub idle_ns: u64,
+    /// Whether it tells interrupts from tasks.
+    pub has_contexts: bool,
+    /// Whether it has `sched_waking`, `sched_wakeup`.
+    pub form: [bool; 2],
+    /// Tokens: wakeups of tasks that were about to wait. True: the task did not have to wait.
+    pub tokens: Vec<bool>,
+}
+
+/// A task of a trace. A number that is used again is another task.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Task {
+    /// Its number.
+    pub pid: u32,
+    /// Tasks before it with this number.
+    pub incarnation: u32,
+    /// What it was called last.
+    pub name: String,
+    /// When it came into being, or 0.
+    pub born_ns: u64,
+    /// How it begins.
+    pub origin: Origin,
+    /// Who forked it, if that is known.
+    pub forked_by: Option<usize>,
+    /// The sleep in which it was when the trace began.
+    pub before: Option<Sleep>,
+    /// Its turns at work: from a wakeup to the next sleep.
+    pub bursts: Vec<Burst>,
+    /// `sleeps[i]` follows `bursts[i]`.
+    pub sleeps: Vec<Sleep>,
+    /// All pieces of its bursts.
+    pub slices: Vec<Slice>,
+    /// All acts of its bursts.
+    pub acts: Vec<Act>,
+    /// The priority that it has first.
+    pub prio: Option<i32>,
+    /// Whether it ended.
+    pub exited: bool,
+    /// Whether it is one of the kernel's.
+    pub is_kernel: bool,
+}
+
+/// How a task begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Origin {
+    /// It was there at the trace's beginning: asleep ([`Task::before`]), or runnable.
+    #[default]
+    Before,
+    /// It was first seen out of a gap.
+    Gap,
+    /// It was forked, and its parent's [`What::Fork`] tells where.
+    Forked,
+    /// It came into being, and its parent's books do not tell where.
+    Born,
+}
+
+/// A turn at work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// When it became runnable.
+    pub wake_ns: u64,
+    /// Whether that was seen: not runnable since the trace's beginning or a gap.
+    pub is_woken: bool,
+    /// When it was first on a CPU.
+    pub first_ns: Option<u64>,
+    /// Its pieces, in [`Task::slices`].
+    pub slices: Range<u32>,
+    /// What it did, in [`Task::acts`].
+    pub acts: Range<u32>,
+    /// CPU time.
+    pub cpu_ns: u64,
+    /// When it left the CPU, or the trace ended.
+    pub end_ns: u64,
+    /// In what state; none: the trace ended.
+    pub state: Option<State>,
+}
+
+/// Time on a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// Which.
+    pub cpu: u32,
+    /// From when ...
+    pub from_ns: u64,
+    /// ... to when.
+    pub to_ns: u64,
+}
+
+/// Something that a task did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Act {
+    /// At which point of the burst's demand, ns.
+    pub offset_ns: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What a task did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// It woke a task out of this sleep ([`BEFORE`]: the one before the trace).
+    Wake {
+        /// Whom.
+        task: u32,
+        /// Out of which of its sleeps.
+        sleep: u32,
+    },
+    /// It forked.
+    Fork {
+        /// Whom.
+        task: u32,
+    },
+    /// It woke one that had not gone to sleep yet.
+    Post {
+        /// Place in [`Trace::tokens`].
+        token: u32,
+    },
+    /// It wanted to wait, and was woken before it did.
+    Wait {
+        /// Place in [`Trace::tokens`].
+        token: u32,
+    },
+    /// It has another priority from here on.
+    Prio {
+        /// As the kernel counts.
+        prio: i32,
+    },
+}
+
+/// The number of [`Task::before`] among a task's sleeps.
+pub const BEFORE: u32 = u32::MAX;
+
+/// A sleep.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sleep {
+    /// When it began.
+    pub at_ns: u64,
+    /// When it ended; none: after the trace.
+    pub wake_ns: Option<u64>,
+    /// Who ran where it was ended.
+    pub waker: Option<u32>,
+    /// In what context it was ended.
+    pub context: Context,
+    /// On which CPU it was ended.
+    pub cpu: u32,
+    /// The CPU on which the sleeper last ran.
+    pub last_cpu: Option<u32>,
+    /// In what state it sleeps.
+    pub state: State,
+    /// What ended it, as far as that was found out.
+    pub kind: Kind,
+}
+
+/// What ends a sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Kind {
+    /// The progress of another task: its waker.
+    Edge,
+    /// Time since its beginning: a device, a timer.
+    Relative,
+    /// Time: a clock, or somebody outside.
+    Absolute,
+    /// Nothing; the trace ends before.
+    #[default]
+    End,
+}
+
+impl Task {
+    /// The burst's pieces.
+    pub fn slices(&self, burst: &Burst) -> &[Slice] {
+        &self.slices[burst.slices.start as usize..burst.slices.end as usize]
+    }
+
+    /// What it did in the burst.
+    pub fn acts(&self, burst: &Burst) -> &[Act] {
+        &self.acts[burst.acts.start as usize..burst.acts.end as usize]
+    }
+
+    /// All its sleeps whose end is known, the one before the trace among them, with their numbers.
+    pub fn ended_sleeps(&self) -> impl Iterator<Item = (u32, &Sleep)> {
+        let before = self.before.iter().map(|sleep| (BEFORE, sleep));
+        let sleeps = self.sleeps.iter().enumerate().map(|(at, sleep)| (at as u32, sleep));
+        before.chain(sleeps).filter(|(_, sleep)| sleep.wake_ns.is_some())
+    }
+
+    /// All of its CPU time.
+    pub fn cpu_ns(&self) -> u64 {
+        self.bursts.iter().map(|burst| burst.cpu_ns).sum()
+    }
+
+    /// What programs and reports call it: `name.pid`.
+    pub fn key(&self) -> String {
+        match self.incarnation {
+            0 => format!("{}.{}", self.name, self.pid),
+            times => format!("{}.{}.{times}", self.name, self.pid),
+        }
+    }
+}
+
+impl Trace {
+    /// CPU time of all tasks.
+    pub fn busy_ns(&self) -> u64 {
+        self.tasks.iter().map(Task::cpu_ns).sum()
+    }
+}

@@ -1,0 +1,105 @@
+//! What is known of the recordings: totals that were computed by other means.
+
+mod support;
+
+use schedlab_replay::Trace;
+use schedlab_replay::seen::Seen;
+use schedlab_replay::select;
+use support::example;
+
+fn near(what: &str, got: f64, wanted: f64) {
+    assert!((got - wanted).abs() <= 0.005 * wanted, "{what}: {got} is not {wanted}");
+}
+
+/// What was seen of these tasks together.
+fn of(trace: &Trace, who: &str) -> Seen {
+    let found = select::tasks(trace, who).unwrap_or_else(|error| panic!("{error}"));
+    let mut seen = Seen::default();
+    for (task, _) in trace.tasks.iter().zip(found).filter(|(_, found)| *found) {
+        seen.add(&Seen::of_task(trace, task));
+    }
+    seen
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// The workload's CPU time, waiting and last end, ms.
+fn check_all(file: &str, root: &str, cpu: f64, wait: f64, end: f64) -> (Trace, Seen) {
+    let trace = example(file);
+    let seen = of(&trace, &format!("descendants of {root}"));
+    near(&format!("{file}: CPU"), ms(seen.cpu_ns), cpu);
+    near(&format!("{file}: waiting"), ms(seen.wait_ns), wait);
+    near(&format!("{file}: end"), ms(seen.end_ns), end);
+    (trace, seen)
+}
+
+fn check_cpu(trace: &Trace, names: &[(&str, f64)]) {
+    for (name, cpu) in names {
+        near(name, ms(of(trace, name).cpu_ns), *cpu);
+    }
+}
+
+/// The latency that so many per cent of the wakeups do not exceed, µs.
+fn percentile(seen: &Seen, percent: usize) -> f64 {
+    let mut all = seen.latencies.clone();
+    all.sort_unstable();
+    all[(all.len() * percent).div_ceil(100) - 1] as f64 / 1e3
+}
+
+#[test]
+fn desk() {
+    let (trace, seen) = check_all("desk", "desk.sh", 1346.4, 786.6, 1018.2);
+    check_cpu(&trace, &[("hog", 898.7), ("video", 330.6), ("audio", 63.5), ("typist", 46.7)]);
+    assert_eq!(seen.wakeups, 317);
+    near("median", percentile(&seen, 50), 15.4);
+    near("90 %", percentile(&seen, 90), 2230.0);
+    near("99 %", percentile(&seen, 99), 4190.0);
+    assert_eq!((trace.gaps, trace.tasks.len()), (5, 52));
+    let all = f64::from(trace.cpus) * trace.span_ns as f64;
+    assert!((trace.gap_ns as f64 / all - 0.008).abs() < 0.0006);
+}
+
+#[test]
+fn desk_on_one_cpu() {
+    let (trace, seen) = check_all("desk-cpu1", "desk.sh", 1332.1, 2811.5, 1395.0);
+    assert_eq!((seen.wakeups, trace.gaps, trace.tasks.len()), (262, 4, 82));
+    near("90 %", percentile(&seen, 90), 3720.0);
+}
+
+#[test]
+fn build() {
+    let (trace, _) = check_all("build", "build.sh", 4533.0, 5482.5, 2540.6);
+    check_cpu(&trace, &[("cc1", 3801.1), ("hog", 600.4)]);
+    assert_eq!((trace.gaps, trace.tasks.len()), (11, 106));
+    let (trace, _) = check_all("build-hog10", "build.sh", 4492.1, 5566.3, 2467.2);
+    check_cpu(&trace, &[("cc1", 3759.9), ("hog", 600.3)]);
+    assert_eq!((trace.gaps, trace.tasks.len()), (37, 108));
+}
+
+#[test]
+fn redis() {
+    let (trace, seen) = check_all("redis", "redis.sh", 585.0, 89.8, 609.1);
+    check_cpu(&trace, &[("redis-server", 33.8), ("redis-benchmark", 39.6), ("hog", 493.5)]);
+    assert_eq!((trace.gaps, trace.tasks.len(), seen.wakeups), (3, 69, 4684));
+}
+
+#[test]
+fn older_recordings() {
+    let lua = example("lua");
+    // By the switches alone: what ran in its 39 gaps was not counted.
+    near("busy and idle", ms(lua.busy_ns() + lua.idle_ns), 2.0 * ms(lua.span_ns));
+    let busy = ms(lua.busy_ns());
+    assert!((3850.0..=3850.0 * 1.02).contains(&busy), "{busy}");
+    assert_eq!(lua.gaps, 39);
+    assert_eq!((lua.switches, lua.has_contexts), (2051, false));
+    let messaging = example("messaging");
+    assert_eq!(messaging.gaps, 91);
+    // The sums of slices alone do not have what ran in gaps.
+    let cpu = ms(of(&messaging, "sched-messaging").cpu_ns);
+    assert!((505.0..=505.0 * 1.03).contains(&cpu), "{cpu}");
+    let sleepers = example("sleepers");
+    assert_eq!(sleepers.gaps, 3);
+    check_cpu(&sleepers, &[("other-2", 1513.0)]);
+}

@@ -1,0 +1,111 @@
+//! Traces from lines, and programs as text.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use schedlab_replay::program::{self, is_machinery};
+use schedlab_replay::{Arrivals, Books, Step, Tokens, Trace, Workload, kinds};
+use schedlab_trace::read::Trace as Recording;
+
+/// The recording in a text.
+pub fn read(text: &str) -> Trace {
+    let mut books = Books::new();
+    let recording = Recording::of_bytes(text.as_bytes().to_vec()).expect("it is a trace");
+    recording.read(&mut books).expect("it can be read");
+    books.into_trace()
+}
+
+/// A recording of `examples/traces`.
+pub fn example(name: &str) -> Trace {
+    let path = format!("{}/../../examples/traces/{name}.xz", env!("CARGO_MANIFEST_DIR"));
+    let mut books = Books::new();
+    schedlab_trace::read::read(path.as_ref(), &mut books).expect("it can be read");
+    books.into_trace()
+}
+
+/// The workload of a trace.
+pub fn workload(trace: &mut Trace) -> Workload {
+    let in_model: Vec<bool> = trace.tasks.iter().map(|task| !is_machinery(&task.name)).collect();
+    kinds::infer(trace, &in_model, Arrivals::Closed);
+    program::programs(trace, &in_model, Tokens::Strict)
+}
+
+/// Its programs as text, times in µs.
+pub fn programs(mut trace: Trace) -> Vec<String> {
+    let workload = workload(&mut trace);
+    let step = |step: &Step| match *step {
+        Step::Run(ns) => format!("run {}", ns / 1000),
+        Step::Runtime(ns) => format!("runtime {}", ns / 1000),
+        Step::Endless => "for ever".into(),
+        Step::Sleep(ns) => format!("sleep {}", ns / 1000),
+        Step::Timer(ns) => format!("timer {}", ns / 1000),
+        Step::Post(number) => format!("post {number}"),
+        Step::Wait(number) => format!("wait {number}"),
+        Step::Fork(place) => format!("fork {}", workload.tasks[place as usize].key),
+        Step::Prio(prio) => format!("prio {prio}"),
+    };
+    let tasks = workload.tasks.iter().map(|program| {
+        let steps: Vec<String> = program.steps.iter().map(step).collect();
+        let forked = if program.is_forked { " (forked)" } else { "" };
+        format!("{}{forked}: {}", program.key, steps.join("; "))
+    });
+    tasks.collect()
+}
+
+/// A task by name and number.
+pub type Who = (&'static str, u32);
+
+/// A line of ftrace's text; times in µs.
+#[derive(Clone)]
+pub struct Line(u64, String);
+
+impl Line {
+    fn of(cpu: u32, us: u64, who: Who, flag: char, body: String) -> Line {
+        let (comm, pid) = who;
+        Line(us, format!("{comm}-{pid} [{cpu:03}] d.{flag}2. 1.{us:06}: {body}"))
+    }
+
+    /// `sched_switch`.
+    pub fn switch(cpu: u32, us: u64, prev: Who, state: &str, next: Who) -> Line {
+        let body = format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={state} ==> \
+             next_comm={} next_pid={} next_prio=120",
+            prev.0, prev.1, next.0, next.1
+        );
+        Line::of(cpu, us, prev, '.', body)
+    }
+
+    /// A wakeup.
+    pub fn new(cpu: u32, us: u64, current: Who, flag: char, event: &str, task: Who) -> Line {
+        let body = format!("{event}: comm={} pid={} prio=120 target_cpu={cpu:03}", task.0, task.1);
+        Line::of(cpu, us, current, flag, body)
+    }
+
+    /// `sched_process_fork`.
+    pub fn fork(cpu: u32, us: u64, parent: Who, child: Who) -> Line {
+        let body = format!(
+            "sched_process_fork: comm={} pid={} child_comm={} child_pid={}",
+            parent.0, parent.1, child.0, child.1
+        );
+        Line::of(cpu, us, parent, '.', body)
+    }
+
+    /// `sched_process_exec`.
+    pub fn exec(cpu: u32, us: u64, task: Who, file: &str) -> Line {
+        let pid = task.1;
+        let body = format!("sched_process_exec: filename={file} pid={pid} old_pid={pid}");
+        Line::of(cpu, us, task, '.', body)
+    }
+
+    /// `sched_process_exit`.
+    pub fn exit(cpu: u32, us: u64, task: Who) -> Line {
+        let body = format!("sched_process_exit: comm={} pid={} prio=120", task.0, task.1);
+        Line::of(cpu, us, task, '.', body)
+    }
+}
+
+/// The trace of these lines.
+pub fn trace(lines: &[Line]) -> Trace {
+    let mut lines = lines.to_vec();
+    lines.sort_by_key(|line| line.0);
+    let text: Vec<String> = lines.into_iter().map(|line| line.1).collect();
+    read(&(text.join("\n") + "\n"))
+}

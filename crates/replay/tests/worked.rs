@@ -1,0 +1,212 @@
+//! Small traces of which the programs are known.
+
+mod support;
+
+use schedlab_replay::kinds::{has_clock, is_wall_loop, passes};
+use schedlab_replay::score::{Grade, Pair, Score};
+use schedlab_replay::seen::Seen;
+use schedlab_replay::trace::Burst;
+use support::{Line, programs, read};
+
+/// The text of a trace of one CPU in which a timer and a task wake others.
+#[test]
+fn a_timers_and_a_tasks_wakeups_are_told_apart() {
+    let text = "\
+ <idle>-0  [000] d..2. 0.001000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=hog next_pid=100 next_prio=120
+ hog-100   [000] dNh3. 0.003000: sched_waking: comm=ui pid=200 prio=120 target_cpu=000
+ hog-100   [000] d..2. 0.003010: sched_switch: prev_comm=hog prev_pid=100 prev_prio=120 prev_state=R ==> next_comm=ui next_pid=200 next_prio=120
+ ui-200    [000] d..2. 0.003510: sched_waking: comm=srv pid=300 prio=120 target_cpu=000
+ ui-200    [000] d..2. 0.004010: sched_switch: prev_comm=ui prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=srv next_pid=300 next_prio=120
+ srv-300   [000] d..2. 0.004110: sched_switch: prev_comm=srv prev_pid=300 prev_prio=120 prev_state=S ==> next_comm=hog next_pid=100 next_prio=120
+ hog-100   [000] d..2. 0.006110: sched_switch: prev_comm=hog prev_pid=100 prev_prio=120 prev_state=Z ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+    let trace = read(text);
+    assert_eq!(
+        programs(trace),
+        [
+            "hog.100: run 4010",
+            "ui.200: timer 2000; run 500; post 0; run 500",
+            "srv.300: wait 0; run 100",
+        ]
+    );
+}
+
+#[test]
+fn fork_exec_disk_and_exit() {
+    let (sh, cat) = (("sh", 10), ("cat", 11));
+    let idle = ("swapper/0", 0);
+    let trace = support::trace(&[
+        Line::switch(0, 0, idle, "R", sh),
+        Line::fork(0, 200, sh, ("sh", 11)),
+        Line::new(0, 210, sh, '.', "sched_wakeup_new", ("sh", 11)),
+        Line::switch(1, 220, idle, "R", ("sh", 11)),
+        Line::switch(0, 300, sh, "S", idle),
+        Line::exec(1, 320, ("sh", 11), "/bin/cat"),
+        Line::switch(1, 420, cat, "D", idle),
+        Line::new(1, 920, idle, 's', "sched_waking", cat),
+        Line::switch(1, 930, idle, "R", cat),
+        Line::exit(1, 1030, cat),
+        Line::new(1, 1080, cat, '.', "sched_waking", sh),
+        Line::switch(1, 1130, cat, "Z", idle),
+        Line::switch(0, 1140, idle, "R", sh),
+        Line::switch(0, 1240, sh, "Z", idle),
+    ]);
+    let waits: Vec<u64> =
+        trace.tasks.iter().map(|task| Seen::of_task(&trace, task).wait_ns / 1000).collect();
+    assert_eq!(waits, [60, 20]);
+    assert_eq!(
+        programs(trace),
+        [
+            "sh.10: run 210; fork cat.11; run 90; wait 0; run 100",
+            "cat.11 (forked): run 200; sleep 500; run 150; post 0; run 50",
+        ]
+    );
+}
+
+#[test]
+fn a_gap_is_shared_half_and_half() {
+    let (a, b, c, idle) = (("a", 1), ("b", 2), ("c", 3), ("swapper/0", 0));
+    let trace = support::trace(&[
+        Line::switch(0, 0, idle, "R", a),
+        Line::switch(0, 1000, a, "S", b),
+        Line::new(0, 3000, c, '.', "sched_waking", a),
+        Line::switch(0, 3500, c, "S", a),
+        Line::new(0, 3700, a, 'h', "sched_waking", b),
+        Line::switch(0, 4000, a, "Z", b),
+        Line::switch(0, 4500, b, "Z", idle),
+    ]);
+    assert_eq!((trace.gaps, trace.gap_ns), (1, 2_000_000));
+    assert_eq!(
+        programs(trace),
+        [
+            "a.1: run 1000; wait 0; run 500",
+            "b.2: run 1000; sleep 1700; run 500",
+            "c.3: timer 2000; run 1000; post 0; run 500",
+        ]
+    );
+}
+
+/// A task that was woken before it slept did not have to wait, and would have to at a replay.
+#[test]
+fn a_wakeup_before_the_sleep_is_a_token_or_that_sleeps_end() {
+    let (a, b, idle) = (("a", 1), ("b", 2), ("swapper/0", 0));
+    let begin = [
+        Line::switch(0, 0, idle, "R", a),
+        Line::switch(1, 0, idle, "R", b),
+        Line::new(0, 400, a, '.', "sched_waking", b),
+        Line::new(0, 410, a, '.', "sched_wakeup", b),
+    ];
+    let end = [Line::switch(0, 1000, a, "Z", idle), Line::switch(1, 1500, b, "Z", idle)];
+    let mut goes_on = begin.to_vec();
+    goes_on.push(Line::switch(1, 500, b, "R", idle));
+    goes_on.push(Line::switch(1, 600, idle, "R", b));
+    goes_on.extend(end.clone());
+    assert_eq!(
+        programs(support::trace(&goes_on)),
+        ["a.1: run 400; post 0; run 600", "b.2: run 500; wait 0; run 900",]
+    );
+    let mut sleeps = begin.to_vec();
+    sleeps.push(Line::switch(1, 500, b, "S", idle));
+    sleeps.push(Line::new(1, 520, idle, '.', "sched_wakeup", b));
+    sleeps.push(Line::switch(1, 600, idle, "R", b));
+    sleeps.extend(end);
+    assert_eq!(
+        programs(support::trace(&sleeps)),
+        ["a.1: run 400; post 0; run 600", "b.2: run 500; wait 0; run 900",]
+    );
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_task() {
+    let (a, idle) = (("a", 1), ("swapper/0", 0));
+    let trace = support::trace(&[
+        Line::switch(0, 0, idle, "R", a),
+        Line::switch(0, 100, a, "Z", idle),
+        Line::fork(0, 200, ("p", 9), ("b", 1)),
+        Line::new(0, 210, ("p", 9), '.', "sched_wakeup_new", ("b", 1)),
+        Line::switch(0, 300, ("p", 9), "Z", ("b", 1)),
+        Line::switch(0, 400, ("b", 1), "Z", idle),
+    ]);
+    // Who p is came out of a gap.
+    let keys: Vec<String> = trace.tasks.iter().map(|task| task.key()).collect();
+    assert_eq!(keys, ["a.1", "p.9", "b.1.1"]);
+}
+
+#[test]
+fn a_clock_is_known_by_its_grid() {
+    let us = |all: &[u64]| -> Vec<u64> { all.iter().map(|us| us * 1000).collect() };
+    let wakes = us(&[0, 5000, 10000, 15000, 20000, 25000, 30000]);
+    assert!(has_clock(&wakes, &us(&[4700, 4300, 4700, 3800, 4700, 3000])));
+    let sleeps = [20060, 20058, 20061, 20300, 20060, 20059];
+    let bursts = [1000, 1400, 990, 2100, 1000, 1700];
+    let mut wakes = vec![0];
+    for (sleep, burst) in sleeps.iter().zip(bursts) {
+        wakes.push(wakes[wakes.len() - 1] + sleep + burst);
+    }
+    assert!(!has_clock(&us(&wakes), &us(&sleeps)));
+    assert!(!has_clock(&us(&[0, 5000, 10000, 15000, 20000]), &us(&[4700, 4300, 4700, 3800])));
+}
+
+#[test]
+fn who_is_current_when_a_soft_interrupt_wakes_is_the_waker_only_if_often() {
+    assert!(passes(60, 100, 20, 100));
+    assert!(!passes(60, 100, 21, 100));
+    assert!(!passes(2, 2, 1, 100));
+    assert!(passes(25, 100, 1, 100) && !passes(24, 100, 1, 100));
+    assert!(passes(90, 100, 99, 100) && !passes(89, 100, 99, 100));
+}
+
+#[test]
+fn a_loop_by_wall_time_is_known_by_its_preempted_rounds() {
+    let bursts = |both: &[(u64, u64)]| -> Vec<Burst> {
+        let burst = |&(wall, cpu): &(u64, u64)| Burst {
+            wake_ns: 0,
+            is_woken: true,
+            first_ns: Some(0),
+            slices: 0..0,
+            acts: 0..0,
+            cpu_ns: cpu * 10_000,
+            end_ns: wall * 10_000,
+            state: Some(schedlab_trace::State::Interruptible),
+        };
+        both.iter().map(burst).collect()
+    };
+    let whole = (600, 600);
+    let preempted = [whole, whole, (602, 400), whole, (598, 300), whole];
+    assert!(is_wall_loop(&bursts(&preempted)));
+    let longer = [whole, whole, (800, 600), whole, (900, 600), whole];
+    assert!(!is_wall_loop(&bursts(&longer)));
+}
+
+#[test]
+fn scores_are_sums_over_groups() {
+    let ms = 1e6;
+    let group = |cpu, end: (f64, f64), wait: (f64, f64)| Pair {
+        cpu_ns: cpu * ms,
+        end_ns: (end.0 * ms, end.1 * ms),
+        wait_ns: (wait.0 * ms, wait.1 * ms),
+        ..Pair::default()
+    };
+    let groups =
+        [group(100.0, (200.0, 210.0), (30.0, 24.0)), group(50.0, (100.0, 100.0), (10.0, 12.0))];
+    let score = Score::of(&groups, Grade::Close);
+    assert!((score.e_end - 1.0 / 30.0).abs() < 1e-9, "{score:?}");
+    assert!((score.e_wait - 0.2).abs() < 1e-9, "{score:?}");
+    assert_eq!(score.grade, Grade::Close);
+    assert_eq!(Score::of(&groups, Grade::of_record(0.03, 0.0)).grade, Grade::Fair);
+    assert!((groups[0].err_end() - 0.05).abs() < 1e-9);
+}
+
+#[test]
+fn percentiles_want_enough_wakeups() {
+    let of = |count: u64| Seen {
+        latencies: (0..count).map(|it| it * 10_000).collect(),
+        ..Seen::default()
+    };
+    assert_eq!(
+        (of(9).percentile(50), of(29).percentile(90), of(99).percentile(99)),
+        (None, None, None)
+    );
+    assert_eq!(of(100).percentile(99), Some(980_000));
+    assert_eq!(of(10).percentile(50), Some(50_000), "an idle CPU needs that to wake");
+}

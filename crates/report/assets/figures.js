@@ -1,0 +1,16 @@
+'use strict';
+// The figures of a benchmark: one at a time is shown, by a list.
+
+Lab.figures = function () {
+  const bar = document.getElementById('figure-choice');
+  if (!bar) return;
+  const list = document.getElementById('figure');
+  const show = () => {
+    for (const part of document.querySelectorAll('.figure-of')) {
+      part.hidden = part.dataset.figure !== list.value;
+    }
+  };
+  list.addEventListener('change', show);
+  bar.hidden = false;
+  show();
+};

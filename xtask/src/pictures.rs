@@ -1,0 +1,69 @@
+//! Draws the pictures that the documents show, by the commands that stand beside their names in
+//! `docs/pictures/README.md`: `cargo xtask pictures`. A test of the program holds them against what
+//! it draws.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+const LIST: &str = "docs/pictures/README.md";
+
+/// Draws all of them, by `program` or by the program of this repository.
+pub fn draw(program: Option<&str>) -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let list = match std::fs::read_to_string(root.join(LIST)) {
+        Ok(list) => list,
+        Err(error) => {
+            eprintln!("error: {LIST}: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    for (name, arguments) in pictures(&list) {
+        let mut command = match program {
+            Some(program) => Command::new(program),
+            None => {
+                let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+                let mut command = Command::new(cargo);
+                command.args(["run", "--quiet", "--release", "-p", "schedlab", "--"]);
+                command
+            }
+        };
+        let path = format!("docs/pictures/{name}");
+        command.args(&arguments).args(["--plot", &path]);
+        command.current_dir(&root).stdout(std::process::Stdio::null());
+        match command.status() {
+            Ok(status) if status.success() => println!("{path}"),
+            Ok(status) => {
+                eprintln!("error: {path}: schedlab {}: {status}", arguments.join(" "));
+                return ExitCode::FAILURE;
+            }
+            Err(error) => {
+                eprintln!("error: {path}: {error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The rows of the list: a picture's name, and the arguments of the command that draws it.
+fn pictures(list: &str) -> Vec<(&str, Vec<&str>)> {
+    list.lines().filter_map(picture).collect()
+}
+
+fn picture(line: &str) -> Option<(&str, Vec<&str>)> {
+    let mut cells = line.strip_prefix("| `")?.split('`');
+    let (name, command) = (cells.next()?, cells.nth(1)?);
+    let arguments = command.strip_prefix("schedlab ")?;
+    Some((name, arguments.split_whitespace().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_names_and_commands() {
+        let list = "# P\n\n| picture | drawn by |\n|---|---|\n| `a.svg` | `schedlab run x` | b |\n";
+        assert_eq!(pictures(list), [("a.svg", vec!["run", "x"])]);
+    }
+}
