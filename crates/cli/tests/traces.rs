@@ -344,6 +344,8 @@ fn a_trace_is_told_of_and_written_in_other_formats() {
     schedlab(&["trace", "info", &odd]).error(&["e.odd: there is no such file"]);
     // perf's commands take it, too.
     assert!(schedlab(&["latency", &first]).good().contains("light"));
+}
+
 /// Every scheduler is held to the same measure: two equal loops on one CPU share it in the ideal
 /// machine, so what one is owed the other has had too much. Only eevdf has lags of its own.
 #[test]
