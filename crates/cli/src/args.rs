@@ -9,7 +9,6 @@ use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use crate::replay_args::ReplayArgs;
 #[cfg(feature = "tui")]
 use crate::top_args::TopArgs;
-use crate::trace_args::TraceArgs;
 use crate::trace_args::{RecordArgs, TraceArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
@@ -43,8 +42,8 @@ Examples:
   schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
   schedlab timehist FILE --scheduler cfs           every slice, as `perf sched timehist` has it
   schedlab trace info perf.data                    what is in a recorded trace
-  schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab record -- make -j4                      record this machine, to be read here
+  schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab explain-metric slowdown                 what a row of the table means
 
 `schedlab COMMAND --help` tells more about each.
@@ -70,8 +69,8 @@ pub enum Command {
     Map(Box<MapArgs>),
     Antagonists(Box<AntagonistsArgs>),
     Trace(TraceArgs),
-    Replay(Box<ReplayArgs>),
     Record(RecordArgs),
+    Replay(Box<ReplayArgs>),
     ExplainMetric(ExplainMetricArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

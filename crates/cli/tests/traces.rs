@@ -283,69 +283,6 @@ fn an_interrupted_trace_can_be_read() {
     assert!(latency.contains("light"), "{latency}");
 }
 
-/// Every scheduler is held to the same measure: two equal loops on one CPU share it in the ideal
-/// machine, so what one is owed the other has had too much. Only eevdf has lags of its own.
-#[test]
-fn lags_against_the_fluid_schedule_are_there_for_every_scheduler() {
-    let scratch = Scratch::new("lags");
-    let hogs = r#"{ "global": { "duration": 1 },
-        "tasks": { "hog": { "instance": 2, "loop": -1, "run": 10000 } } }"#;
-    let world = scratch.file("w.json", hogs);
-    for scheduler in ["o_n", "o_1", "cfs", "bfs", "eevdf", "rr"] {
-        let path = place(&scratch, &format!("{scheduler}.json"));
-        let run = ["run", &world, "--scheduler", scheduler, "--trace", &path, "--trace-lag"];
-        schedlab(&run).good();
-        let trace: serde_json::Value = serde_json::from_str(&text(&path)).expect("it is JSON");
-        let events = trace["traceEvents"].as_array().expect("events");
-        let mut at = std::collections::BTreeMap::<u64, Vec<i64>>::new();
-        let mut own = 0;
-        for event in events.iter().filter(|event| event["ph"] == "C") {
-            let name = event["name"].as_str().unwrap_or_default();
-            if name.starts_with("Lag (fluid schedule), hog-") {
-                let us = event["ts"].as_f64().expect("a time");
-                let lag = event["args"]["ns"].as_i64().expect("a lag");
-                at.entry((us * 1000.0).round() as u64).or_default().push(lag);
-            }
-            own += usize::from(name.starts_with("Lag (scheduler's own), "));
-        }
-        let pairs: Vec<_> = at.iter().filter(|(_, lags)| lags.len() == 2).collect();
-        assert!(pairs.len() >= 3, "{scheduler}: {at:?}");
-        for (at_ns, lags) in pairs {
-            assert!((lags[0] + lags[1]).abs() <= 1, "{scheduler}: at {at_ns}: {lags:?}");
-            assert!(lags[0].unsigned_abs() <= *at_ns, "{scheduler}: at {at_ns}: {lags:?}");
-        }
-        assert!(at.values().flatten().any(|lag| *lag > 0), "{scheduler}: somebody was owed");
-        assert_eq!(own > 0, scheduler == "eevdf", "{scheduler}");
-    }
-}
-
-#[test]
-fn a_program_that_becomes_another_is_in_every_format() {
-    let scratch = Scratch::new("exec");
-    let world = scratch.file(
-        "w.json",
-        r#"{ "tasks": { "shell": { "loop": 3, "run": 1000, "exec": "", "sleep": 5000 } } }"#,
-    );
-    let trace = |name: &str, more: &[&str]| {
-        let path = place(&scratch, name);
-        let run = ["run", &world, "--scheduler", "cfs", "--trace", &path];
-        schedlab(&[&run[..], more].concat()).good();
-        std::fs::read(&path).expect("it is there")
-    };
-    let count = |bytes: &[u8], part: &[u8]| {
-        bytes.windows(part.len()).filter(|window| *window == part).count()
-    };
-    let line = b"sched_process_exec: filename=shell-0 pid=1 old_pid=1\n";
-    assert_eq!(count(&trace("perf.txt", &[]), line), 3);
-    assert_eq!(count(&trace("ftrace.txt", &["--trace-format", "ftrace"]), line), 3);
-    assert_eq!(count(&trace("a.json", &[]), b"\"name\":\"exec\""), 3);
-    // Field 237 of an event, of 13 bytes: file name, pid, old pid.
-    let message = [&[0xea, 0x0e, 13, 0x0a, 7][..], b"shell-0", &[0x10, 1, 0x18, 1]].concat();
-    assert_eq!(count(&trace("a.pftrace", &[]), &message), 3);
-    // What is written is read again, and the run is the same.
-    schedlab(&["timehist", &place(&scratch, "perf.txt"), "-s"]).good();
-}
-
 /// What `trace stats` says of a run's trace is what the run said of itself.
 #[test]
 fn the_figures_of_a_trace_are_those_of_its_run() {
@@ -407,4 +344,67 @@ fn a_trace_is_told_of_and_written_in_other_formats() {
     schedlab(&["trace", "info", &odd]).error(&["e.odd: there is no such file"]);
     // perf's commands take it, too.
     assert!(schedlab(&["latency", &first]).good().contains("light"));
+}
+
+/// Every scheduler is held to the same measure: two equal loops on one CPU share it in the ideal
+/// machine, so what one is owed the other has had too much. Only eevdf has lags of its own.
+#[test]
+fn lags_against_the_fluid_schedule_are_there_for_every_scheduler() {
+    let scratch = Scratch::new("lags");
+    let hogs = r#"{ "global": { "duration": 1 },
+        "tasks": { "hog": { "instance": 2, "loop": -1, "run": 10000 } } }"#;
+    let world = scratch.file("w.json", hogs);
+    for scheduler in ["o_n", "o_1", "cfs", "bfs", "eevdf", "rr"] {
+        let path = place(&scratch, &format!("{scheduler}.json"));
+        let run = ["run", &world, "--scheduler", scheduler, "--trace", &path, "--trace-lag"];
+        schedlab(&run).good();
+        let trace: serde_json::Value = serde_json::from_str(&text(&path)).expect("it is JSON");
+        let events = trace["traceEvents"].as_array().expect("events");
+        let mut at = std::collections::BTreeMap::<u64, Vec<i64>>::new();
+        let mut own = 0;
+        for event in events.iter().filter(|event| event["ph"] == "C") {
+            let name = event["name"].as_str().unwrap_or_default();
+            if name.starts_with("Lag (fluid schedule), hog-") {
+                let us = event["ts"].as_f64().expect("a time");
+                let lag = event["args"]["ns"].as_i64().expect("a lag");
+                at.entry((us * 1000.0).round() as u64).or_default().push(lag);
+            }
+            own += usize::from(name.starts_with("Lag (scheduler's own), "));
+        }
+        let pairs: Vec<_> = at.iter().filter(|(_, lags)| lags.len() == 2).collect();
+        assert!(pairs.len() >= 3, "{scheduler}: {at:?}");
+        for (at_ns, lags) in pairs {
+            assert!((lags[0] + lags[1]).abs() <= 1, "{scheduler}: at {at_ns}: {lags:?}");
+            assert!(lags[0].unsigned_abs() <= *at_ns, "{scheduler}: at {at_ns}: {lags:?}");
+        }
+        assert!(at.values().flatten().any(|lag| *lag > 0), "{scheduler}: somebody was owed");
+        assert_eq!(own > 0, scheduler == "eevdf", "{scheduler}");
+    }
+}
+
+#[test]
+fn a_program_that_becomes_another_is_in_every_format() {
+    let scratch = Scratch::new("exec");
+    let world = scratch.file(
+        "w.json",
+        r#"{ "tasks": { "shell": { "loop": 3, "run": 1000, "exec": "", "sleep": 5000 } } }"#,
+    );
+    let trace = |name: &str, more: &[&str]| {
+        let path = place(&scratch, name);
+        let run = ["run", &world, "--scheduler", "cfs", "--trace", &path];
+        schedlab(&[&run[..], more].concat()).good();
+        std::fs::read(&path).expect("it is there")
+    };
+    let count = |bytes: &[u8], part: &[u8]| {
+        bytes.windows(part.len()).filter(|window| *window == part).count()
+    };
+    let line = b"sched_process_exec: filename=shell-0 pid=1 old_pid=1\n";
+    assert_eq!(count(&trace("perf.txt", &[]), line), 3);
+    assert_eq!(count(&trace("ftrace.txt", &["--trace-format", "ftrace"]), line), 3);
+    assert_eq!(count(&trace("a.json", &[]), b"\"name\":\"exec\""), 3);
+    // Field 237 of an event, of 13 bytes: file name, pid, old pid.
+    let message = [&[0xea, 0x0e, 13, 0x0a, 7][..], b"shell-0", &[0x10, 1, 0x18, 1]].concat();
+    assert_eq!(count(&trace("a.pftrace", &[]), &message), 3);
+    // What is written is read again, and the run is the same.
+    schedlab(&["timehist", &place(&scratch, "perf.txt"), "-s"]).good();
 }
