@@ -49,8 +49,9 @@ pub struct ReplayArgs {
     /// Do one thing to the machine while the alternatives run, e.g. "200ms offline cpu 1"
     #[arg(long, value_name = "ACTION")]
     pub at: Vec<String>,
-    /// The groups in which tasks were when it was recorded
-    #[arg(long, value_name = "FILE")]
+    /// The groups in which tasks were when it was recorded [default: TRACE's name with the ending
+    /// .groups, where there is such a file]
+    #[arg(long, value_name = "FILE|none")]
     pub groups: Option<PathBuf>,
     /// CPUs of the alternatives [default: as recorded]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]

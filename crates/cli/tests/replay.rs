@@ -27,7 +27,14 @@ fn a_recording_under_other_schedulers() {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     assert!(text.contains("from the third column on: nice hog +10"), "{text}");
-    assert!(text.contains("C: cgroups are not in a trace"), "{text}");
+    // The groups are in a file that is called as the trace is.
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("groups as examples/traces/desk.groups says"), "{said}");
+    assert!(!text.contains("C: cgroups are not in a trace"), "{text}");
+    let without = replay(&[DESK, "--groups", "none", "--seeds", "2"]);
+    assert_eq!(without.status.code(), Some(0), "{without:?}");
+    assert!(String::from_utf8_lossy(&without.stdout).contains("C: cgroups are not in a trace"));
+    assert!(without.stderr.is_empty(), "{without:?}");
 }
 
 #[test]

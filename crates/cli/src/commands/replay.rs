@@ -3,7 +3,7 @@
 use crate::files;
 use crate::plans::find_machine;
 use crate::replay_args::{ArrivalsOption, ReplayArgs, ReplayFormat, TokensOption};
-use crate::terminal::Output;
+use crate::terminal::{Output, complain};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
@@ -13,7 +13,7 @@ use schedlab_trace::read;
 use schedlab_workload::rt_app;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// So many groups are shown; the rest are in the JSON form.
 const GROUPS_MAX: usize = 12;
@@ -38,7 +38,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
             ..MachineSpec::default()
         },
         changes: args.change.clone(),
-        groups: args.groups.as_deref().map(files::read).transpose()?,
+        groups: groups_file(args).as_deref().map(files::read).transpose()?,
         only: args.only.clone(),
         without: args.without.clone(),
         tokens: match args.tokens {
@@ -69,6 +69,29 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         ReplayFormat::Table => output.write_all(text(&answer, args.explain).as_bytes())?,
     }
     Ok(if answer.hangs { Status::Bad } else { Status::Good })
+}
+
+/// The file that says in which groups tasks were: the one that was named, or one that lies beside
+/// the trace and is called as it is (`desk.groups` for `desk.xz` or `desk.txt.xz`). To leave groups
+/// out where they were is the largest mistake that can be avoided (their weights are half of the
+/// schedule), so the file is taken without being asked for; and that it was is said.
+fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
+    if let Some(named) = &args.groups {
+        return (named.as_os_str() != "none").then(|| named.clone());
+    }
+    let mut name = args.file.clone();
+    while name.extension().is_some() {
+        name.set_extension("groups");
+        if name != args.file && name.is_file() {
+            complain(&format!(
+                "note: groups as {} says, which lies beside the trace (--groups none: without)",
+                name.display()
+            ));
+            return Some(name);
+        }
+        name.set_extension("");
+    }
+    None
 }
 
 /// Reads a trace.
