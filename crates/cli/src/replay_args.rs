@@ -37,7 +37,7 @@ pub struct ReplayArgs {
     /// something for one alone
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// The scheduler under which it was recorded [default: eevdf@6.18]
+    /// The scheduler under which it was recorded; by default eevdf@6.18
     #[arg(long, value_name = "NAME")]
     pub recorded: Option<String>,
     /// Ticks a second of the recorded machine: its CONFIG_HZ [default: 250]

@@ -589,6 +589,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             self.core.rqs[cpu.index()].migration_queue.push((pid, to));
             let Self { core: rqs, rt, fair, .. } = self;
             wake_migration_thread(fair, rqs, rt, platform, cpu);
+            // Also in place of a task of its own priority.
+            self.core.resched_curr(platform, cpu);
         } else {
             self.must_leave(platform, cpu, to);
             self.set_task_cpu(platform, pid, to);

@@ -1,5 +1,5 @@
 //! Reads recorded traces, whatever tool wrote them, and gives their scheduler events to a
-//! [`Sink`](crate::Sink).
+//! [`Sink`].
 //!
 //! [`Trace::open`] finds out what a file is from what stands in it, not from its name; compressed
 //! files are unpacked on the way. [`Trace::read`] goes through it once, in memory that does not

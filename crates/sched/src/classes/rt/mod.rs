@@ -296,9 +296,10 @@ impl RealTime {
         cpu: CpuId,
     ) -> Option<Pid> {
         let rq = &self.rqs[cpu.index()];
-        let (picked, rule) = match rq.throttled {
-            false => (rq.queue.head(rq.queue.best()), rules::RT_HIGHEST),
-            true => (rules::mover(rqs, cpu), rules::RT_THROTTLED),
+        let (picked, rule) = match rules::mover(rqs, cpu) {
+            Some(mover) => (Some(mover), rules::RT_HIGHEST),
+            None if rq.throttled => (None, rules::RT_THROTTLED),
+            None => (rq.queue.head(rq.queue.best()), rules::RT_HIGHEST),
         };
         platform.because(Question::Pick, cpu, rule, |evidence| {
             self.account_of_pick(rqs, cpu, evidence);

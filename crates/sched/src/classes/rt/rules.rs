@@ -47,18 +47,24 @@ schedlab_core::define_rules! {
 impl RealTime {
     /// Those among whom `cpu` would choose now: all that are queued there, ranked by priority and
     /// then by the place in the priority's list; while the CPU is throttled nobody but the
-    /// [`mover`].
+    /// migration thread.
     pub fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
         let rq = &self.rqs[cpu.index()];
+        let mover = mover(rqs, cpu);
+        if let Some(pid) = mover {
+            let candidate = self.candidate(rqs, pid, 0);
+            out.push(Candidate { rank: [-1, 0, 0, 0], ..candidate });
+        }
         if rq.throttled {
-            out.extend(mover(rqs, cpu).map(|pid| self.candidate(rqs, pid, 0)));
             return;
         }
         for list in 0..MAX_RT_PRIO {
             let mut next = rq.queue.head(list);
             let mut place = 0;
             while let Some(pid) = next {
-                out.push(self.candidate(rqs, pid, place));
+                if mover != Some(pid) {
+                    out.push(self.candidate(rqs, pid, place));
+                }
                 place += 1;
                 next = rq.queue.next(&self.links, pid);
             }
@@ -103,8 +109,9 @@ impl RealTime {
 }
 
 /// The migration thread of `cpu`, if it has been given a task that may no longer run there. It runs
-/// also where real-time tasks are throttled: from 2.6.37 on it is in a class of its own; in kernels
-/// before a task could stay where it must not be until the period ended, and we do without that.
+/// before all others, also tasks of its own priority, and also where real-time tasks are throttled:
+/// from 2.6.37 on it is in a class of its own; in kernels before a task could stay where it must not
+/// be until the period ended or a hog of priority 99 slept, and we do without that.
 pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     let thread = rqs.migration_thread(cpu);
     let waits = !rqs.rqs[cpu.index()].migration_queue.is_empty() && rqs.thread(thread).on_rq;
