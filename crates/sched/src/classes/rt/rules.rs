@@ -110,8 +110,8 @@ impl RealTime {
 
 /// The migration thread of `cpu`, if it has been given a task that may no longer run there. It runs
 /// before all others, also tasks of its own priority, and also where real-time tasks are throttled:
-/// from 2.6.37 on it is in a class of its own; in kernels before a task could stay where it must not
-/// be until the period ended or a hog of priority 99 slept, and we do without that.
+/// from 2.6.37 on it is in a class of its own; in kernels before a task could stay where it must
+/// not be until the period ended or a hog of priority 99 slept, and we do without that.
 pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     let thread = rqs.migration_thread(cpu);
     let waits = !rqs.rqs[cpu.index()].migration_queue.is_empty() && rqs.thread(thread).on_rq;
