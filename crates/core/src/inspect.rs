@@ -56,6 +56,12 @@ pub trait Inspect {
         Locking::PerCpu
     }
 
+    /// What its linear scans look at of each task lies at a multiple of so many KiB, if that is so:
+    /// such places compete for a few lines of a cache. None: they lie anywhere.
+    fn scanned_apart_kib(&self) -> Option<u32> {
+        None
+    }
+
     /// The rules by which it decides, which its decisions name by number.
     fn rules(&self) -> Vec<&'static RuleDoc> {
         Vec::new()

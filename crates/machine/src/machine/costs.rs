@@ -31,10 +31,13 @@
 use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
+use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_core::{CpuId, Event, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
+use schedlab_core::{
+    BlockReason, CpuId, Event, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts,
+};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +65,15 @@ struct Lock {
     free_at_ns: u64,
     /// Who had it last.
     last_holder: Option<CpuId>,
+}
+
+/// A sleep that a task is about to begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sleep {
+    /// When it ends, ns; [`NEVER`]: when somebody wakes the task.
+    pub until_ns: u64,
+    /// What kind of sleep.
+    pub reason: BlockReason,
 }
 
 /// An operation's time, picoseconds: before it takes its locks, while it has them, and after.
@@ -93,6 +105,16 @@ pub(super) struct Modelled {
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
+    /// By CPU: who was switched away last, and until when the CPU was then in the kernel, ns.
+    leaving: Vec<(Option<TaskId>, u64)>,
+    /// How many tasks a scan finds in no cache; none if that is not known.
+    walks: Option<Walks>,
+    /// By CPU: since when its `schedule()` waits for the one lock, ns; [`NEVER`]: it does not.
+    waits_since_ns: Vec<u64>,
+    /// How many of them wait.
+    waiting: u64,
+    /// By task: the sleep that it will have begun once it has the lock, if nobody wakes it before.
+    falling_asleep: Vec<Option<Sleep>>,
     /// Where each task last ran.
     last_cpu: Vec<Option<CpuId>>,
     /// How long the CPU that spent time last took to get out of its idle state, ns.
@@ -116,9 +138,32 @@ impl Modelled {
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
+            leaving: vec![(None, 0); cpus],
+            walks: None,
+            waits_since_ns: vec![NEVER; cpus],
+            waiting: 0,
+            falling_asleep: Vec::new(),
             last_cpu: Vec::new(),
             awake_ns: 0,
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
+        }
+    }
+
+    /// Of the CPUs whose `schedule()` waits for the lock and that do nothing else at `now_ns`, the
+    /// one that has waited longest, if that is since before `since_ns`.
+    fn waits_longer(&self, now_ns: u64, since_ns: u64) -> Option<CpuId> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let rows = self.waits_since_ns.iter().zip(&self.busy_until_ns).enumerate();
+        let free = rows.filter(|&(_, (&since, &busy))| since < since_ns && busy <= now_ns);
+        free.min_by_key(|&(_, (&since, _))| since).map(|(row, _)| CpuId(row as u32))
+    }
+
+    /// The `schedule()` of `cpu` no longer waits for the lock.
+    fn stops_waiting(&mut self, cpu: CpuId) {
+        if std::mem::replace(&mut self.waits_since_ns[cpu.index()], NEVER) != NEVER {
+            self.waiting -= 1;
         }
     }
 
@@ -134,8 +179,16 @@ impl Modelled {
             + counts.words * costs[Cost::Word]
             + counts.swaps * costs[Cost::Swap]
             + counts.clock_reads * costs[Cost::Clock];
-        let scanning =
+        let mut scanning =
             counts.scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
+        if let Some(walks) = &self.walks
+            && counts.scanned > 0
+        {
+            let scans = 1 + counts.rescans;
+            let missed_milli = scans * walks.missed_milli(counts.scanned / scans)
+                + walks.missed_milli(counts.recalculated);
+            scanning += missed_milli * costs[Cost::ScanMiss] / 1000;
+        }
         let balancing = counts.balances * costs[Cost::Balance]
             + counts.queues * costs[Cost::Queue]
             + counts.moves * costs[Cost::Move];
@@ -194,7 +247,9 @@ impl Modelled {
     fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
-        self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
+        // Whoever else waits for it reads it, too, when it is let go, and tries.
+        let turns = u64::from(far) + self.waiting;
+        self.kernel[Cost::Lock] + turns * self.kernel[Cost::LockRemote]
     }
 
     /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
@@ -306,7 +361,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// If `setup` is for another number of CPUs.
     pub fn set_costs(&mut self, setup: Setup) {
         assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
-        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.inspect().locking())));
+        let asked = self.scheduler.inspect();
+        let (locking, apart_kib) = (asked.locking(), asked.scanned_apart_kib());
+        let walks = apart_kib.and_then(|apart_kib| Walks::new(setup.caches.last()?, apart_kib));
+        self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
     /// What the kernel's time went into so far; none on an idealised machine.
@@ -408,6 +466,16 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    /// A tick of `cpu` comes: tells the scheduler if it falls into the kernel's switching to
+    /// another task. Interrupts are off meanwhile, and it comes before the switch.
+    #[inline]
+    pub(super) fn find_whom_it_finds(&mut self, cpu: CpuId) {
+        if let Some(costs) = &self.costs {
+            let (task, until_ns) = costs.leaving[cpu.index()];
+            self.platform.set_leaving((until_ns > self.now_ns).then_some(task));
+        }
+    }
+
     /// The tick of `cpu` has been: charges it, unless the CPU idles and is spared its ticks.
     #[inline]
     pub(super) fn charge_tick(&mut self, cpu: CpuId) {
@@ -441,6 +509,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let now_ns = self.now_ns;
         let Some(costs) = &mut self.costs else { return };
         costs.put_off.set(cpu.index(), NEVER);
+        costs.stops_waiting(cpu);
         costs.between_operations[cpu.index()] = false;
         // Kernel time that is still to come is the next one's.
         let ahead_ns = costs.busy_until_ns[cpu.index()].saturating_sub(now_ns);
@@ -461,6 +530,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             _ => 0,
         };
         self.charge_modelled(cpu, Some(Work::Schedule { switches: prev != next, refill_ps }), cpu);
+        if let Some(costs) = &mut self.costs {
+            costs.leaving[cpu.index()] = (prev, costs.busy_until_ns[cpu.index()]);
+        }
     }
 
     /// When `cpu` gets round to user code: now, or when it is no longer busy.
@@ -518,33 +590,98 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let (mut from, mut some) = (0, false);
         loop {
             match self.platform.next_resched(from) {
-                Some(cpu) => {
-                    if !self.puts_off(cpu) {
-                        self.reschedule(cpu);
+                Some(cpu) => match self.whose_turn(cpu) {
+                    Some(first) => {
+                        self.falls_asleep(first);
+                        self.reschedule(first);
                         some = true;
                     }
-                    from = cpu.0 + 1;
-                }
+                    None => from = cpu.0 + 1,
+                },
                 None if !some => break,
                 None => (from, some) = (0, false),
             }
         }
     }
 
-    /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the
+    /// Which CPU reschedules now that `cpu` is asked to: it, or one that has waited longer for the
+    /// lock. None: it is busy, and does so later. If its task has blocked it does so at once: the
     /// task itself called.
-    fn puts_off(&mut self, cpu: CpuId) -> bool {
-        let Some(costs) = &self.costs else { return false };
+    fn whose_turn(&mut self, cpu: CpuId) -> Option<CpuId> {
+        let Some(costs) = &mut self.costs else { return Some(cpu) };
+        let now_ns = self.now_ns;
+        let runs_on = self.current[cpu.index()]
+            .is_none_or(|task| self.tasks[task.index()].state == TaskState::Running);
+        let is_online = self.online.contains(cpu);
+        if !runs_on || !is_online {
+            return Some(cpu);
+        }
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
-        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
-            return false;
-        }
-        let blocked = self.current[cpu.index()]
-            .is_some_and(|task| self.tasks[task.index()].state != TaskState::Running);
-        if !blocked && let Some(costs) = &mut self.costs {
+        if busy_until_ns > now_ns {
             costs.put_off.set(cpu.index(), busy_until_ns);
+            return None;
         }
-        !blocked
+        if costs.locking == Locking::PerCpu {
+            return Some(cpu);
+        }
+        let since_ns = costs.waits_since_ns[cpu.index()].min(now_ns);
+        let free_at_ns = costs.locks[0].free_at_ns;
+        if free_at_ns <= now_ns {
+            // Processors get the bus in turn.
+            return Some(costs.waits_longer(now_ns, since_ns).unwrap_or(cpu));
+        }
+        costs.waiting += u64::from(costs.waits_since_ns[cpu.index()] == NEVER);
+        costs.waits_since_ns[cpu.index()] = since_ns;
+        let spin_ps = (free_at_ns - now_ns) * 1000;
+        costs.overheads.cpus[cpu.index()].add(Overhead::Spin, spin_ps);
+        costs.overheads.contended += u64::from(since_ns == now_ns);
+        self.spend(cpu, Bill { before_ps: spin_ps, ..Bill::default() }, cpu);
+        if let Some(costs) = &mut self.costs {
+            costs.put_off.set(cpu.index(), costs.busy_until_ns[cpu.index()]);
+        }
+        None
+    }
+
+    /// `task`, which runs on `cpu`, calls `schedule()` to sleep: whether that has to wait for the
+    /// lock. It is runnable until then, and whoever wakes it meanwhile keeps it from sleeping.
+    #[inline]
+    pub(super) fn sleep_waits(&mut self, cpu: CpuId, task: TaskId, sleep: Sleep) -> bool {
+        let Some(costs) = &mut self.costs else { return false };
+        let waits = costs.locking == Locking::Global
+            && (costs.waiting > 0 || costs.locks[0].free_at_ns > self.now_ns);
+        if waits {
+            if task.index() >= costs.falling_asleep.len() {
+                costs.falling_asleep.resize((task.index() + 1).next_power_of_two(), None);
+            }
+            costs.falling_asleep[task.index()] = Some(sleep);
+            self.platform.resched(cpu);
+        }
+        waits
+    }
+
+    /// Takes the sleep that `task` is about to begin, if it is.
+    #[inline]
+    pub(super) fn take_sleep(&mut self, task: TaskId) -> Option<Sleep> {
+        self.costs.as_mut()?.falling_asleep.get_mut(task.index())?.take()
+    }
+
+    /// The sleep that `task` is about to begin, if it is.
+    pub(super) fn coming_sleep(&self, task: TaskId) -> Option<Sleep> {
+        *self.costs.as_ref()?.falling_asleep.get(task.index())?
+    }
+
+    /// The task that runs on `cpu` has the lock: if it was about to sleep, and has not been woken
+    /// since, it does.
+    fn falls_asleep(&mut self, cpu: CpuId) {
+        let Some(task) = self.current[cpu.index()] else { return };
+        if let Some(Sleep { until_ns, reason }) = self.take_sleep(task)
+            && until_ns > self.now_ns
+        {
+            if until_ns != NEVER {
+                self.sleepers.set(task.0, until_ns);
+            }
+            self.block(cpu, task, reason);
+        }
     }
 
     /// `cpu` is to reschedule in any case, as it goes off line: what it is busy with is forgotten.
@@ -554,6 +691,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let busy = &mut costs.busy_until_ns[cpu.index()];
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);
+            costs.leaving[cpu.index()].1 = now_ns;
+            costs.stops_waiting(cpu);
             let row = &mut costs.overheads.cpus[cpu.index()];
             let part = if self.current[cpu.index()].is_some() {
                 &mut row.with_task_ns

@@ -67,6 +67,9 @@ const PROC_CHANGE_PENALTY: i32 = 15;
 /// Goodness of a task whose address space is loaded already.
 const MM_BONUS: i32 = 1;
 
+/// A task's structure lies at the foot of its kernel stack, of two pages.
+const TASK_APART_KIB: u32 = 8;
+
 /// What the walk begins with: anything is better than the idle task.
 const NOTHING_FOUND: i32 = -1000;
 
@@ -271,6 +274,7 @@ impl OrderN {
             return next;
         }
         platform.work.scanned += self.run_queue.len() as u64;
+        platform.work.rescans += 1;
         let (_, next) = self.walk(cpu, mm);
         self.explain_pick(platform, cpu, rules::NEW_EPOCH);
         next
@@ -423,18 +427,24 @@ impl Scheduler for OrderN {
     }
 
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
-        let Some(current) = self.cpus[cpu.index()].current else {
+        let current = self.cpus[cpu.index()].current;
+        let Some(found) = platform.found_by_tick(current) else {
             return;
         };
-        let p = &mut self.tasks[current];
+        let p = &mut self.tasks[found];
+        if p.state == State::Gone {
+            return;
+        }
         p.counter -= 1;
         if p.counter < self.version.least_counter {
             p.counter = 0;
-            if p.policy != Policy::Fifo || self.version.tick_asks_fifo {
+            // One that is being switched away asks for nothing any more.
+            let asks = p.policy != Policy::Fifo || self.version.tick_asks_fifo;
+            if asks && current == Some(found) {
                 platform.resched(cpu);
             }
         }
-        self.weigh_again(current);
+        self.weigh_again(found);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
@@ -546,6 +556,10 @@ impl Scheduler for OrderN {
 impl Inspect for OrderN {
     fn locking(&self) -> Locking {
         Locking::Global
+    }
+
+    fn scanned_apart_kib(&self) -> Option<u32> {
+        Some(TASK_APART_KIB)
     }
 
     fn promises(&self, load: &Load) -> Promises {
