@@ -66,8 +66,6 @@ pub struct Platform {
     resched: CpuBits,
     /// The CPU on which the present hook is executed, if requests to others are to be noted.
     acting: Option<CpuId>,
-    /// Whom the present tick finds, if it is not the task that its CPU has switched to.
-    leaving: Option<Option<TaskId>>,
     /// What schedulers have touched. They only ever add; whoever wants to know what one hook did
     /// clears it before.
     pub work: WorkCounts,
@@ -104,7 +102,6 @@ impl Platform {
             cpus,
             resched: CpuBits::new(cpus),
             acting: None,
-            leaving: None,
             work: WorkCounts::default(),
             interrupts: Vec::new(),
             second_locks: Vec::new(),
@@ -139,15 +136,6 @@ impl Platform {
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
-    }
-
-    /// Whom the present tick finds on its CPU, of which `current` is the current task: where
-    /// deciding takes time, a tick that falls into it finds the task that is being switched away.
-    /// None: the idle task. (`schedule()` decides with interrupts off; a tick that waited for its
-    /// end comes before the switch.)
-    #[inline]
-    pub fn found_by_tick(&self, current: Option<TaskId>) -> Option<TaskId> {
-        self.leaving.unwrap_or(current)
     }
 
     /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it goes on
@@ -295,13 +283,6 @@ impl Platform {
     #[inline]
     pub fn set_acting(&mut self, cpu: Option<CpuId>) {
         self.acting = cpu;
-    }
-
-    /// For the driver of a scheduler: the tick that follows finds `task` on its CPU, or the idle
-    /// task, and not whom the CPU has switched to. None: it finds the current task.
-    #[inline]
-    pub fn set_leaving(&mut self, task: Option<Option<TaskId>>) {
-        self.leaving = task;
     }
 
     /// For the driver of a scheduler: another tick has begun.

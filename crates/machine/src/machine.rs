@@ -503,7 +503,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         self.counts.ticks += 1;
         self.enter_kernel(cpu);
-        self.find_whom_it_finds(cpu);
         self.scheduler.tick(&mut self.platform, cpu);
         self.charge_tick(cpu);
         self.apply_requests();

@@ -22,6 +22,14 @@
 //! runqueue locks the kernel takes the one of the lower CPU first; a CPU that has only the higher
 //! one, and finds the lower one held, lets go of its own and takes it again: that is charged.
 //!
+//! Where there is one lock for all, it may be waited for longer than a task runs, and a
+//! `schedule()` that decided before it had the lock would decide by what has changed since. So
+//! there a reschedule **waits for the lock first**, spinning, and takes effect when it has it; of
+//! those that wait, who has waited longest is next. Until then the CPU keeps its task, and a task
+//! that calls to sleep is still runnable: a wakeup that comes before it has the lock keeps it
+//! awake, and it goes through `schedule()` for nothing, as in the kernel. Wakeups take effect at
+//! once here, too. Handing the lock over takes a line's way more for each CPU that waits.
+//!
 //! # What is not charged
 //!
 //! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known
@@ -105,8 +113,6 @@ pub(super) struct Modelled {
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
-    /// By CPU: who was switched away last, and until when the CPU was then in the kernel, ns.
-    leaving: Vec<(Option<TaskId>, u64)>,
     /// How many tasks a scan finds in no cache; none if that is not known.
     walks: Option<Walks>,
     /// By CPU: since when its `schedule()` waits for the one lock, ns; [`NEVER`]: it does not.
@@ -138,7 +144,6 @@ impl Modelled {
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
-            leaving: vec![(None, 0); cpus],
             walks: None,
             waits_since_ns: vec![NEVER; cpus],
             waiting: 0,
@@ -466,16 +471,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// A tick of `cpu` comes: tells the scheduler if it falls into the kernel's switching to
-    /// another task. Interrupts are off meanwhile, and it comes before the switch.
-    #[inline]
-    pub(super) fn find_whom_it_finds(&mut self, cpu: CpuId) {
-        if let Some(costs) = &self.costs {
-            let (task, until_ns) = costs.leaving[cpu.index()];
-            self.platform.set_leaving((until_ns > self.now_ns).then_some(task));
-        }
-    }
-
     /// The tick of `cpu` has been: charges it, unless the CPU idles and is spared its ticks.
     #[inline]
     pub(super) fn charge_tick(&mut self, cpu: CpuId) {
@@ -530,9 +525,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             _ => 0,
         };
         self.charge_modelled(cpu, Some(Work::Schedule { switches: prev != next, refill_ps }), cpu);
-        if let Some(costs) = &mut self.costs {
-            costs.leaving[cpu.index()] = (prev, costs.busy_until_ns[cpu.index()]);
-        }
     }
 
     /// When `cpu` gets round to user code: now, or when it is no longer busy.
@@ -691,7 +683,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let busy = &mut costs.busy_until_ns[cpu.index()];
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);
-            costs.leaving[cpu.index()].1 = now_ns;
             costs.stops_waiting(cpu);
             let row = &mut costs.overheads.cpus[cpu.index()];
             let part = if self.current[cpu.index()].is_some() {

@@ -427,24 +427,18 @@ impl Scheduler for OrderN {
     }
 
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
-        let current = self.cpus[cpu.index()].current;
-        let Some(found) = platform.found_by_tick(current) else {
+        let Some(current) = self.cpus[cpu.index()].current else {
             return;
         };
-        let p = &mut self.tasks[found];
-        if p.state == State::Gone {
-            return;
-        }
+        let p = &mut self.tasks[current];
         p.counter -= 1;
         if p.counter < self.version.least_counter {
             p.counter = 0;
-            // One that is being switched away asks for nothing any more.
-            let asks = p.policy != Policy::Fifo || self.version.tick_asks_fifo;
-            if asks && current == Some(found) {
+            if p.policy != Policy::Fifo || self.version.tick_asks_fifo {
                 platform.resched(cpu);
             }
         }
-        self.weigh_again(found);
+        self.weigh_again(current);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
