@@ -587,6 +587,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         self.falls_asleep(first);
                         self.reschedule(first);
                         some = true;
+                        // One that had to let another go first asks again.
+                        from = cpu.0 + u32::from(first == cpu);
                     }
                     None => from = cpu.0 + 1,
                 },
