@@ -23,14 +23,13 @@ title = "A small storm"
 source = "HB-1, made small"
 
 [conditions]
-points = 1
-fewer = "it is judged for each cost twice"
+none = "it is judged for each cost twice"
 
 [[run]]
 for.groups = [20, 60]
 for.kernel = [{ k = "o_n", scheduler = "o_n@2.4.19" }, { k = "o_1", scheduler = "o_1@2.6.0" }]
 bench = "hackbench"
-parameters = { groups = "{groups}", loops = 3 }
+parameters = { groups = "{groups}", loops = 2 }
 machine = "pentium3-700x8"
 scheduler = "{scheduler}"
 values = { "time.{k}.{groups}" = "time" }
