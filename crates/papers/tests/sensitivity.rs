@@ -26,7 +26,7 @@ source = "HB-1, made small"
 none = "it is judged for each cost twice"
 
 [[run]]
-for.groups = [20, 60]
+for.groups = [16, 48]
 for.kernel = [{ k = "o_n", scheduler = "o_n@2.4.19" }, { k = "o_1", scheduler = "o_1@2.6.0" }]
 bench = "hackbench"
 parameters = { groups = "{groups}", loops = 2 }
@@ -37,20 +37,20 @@ values = { "time.{k}.{groups}" = "time" }
 [[criterion]]
 grade = "hard"
 says = "exponent of O(1)"
-value = "slope([20, 60], time.o_1.*)"
+value = "slope([16, 48], time.o_1.*)"
 low = 0.85
 high = 1.1
 
 [[criterion]]
 grade = "hard"
 says = "exponent of 2.4"
-value = "slope([20, 60], time.o_n.*)"
+value = "slope([16, 48], time.o_n.*)"
 low = 1.3
 
 [[criterion]]
 grade = "hard"
 says = "2.4 is slower than 2.6, and the ratio grows with the groups"
-test = "1 < time.o_n.20 / time.o_1.20 < time.o_n.60 / time.o_1.60"
+test = "1 < time.o_n.16 / time.o_1.16 < time.o_n.48 / time.o_1.48"
 "#;
 
 /// Judges `catalogue`, as it is and with each assumed cost changed: how many changes there were,
