@@ -114,7 +114,7 @@ impl PrioArray {
     }
 
     /// Calls `each` for every task with the number of the list that it stands in, best list first,
-    /// head to tail. Follows the lists, not the bitmap: for audits.
+    /// head to tail, and checks the bitmap against the lists: for audits.
     ///
     /// # Errors
     /// The first that `each` returns, or a list whose links or bit are wrong.
@@ -123,13 +123,23 @@ impl PrioArray {
         tasks: &Tasks,
         mut each: impl FnMut(Pid, u8) -> Result<(), String>,
     ) -> Result<(), String> {
+        let (mut heads, mut tails) = ([0; 3], [0; 3]);
+        for (prio, list) in self.lists.iter().enumerate() {
+            heads[prio / 64] |= u64::from(list.head.is_some()) << (prio % 64);
+            tails[prio / 64] |= u64::from(list.tail.is_some()) << (prio % 64);
+        }
+        if heads != self.bitmap || tails != self.bitmap {
+            return Err(alloc::format!(
+                "lists with a head {heads:x?}, with a tail {tails:x?}, bits {:x?}",
+                self.bitmap
+            ));
+        }
         let mut found = 0;
-        for prio in 0..MAX_PRIO {
+        let mut from = 0;
+        // The bits are those of the lists, as was just seen.
+        while let Some(prio) = self.next_list(from) {
+            from = prio + 1;
             let list = self.lists[usize::from(prio)];
-            let marked = self.bitmap[usize::from(prio) / 64] >> (prio % 64) & 1 == 1;
-            if marked == list.head.is_none() {
-                return Err(alloc::format!("list {prio}: its bit is {marked}"));
-            }
             let mut last = None;
             let mut at = list.head;
             while let Some(p) = at {

@@ -14,12 +14,12 @@ impl Staircase {
             let cpu = CpuId(number as u32);
             let (mut weight, mut idleprio, mut on_cpu) = (0, 0, 0);
             for (object, array) in rq.arrays.iter().enumerate() {
-                for level in 0..=MAX_PRIO {
-                    if !array.bit_agrees(level) {
-                        return Err(format!(
-                            "CPU {number} array {object} level {level}: wrong bit"
-                        ));
-                    }
+                let Some(levels) = array.occupied() else {
+                    return Err(format!(
+                        "CPU {number} array {object}: bits and levels differ: {array:?}"
+                    ));
+                };
+                for level in levels {
                     let mut at = array.head(level);
                     while let Some(p) = at {
                         let task = &self.tasks[p];

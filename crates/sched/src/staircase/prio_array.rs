@@ -109,10 +109,23 @@ impl PrioArray {
         }
     }
 
-    /// Whether the bit of a level agrees with its list.
-    pub(super) fn bit_agrees(&self, level: u8) -> bool {
-        let bit = self.bitmap[usize::from(level) / 64] >> (level % 64) & 1 == 1;
-        bit == (level < MAX_PRIO && self.head(level).is_some())
+    /// The levels that have tasks, in rising order, 140 among them: for audits. None: some level's
+    /// bit does not agree with its list.
+    pub(super) fn occupied(&self) -> Option<impl Iterator<Item = u8>> {
+        let mut heads = [0; 3];
+        for (level, list) in self.lists.iter().enumerate() {
+            heads[level / 64] |= u64::from(list.head.is_some()) << (level % 64);
+        }
+        let without_last = heads[2] & !(1 << (MAX_PRIO % 64));
+        let agrees = [heads[0], heads[1], without_last] == self.bitmap;
+        let levels = (0_u8..).zip(heads).flat_map(|(word, mut bits)| {
+            core::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as u8)?;
+                bits &= bits - 1;
+                Some(word * 64 + bit)
+            })
+        });
+        agrees.then_some(levels)
     }
 }
 
@@ -146,6 +159,7 @@ mod tests {
             (array.best_from(0), array.best_from(121), array.best_from(139)),
             (120, 139, 139)
         );
+        assert_eq!(array.occupied().unwrap().collect::<Vec<_>>(), [120, 139, 140]);
         array.remove(&mut links, 120, Pid::new(2));
         let mut order = Vec::new();
         let mut at = array.head(120);
@@ -160,6 +174,8 @@ mod tests {
         array.remove(&mut links, 139, Pid::new(0));
         assert_eq!(array.best_from(0), 140, "the idle-priority list has no bit");
         assert_eq!(array.head(140), Some(Pid::new(4)));
-        assert!((0..=140).all(|level| array.bit_agrees(level)));
+        assert_eq!(array.occupied().unwrap().collect::<Vec<_>>(), [140]);
+        array.bitmap[1] = 1;
+        assert!(array.occupied().is_none(), "a bit without a task");
     }
 }
