@@ -6,8 +6,8 @@
 
 use crate::Failure;
 use crate::files;
-use crate::options::time;
 use crate::interrupt::{Interruptible, Interrupts};
+use crate::options::time;
 use crate::terminal::complain;
 use clap::{Args, ValueEnum};
 use schedlab_core::{Event, Observer, TaskId};

@@ -144,8 +144,7 @@ fn heads(report: &Report) -> Vec<String> {
             overrides(report, setting) && !own(&setting.name) && has(&setting.name)
         });
         let set = run.scheduler.set.iter().chain(of_run);
-        let set: String =
-            set.filter(|setting| !everywhere.contains(setting)).map(line).collect();
+        let set: String = set.filter(|setting| !everywhere.contains(setting)).map(line).collect();
         format!("{}\n{}{set}", run.scheduler.name, run.scheduler.release)
     };
     report.runs.iter().map(head).collect()

@@ -298,7 +298,11 @@ impl<L: Lines> Timehist<L> {
 
     /// The part of a line before the name.
     fn begin(&self, at_ns: u64, cpu: u32, mark: char) -> String {
-        let visual = self.visual(|other| if other == cpu { mark } else { ' ' });
+        let mut visual = self.visual(|other| if other == cpu { mark } else { ' ' });
+        if mark == 'm' && self.options.cpu_visual {
+            // perf sets these lines apart.
+            visual = format!(" {visual} ");
+        }
         format!("{} [{cpu:04}]  {visual}", Seconds(at_ns))
     }
 
@@ -424,10 +428,10 @@ impl<L: Lines> Timehist<L> {
             );
             if self.options.state {
                 let Off { sleep, iowait, preempt, delay } = task.off;
-                for ns in [sleep, iowait, preempt, delay] {
-                    out.push_str(&ms(ns, 12));
-                }
-                out.push_str(" \n");
+                let [sleep, iowait, preempt, delay] =
+                    [(sleep, 11), (iowait, 12), (preempt, 12), (delay, 12)]
+                        .map(|(ns, width)| ms(ns, width));
+                let _ = writeln!(out, "{sleep}{iowait}{preempt}{delay} ");
                 return;
             }
             let _ = writeln!(
@@ -465,7 +469,8 @@ impl<L: Lines> Timehist<L> {
         rows(&mut out, true, "no terminated tasks");
         out.push_str("\nIdle stats:\n");
         let span_ns = self.end_ns - self.began_ns.unwrap_or(self.end_ns);
-        for (cpu, lane) in self.lanes.iter().enumerate() {
+        let seen = self.lanes.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
+        for (cpu, lane) in seen {
             // perf says the second of a CPU that was never idle, too.
             if lane.has_switched || lane.idle_ns > 0 {
                 let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;
@@ -552,7 +557,7 @@ impl<L: Lines> Sink for Timehist<L> {
         for lane in self.lanes.iter_mut().filter(|_| self.is_closing) {
             if let Some(since_ns) = lane.idles_since_ns.take() {
                 lane.idle_ns = lane.idle_ns.saturating_add(at_ns - since_ns);
-                }
+            }
         }
         if self.options.summary_only || self.options.with_summary {
             self.summary();

@@ -366,7 +366,14 @@ mod tests {
         ] {
             assert!(is_result(head), "{head}");
         }
-        for head in ["{\n  \"schema\": \"schedlab-run/2\",", "{\"tasks\": {}}", "#!/bin/sh\n", "on CPUs, ", "x on CPUs, 3", "scheduler\n"] {
+        for head in [
+            "{\n  \"schema\": \"schedlab-run/2\",",
+            "{\"tasks\": {}}",
+            "#!/bin/sh\n",
+            "on CPUs, ",
+            "x on CPUs, 3",
+            "scheduler\n",
+        ] {
             assert!(!is_result(head), "{head}");
         }
     }

@@ -94,9 +94,7 @@ fn report_file(
             left_out.vectors += 1;
             return Ok(false);
         }
-        Err(
-            GoldenError::Form(diagnostic) | GoldenError::UnknownScheduler { diagnostic, .. },
-        ) => {
+        Err(GoldenError::Form(diagnostic) | GoldenError::UnknownScheduler { diagnostic, .. }) => {
             output.flush()?;
             complain(&diagnostic.to_string());
         }

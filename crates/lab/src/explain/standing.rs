@@ -1,9 +1,9 @@
 //! How things stand at a moment of a run.
 
 use crate::error::Error;
-use crate::explain::{Effort, Names};
 use crate::explain::subject::Subject;
 use crate::explain::watch::{Decision, TaskThen, Watch};
+use crate::explain::{Effort, Names};
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{
     Account, Candidate, CpuId, Evidence, GroupId, Load, Question, Rule, SchedAttr, TaskId, Who,
@@ -146,8 +146,7 @@ impl Standing {
         let subject = Subject::of(prepared, scheduler)?;
         let (picked, accounts) =
             subject.stop_at(at_ns, |machine| machine.would_pick(cpu, at_ns))?;
-        let is_pick =
-            |account: &&Account| account.question == Question::Pick && account.cpu == cpu;
+        let is_pick = |account: &&Account| account.question == Question::Pick && account.cpu == cpu;
         if let Some(pick) = accounts.into_iter().rev().find(|account| is_pick(&account))
             && !pick.evidence.candidates.is_empty()
         {

@@ -1,7 +1,7 @@
 //! What a golden file counts of each thread, counted in a replay.
 //!
-//! Who made the files looked at the machine at the end of every nanosecond. So a turn that begins
-//! and ends within one is none, and a wait goes on through it. (What `schedlab run` counts,
+//! Who made the files looked at the machine at the end of every nanosecond. So a turn that a
+//! preemption ends in the nanosecond in which it began is none, and a wait goes on through it. (What `schedlab run` counts,
 //! `schedlab_measure::Stats`, are switches as they happen.)
 
 use schedlab_core::{CpuId, Event, Observer, TaskId, TaskTable};
@@ -34,6 +34,10 @@ struct Row {
     on: Option<CpuId>,
     /// The CPU that it had at the end of an earlier nanosecond, and since when, ns.
     seen_on: Option<(CpuId, u64)>,
+    /// In this nanosecond, and it has not been preempted since.
+    was_switched_to: bool,
+    /// In this nanosecond.
+    has_blocked: bool,
     waits_since_ns: Option<u64>,
     counted: Counted,
 }
@@ -41,13 +45,15 @@ struct Row {
 impl Row {
     /// How it stands at the end of a nanosecond.
     fn settle(&mut self, now_ns: u64) {
+        let was_switched_to = std::mem::take(&mut self.was_switched_to);
+        let mut is_turn = std::mem::take(&mut self.has_blocked);
         if self.seen_on.map(|(cpu, _)| cpu) != self.on {
             self.leave(now_ns);
-            if let Some(cpu) = self.on {
-                self.seen_on = Some((cpu, now_ns));
-                self.counted.switches_in += 1;
-            }
+            self.seen_on = self.on.map(|cpu| (cpu, now_ns));
+            is_turn = true;
         }
+        // One that was preempted and has its CPU again has kept it.
+        self.counted.switches_in += u64::from(was_switched_to && is_turn);
         match (self.runnable && self.on.is_none(), self.waits_since_ns) {
             (true, None) => self.waits_since_ns = Some(now_ns),
             (false, Some(_)) => self.end_wait(now_ns),
@@ -100,16 +106,22 @@ impl Observer for Figures {
             Event::Started { task, .. } | Event::Woken { task, .. } => {
                 self.touch(task).runnable = true;
             }
-            Event::Blocked { task, .. } => self.touch(task).runnable = false,
+            Event::Blocked { task, .. } => {
+                let row = self.touch(task);
+                (row.runnable, row.has_blocked) = (false, true);
+            }
             Event::Killed { task } if task.index() < self.tasks.len() => {
                 self.touch(task).runnable = false;
             }
-            Event::Switched { cpu, prev, next, .. } => {
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
                 if let Some(prev) = prev {
-                    self.touch(prev).on = None;
+                    let row = self.touch(prev);
+                    row.on = None;
+                    row.was_switched_to &= !prev_runnable;
                 }
                 if let Some(next) = next {
-                    self.touch(next).on = Some(cpu);
+                    let row = self.touch(next);
+                    (row.on, row.was_switched_to) = (Some(cpu), true);
                 }
             }
             Event::Finished => {

@@ -248,7 +248,6 @@ fn first_figure_that_differs(
             ("wait_ns", expected.wait_ns, got.wait_ns),
             ("max_wait_ns", expected.max_wait_ns, got.max_wait_ns),
         ];
-        if std::env::var_os("XFIG").is_some() { for (figure, expected, got) in figures { if expected != got { eprintln!("XFIG {figure} {} {} {expected} {got}", file.scheduler, file.kernel); } } }
         let (figure, expected_value, got) =
             figures.into_iter().find(|(_, expected, got)| expected != got)?;
         let name = file.threads.get(expected.task.index()).cloned().unwrap_or_default();
