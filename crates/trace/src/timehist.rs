@@ -312,7 +312,7 @@ impl<L: Lines> Timehist<L> {
             self.lanes.resize(cpu as usize + 1, Lane::default());
             self.cpus = self.lanes.len() as u32;
         }
-        self.switches += u64::from(!self.is_closing);
+        self.switches += u64::from(!self.is_closing && self.is_seen(cpu));
         let lane = &mut self.lanes[cpu as usize];
         let since_ns = lane.last_ns.replace(at_ns);
         lane.has_switched = true;

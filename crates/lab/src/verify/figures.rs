@@ -11,8 +11,6 @@ use schedlab_core::{CpuId, Event, Observer, TaskId, TaskTable};
 pub struct Counted {
     /// CPU time, ns.
     pub runtime_ns: u64,
-    /// Turns.
-    pub switches_in: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
     /// The longest such time, ns.
@@ -34,10 +32,6 @@ struct Row {
     on: Option<CpuId>,
     /// The CPU that it had at the end of an earlier nanosecond, and since when, ns.
     seen_on: Option<(CpuId, u64)>,
-    /// In this nanosecond, and it has not been preempted since.
-    was_switched_to: bool,
-    /// In this nanosecond.
-    has_blocked: bool,
     waits_since_ns: Option<u64>,
     counted: Counted,
 }
@@ -45,15 +39,10 @@ struct Row {
 impl Row {
     /// How it stands at the end of a nanosecond.
     fn settle(&mut self, now_ns: u64) {
-        let was_switched_to = std::mem::take(&mut self.was_switched_to);
-        let mut is_turn = std::mem::take(&mut self.has_blocked);
         if self.seen_on.map(|(cpu, _)| cpu) != self.on {
             self.leave(now_ns);
             self.seen_on = self.on.map(|cpu| (cpu, now_ns));
-            is_turn = true;
         }
-        // One that was preempted and has its CPU again has kept it.
-        self.counted.switches_in += u64::from(was_switched_to && is_turn);
         match (self.runnable && self.on.is_none(), self.waits_since_ns) {
             (true, None) => self.waits_since_ns = Some(now_ns),
             (false, Some(_)) => self.end_wait(now_ns),
@@ -106,22 +95,16 @@ impl Observer for Figures {
             Event::Started { task, .. } | Event::Woken { task, .. } => {
                 self.touch(task).runnable = true;
             }
-            Event::Blocked { task, .. } => {
-                let row = self.touch(task);
-                (row.runnable, row.has_blocked) = (false, true);
-            }
+            Event::Blocked { task, .. } => self.touch(task).runnable = false,
             Event::Killed { task } if task.index() < self.tasks.len() => {
                 self.touch(task).runnable = false;
             }
-            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
+            Event::Switched { cpu, prev, next, .. } => {
                 if let Some(prev) = prev {
-                    let row = self.touch(prev);
-                    row.on = None;
-                    row.was_switched_to &= !prev_runnable;
+                    self.touch(prev).on = None;
                 }
                 if let Some(next) = next {
-                    let row = self.touch(next);
-                    (row.on, row.was_switched_to) = (Some(cpu), true);
+                    self.touch(next).on = Some(cpu);
                 }
             }
             Event::Finished => {
@@ -165,7 +148,7 @@ mod tests {
             (80, Event::blocked(A, CPU, BlockReason::Interruptible)),
             (80, Event::switched(CPU, Some(A), false, None)),
         ]);
-        let expected = Counted { runtime_ns: 30, switches_in: 1, wait_ns: 50, max_wait_ns: 50 };
+        let expected = Counted { runtime_ns: 30, wait_ns: 50, max_wait_ns: 50 };
         assert_eq!(counted, expected);
     }
 
@@ -174,7 +157,7 @@ mod tests {
         let expected = Counted { wait_ns: 100, max_wait_ns: 100, ..Counted::default() };
         assert_eq!(after(&[]), expected);
         let runs = after(&[(40, Event::switched(CPU, None, false, Some(A)))]);
-        let expected = Counted { runtime_ns: 60, switches_in: 1, wait_ns: 40, max_wait_ns: 40 };
+        let expected = Counted { runtime_ns: 60, wait_ns: 40, max_wait_ns: 40 };
         assert_eq!(runs, expected);
     }
 }

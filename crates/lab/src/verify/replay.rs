@@ -233,8 +233,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
     Ok((slices, figures))
 }
 
-/// The first figure of the file, task by task, that the replay has not. What is a wakeup and what
-/// a migration differs from one scheduler's files to another's; they are not compared.
+/// The first figure of the file, task by task, that the replay has not. What is a switch, a wakeup
+/// and a migration differs from one scheduler's files to another's; they are not compared.
 fn first_figure_that_differs(
     file: &GoldenFile,
     got: &HashMap<TaskId, Counted>,
@@ -244,7 +244,6 @@ fn first_figure_that_differs(
         let got = got.get(&expected.task).copied().unwrap_or_default();
         let figures = [
             ("runtime_ns", expected.runtime_ns, got.runtime_ns),
-            ("switches_in", expected.switches_in, got.switches_in),
             ("wait_ns", expected.wait_ns, got.wait_ns),
             ("max_wait_ns", expected.max_wait_ns, got.max_wait_ns),
         ];
