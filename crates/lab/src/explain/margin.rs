@@ -1,7 +1,7 @@
 //! What a candidate lacked to be picked.
 
 use crate::error::Error;
-use crate::explain::subject::{Stopped, Subject};
+use crate::explain::subject::Subject;
 use crate::explain::{Effort, Standing};
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{Candidate, CpuId, SchedAttr, TaskId, reason::Term};
@@ -102,18 +102,14 @@ pub fn nice_that_wins(
     for nice in (-20..attr.nice).rev() {
         let wins = subject.stop_at(standing.at_ns, |machine| {
             let action = Action::SetAttr { task, attr: SchedAttr { nice, ..*attr } };
-            machine.act(&action).is_ok() && machine.would_pick(cpu, at_of(machine)).0 == Some(task)
+            let now_ns = machine.now_ns();
+            machine.act(&action).is_ok() && machine.would_pick(cpu, now_ns).0 == Some(task)
         })?;
         if wins {
             return Ok(NiceThatWins::Is(nice));
         }
     }
     Ok(NiceThatWins::None)
-}
-
-/// What was done to the machine was done when it stands still.
-fn at_of(machine: &Stopped<()>) -> u64 {
-    machine.now_ns()
 }
 
 #[cfg(test)]

@@ -257,11 +257,11 @@ mod options {
         );
         assert_eq!(head[4], "-".repeat(117));
         for theirs in [
-            "               rcu_preempt[15]           1        0.005      0.000       0.000       \
+            "               rcu_preempt[15]            1        0.005      0.000       0.000       \
              0.000       3.991 ",
-            "               migration/0[18]           1        0.074      0.000       0.000       \
+            "               migration/0[18]            1        0.074      0.000       0.000       \
              0.000       0.006 ",
-            "                   perf[12397]           4        0.119      4.226       0.000       \
+            "                   perf[12397]            4        0.119      4.226       0.000       \
              6.135       0.006 ",
         ] {
             let task = theirs.split_whitespace().next().expect("it begins with a task");
@@ -278,7 +278,7 @@ mod options {
         assert_eq!(running.lines().skip(5).count(), 3, "{text}");
         assert!(ended.starts_with("<no terminated tasks>\n"), "{text}");
         assert!(text.contains("    Total number of unique tasks: 3\n"), "{text}");
-        let theirs = "                   perf[12397]           1        0.000      0.000";
+        let theirs = "                   perf[12397]            1        0.000      0.000";
         assert!(row(&text, "perf[12397]").starts_with(theirs), "{text}");
         assert!(!text.contains("CPU  1 idle"), "{text}");
     }
