@@ -225,8 +225,8 @@ mod options {
     use super::*;
 
     fn shown(options: timehist::Options) -> String {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/read/recorded/sched.perf.data.xz");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read/recorded/sched.perf.data.xz");
         let mut timehist = Timehist::new(CPUS, options, String::new());
         schedlab_trace::read::read(&path, &mut timehist).expect("perf wrote it");
         timehist.into_lines()
@@ -291,8 +291,7 @@ mod options {
             ..timehist::Options::default()
         };
         let text = shown(options);
-        let migrated: Vec<&str> =
-            text.lines().filter(|line| line.contains("migrated: ")).collect();
+        let migrated: Vec<&str> = text.lines().filter(|line| line.contains("migrated: ")).collect();
         assert_eq!(
             migrated[0],
             "   27293.363219 [0000]   m     migration/0[18]                                     \
