@@ -79,7 +79,7 @@ fn what_cannot_be_written_is_told_before_the_run() {
     let file = scratch.file("file", "x");
     run(&["--save", &file]).error(&["--save", "cannot be"]);
     run(&["--snapshot", "0.5", "--snapshot-dir", &file]).error(&["--snapshot", "cannot be"]);
-    run(&["--snapshot", "soon"]).error(&["1.5s"]);
+    run(&["--snapshot", "soon"]).error(&["0.5s"]);
     run(&["--trace-format", "perf"]).error(&["--trace"]);
     if !cfg!(feature = "parquet") {
         let parquet = ["--save", &place(&scratch, "out"), "--save-format", "parquet"];
