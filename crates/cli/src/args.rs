@@ -2,7 +2,7 @@
 
 use crate::bench_args::BenchArgs;
 use crate::explain_args::ExplainArgs;
-use crate::options::{Color, OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::options::{Color, OnOff, RunFormat, cost_setting, setting, time};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
@@ -159,14 +159,9 @@ pub struct RunArgs {
     /// has it]
     #[arg(long, value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
-    /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
-    #[arg(
-        short,
-        long,
-        value_name = "SECONDS",
-        value_parser = seconds,
-        allow_negative_numbers = true
-    )]
+    /// Stop after so long: seconds, e.g. 2.5, or with a unit, e.g. 20ms [default: what the workload
+    /// says]
+    #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
     /// Set a tunable of all schedulers that have it (`schedlab list NAME` shows them), or nice:KEY,
     /// shares:/GROUP, weight:/GROUP, quota:/GROUP; several values make a column each
@@ -234,11 +229,11 @@ pub struct RunArgs {
     /// Draw who ran when
     #[arg(long)]
     pub timeline: bool,
-    /// Draw the timeline from this second on
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "timeline")]
+    /// Draw the timeline from this time on: seconds, or with a unit, e.g. 20ms
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "timeline")]
     pub from: Option<u64>,
-    /// Draw the timeline up to this second
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "timeline")]
+    /// Draw the timeline up to this time
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "timeline")]
     pub to: Option<u64>,
     /// Run nothing: check all, and write what is to be run into this file, with the texts of all
     /// files in it; `schedlab run PLAN` runs it

@@ -59,8 +59,43 @@ pub fn name(text: &str) -> String {
     text.chars().map(spell).collect()
 }
 
-/// The same of text that this program has coloured: sequences that set colours and weight (`ESC [
-/// numbers m`) stay.
+/// A word of a message is shown in full up to so many characters: names of files may have 4,095.
+const WORD_MOST: usize = 4096;
+
+/// Of a longer one so many at its beginning, and as many at its end.
+const WORD_SHOWN: usize = 60;
+
+/// A line of a message is shown in full up to so many characters.
+const LINE_MOST: usize = 8192;
+
+/// A message of bounded length: names of tasks in files may be as long as anybody likes. Of what is
+/// too long the beginning and the end are shown.
+pub fn bounded(message: &str) -> String {
+    if message.len() <= WORD_MOST {
+        return message.into();
+    }
+    let word = |word: &str| cut(word, WORD_MOST, WORD_SHOWN);
+    let line = |line: &str| {
+        let words: Vec<String> = line.split(' ').map(word).collect();
+        cut(&words.join(" "), LINE_MOST, LINE_MOST / 4)
+    };
+    let lines: Vec<String> = message.split('\n').map(line).collect();
+    lines.join("\n")
+}
+
+/// Of `text`, if it has more than `most` characters, `shown` at its beginning and at its end.
+fn cut(text: &str, most: usize, shown: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.into();
+    }
+    let begin: String = text.chars().take(shown).collect();
+    let end: String = text.chars().skip(count - shown).collect();
+    format!("{begin}...({} more)...{end}", count - 2 * shown)
+}
+
+/// `text`, which this program has coloured, with its control characters spelled out: sequences that
+/// set colours and weight (`ESC [ numbers m`) stay.
 pub fn harmless_styled(text: &str) -> String {
     spelled(text, |rest| {
         let Some(numbers) = rest.strip_prefix("\u{1b}[") else { return 0 };
@@ -80,6 +115,17 @@ mod tests {
         assert_eq!(harmless("\u{9b}31m \u{a0}"), "\\u{9b}31m \u{a0}");
         assert_eq!(harmless_bytes("plain, ü".as_bytes()), None);
         assert_eq!(harmless_bytes(b"\x07\xff").as_deref(), Some("\\u{7}\u{fffd}"));
+    }
+
+    #[test]
+    fn messages_are_of_bounded_length() {
+        let short = format!("no task {} here\n\n --> {}", "x".repeat(300), "/y".repeat(2000));
+        assert_eq!(bounded(&short), short, "a path of 4,000 letters is whole");
+        let long = bounded(&format!("no task {} here\nbut ä", "ü".repeat(100_000)));
+        assert!(long.starts_with("no task üü") && long.ends_with("üü here\nbut ä"), "{long}");
+        assert!(long.contains("...(99880 more)...") && long.len() < 400, "{long}");
+        let words = bounded(&"word ".repeat(100_000));
+        assert!(words.starts_with("word word") && words.len() < 5_000, "{}", words.len());
     }
 
     #[test]

@@ -29,11 +29,11 @@ pub struct ExplainArgs {
     /// A workload in rt-app's JSON language, or a plan
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Under which scheduler, as `schedlab list` names them
+    /// Under which scheduler, as `schedlab list` names them [default: the newest of Linux, eevdf]
     #[arg(short, long, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// How things stand at this time
-    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub at: Option<u64>,
     /// Only this CPU [default: all that have something to tell]
     #[arg(long, value_name = "C", requires = "at")]
@@ -54,7 +54,7 @@ pub struct ExplainArgs {
     #[arg(short, long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// Stop the run after so long [default: what the workload says]
-    #[arg(short, long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
     /// Set a tunable, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]

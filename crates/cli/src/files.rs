@@ -5,6 +5,7 @@ use schedlab_lab::plan::Source;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// What went wrong with a file or a directory.
 pub fn describe_error(path: &Path, error: &io::Error) -> String {
@@ -35,19 +36,116 @@ pub fn read_lossy(path: &Path) -> Result<Source, String> {
     Ok(Source { file, text })
 }
 
-/// Whether a file can be expected to be written there: better known now than after minutes of
-/// simulation.
+/// Whether a file can be written there: better known now than after minutes of simulation. Nothing
+/// is changed: that a file can be made in the directory is tried with one of another name.
 ///
 /// # Errors
 /// It cannot.
 pub fn check(path: &Path) -> Result<(), String> {
+    let shown = path.display();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
-        return Err(format!("{}: there is no directory {}", path.display(), missing.display()));
+        return Err(format!("{shown}: there is no directory {}", missing.display()));
     }
     if path.is_dir() {
-        return Err(format!("{}: that is a directory; name a file", path.display()));
+        return Err(format!("{shown}: that is a directory; name a file"));
     }
+    let cannot = |error: io::Error| format!("{shown}: cannot be written: {error}");
+    if is_fifo(path) {
+        return hold(path);
+    }
+    if path.metadata().is_ok_and(|there| there.is_file() && there.permissions().readonly()) {
+        return Err(format!("{shown}: that file is read-only, so it is not written over"));
+    }
+    if is_written_in_place(path) {
+        // A link that leads to nothing yet is made when it is written to.
+        return match File::options().write(true).open(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot(error)),
+            _ => Ok(()),
+        };
+    }
+    let temporary = temporary_name(path);
+    File::create_new(&temporary).map_err(cannot)?;
+    fs::remove_file(&temporary).map_err(cannot)
+}
+
+/// That no two options write the same file: the last would win. (What is no file, `/dev/stdout`,
+/// takes everything.)
+///
+/// # Errors
+/// Two do.
+pub fn check_distinct(outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
+    let full = |path: &Path| {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(directory.join(path.file_name()?))
+    };
+    let mut seen: Vec<(&str, PathBuf)> = vec![];
+    for &(option, path) in outputs {
+        let Some(path) = path.filter(|path| !is_written_in_place(path)).and_then(full) else {
+            continue;
+        };
+        if let Some((other, _)) = seen.iter().find(|(_, other)| *other == path) {
+            return Err(format!(
+                "{other} and {option} both name {}; each needs a file of its own",
+                path.display()
+            ));
+        }
+        seen.push((option, path));
+    }
+    Ok(())
+}
+
+/// Whether something is there that is no file of its own: a device, a pipe, a link.
+fn is_written_in_place(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|what| !what.is_file())
+}
+
+/// What a file is called until it is whole.
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+#[cfg(unix)]
+fn is_fifo(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata().is_ok_and(|there| there.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_fifo(_path: &Path) -> bool {
+    false
+}
+
+/// Pipes that are going to be written: while they are held open, who reads them waits.
+static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
+/// Who opens a pipe that nobody reads waits for ever, so that is not done.
+///
+/// # Errors
+/// Nobody reads it.
+#[cfg(unix)]
+fn hold(path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        Ok(pipe) => {
+            if let Ok(mut held) = HELD.lock() {
+                held.push(pipe);
+            }
+            Ok(())
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Err(format!(
+            "{}: that is a pipe that nobody reads; begin to read it first, or name a file",
+            path.display()
+        )),
+        Err(error) => Err(format!("{}: cannot be written: {error}", path.display())),
+    }
+}
+
+#[cfg(not(unix))]
+fn hold(_path: &Path) -> Result<(), String> {
     Ok(())
 }
 
@@ -88,13 +186,12 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
 /// # Errors
 /// It cannot be written.
 pub fn write_whole_bytes(path: &Path, content: &[u8]) -> Result<(), String> {
+    check(path)?;
     let cannot = |error: &io::Error| format!("{}: cannot be written: {error}", path.display());
-    if fs::symlink_metadata(path).is_ok_and(|what| !what.is_file()) {
+    if is_written_in_place(path) {
         return fs::write(path, content).map_err(|error| cannot(&error));
     }
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
+    let temporary = temporary_name(path);
     let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
         // What could not be written is of no use to anybody; that it could not be removed either is
@@ -119,15 +216,14 @@ impl NewFile {
     /// # Errors
     /// It cannot be written.
     pub fn create(path: &Path) -> Result<(NewFile, File), String> {
+        check(path)?;
         let cannot = |error: io::Error| format!("{}: cannot be written: {error}", path.display());
         let mut new = NewFile { path: path.into(), temporary: None };
-        if fs::symlink_metadata(path).is_ok_and(|what| !what.is_file()) {
-            let file = File::options().write(true).truncate(true).open(path).map_err(cannot)?;
-            return Ok((new, file));
+        if is_written_in_place(path) {
+            let file = File::options().write(true).create(true).truncate(true).open(path);
+            return Ok((new, file.map_err(cannot)?));
         }
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(name);
+        let temporary = temporary_name(path);
         let file = File::create(&temporary).map_err(cannot)?;
         new.temporary = Some(temporary);
         Ok((new, file))

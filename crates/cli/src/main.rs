@@ -74,7 +74,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
-    let _ = write!(io::stderr(), "{}", escape::harmless(&error.to_string()));
+    let _ = write!(io::stderr(), "{}", escape::bounded(&escape::harmless(&error.to_string())));
     ExitCode::from(2)
 }
 

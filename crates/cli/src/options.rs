@@ -78,3 +78,19 @@ pub fn setting(text: &str) -> Result<(String, SetValues), String> {
     let values = text.rsplit_once('=').map_or("", |(_, values)| values);
     Ok((axis.name, SetValues::from(values.trim())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("1.5s"), Ok(1_500_000_000));
+        assert_eq!(time("20ms"), Ok(20_000_000));
+        assert_eq!(time("3us"), Ok(3_000));
+        assert_eq!(time("7ns"), Ok(7));
+        assert_eq!(time("2.5"), Ok(2_500_000_000));
+        assert!(time("-1s").is_err() && time("x").is_err() && time("").is_err());
+        assert!(time("1e300").is_err() && time("nan").is_err());
+    }
+}

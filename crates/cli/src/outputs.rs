@@ -5,7 +5,9 @@
 //! Who asks for none of them pays nothing: the machine is built without the observers.
 
 use crate::Failure;
+use crate::files;
 use crate::interrupt::{Interruptible, Interrupts};
+use crate::options::time;
 use crate::terminal::complain;
 use clap::{Args, ValueEnum};
 use schedlab_core::{Event, Observer, TaskId};
@@ -47,7 +49,7 @@ pub struct OutputArgs {
     pub save_format: SaveOption,
     /// Write what /proc and debugfs said of the scheduler at this time of the run, e.g. 1.5s, in
     /// the format of its release
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub snapshot: Vec<u64>,
     /// Into this directory, one for each time below it; with several schedulers below one for each
     /// of them
@@ -99,20 +101,6 @@ impl From<SaveOption> for TableForm {
             SaveOption::Parquet => TableForm::Parquet,
         }
     }
-}
-
-/// A time with its unit; seconds without.
-pub fn time(text: &str) -> Result<u64, String> {
-    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("", 1e9)];
-    let wrong =
-        || "it must be a time from 0 to 10^9 seconds, such as 1.5s, 20ms or 2.5".to_string();
-    let (number, unit) = units
-        .iter()
-        .find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)))
-        .ok_or_else(wrong)?;
-    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let ns = value * unit;
-    if (0.0..=1e18).contains(&ns) { Ok(ns.round() as u64) } else { Err(wrong()) }
 }
 
 impl OutputArgs {
@@ -359,6 +347,7 @@ fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceW
              or .zst behind it, if it is to be compressed), or give --trace-format"
         )));
     };
+    files::check(path).map_err(|message| format!("--trace: {message}"))?;
     if !is_replaceable(path) {
         return Err(Failure::Message(format!(
             "--trace: {shown} is there and is not a trace, so it is not written over; name another \
@@ -384,17 +373,6 @@ fn close(filled: Filled) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(time("1.5s"), Ok(1_500_000_000));
-        assert_eq!(time("20ms"), Ok(20_000_000));
-        assert_eq!(time("3us"), Ok(3_000));
-        assert_eq!(time("7ns"), Ok(7));
-        assert_eq!(time("2.5"), Ok(2_500_000_000));
-        assert!(time("-1s").is_err() && time("x").is_err() && time("").is_err());
-        assert!(time("1e300").is_err() && time("nan").is_err());
-    }
 
     #[test]
     fn the_schedulers_name_stands_before_the_ending() {

@@ -15,6 +15,11 @@ pub fn find_machine(name: Option<&str>) -> Result<Option<MachineSource>, Failure
     }
 }
 
+/// The scheduler of those who name none, where one is looked at: the newest of the main line.
+pub fn newest() -> String {
+    schedlab_lab::select::newest().map_or_else(String::new, |choice| choice.to_string())
+}
+
 /// Says what the user should know about a plan.
 pub fn note(prepared: &Prepared) {
     for note in prepared.notes() {
@@ -36,6 +41,7 @@ pub fn prepare(plan: &Plan, file: Option<&str>) -> Result<Prepared, Failure> {
 /// Writes a plan, and says that nothing was run. Only what is a plan, or empty, is written over: a
 /// workload whose name came after `--plan-out` by mistake would be lost.
 pub fn write_plan(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    files::check(path)?;
     files::check_replaceable(path, "--plan-out", "a plan", Plan::is_plan)?;
     files::write_whole(path, &plan.to_json())?;
     complain(&format!("note: nothing was run; the plan is in {}", path.display()));

@@ -76,7 +76,7 @@ impl Write for Output {
 
 /// Says on standard error what is wrong.
 pub fn complain(message: &str) {
-    let message = harmless(message);
+    let message = escape::bounded(&harmless(message));
     // Diagnostics of files say that they are errors, and where.
     let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
     // If nobody can hear it, there is nobody to tell that nobody can.

@@ -21,7 +21,7 @@ Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Eve
 on the moment has happened.
 
 Examples:
-  schedlab top examples/desktop.json --scheduler cfs
+  schedlab top examples/desktop.json
   schedlab top examples/desktop.json -s o_1,eevdf --cpus 2 --speed 0.1
   schedlab top examples/server.json --cpus 4 -s eevdf --at 500ms
   schedlab top examples/desktop.json -s cfs --at 0.5s --batch        one frame, as text
@@ -32,11 +32,12 @@ pub struct TopArgs {
     /// A workload in rt-app's JSON language, or a plan
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Under which scheduler, as `schedlab list` names them, or under which two
+    /// Under which scheduler, as `schedlab list` names them, or under which two [default: the newest
+    /// of Linux, eevdf]
     #[arg(short, long = "scheduler", value_name = "NAME,NAME", value_delimiter = ',')]
     pub schedulers: Vec<String>,
     /// Begin at this time, paused [default: at 0, going on]
-    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub at: Option<u64>,
     /// How fast virtual time passes: 1 as real time, 0.1 or 1/10 ten times slower
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
@@ -73,7 +74,7 @@ pub struct TopArgs {
     #[arg(long)]
     pub no_costs: bool,
     /// Stop the run after so long [default: what the workload says]
-    #[arg(short, long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
     /// Set a tunable, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]

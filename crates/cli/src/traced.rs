@@ -3,8 +3,8 @@
 
 use crate::Failure;
 use crate::files;
-use crate::options::{seconds, setting};
-use crate::plans::{find_machine, note, prepare};
+use crate::options::{setting, time};
+use crate::plans::{find_machine, newest, note, prepare};
 use crate::terminal::complain;
 use clap::Args;
 use schedlab_lab::Error;
@@ -21,7 +21,8 @@ pub struct SourceArgs {
     /// text of `perf script`, ftrace or `trace-cmd report`
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The scheduler to run the workload under, e.g. cfs or cfs@2.6.24
+    /// The scheduler to run the workload under, e.g. cfs or cfs@2.6.24 [default: the newest of
+    /// Linux, eevdf]
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
@@ -30,8 +31,8 @@ pub struct SourceArgs {
     /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
     #[arg(short, long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Stop after so many seconds [default: what the workload says]
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop after so long: seconds, or with a unit, e.g. 20ms [default: what the workload says]
+    #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
     /// Set a tunable of the scheduler (`schedlab list NAME` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
@@ -76,13 +77,6 @@ impl SourceArgs {
                 return Ok(Traced::Recorded { file, trace: Box::new(trace) });
             }
         };
-        let Some(scheduler) = &self.scheduler else {
-            return Err(Failure::Message(format!(
-                "{}: that is a workload: name the scheduler to run it under, e.g. --scheduler cfs \
-                 (`schedlab list` shows them)",
-                source.file
-            )));
-        };
         let file = source.file.clone();
         let is_plan = Plan::is_plan(&source.text);
         let plan = if is_plan {
@@ -95,7 +89,10 @@ impl SourceArgs {
                     "{file}: this is the plan of a benchmark; give a workload, or its plan"
                 )));
             }
-            Plan { schedulers: vec![scheduler.clone()], ..plan }
+            match &self.scheduler {
+                Some(scheduler) => Plan { schedulers: vec![scheduler.clone()], ..plan },
+                None => plan,
+            }
         } else {
             Plan {
                 machine: MachineSpec {
@@ -107,18 +104,29 @@ impl SourceArgs {
                 timetable: Timetable { files: vec![], actions: self.at.clone() },
                 limit_ns: self.duration,
                 seed: self.seed,
-                ..Plan::new(Load::Workload(source), vec![scheduler.clone()])
+                ..Plan::new(Load::Workload(source), vec![self.scheduler_or_newest()])
             }
         };
         let prepared = prepare(&plan, is_plan.then_some(&*file))?;
         note(&prepared);
-        if prepared.schedulers().len() != 1 {
+        let [_] = prepared.schedulers() else {
+            let names: Vec<String> =
+                prepared.schedulers().iter().map(ToString::to_string).collect();
             return Err(Failure::Message(format!(
-                "--scheduler {scheduler}: that is {} schedulers; name one",
-                prepared.schedulers().len()
+                "--scheduler: one is looked at at a time; say which of {}",
+                names.join(", ")
             )));
-        }
+        };
         Ok(Traced::Run(Box::new(prepared)))
+    }
+
+    /// The scheduler that is named, or the newest; which that is, is said.
+    fn scheduler_or_newest(&self) -> String {
+        self.scheduler.clone().unwrap_or_else(|| {
+            let newest = newest();
+            complain(&format!("note: under {newest}; --scheduler names another"));
+            newest
+        })
     }
 
     /// The first option that says how a workload is run.
@@ -239,6 +247,10 @@ impl<S: Sink> Sink for Shared<'_, S> {
 
     fn record(&mut self, record: &schedlab_trace::Record<'_>) {
         self.0.record(record);
+    }
+
+    fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
+        self.0.online(at_ns, cpu, online);
     }
 
     fn closing(&mut self, at_ns: u64) {

@@ -381,3 +381,37 @@ fn shells_and_man_get_what_they_read() {
     schedlab(&["man", &directory]).error(&["is there and is not a man page"]);
     assert_eq!(std::fs::read_to_string(foreign).expect("it is there"), "mine");
 }
+
+/// What a column sets for itself, against `--set`, stands in its heading, and what the others have
+/// in theirs; above all stands neither.
+#[test]
+fn a_setting_stands_where_it_holds() {
+    let text = server(&[
+        "-s",
+        "cfs:sched_latency_ns=6ms,cfs,eevdf",
+        "--set",
+        "sched_latency_ns=8ms",
+        "--rows",
+        "throughput",
+    ])
+    .good();
+    assert!(text.starts_with("examples/server.json on 4 CPUs, 500 ms\n"), "{text}");
+    let heads: Vec<&str> = text.lines().skip(1).take(4).collect();
+    let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+    assert_eq!(words(heads[0]), ["cfs", "cfs", "eevdf"]);
+    assert_eq!(words(heads[2]), ["sched_latency_ns", "sched_latency_ns"]);
+    assert_eq!(words(heads[3]), ["=6000000", "=8000000"], "eevdf has no such tunable");
+}
+
+#[test]
+fn a_baseline_without_runs_is_none() {
+    let scratch = Scratch::new("empty-baseline");
+    let text = server(&["-s", "cfs", "--format", "json"]).good();
+    let mut document: Value = serde_json::from_str(&text).expect("it is JSON");
+    document["runs"] = Value::Array(vec![]);
+    for (name, text) in [("one.json", document.to_string()), ("list.json", format!("[{document}]"))]
+    {
+        let file = scratch.file(name, text);
+        server(&["-s", "cfs", "--baseline", &file]).error(&[name, "`runs`", "is empty"]);
+    }
+}

@@ -76,18 +76,72 @@ fn a_wakeup_is_told_with_place_and_preemption() {
 fn what_cannot_be_explained_is_told() {
     for (arguments, message) in [
         (&[DESKTOP, "-s", "cfs"][..], "--at"),
-        (&[DESKTOP, "--at", "1ms"], "--scheduler"),
         (&[DESKTOP, "-s", "cfs", "--at", "soon"], "0.5s, 500ms"),
         (&[DESKTOP, "-s", "cfs", "--at", "-1"], "0.5s, 500ms"),
+        (&[DESKTOP, "-s", "cfs", "--at", "-1s"], "0.5s, 500ms"),
+        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--set", "sched_latency_ns=1ms,2ms"], "one value"),
+        (&[DESKTOP, "-s", "cfs", "-c", "2", "--at", "1s", "--cpu", "9"], "CPUs are 0 to 1"),
         (&[DESKTOP, "-s", "cfs", "--at", "100s"], "the run was over at"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--cpu", "4"], "CPUs are 0 to 0"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--task", "nobody"], "there is no task nobody"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "99999999"], "wakeups in this run"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "0"], "0 is not in 1.."),
-        (&[DESKTOP, "-s", "linux", "--at", "1s"], "one is explained at a time"),
+        (&[DESKTOP, "-s", "linux", "--at", "1s"], "explained at a time"),
         (&["examples/none.json", "-s", "cfs", "--at", "1s"], "none.json"),
     ] {
         let errors = refused(arguments);
         assert!(errors.contains(message), "{arguments:?}: {errors}");
     }
+}
+
+#[test]
+fn without_a_name_the_newest_is_explained() {
+    let named = said(&[DESKTOP, "-s", "eevdf", "--at", "10ms"]);
+    assert_eq!(said(&[DESKTOP, "--at", "10ms"]), named);
+}
+
+/// Between two ticks CFS has not charged the current task for what it ran since the last. What is
+/// said of a pick now is said with it: cc-1 has run for 1.5 ms at nice 0 since it was picked with a
+/// vruntime of 129946546.
+#[test]
+fn between_ticks_keys_are_those_of_the_moment() {
+    let text = said(&[DESKTOP, "--scheduler", "cfs", "--at", "500.5ms"]);
+    assert!(text.contains("CPU 0: cc-1 runs since 499 ms (1.50 ms)."), "{text}");
+    assert!(text.contains("> cc-1    129946546"), "{text}");
+    let (_, now) = text.split_once("If it picked now it would be cc-0, among:").expect("it is");
+    assert!(now.contains("    cc-1    131446546"), "{text}");
+    assert!(!text.contains("by its books"), "{text}");
+}
+
+/// On a thousand CPUs not everything is tried: it would take hours.
+#[test]
+fn what_would_take_too_long_is_not_tried_and_said_so() {
+    let file = std::env::temp_dir().join(format!("explain-many-{}.json", std::process::id()));
+    let many = r#"{"tasks": {"x": {"instance": 2000, "loop": -1, "run": 900, "sleep": 300}},
+        "global": {"duration": 1}}"#;
+    std::fs::write(&file, many).unwrap();
+    let text = said(&[file.to_str().unwrap(), "-s", "cfs", "-c", "1000", "--at", "4ms"]);
+    std::fs::remove_file(file).unwrap();
+    assert!(text.matches("\nCPU ").count() >= 900, "{}", text.len());
+    assert!(text.contains("What other nice values would do was not tried: too long."));
+}
+
+/// A name of 100,000 letters fills no screen.
+#[test]
+fn very_long_names_are_cut() {
+    let long = "x".repeat(100_000);
+    let file = std::env::temp_dir().join(format!("explain-long-{}.json", std::process::id()));
+    let text = format!(
+        r#"{{"tasks": {{"{long}": {{"loop": 5, "run": 5000}}, "a\nb": {{"loop": 5, "run": 5000}}}}}}"#
+    );
+    std::fs::write(&file, text).unwrap();
+    let name = file.to_str().unwrap();
+    for arguments in [&["--at", "2ms"][..], &["--at", "2ms", "--task", "a\nb"], &["--worst", "2"]] {
+        let text = said(&[&[name, "-s", "cfs"], arguments].concat());
+        assert!(text.lines().all(|line| line.len() < 300), "{arguments:?}: {}", text.len());
+        assert!(text.contains("a\\u{a}b"), "{arguments:?}: {text}");
+    }
+    let errors = refused(&[name, "-s", "cfs", "--at", "2ms", "--task", &long[1..]]);
+    assert!(errors.len() < 500 && errors.lines().count() == 1, "{}", errors.len());
+    std::fs::remove_file(file).unwrap();
 }

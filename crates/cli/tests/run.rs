@@ -201,9 +201,8 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     schedlab(&["run", &hogs, "-s", "round_robin", "--cpus", "2"])
         .error(&["round_robin@1.0 cannot run", "one CPU"]);
     schedlab(&["run", &hogs, "--cpus", "0"]).error(&["0", "1..=4096"]);
-    schedlab(&["run", &hogs, "--duration", "-3"])
-        .error(&["--duration", "number of seconds from 0"]);
-    schedlab(&["run", &hogs, "--duration", "nan"]).error(&["number of seconds from 0"]);
+    schedlab(&["run", &hogs, "--duration", "-3"]).error(&["--duration", "a time such as"]);
+    schedlab(&["run", &hogs, "--duration", "nan"]).error(&["a time such as"]);
     schedlab(&["run", &hogs, "--from", "1"]).error(&["--timeline"]);
     schedlab(&["run", &hogs, "--group", "/g:cpu.weight=0", "-s", "cfs"]).error(&["cpu.weight"]);
     schedlab(&["run", &hogs, "--groups", "nowhere"]).error(&["nowhere: there is no such file"]);

@@ -382,8 +382,10 @@ fn a_frame_is_printed_as_text() {
 #[test]
 fn what_cannot_be_shown_is_told() {
     for (more, parts) in [
-        (&["-b"][..], &["--scheduler: say which"][..]),
-        (&["-b", "-s", "cfs,o_1,bfs"], &["one or two are shown", "cfs@2.6.32, o_1@2.6.0, bfs@"]),
+        (
+            &["-b", "-s", "cfs,o_1,bfs"][..],
+            &["one or two are shown", "cfs@2.6.32, o_1@2.6.0, bfs@"][..],
+        ),
         (&["-b", "-s", "csf"], &["csf"]),
         (&["-b", "-s", "cfs", "--at", "11s"], &["--at 11.0 s: the run was over at 10.0 s"]),
         (&["-b", "-s", "cfs", "--at", "soon"], &["--at", "it must be a time"]),
@@ -397,6 +399,12 @@ fn what_cannot_be_shown_is_told() {
     let trace = scratch.file("trace.txt", "perf 123 [000] 1.0: sched:sched_switch: ...");
     schedlab(&["top", &trace, "-b", "-s", "cfs"]).error(&["trace.txt", "schedlab timehist"]);
     schedlab(&["top", "examples/none.json", "-b", "-s", "cfs"]).error(&["examples/none.json"]);
+}
+
+#[test]
+fn without_a_name_the_newest_is_shown() {
+    let text = schedlab(&["top", DESKTOP, "-b", "--at", "20ms"]).good();
+    assert!(text.contains("\neevdf@6.18, 1 CPU"), "{text}");
 }
 
 #[test]

@@ -87,7 +87,11 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     schedlab(&["verify", "tests/golden/pelt/task-decay.json.xz"]).error(&["load-tracking vectors"]);
     let unknown = String::from_utf8(text).unwrap().replace("\"round_robin\"", "\"rr9\"");
     let unknown = scratch.file("unknown.json", unknown);
-    schedlab(&["verify", &unknown]).error(&["unknown.json: there is no scheduler rr9 of kernel"]);
+    schedlab(&["verify", &unknown]).error(&[
+        "there is no scheduler rr9 of kernel",
+        "unknown.json:",
+        "(scheduler)",
+    ]);
     let mut file: serde_json::Value = serde_json::from_slice(&golden(&some_golden())).unwrap();
     let start_ns = file["slices"][3][1].as_u64().unwrap();
     file["slices"][3][2] = serde_json::json!(start_ns - 1);
@@ -164,4 +168,72 @@ fn help_is_written_for_people() {
     assert!(text.contains("Exit status"), "{text}");
     schedlab(&["frobnicate"]).error(&["frobnicate", "Usage"]);
     schedlab(&[]).error(&["Usage"]);
+}
+
+/// A golden file with `change` made to it.
+fn changed(change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let mut file = serde_json::from_slice(&golden(&some_golden())).unwrap();
+    change(&mut file);
+    file.to_string()
+}
+
+#[test]
+fn figures_of_tasks_are_compared_too() {
+    let scratch = Scratch::new("figures");
+    for figure in ["runtime_ns", "wait_ns", "max_wait_ns"] {
+        let text = changed(|file| {
+            let tasks = file["tasks"].as_object_mut().expect("it has figures");
+            let task = tasks.values_mut().next().expect("of a task");
+            task[figure] = (task[figure].as_u64().unwrap() + 1).into();
+        });
+        let ran = schedlab(&["verify", &scratch.file("figures.json", text)]);
+        assert_eq!(ran.status, 1, "{figure}: {}", ran.stdout);
+        assert!(ran.stdout.contains(&format!("slices agree) {figure} of ")), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn what_stands_twice_in_a_golden_file_is_refused() {
+    let scratch = Scratch::new("twice");
+    let text = changed(|_| ());
+    for (part, twice, key) in [
+        ("\"hz\":", "\"hz\":50,\"hz\":", "hz"),
+        ("\"kernel\":", "\"kernel\":\"x\",\"kernel\":", "kernel"),
+        ("\"tunables\":{", "\"tunables\":{\"a\":1,\"a\":2,", "a"),
+        ("\"wait_ns\":", "\"wait_ns\":1,\"wait_ns\":", "wait_ns"),
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+        let file = scratch.file("twice.json", text.replacen(part, twice, 1).replace(",}", "}"));
+        schedlab(&["verify", &file])
+            .error(&[&format!("`{key}` stands here a second time"), "twice.json:1:"]);
+    }
+    let more = text.replacen("\"wait_ns\":", "\"waited_ns\":1,\"wait_ns\":", 1);
+    schedlab(&["verify", &scratch.file("more.json", more)]).error(&["unknown key `waited_ns`"]);
+}
+
+#[test]
+fn whose_schedule_cannot_be_replayed_is_told_with_its_place() {
+    let scratch = Scratch::new("places");
+    for (change, parts) in [
+        (
+            ("kernel", serde_json::json!("9.9")),
+            ["of kernel 9.9 in this program", "(kernel)", "1.0"],
+        ),
+        (
+            ("scheduler", serde_json::json!("o_9")),
+            ["no scheduler o_9", "(scheduler)", "round_robin"],
+        ),
+    ] {
+        let text = changed(|file| file[change.0] = change.1.clone());
+        schedlab(&["verify", &scratch.file("a.json", text)]).error(&parts);
+    }
+    let text = changed(|file| file["machine"]["hz"] = 7.into());
+    schedlab(&["verify", &scratch.file("a.json", text)]).error(&[
+        "ticks 7 times a second",
+        "(machine.hz)",
+        "a.json:1:",
+    ]);
+    let text = changed(|file| file["machine"]["cpus"] = 2.into());
+    schedlab(&["verify", &scratch.file("a.json", text)])
+        .error(&["the machine has 2 CPUs", "(machine.cpus)"]);
 }

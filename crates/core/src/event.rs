@@ -142,6 +142,14 @@ pub enum Event<'a> {
         /// ... until when, ns: nothing is done there before.
         until_ns: u64,
     },
+    /// A CPU has gone off line, and nobody is on it any more, or it has come back. All are on line
+    /// when a run begins.
+    Online {
+        /// Which CPU.
+        cpu: CpuId,
+        /// Whether it is on line from now on.
+        online: bool,
+    },
     /// A CPU has had its tick.
     Ticked {
         /// Which.

@@ -75,6 +75,11 @@ pub fn main_line() -> Vec<Choice> {
     linux().into_iter().filter(is_of_it).collect()
 }
 
+/// The newest of the main line: what a recent kernel runs.
+pub fn newest() -> Option<Choice> {
+    main_line().pop()
+}
+
 /// The names of the main line.
 const MAIN_LINE: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
 

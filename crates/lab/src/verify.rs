@@ -3,10 +3,11 @@
 mod collect;
 mod compare;
 mod conventions;
+mod figures;
 mod replay;
 
 pub use collect::{CollectError, Collected, collect};
-pub use compare::{Agreement, Difference, NamedSlice};
+pub use compare::{Agreement, Difference, FigureDifference, NamedSlice};
 pub use replay::{GoldenError, Verdict, check_file, observe_file, verify_bytes, verify_file};
 
 use std::collections::BTreeMap;

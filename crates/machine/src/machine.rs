@@ -32,7 +32,7 @@ use costs::{Modelled, Work};
 use groups::Groups;
 use schedlab_core::platform::{Migration, TimerOrder};
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Platform, Policy,
+    Account, BlockReason, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Platform, Policy,
     Question, Request, Rule, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Waker,
 };
 use signals::{Restart, Signals};
@@ -347,6 +347,27 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.now_ns = next_ns;
             self.run_instant()?;
         }
+    }
+
+    /// Whom `cpu` would pick if it rescheduled at `at_ns`, and on what grounds; nothing that falls
+    /// on a later time may have happened. The scheduler has done it then, and nobody else knows:
+    /// the run cannot be gone on with.
+    pub fn would_pick(&mut self, cpu: CpuId, at_ns: u64) -> (Option<TaskId>, Vec<Account>) {
+        if self.is_gone(cpu) {
+            return (None, Vec::new());
+        }
+        self.platform.set_now_ns(at_ns);
+        self.platform.ask(true);
+        let done_ns = self.completions.get(cpu.index());
+        if let Some(task) = self.current[cpu.index()]
+            && done_ns != NEVER
+        {
+            self.interrupt_work(task, done_ns - at_ns);
+        }
+        self.platform.clear_resched(cpu);
+        self.platform.forget_rules();
+        let next = self.scheduler.schedule(&mut self.platform, cpu);
+        (next, self.platform.take_accounts())
     }
 
     /// Everything that happens at the present nanosecond.

@@ -496,7 +496,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Neither,
         "sum over CPUs of the time with a task as current",
-        "Busy and idle come to CPUs x length of the run.",
+        "Busy and idle come to CPUs x length of the run, less the time off line.",
     )
     .json("totals.busy_ns")
     .paper_s("busy"),
@@ -506,7 +506,7 @@ pub const ALL: &[Metric] = &[
         "idle time of all CPUs",
         Ns,
         Neither,
-        "sum over CPUs of the time with the idle task as current",
+        "sum over CPUs of the time on line with the idle task as current",
         "Idle time while tasks wait is a balancing fault.",
     )
     .json("totals.idle_ns"),
@@ -1108,7 +1108,7 @@ pub const ALL: &[Metric] = &[
     metric(Cpu, "cpu_busy", "CPU time", Ns, Neither, "time with a task as current", "")
         .json("cpus[].busy_ns")
         .paper_s("cpu-busy"),
-    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time with the idle task as current", "")
+    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time on line with the idle task as current", "")
         .json("cpus[].idle_ns"),
     metric(
         Cpu,

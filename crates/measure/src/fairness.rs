@@ -28,6 +28,8 @@
 //! just then, and shares those among the ordinary ones. They have no lag, and are in none of the
 //! figures. A task that changes its policy is counted for the time that it was ordinary.
 //!
+//! A CPU that is off line is none: the fluid machine has as many as are on line.
+//!
 //! The lag so far never forgets. Where tasks sleep, the lag within a burst says more:
 //! `fairness/bursts.rs`.
 //!
@@ -406,6 +408,7 @@ impl Observer for Fairness {
             Event::Blocked { task, .. } => self.blocked(now_ns, task),
             Event::Killed { task } => self.killed(now_ns, task),
             Event::Switched { prev, next, .. } => self.switched(now_ns, prev, next),
+            Event::Online { online, .. } => self.online_changed(now_ns, online),
             Event::Finished => self.finished(now_ns),
             _ => {}
         }
@@ -464,6 +467,14 @@ impl Fairness {
         if let Some(task) = next {
             self.take_cpu(now_ns, task);
         }
+    }
+
+    /// A CPU came, or went.
+    #[cold]
+    fn online_changed(&mut self, now_ns: u64, online: bool) {
+        self.fluid.advance(now_ns);
+        self.fluid.change_cpus(online);
+        self.bursts.change_cpus(now_ns, online);
     }
 
     fn finished(&mut self, now_ns: u64) {
@@ -532,6 +543,25 @@ mod tests {
         assert_eq!(given(4, &[8, 4, 1, 1, 1, 1]), [SECOND, SECOND, half, half, half, half]);
         assert_eq!(given(3, &[19, 1, 1]), [SECOND; 3]);
         assert_eq!(given(1, &[3, 1]), [SECOND * 3 / 4, SECOND / 4]);
+    }
+
+    #[test]
+    fn a_cpu_that_is_off_line_serves_nobody() {
+        // Of two tasks of the same weight each has a CPU, and while one is off line half of one.
+        let mut fairness = machine(2, &[], &flat(&[0, 0]));
+        let online = |online| Event::Online { cpu: CpuId(1), online };
+        fairness.on(SECOND / 4, online(false));
+        fairness.on(SECOND * 3 / 4, online(true));
+        assert_eq!(after_a_second(fairness), [SECOND * 3 / 4; 2]);
+        // One has the CPU that is left all the time: it is ahead by half of the time, and the other
+        // is owed that much, in the burst as well.
+        let mut fairness = machine(2, &[], &flat(&[0, 0]));
+        fairness.on(0, online(false));
+        fairness.on(0, Event::switched(CpuId(0), None, false, Some(TaskId(0))));
+        fairness.on(SECOND, Event::Finished);
+        let fared = [0, 1].map(|task| fairness.task(TaskId(task)).unwrap());
+        assert_eq!(fared.map(|fared| fared.lag_end_ns), [-500_000_000, 500_000_000]);
+        assert_eq!(fared.map(|fared| fared.burst_lag_max_ns), [SECOND / 2; 2]);
     }
 
     #[test]

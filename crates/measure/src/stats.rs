@@ -163,7 +163,7 @@ impl TaskStats {
 pub struct CpuStats {
     /// Time it ran tasks, ns.
     pub busy_ns: u64,
-    /// Time it idled, ns.
+    /// Time it idled, on line, ns.
     pub idle_ns: u64,
     /// Switches from one task to another, or to or from idle.
     pub switches: u64,
@@ -174,6 +174,7 @@ pub struct CpuStats {
     since_ns: u64,
     /// When it last got out of an idle state, ns: from, until.
     left_idle_ns: (u64, u64),
+    is_offline: bool,
 }
 
 /// Latencies of tasks of one key.
@@ -461,6 +462,7 @@ impl Observer for Stats {
                 self.switched(now_ns, cpu, prev, prev_runnable, next)
             }
             Event::Migrated { task, .. } => self.migrated(task),
+            Event::Online { cpu, online } => self.online_changed(now_ns, cpu, online),
             Event::Ticked { cpu } => self.ticked(cpu),
             Event::Finished => self.finished(now_ns),
             _ => {}
@@ -574,6 +576,13 @@ impl Stats {
         }
     }
 
+    #[cold]
+    fn online_changed(&mut self, now_ns: u64, cpu: CpuId, online: bool) {
+        let stats = &mut self.cpus[cpu.index()];
+        stats.account(now_ns);
+        stats.is_offline = !online;
+    }
+
     fn leaves_idle(&mut self, cpu: CpuId, from_ns: u64, until_ns: u64) {
         if self.idle_exits_ns.is_empty() {
             self.begin_idle_exits();
@@ -588,7 +597,7 @@ impl CpuStats {
         let passed_ns = now_ns - self.since_ns;
         if self.current.is_some() {
             self.busy_ns += passed_ns;
-        } else {
+        } else if !self.is_offline {
             self.idle_ns += passed_ns;
         }
         self.since_ns = now_ns;
@@ -615,6 +624,16 @@ mod tests {
     #[test]
     fn keys_are_numbered_as_they_come() {
         assert_eq!(key_numbers(["b", "a", "b", "c", "a"].into_iter()), [0, 1, 0, 2, 1]);
+    }
+
+    #[test]
+    fn a_cpu_that_is_off_line_does_not_idle() {
+        let mut stats = Stats::new(2, &[]);
+        for (at_ns, online) in [(10, false), (30, true), (90, false)] {
+            stats.on(at_ns, Event::Online { cpu: CpuId(1), online });
+        }
+        stats.on(100, Event::Finished);
+        assert_eq!((stats.cpus[0].idle_ns, stats.cpus[1].idle_ns), (100, 70));
     }
 
     #[test]

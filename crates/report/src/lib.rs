@@ -63,7 +63,7 @@ pub fn text_width(text: &str) -> usize {
 }
 
 /// `name` in at most `width` columns, with nothing in it that moves a terminal's cursor.
-pub(crate) fn shortened(name: &str, width: usize, style: Style) -> String {
+pub fn shortened(name: &str, width: usize, style: Style) -> String {
     let clean: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if text_width(&clean) <= width {
         return clean;

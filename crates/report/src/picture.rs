@@ -2,6 +2,7 @@
 
 use crate::data::{Report, RunReport, Spread};
 use crate::plot::{Chart, Point, Series, svg};
+use crate::{Style, shortened};
 use std::fmt::Write;
 
 /// What is in every picture, so that it is known again.
@@ -19,6 +20,9 @@ const PERCENTILES: [(&str, Of); 6] = [
     ("p99.9", |spread| spread.p999_ns),
     ("max", |spread| spread.max_ns),
 ];
+
+/// Their names take so many columns at most.
+const KEY_WIDTH: usize = 24;
 
 /// So many programs are drawn, those that had most first.
 const PROGRAMS_MOST: usize = 10;
@@ -84,19 +88,20 @@ fn shares(report: &Report) -> Chart {
     keys.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     keys.truncate(PROGRAMS_MOST);
     let series = |run: &RunReport| {
-        let all_ns = (run.end.at_ns * u64::from(run.machine.cpus)).max(1);
+        let all_ns = (run.end.at_ns as f64 * f64::from(run.machine.cpus)).max(1.0);
         let point = |(place, (_, key)): (usize, &(u64, &str))| {
-            Point::new(place as f64, 100.0 * used(run, key) as f64 / all_ns as f64)
+            Point::new(place as f64, 100.0 * used(run, key) as f64 / all_ns)
         };
         let points = keys.iter().enumerate().map(point).collect();
         Series { name: run.spec(), points, published: false }
     };
+    let style = Style::plain(0);
     Chart {
         title: "CPU share by program".into(),
         x_label: "program".into(),
         y_label: "% of the machine".into(),
         bars: true,
-        x_names: keys.iter().map(|(_, key)| key.to_string()).collect(),
+        x_names: keys.iter().map(|(_, key)| shortened(key, KEY_WIDTH, style)).collect(),
         series: report.runs.iter().map(series).collect(),
     }
 }
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn the_charts_stand_below_each_other_and_names_are_escaped() {
         let mut run = full_run();
-        run.keys[0].key = "<b>".into();
+        run.keys[0].key = format!("<b>{}", "x".repeat(100_000));
         let workload = WorkloadInfo {
             name: "a & b".into(),
             duration_ns: 100,
@@ -121,6 +126,7 @@ mod tests {
         assert!(text.starts_with("<svg") && text.contains(MARK));
         assert!(text.contains("a &amp; b: wakeup latency") && text.contains("&lt;b&gt;"));
         assert!(!text.contains("<b>"));
+        assert!(text.len() < 50_000, "of a long name the beginning is drawn: {}", text.len());
         let heights: Vec<f64> =
             text.split("<svg").skip(1).map(|part| attribute(part, "height")).collect();
         assert_eq!(heights.len(), 3);

@@ -101,10 +101,24 @@ fn fitting(
 
 /// What is set for every column by itself, and so tells none apart: it is in no column's heading.
 /// Of a single column nothing is.
-pub fn set_everywhere(report: &Report) -> Vec<&SettingRow> {
+fn set_everywhere(report: &Report) -> Vec<&SettingRow> {
     let [first, others @ ..] = report.runs.as_slice() else { return vec![] };
     let has = |setting: &&SettingRow| others.iter().all(|run| run.scheduler.set.contains(setting));
     first.scheduler.set.iter().filter(|_| !others.is_empty()).filter(has).collect()
+}
+
+/// What is set in the same way for all columns: it stands above them. What some column sets
+/// otherwise for itself does not; those that do not have it in their headings.
+pub fn set_for_all(report: &Report) -> Vec<&SettingRow> {
+    let is_overridden = |setting: &&SettingRow| overrides(report, setting);
+    let of_run = report.workload.set.iter().filter(|setting| !is_overridden(setting));
+    of_run.chain(set_everywhere(report)).collect()
+}
+
+/// Whether a column sets by itself what is set for the whole run.
+fn overrides(report: &Report, setting: &SettingRow) -> bool {
+    let sets = |run: &RunReport| run.scheduler.set.iter().any(|own| own.name == setting.name);
+    report.runs.iter().any(sets)
 }
 
 /// The headings of the columns: scheduler, release, and of what is set that by which columns
@@ -121,8 +135,16 @@ fn heads(report: &Report) -> Vec<String> {
         }
     };
     let head = |run: &RunReport| {
-        let set = run.scheduler.set.iter().filter(|setting| !everywhere.contains(setting));
-        let set: String = set.map(line).collect();
+        let own = |name: &str| run.scheduler.set.iter().any(|own| own.name == name);
+        // What the release does not have was not set.
+        let has = |name: &str| {
+            name.contains(':') || run.tunables.iter().any(|tunable| tunable.name == name)
+        };
+        let of_run = report.workload.set.iter().filter(|setting| {
+            overrides(report, setting) && !own(&setting.name) && has(&setting.name)
+        });
+        let set = run.scheduler.set.iter().chain(of_run);
+        let set: String = set.filter(|setting| !everywhere.contains(setting)).map(line).collect();
         format!("{}\n{}{set}", run.scheduler.name, run.scheduler.release)
     };
     report.runs.iter().map(head).collect()

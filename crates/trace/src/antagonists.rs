@@ -221,7 +221,7 @@ impl Antagonists {
         let _ = writeln!(
             out,
             "{}{tasks} waited {} times, {} ms in all, {} ms at the longest",
-            self.wanted,
+            crate::names::cut(&self.wanted),
             self.waits,
             ms(self.wait_ns),
             ms(self.wait_max_ns),
@@ -246,7 +246,7 @@ impl Antagonists {
             let _ = writeln!(
                 out,
                 "{:<30}  {:>12}  {share:>8.2}  {:>8}  {:>12}  {:>14}",
-                format!("{}[{}]", row.name, row.pid),
+                format!("{}[{}]", crate::names::cut(&row.name), row.pid),
                 ms(row.ran_here_ns),
                 row.in_waits,
                 ms(row.in_line_ns),

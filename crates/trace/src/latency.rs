@@ -181,9 +181,10 @@ impl Latency {
         rule(&mut out, 139);
         let ms = |ns: f64| ns / 1e6;
         for row in &rows {
+            let name = crate::names::cut(&row.name);
             let name = match row.tasks {
-                1 => format!("{}:{}", row.name, row.pid),
-                tasks => format!("{}:({tasks})", row.name),
+                1 => format!("{name}:{}", row.pid),
+                tasks => format!("{name}:({tasks})"),
             };
             let _ = writeln!(
                 out,

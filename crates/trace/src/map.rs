@@ -14,6 +14,8 @@ pub struct Map<L> {
     current: Vec<Option<String>>,
     names: BTreeMap<u32, Known>,
     next: usize,
+    /// What comes now only brings to an end what still runs.
+    is_closing: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -25,7 +27,13 @@ struct Known {
 impl<L: Lines> Map<L> {
     /// Of a machine with `cpus` CPUs.
     pub fn new(cpus: u32, lines: L) -> Map<L> {
-        Map { lines, current: vec![None; cpus as usize], names: BTreeMap::new(), next: 0 }
+        Map {
+            lines,
+            current: vec![None; cpus as usize],
+            names: BTreeMap::new(),
+            next: 0,
+            is_closing: false,
+        }
     }
 
     /// Where the lines went.
@@ -45,6 +53,9 @@ impl<L: Lines> Sink for Map<L> {
     fn record(&mut self, record: &Record<'_>) {
         let &Record { at_ns, cpu, tracepoint, .. } = record;
         let Tracepoint::Switch { next, .. } = tracepoint else { return };
+        if self.is_closing {
+            return;
+        }
         if cpu as usize >= self.current.len() {
             self.current.resize(cpu as usize + 1, None);
         }
@@ -85,5 +96,9 @@ impl<L: Lines> Sink for Map<L> {
         }
         line.push('\n');
         self.lines.line(&line);
+    }
+
+    fn closing(&mut self, _at_ns: u64) {
+        self.is_closing = true;
     }
 }

@@ -1,5 +1,7 @@
 //! How users name tasks.
 
+use std::borrow::Cow;
+
 /// Whether `task` is `name-N`: one of several of that name.
 pub fn is_instance(task: &str, name: &str) -> bool {
     let number = task.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
@@ -11,6 +13,19 @@ pub fn means(wanted: &str, pid: u32, name: &str) -> bool {
     wanted == name || is_instance(name, wanted) || wanted.parse() == Ok(pid)
 }
 
+/// A name as tables show it: of a very long one the beginning. (The kernel keeps 15 bytes of one; a
+/// workload's may have any length.)
+pub fn cut(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 48;
+    match name.char_indices().nth(MOST) {
+        None => name.into(),
+        Some(_) => {
+            let end = name.char_indices().nth(MOST - 3).map_or(name.len(), |(at, _)| at);
+            format!("{}...", &name[..end]).into()
+        }
+    }
+}
+
 /// Whether a task that is known as `name` goes by another name now, and not by the first 15 bytes
 /// of it.
 pub fn is_other(name: &str, comm: &str) -> bool {
@@ -20,6 +35,13 @@ pub fn is_other(name: &str, comm: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_name_the_beginning_is_shown() {
+        let (fits, long) = ("ä".repeat(48), "ä".repeat(100_000));
+        assert_eq!(cut(&fits), fits);
+        assert_eq!(cut(&long), format!("{}...", "ä".repeat(45)));
+    }
 
     #[test]
     fn a_task_is_meant_by_number_or_name() {

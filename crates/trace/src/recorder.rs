@@ -79,7 +79,10 @@ impl Row {
 
 impl<S: Sink> Recorder<S> {
     /// Of a machine with `cpus` CPUs.
-    pub fn new(cpus: u32, sink: S) -> Recorder<S> {
+    pub fn new(cpus: u32, mut sink: S) -> Recorder<S> {
+        for cpu in 0..cpus {
+            sink.online(0, cpu, true);
+        }
         Recorder {
             sink,
             tasks: Vec::new(),
@@ -363,6 +366,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     }
                 }
             }
+            Event::Online { cpu, online } => self.sink.online(at_ns, cpu.0, online),
             Event::Finished => self.finished(at_ns),
             Event::GroupChanged { task, group } => self.sink.group(at_ns, pid(task), group.0),
             Event::AffinityChanged { .. }

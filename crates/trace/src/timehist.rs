@@ -91,6 +91,8 @@ pub struct Timehist<L> {
     began_ns: Option<u64>,
     end_ns: u64,
     switches: u64,
+    /// What comes now only brings to an end what still runs.
+    is_closing: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -101,9 +103,32 @@ struct Task {
     order: usize,
     ready_ns: Option<u64>,
     left_ns: Option<u64>,
-    is_gone: bool,
+    /// In what state it left its last CPU.
+    left: State,
     runs: Runs,
+    off: Off,
     migrations: u64,
+}
+
+/// How long a task was off the CPUs, by the state in which it had left, and its delays, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Off {
+    sleep: u64,
+    iowait: u64,
+    preempt: u64,
+    delay: u64,
+}
+
+impl Off {
+    fn note(&mut self, left: State, wait_ns: u64, delay_ns: u64) {
+        let sum = match left {
+            state if state.is_runnable() => &mut self.preempt,
+            State::Uninterruptible => &mut self.iowait,
+            _ => &mut self.sleep,
+        };
+        *sum = sum.saturating_add(wait_ns);
+        self.delay = self.delay.saturating_add(delay_ns);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,7 +136,9 @@ struct Lane {
     /// When its last switch was.
     last_ns: Option<u64>,
     idle_ns: u64,
-    has_idled: bool,
+    has_switched: bool,
+    /// Since when it idles, if that is known and goes on.
+    idles_since_ns: Option<u64>,
 }
 
 /// How long a task ran, turn by turn, ns.
@@ -150,9 +177,10 @@ impl Runs {
 impl Task {
     /// `name[tid]`, or `name[tid/pid]`.
     fn shown(&self, pid: u32) -> String {
+        let name = crate::names::cut(&self.name);
         match self.tgid {
-            Some(tgid) if tgid != pid => format!("{}[{pid}/{tgid}]", self.name),
-            _ => format!("{}[{pid}]", self.name),
+            Some(tgid) if tgid != pid => format!("{name}[{pid}/{tgid}]"),
+            _ => format!("{name}[{pid}]"),
         }
     }
 }
@@ -169,6 +197,7 @@ impl<L: Lines> Timehist<L> {
             began_ns: None,
             end_ns: 0,
             switches: 0,
+            is_closing: false,
         };
         if !this.options.summary_only {
             this.heading();
@@ -248,23 +277,32 @@ impl<L: Lines> Timehist<L> {
         task
     }
 
+    /// Whether what happens on `cpu` is wanted.
+    fn is_seen(&self, cpu: u32) -> bool {
+        self.options.cpus.is_empty() || self.options.cpus.contains(&cpu)
+    }
+
     /// Whether lines about `who` on `cpu` are wanted.
     fn is_wanted(&self, who: Who<'_>, cpu: u32) -> bool {
         let tgid = self.tasks.get(&who.pid).and_then(|task| task.tgid).unwrap_or(who.pid);
         let process = self.tasks.get(&tgid).map_or(who.comm, |task| task.name.as_str());
-        let Options { pids, tids, cpus, .. } = &self.options;
+        let Options { pids, tids, .. } = &self.options;
         let by_number = |list: &[String], pid: u32, name: &str| {
             list.iter().any(|wanted| crate::names::means(wanted, pid, name))
         };
         let wanted = (pids.is_empty() && tids.is_empty())
             || by_number(pids, tgid, process)
             || by_number(tids, who.pid, who.comm);
-        wanted && (cpus.is_empty() || cpus.contains(&cpu))
+        wanted && self.is_seen(cpu)
     }
 
     /// The part of a line before the name.
     fn begin(&self, at_ns: u64, cpu: u32, mark: char) -> String {
-        let visual = self.visual(|other| if other == cpu { mark } else { ' ' });
+        let mut visual = self.visual(|other| if other == cpu { mark } else { ' ' });
+        if mark == 'm' && self.options.cpu_visual {
+            // perf sets these lines apart.
+            visual = format!(" {visual} ");
+        }
         format!("{} [{cpu:04}]  {visual}", Seconds(at_ns))
     }
 
@@ -274,17 +312,19 @@ impl<L: Lines> Timehist<L> {
             self.lanes.resize(cpu as usize + 1, Lane::default());
             self.cpus = self.lanes.len() as u32;
         }
-        self.switches += 1;
+        self.switches += u64::from(!self.is_closing && self.is_seen(cpu));
         let lane = &mut self.lanes[cpu as usize];
         let since_ns = lane.last_ns.replace(at_ns);
+        lane.has_switched = true;
+        lane.idles_since_ns = (next.pid == 0).then_some(at_ns);
         if prev.pid == 0 {
             lane.idle_ns =
                 lane.idle_ns.saturating_add(since_ns.map_or(0, |since_ns| at_ns - since_ns));
-            lane.has_idled = true;
             self.task(next);
             return;
         }
         self.task(next);
+        let is_seen = self.is_seen(cpu);
         let task = self.task(prev);
         // What was going on when the trace begins is not known.
         let (run_ns, delay_ns, wait_ns) = match since_ns {
@@ -295,10 +335,13 @@ impl<L: Lines> Timehist<L> {
                 task.left_ns.map_or(0, |left_ns| since_ns.saturating_sub(left_ns)),
             ),
         };
-        task.runs.note(run_ns);
+        let left = std::mem::replace(&mut task.left, prev_state);
         task.ready_ns = None;
         task.left_ns = Some(at_ns);
-        task.is_gone = prev_state.is_gone();
+        if is_seen {
+            task.runs.note(run_ns);
+            task.off.note(left, wait_ns, delay_ns);
+        }
         if self.options.summary_only || !self.is_wanted(prev, cpu) {
             return;
         }
@@ -323,13 +366,15 @@ impl<L: Lines> Timehist<L> {
                 format!("{}[{}]", next.comm, next.pid)
             };
             let _ = write!(line, " next: {next:<24}");
+        } else if self.options.wakeups {
+            let _ = write!(line, "{:32}", "");
         }
         line.push('\n');
         self.lines.line(&line);
     }
 
     /// A line about what `current` does to `task`.
-    fn note(&mut self, record: &Record<'_>, task: Who<'_>, what: fmt::Arguments<'_>) {
+    fn note(&mut self, record: &Record<'_>, mark: char, task: Who<'_>, what: fmt::Arguments<'_>) {
         let &Record { at_ns, cpu, current, .. } = record;
         self.task(current);
         let wanted = self.is_wanted(current, cpu) || self.is_wanted(task, cpu);
@@ -340,7 +385,7 @@ impl<L: Lines> Timehist<L> {
             0 => "<idle>".into(),
             pid => self.tasks[&pid].shown(pid),
         };
-        let begin = self.begin(at_ns, cpu, ' ');
+        let begin = self.begin(at_ns, cpu, mark);
         let line = format!("{begin}{shown:<NAME$}  {:9}  {:9}  {:9}  {what}\n", "", "", "");
         self.lines.line(&line);
     }
@@ -350,19 +395,20 @@ impl<L: Lines> Timehist<L> {
         task.ready_ns.get_or_insert(record.at_ns);
         if self.options.wakeups && tells {
             let shown = self.tasks[&who.pid].shown(who.pid);
-            self.note(record, who, format_args!("awakened: {shown}"));
+            self.note(record, ' ', who, format_args!("awakened: {shown}"));
         }
     }
 
     fn summary(&mut self) {
-        let mut out = String::from("\nRuntime summary\n");
-        out.push_str(
-            "                          comm  parent   sched-in     run-time    min-run     \
-             avg-run     max-run  stddev  migrations\n",
-        );
+        let (title, columns, last) = match self.options.state {
+            true => ("Wait-time", "  sleep      iowait     preempt       delay", "(msec)"),
+            false => ("Runtime", "min-run     avg-run     max-run  stddev  migrations", "%"),
+        };
+        let mut out = format!("\n{title} summary\n");
+        let _ = writeln!(out, "{:>NAME$}  parent   sched-in     run-time    {columns}", "comm");
         let _ = writeln!(
             out,
-            "{:42}(count)       (msec)     (msec)      (msec)      (msec)       %",
+            "{:42}(count)       (msec)     (msec)      (msec)      (msec)       {last}",
             ""
         );
         let _ = writeln!(out, "{:-<117}", "");
@@ -373,12 +419,24 @@ impl<L: Lines> Timehist<L> {
                 format!("{text:>width$}")
             };
             let parent = task.parent.map_or("-1".into(), |parent| parent.to_string());
-            let _ = writeln!(
+            let _ = write!(
                 out,
-                "{:>NAME$}  {parent:>6}  {:>9}  {}{}{}{}   {:>5.2}  {:>6}",
+                "{:>NAME$}  {parent:>6}  {:>9}  {}",
                 task.shown(pid),
                 runs.count,
-                ms(runs.sum, 11),
+                ms(runs.sum, 11)
+            );
+            if self.options.state {
+                let Off { sleep, iowait, preempt, delay } = task.off;
+                let [sleep, iowait, preempt, delay] =
+                    [(sleep, 11), (iowait, 12), (preempt, 12), (delay, 12)]
+                        .map(|(ns, width)| ms(ns, width));
+                let _ = writeln!(out, "{sleep}{iowait}{preempt}{delay} ");
+                return;
+            }
+            let _ = writeln!(
+                out,
+                "{}{}{}   {:>5.2}  {:>6}",
                 ms(runs.min, 11),
                 ms(runs.mean as u64, 12),
                 ms(runs.max, 12),
@@ -386,28 +444,35 @@ impl<L: Lines> Timehist<L> {
                 task.migrations,
             );
         };
+        // Only turns on wanted CPUs were counted.
+        let a_cpu = self.options.cpus.first().copied().unwrap_or(0);
         let wanted = |pid: u32, task: &Task| {
             let who = Who { comm: &task.name, pid, prio: 120 };
-            pid != 0
-                && task.runs.count > 0
-                && self.is_wanted(who, self.options.cpus.first().copied().unwrap_or(0))
+            pid != 0 && task.runs.count > 0 && self.is_wanted(who, a_cpu)
         };
         let mut listed: Vec<(u32, &Task)> =
             self.tasks.iter().map(|(&pid, task)| (pid, task)).collect();
         listed.retain(|&(pid, task)| wanted(pid, task));
         listed.sort_by_key(|(_, task)| task.order);
         let count = listed.len();
-        for &(pid, task) in listed.iter().filter(|(_, task)| !task.is_gone) {
-            row(&mut out, pid, task);
-        }
+        let rows = |out: &mut String, gone: bool, none: &str| {
+            let before = out.len();
+            for &(pid, task) in listed.iter().filter(|(_, task)| task.left.is_gone() == gone) {
+                row(out, pid, task);
+            }
+            if out.len() == before {
+                let _ = writeln!(out, "<{none}>");
+            }
+        };
+        rows(&mut out, false, "no still running tasks");
         out.push_str("\nTerminated tasks:\n");
-        for &(pid, task) in listed.iter().filter(|(_, task)| task.is_gone) {
-            row(&mut out, pid, task);
-        }
+        rows(&mut out, true, "no terminated tasks");
         out.push_str("\nIdle stats:\n");
         let span_ns = self.end_ns - self.began_ns.unwrap_or(self.end_ns);
-        for (cpu, lane) in self.lanes.iter().enumerate() {
-            if lane.has_idled && lane.idle_ns > 0 {
+        let seen = self.lanes.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
+        for (cpu, lane) in seen {
+            // perf says the second of a CPU that was never idle, too.
+            if lane.has_switched || lane.idle_ns > 0 {
                 let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;
                 let _ = writeln!(
                     out,
@@ -456,11 +521,12 @@ impl<L: Lines> Sink for Timehist<L> {
             Tracepoint::Wakeup { task, .. } => self.wakeup(record, task, false),
             Tracepoint::WakeupNew { task, .. } => self.wakeup(record, task, true),
             Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
-                self.task(task).migrations += 1;
+                let is_seen = self.is_seen(record.cpu);
+                self.task(task).migrations += u64::from(is_seen);
                 if self.options.migrations {
                     let shown = self.tasks[&task.pid].shown(task.pid);
                     let what = format_args!("migrated: {shown} cpu {orig_cpu} => {dest_cpu}");
-                    self.note(record, task, what);
+                    self.note(record, 'm', task, what);
                 }
             }
             Tracepoint::Fork { parent, child } => {
@@ -471,8 +537,28 @@ impl<L: Lines> Sink for Timehist<L> {
         }
     }
 
+    fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
+        self.began_ns.get_or_insert(at_ns);
+        let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
+        if !online && let Some(since_ns) = lane.idles_since_ns {
+            lane.idle_ns = lane.idle_ns.saturating_add(at_ns - since_ns);
+        }
+        lane.last_ns = online.then_some(at_ns);
+        lane.idles_since_ns = lane.last_ns;
+    }
+
+    fn closing(&mut self, _at_ns: u64) {
+        self.is_closing = true;
+    }
+
     fn finish(&mut self, at_ns: u64) {
         self.end_ns = self.end_ns.max(at_ns);
+        // How long a CPU idles on when a trace ends is not known; of a run it is.
+        for lane in self.lanes.iter_mut().filter(|_| self.is_closing) {
+            if let Some(since_ns) = lane.idles_since_ns.take() {
+                lane.idle_ns = lane.idle_ns.saturating_add(at_ns - since_ns);
+            }
+        }
         if self.options.summary_only || self.options.with_summary {
             self.summary();
         }

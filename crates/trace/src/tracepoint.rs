@@ -391,6 +391,12 @@ pub trait Sink {
         let _ = (at_ns, cpu, events);
     }
 
+    /// `cpu` is on line from now on, or no longer. Of a run this is told at time 0 of every CPU, so
+    /// that what idles from the beginning is known to; a trace does not tell.
+    fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
+        let _ = (at_ns, cpu, online);
+    }
+
     /// The run is over: the switches that come from now on are to the idle task, and only bring to
     /// an end what still runs. The scheduler made none of them.
     fn closing(&mut self, at_ns: u64) {
@@ -436,6 +442,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
         self.0.lost(at_ns, cpu, events);
         self.1.lost(at_ns, cpu, events);
+    }
+
+    fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
+        self.0.online(at_ns, cpu, online);
+        self.1.online(at_ns, cpu, online);
     }
 
     fn closing(&mut self, at_ns: u64) {
@@ -486,6 +497,12 @@ impl<T: Sink> Sink for Option<T> {
         }
     }
 
+    fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
+        if let Some(sink) = self {
+            sink.online(at_ns, cpu, online);
+        }
+    }
+
     fn closing(&mut self, at_ns: u64) {
         if let Some(sink) = self {
             sink.closing(at_ns);
@@ -522,6 +539,10 @@ impl<T: Sink + ?Sized> Sink for Box<T> {
 
     fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
         (**self).lost(at_ns, cpu, events);
+    }
+
+    fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
+        (**self).online(at_ns, cpu, online);
     }
 
     fn closing(&mut self, at_ns: u64) {

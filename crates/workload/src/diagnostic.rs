@@ -69,6 +69,13 @@ impl Diagnostic {
         }
     }
 
+    /// The same place, with other words.
+    #[must_use]
+    pub(crate) fn with_message(mut self, message: impl Into<String>) -> Diagnostic {
+        self.report.message = message.into();
+        self
+    }
+
     /// The same, with a hint at what would be right.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {

@@ -68,6 +68,30 @@ pub struct GoldenFile {
     pub end_ns: u64,
     /// What a reader must know to reproduce this one.
     pub notes: String,
+    /// Where things stand in the file, for messages.
+    places: Places,
+}
+
+/// Where things stand in a golden file: messages that still want their words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Places {
+    kernel: Diagnostic,
+    scheduler: Diagnostic,
+    cpus: Diagnostic,
+    hz: Diagnostic,
+}
+
+/// Something in a golden file that can be told of when the file has been read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The `kernel`.
+    Kernel,
+    /// The `scheduler`.
+    Scheduler,
+    /// `machine.cpus`.
+    Cpus,
+    /// `machine.hz`.
+    Hz,
 }
 
 /// A task group of a golden file.
@@ -151,6 +175,13 @@ impl GoldenFile {
                 .with_help(format!("a golden schedule has the format `{FORMAT}`")));
         }
         known(root, &KEYS)?;
+        let place = |cursor: Cursor<'_>| Ok(cursor.error(""));
+        let places = Places {
+            kernel: take(root, "kernel", place)?,
+            scheduler: take(root, "scheduler", place)?,
+            cpus: take(root, "machine", |machine| take(machine, "cpus", place))?,
+            hz: take(root, "machine", |machine| take(machine, "hz", place))?,
+        };
         let Machine {
             cpus,
             hz,
@@ -198,7 +229,20 @@ impl GoldenFile {
             threads: threads.names,
             actions,
             timetable,
+            places,
         })
+    }
+
+    /// What `message` says is wrong in `place`.
+    pub fn error_at(&self, place: Place, message: impl Into<String>) -> Diagnostic {
+        let Places { kernel, scheduler, cpus, hz } = &self.places;
+        let at = match place {
+            Place::Kernel => kernel,
+            Place::Scheduler => scheduler,
+            Place::Cpus => cpus,
+            Place::Hz => hz,
+        };
+        at.clone().with_message(message)
     }
 
     /// The workload, ready to run. `group_ids` are the scheduler's numbers of
@@ -308,8 +352,23 @@ fn take_if<'a, T>(
     }
 }
 
-/// Fails at the first key that is not among `keys`.
+/// Fails at the first key that stands a second time.
+fn once(object: Cursor<'_>) -> Result<(), Diagnostic> {
+    let mut seen = HashSet::new();
+    for member in object.object()? {
+        if !seen.insert(&*member.key) {
+            return Err(object
+                .member(member)
+                .key_error(format!("`{}` stands here a second time", member.key))
+                .with_help("which of them holds cannot be known; leave one of them out"));
+        }
+    }
+    Ok(())
+}
+
+/// Fails at the first key that is not among `keys`, or that stands a second time.
 fn known(object: Cursor<'_>, keys: &[&'static str]) -> Result<(), Diagnostic> {
+    once(object)?;
     for member in object.object()? {
         if !keys.contains(&&*member.key) {
             return Err(object
@@ -395,6 +454,7 @@ fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
 }
 
 fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {
+    once(tunables)?;
     let members = tunables.object()?.iter();
     members
         .map(|member| {
@@ -468,13 +528,18 @@ fn read_slices(
     Ok(list)
 }
 
+const FIGURES: [&str; 6] =
+    ["runtime_ns", "switches_in", "wakeups", "migrations", "wait_ns", "max_wait_ns"];
+
 fn read_figures(
     tasks: Cursor<'_>,
     threads: &mut ThreadNames,
 ) -> Result<Vec<GoldenFigures>, Diagnostic> {
     let mut list = Vec::new();
+    once(tasks)?;
     for member in tasks.object()? {
         let figures = tasks.member(member);
+        known(figures, &FIGURES)?;
         let count = |key| {
             take(figures, key, |value| Ok(value.integer("a whole number", 0..=i64::MAX)? as u64))
         };

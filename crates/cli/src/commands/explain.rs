@@ -2,13 +2,14 @@
 
 use crate::explain_args::ExplainArgs;
 use crate::files;
-use crate::plans::{find_machine, note, prepare};
+use crate::plans::{find_machine, newest, note, prepare};
 use crate::terminal::{Output, style};
-use crate::{Failure, Status};
+use crate::{Failure, Status, escape};
 use schedlab_core::{CpuId, TaskId};
-use schedlab_lab::explain::{self, Names, Standing, Whose};
+use schedlab_lab::explain::{self, Effort, Names, NiceThatWins, OnCpu, Standing, Whose};
 use schedlab_lab::plan::{Contender, Groups, Load, MachineSpec, Plan, Prepared, Timetable};
 use schedlab_report::format::duration;
+use schedlab_report::shortened;
 
 pub mod words;
 
@@ -58,10 +59,7 @@ fn plan(args: &ExplainArgs) -> Result<(Plan, Option<String>), Failure> {
         let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
         return Ok((plan, Some(source.file)));
     }
-    let Some(scheduler) = &args.scheduler else {
-        let message = "--scheduler: say which, as `schedlab list` names them, e.g. -s cfs";
-        return Err(Failure::Message(message.into()));
-    };
+    let scheduler = args.scheduler.clone().unwrap_or_else(newest);
     let plan = Plan {
         machine: MachineSpec {
             description: find_machine(args.machine.as_deref())?,
@@ -77,7 +75,7 @@ fn plan(args: &ExplainArgs) -> Result<(Plan, Option<String>), Failure> {
         timetable: Timetable { files: read_all(&args.timetable)?, ..Timetable::default() },
         limit_ns: args.duration,
         seed: args.seed,
-        ..Plan::new(Load::Workload(source), vec![scheduler.clone()])
+        ..Plan::new(Load::Workload(source), vec![scheduler])
     };
     Ok((plan, None))
 }
@@ -89,18 +87,24 @@ fn read_all(paths: &[std::path::PathBuf]) -> Result<Vec<schedlab_lab::plan::Sour
 /// The one scheduler that is explained.
 fn contender<'a>(prepared: &'a Prepared, name: Option<&str>) -> Result<&'a Contender, Failure> {
     let all = prepared.schedulers();
-    match (all, name) {
-        ([one], _) => Ok(one),
-        (_, name) => {
-            let same = |one: &&Contender| {
-                name.is_some_and(|name| one.to_string() == name || one.choice.entry.name == name)
-            };
-            all.iter().find(same).ok_or_else(|| {
-                let names = all.iter().map(Contender::to_string).collect::<Vec<_>>().join(", ");
-                let message =
-                    format!("--scheduler: one is explained at a time; say which of {names}");
-                Failure::Message(message)
-            })
+    let is_it = |one: &&Contender| {
+        name.is_none_or(|name| one.to_string() == name || one.choice.entry.name == name)
+    };
+    let named: Vec<&Contender> = match all {
+        // Whatever it was called by (`cfs:sched_latency_ns=6ms`).
+        [one] => vec![one],
+        all => all.iter().filter(is_it).collect(),
+    };
+    match named.as_slice() {
+        [one] => Ok(one),
+        several => {
+            let of = if several.is_empty() { all.iter().collect() } else { several.to_vec() };
+            let names: Vec<String> = of.into_iter().map(Contender::to_string).collect();
+            Err(Failure::Message(format!(
+                "one scheduler, with one value of each setting, is explained at a time; say which \
+                 of {}",
+                names.join(", ")
+            )))
         }
     }
 }
@@ -113,10 +117,12 @@ fn task(args: &ExplainArgs, names: &Names) -> Result<Option<TaskId>, Failure> {
     match found {
         Some(number) => Ok(Some(TaskId(number as u32))),
         None => {
-            let some: Vec<&str> = names.tasks.iter().take(20).map(String::as_str).collect();
+            let shown = |name: &str| shortened(&escape::name(name), 40, style());
+            let some: Vec<String> = names.tasks.iter().take(20).map(|name| shown(name)).collect();
             let more = if names.tasks.len() > some.len() { ", ..." } else { "" };
             Err(Failure::Message(format!(
-                "--task: there is no task {wanted}; there are {}{more}",
+                "--task: there is no task {}; there are {}{more}",
+                shown(wanted),
                 some.join(", ")
             )))
         }
@@ -136,7 +142,7 @@ fn at(
             cpus - 1
         )));
     }
-    let standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
+    let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     let words = Words::new(&standing.names, style());
     if let Some(ended_ns) = standing.ended_ns {
         return Err(Failure::Message(format!(
@@ -145,34 +151,62 @@ fn at(
             duration(ended_ns, true)
         )));
     }
+    let effort = Effort::default();
     if let Some(task) = task(args, &standing.names)? {
+        let cpu = standing.tasks.get(task.index()).and_then(|row| row.cpu);
+        if let Some(wrong) = args.cpu.filter(|&wanted| cpu.is_some_and(|cpu| cpu.0 != wanted)) {
+            let cpu = cpu.map_or(0, |cpu| cpu.0);
+            return Err(Failure::Message(format!(
+                "--cpu {wrong}: {} is on CPU {cpu} then; leave --cpu out",
+                words.task_name(task)
+            )));
+        }
+        if let Some(cpu) = cpu {
+            refresh(prepared, scheduler, &mut standing, cpu, &effort)?;
+        }
         return Ok(words.task(&standing, task));
     }
-    let shown = |cpu: &CpuId| match args.cpu {
-        Some(wanted) => cpu.0 == wanted,
-        None => {
-            let row = &standing.cpus[cpu.index()];
-            row.current.is_some() || !row.candidates.is_empty()
-        }
+    let shown = |row: (usize, &OnCpu)| match args.cpu {
+        Some(wanted) => row.0 == wanted as usize,
+        None => row.1.current.is_some() || !row.1.candidates.is_empty(),
     };
+    let all = standing.cpus.iter().enumerate();
+    let cpus: Vec<CpuId> =
+        all.filter(|row| shown(*row)).map(|(cpu, _)| CpuId(cpu as u32)).collect();
+    for &cpu in &cpus {
+        refresh(prepared, scheduler, &mut standing, cpu, &effort)?;
+    }
     let mut text = words.moment(&standing);
-    for cpu in (0..cpus).map(CpuId).filter(shown) {
-        let wins = |task| nice(prepared, scheduler, &standing, cpu, task);
+    for cpu in cpus {
+        let wins = |task| nice(prepared, scheduler, &standing, cpu, task, &effort);
         text.push('\n');
         text.push_str(&words.cpu(&standing, cpu, wins)?);
     }
     Ok(text)
 }
 
+/// Brings what a CPU would pick up to date.
+pub fn refresh(
+    prepared: &Prepared,
+    scheduler: &Contender,
+    standing: &mut Standing,
+    cpu: CpuId,
+    effort: &Effort,
+) -> Result<(), Failure> {
+    let done = standing.refresh(prepared, scheduler, cpu, effort);
+    Ok(done.map_err(|error| error.to_string())?)
+}
+
 /// The nice value with which `task` would have been picked.
-fn nice(
+pub fn nice(
     prepared: &Prepared,
     scheduler: &Contender,
     standing: &Standing,
     cpu: CpuId,
     task: TaskId,
-) -> Result<Option<i32>, Failure> {
-    let found = explain::nice_that_wins(prepared, scheduler, standing.at_ns, cpu, task);
+    effort: &Effort,
+) -> Result<NiceThatWins, Failure> {
+    let found = explain::nice_that_wins(prepared, scheduler, standing, cpu, task, effort);
     Ok(found.map_err(|error| error.to_string())?)
 }
 

@@ -2,8 +2,9 @@
 //! simulated run or a trace.
 
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
-use crate::terminal::{Output, complain};
-use crate::{Failure, Status};
+use crate::terminal::{Output, complain, style};
+use crate::{Failure, Status, escape};
+use schedlab_report::shortened;
 use schedlab_trace::antagonists::Antagonists;
 use schedlab_trace::latency::{self, Latency};
 use schedlab_trace::map::Map;
@@ -83,9 +84,11 @@ fn nobody<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     names.sort_unstable();
     names.dedup();
     let more = if names.len() > MOST { ", ..." } else { "" };
-    names.truncate(MOST);
+    let shown = |name: &str| shortened(&escape::name(name), 40, style());
+    let names: Vec<String> = names.into_iter().take(MOST).map(shown).collect();
     Failure::Message(format!(
-        "there is no task {wanted}; there are: {}{more}; a name stands for all of its instances",
+        "there is no task {}; there are: {}{more}; a name stands for all of its instances",
+        shown(wanted),
         names.join(", ")
     ))
 }

@@ -37,6 +37,12 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         write_plan(path, &one.plan())?;
         return Ok(Status::Good);
     }
+    files::check_distinct(&[
+        ("--output", args.output.as_deref()),
+        ("--report", args.page.report.as_deref()),
+        ("--plot", args.page.plot.as_deref()),
+        ("--trace", args.outputs.trace.as_deref()),
+    ])?;
     page::check(&args.page, prepared.len())?;
     let outputs = Outputs::begin(&args.outputs, &prepared)?;
     let mut status = Status::Good;

@@ -52,6 +52,16 @@ impl Show {
                            --tasks CSV has a row for each task; leave one of them out";
             return Err(Failure::Message(message.into()));
         }
+        if args.timeline
+            && let (from_ns, Some(to_ns)) = (args.from.unwrap_or(0), args.to)
+            && from_ns >= to_ns
+        {
+            return Err(Failure::Message(format!(
+                "--from {}, --to {}: there is nothing between them; --to must be later than --from",
+                schedlab_report::format::duration(from_ns, false),
+                schedlab_report::format::duration(to_ns, false)
+            )));
+        }
         if let Some(path) = &args.output {
             files::check(path)?;
             check_ours(path)?;
@@ -196,7 +206,8 @@ fn is_result(head: &str) -> bool {
         let rest = cpus.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.len() < cpus.len() && (rest.starts_with(" CPU, ") || rest.starts_with(" CPUs, "))
     };
-    json.starts_with("{\n  \"schema\": \"schedlab-run/")
+    // A document of a later schema is somebody else's.
+    json.starts_with("{\n  \"schema\": \"schedlab-run/1\"")
         || ["scheduler,release,", "workload,scheduler,release,"]
             .iter()
             .any(|it| line.starts_with(it))
@@ -238,13 +249,21 @@ fn read_earlier(path: &Path) -> Result<Vec<Report>, Failure> {
             source.file
         ))
     };
-    if !text.starts_with('[') {
-        return Ok(vec![json::from_json(text).map_err(wrong)?]);
+    let all: Vec<Report> = if text.starts_with('[') {
+        let all: Vec<serde_json::Value> =
+            serde_json::from_str(text).map_err(|error| wrong(ReadError::Form(error)))?;
+        let read = |one: serde_json::Value| json::from_json(&one.to_string()).map_err(wrong);
+        all.into_iter().map(read).collect::<Result<_, _>>()?
+    } else {
+        vec![json::from_json(text).map_err(wrong)?]
+    };
+    if let Some(empty) = all.iter().find(|report| report.runs.is_empty()) {
+        return Err(Failure::Message(format!(
+            "--baseline: {}: its `runs` of {} is empty, so there is nothing to compare with; \
+             `schedlab run ... --output FILE.json` writes a result",
+            source.file, empty.workload.name
+        )));
     }
-    let all: Vec<serde_json::Value> =
-        serde_json::from_str(text).map_err(|error| wrong(ReadError::Form(error)))?;
-    let read = |one: serde_json::Value| json::from_json(&one.to_string()).map_err(wrong);
-    let all: Vec<Report> = all.into_iter().map(read).collect::<Result<_, _>>()?;
     if all.is_empty() {
         return Err(Failure::Message(format!("--baseline: {}: there is no result", source.file)));
     }
@@ -322,7 +341,7 @@ fn heading(report: &Report) -> String {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    let set = report.workload.set.iter().chain(table::set_everywhere(report));
+    let set = table::set_for_all(report).into_iter();
     let set: String = set.map(|set| format!(", {set}")).collect();
     format!(
         "{} on {cpus}, {}{set}",
@@ -347,7 +366,14 @@ mod tests {
         ] {
             assert!(is_result(head), "{head}");
         }
-        for head in ["{\"tasks\": {}}", "#!/bin/sh\n", "on CPUs, ", "x on CPUs, 3", "scheduler\n"] {
+        for head in [
+            "{\n  \"schema\": \"schedlab-run/2\",",
+            "{\"tasks\": {}}",
+            "#!/bin/sh\n",
+            "on CPUs, ",
+            "x on CPUs, 3",
+            "scheduler\n",
+        ] {
             assert!(!is_result(head), "{head}");
         }
     }

@@ -1,7 +1,7 @@
 //! `schedlab top`.
 
 use crate::files;
-use crate::plans::{find_machine, note, prepare};
+use crate::plans::{find_machine, newest, note, prepare};
 use crate::snapshots::group_paths;
 use crate::terminal::{Output, Spinner, style};
 use crate::top::pane::Theme;
@@ -144,11 +144,10 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
         }
         return Ok((plan, Some(source.file)));
     }
-    if args.schedulers.is_empty() {
-        let message = "--scheduler: say which, as `schedlab list` names them, e.g. -s cfs, or two: \
-                       -s o_1,cfs";
-        return Err(Failure::Message(message.into()));
-    }
+    let schedulers = match args.schedulers.as_slice() {
+        [] => vec![newest()],
+        named => named.to_vec(),
+    };
     let text = source.text.trim_start_matches('\u{feff}').trim_start();
     if !text.is_empty() && !text.starts_with(['{', '/']) {
         return Err(Failure::Message(format!(
@@ -177,7 +176,7 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
         timetable: Timetable { files: read_all(&args.timetable)?, ..Timetable::default() },
         limit_ns: args.duration,
         seed: args.seed,
-        ..Plan::new(Load::Workload(source), args.schedulers.clone())
+        ..Plan::new(Load::Workload(source), schedulers)
     };
     Ok((plan, None))
 }

@@ -73,14 +73,19 @@ fn report_file(
 ) -> io::Result<bool> {
     let path = file.path.display();
     match result {
-        Ok(verdict) => match &verdict.difference {
-            None if quiet => {}
-            None => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
-            Some(difference) => {
+        Ok(verdict) => match (&verdict.difference, &verdict.figure) {
+            (None, None) if quiet => {}
+            (None, None) => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
+            (Some(difference), _) => {
                 writeln!(output, "DIFFERS  {path} (of {} slices) {difference}", verdict.slices)?;
             }
+            (None, Some(figure)) => writeln!(
+                output,
+                "DIFFERS  {path} (all of {} slices agree) {figure}",
+                verdict.slices
+            )?,
         },
-        Err(GoldenError::UnknownScheduler { scheduler, kernel }) if !file.named => {
+        Err(GoldenError::UnknownScheduler { scheduler, kernel, .. }) if !file.named => {
             let key = (scheduler.clone(), kernel.clone());
             *left_out.unknown.entry(key).or_default() += 1;
             return Ok(false);
@@ -89,7 +94,7 @@ fn report_file(
             left_out.vectors += 1;
             return Ok(false);
         }
-        Err(GoldenError::Form(diagnostic)) => {
+        Err(GoldenError::Form(diagnostic) | GoldenError::UnknownScheduler { diagnostic, .. }) => {
             output.flush()?;
             complain(&diagnostic.to_string());
         }

@@ -3,8 +3,9 @@
 use super::state::{Question, Subject};
 use crate::Failure;
 use crate::commands::explain::words::Words;
-use schedlab_core::{CpuId, TaskId};
-use schedlab_lab::explain::{self, Standing};
+use crate::commands::explain::{nice, refresh};
+use schedlab_core::CpuId;
+use schedlab_lab::explain::{self, Effort};
 use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_report::Style;
 use schedlab_report::format::duration;
@@ -58,36 +59,33 @@ fn answer_to(
     given_up: &AtomicBool,
 ) -> Result<String, String> {
     let at_ns = question.at_ns;
-    let standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
+    let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     if let Some(ended_ns) = standing.ended_ns {
         return Err(format!("the run was over at {}", duration(ended_ns, style.unicode)));
     }
     let words = Words::new(&standing.names, style);
+    let said = |failure| match failure {
+        Failure::Message(message) => message,
+        Failure::Output(error) => error.to_string(),
+    };
+    let effort = Effort::default();
+    let cpu = match question.subject {
+        Subject::Task(task) => standing.tasks.get(task.index()).and_then(|row| row.cpu),
+        Subject::Cpu(number) => Some(CpuId(number)),
+    };
+    if let Some(cpu) = cpu {
+        refresh(prepared, scheduler, &mut standing, cpu, &effort).map_err(said)?;
+    }
     match question.subject {
         Subject::Task(task) => Ok(words.task(&standing, task)),
         Subject::Cpu(number) => {
             let cpu = CpuId(number);
             let wins = |task| match given_up.load(Ordering::Relaxed) {
                 true => Err(Failure::Message("nobody wants to know any more".into())),
-                false => nice(prepared, scheduler, &standing, cpu, task),
+                false => nice(prepared, scheduler, &standing, cpu, task, &effort),
             };
-            let text = words.cpu(&standing, cpu, wins).map_err(|failure| match failure {
-                Failure::Message(message) => message,
-                Failure::Output(error) => error.to_string(),
-            })?;
+            let text = words.cpu(&standing, cpu, wins).map_err(said)?;
             Ok(format!("{}\n{text}", words.moment(&standing)))
         }
     }
-}
-
-/// The nice value with which `task` would have been picked.
-fn nice(
-    prepared: &Prepared,
-    scheduler: &Contender,
-    standing: &Standing,
-    cpu: CpuId,
-    task: TaskId,
-) -> Result<Option<i32>, Failure> {
-    let found = explain::nice_that_wins(prepared, scheduler, standing.at_ns, cpu, task);
-    Ok(found.map_err(|error| error.to_string())?)
 }

@@ -137,6 +137,9 @@ impl Observer for Fingerprint {
             Event::Execed { task: who, cpu: at } => {
                 self.add(&[15, now_ns, task(Some(who)), cpu(at)]);
             }
+            Event::Online { cpu: at, online } => {
+                self.add(&[16, now_ns, cpu(at), u64::from(online)]);
+            }
             Event::Decided { account: _ } | Event::Named { task: _, name: _ } => {}
             Event::Finished => self.add(&[13, now_ns]),
         }

@@ -1,9 +1,10 @@
 //! What a candidate lacked to be picked.
 
 use crate::error::Error;
-use crate::explain::subject::{Stopped, Subject};
+use crate::explain::subject::Subject;
+use crate::explain::{Effort, Standing};
 use crate::plan::{Contender, Prepared};
-use schedlab_core::{Candidate, CpuId, Evidence, SchedAttr, TaskId, Who, reason::Term};
+use schedlab_core::{Candidate, CpuId, SchedAttr, TaskId, reason::Term};
 use schedlab_machine::Action;
 
 /// By what one candidate comes before another.
@@ -62,47 +63,53 @@ fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
     })
 }
 
-/// So many events are simulated at most to find a nice value.
-const EVENTS_MAX: u64 = 20_000_000;
+/// Which nice value would do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NiceThatWins {
+    /// This one: the nearest to the one it has.
+    Is(i32),
+    /// None.
+    None,
+    /// It is no ordinary task, and has none that counts.
+    NotOrdinary,
+    /// It was not tried: the run up to there is so long that it would take too long.
+    NotTried,
+}
 
 /// The nice value nearest to the one it has with which `task` would be picked by `cpu`, if it were
-/// given it at `at_ns` (everything else that falls on it having happened). The run is made again
-/// for each value.
+/// given it at the moment of `standing` (everything else that falls on it having happened) and the
+/// CPU picked. The run is made again for each value, as far as `effort` allows.
 ///
 /// # Errors
-/// As of a run. `Ok(None)`: none does; the task is no ordinary one; or the run up to `at_ns` is so
-/// long that trying would take too long.
+/// As of a run.
 pub fn nice_that_wins(
     prepared: &Prepared,
     scheduler: &Contender,
-    at_ns: u64,
+    standing: &Standing,
     cpu: CpuId,
     task: TaskId,
-) -> Result<Option<i32>, Error> {
+    effort: &Effort,
+) -> Result<NiceThatWins, Error> {
     let subject = Subject::of(prepared, scheduler)?;
-    let (attr, events) =
-        subject.stop_at(at_ns, |machine| (machine.task_attr(task), machine.counts().events()))?;
-    let is_ordinary = !attr.policy.is_realtime() && attr.policy != schedlab_core::Policy::Deadline;
-    if !is_ordinary || events.saturating_mul(20) > EVENTS_MAX {
-        return Ok(None);
+    let Some(attr) = standing.attrs.get(task.index()) else { return Ok(NiceThatWins::None) };
+    if attr.policy.is_realtime() || attr.policy == schedlab_core::Policy::Deadline {
+        return Ok(NiceThatWins::NotOrdinary);
+    }
+    let runs = (attr.nice + 20).max(0) as u64;
+    if !standing.can_afford(effort, runs) {
+        return Ok(NiceThatWins::NotTried);
     }
     for nice in (-20..attr.nice).rev() {
-        let wins = subject.stop_at(at_ns, |machine| {
-            let action = Action::SetAttr { task, attr: SchedAttr { nice, ..attr } };
-            machine.act(&action).is_ok() && picks(machine, cpu) == Some(Who::Task(task))
+        let wins = subject.stop_at(standing.at_ns, |machine| {
+            let action = Action::SetAttr { task, attr: SchedAttr { nice, ..*attr } };
+            let now_ns = machine.now_ns();
+            machine.act(&action).is_ok() && machine.would_pick(cpu, now_ns).0 == Some(task)
         })?;
         if wins {
-            return Ok(Some(nice));
+            return Ok(NiceThatWins::Is(nice));
         }
     }
-    Ok(None)
-}
-
-/// Whom `cpu` would pick.
-fn picks(machine: &Stopped<()>, cpu: CpuId) -> Option<Who> {
-    let mut evidence = Evidence::default();
-    machine.scheduler().inspect().candidates(cpu, &mut evidence.candidates);
-    evidence.best().ok().flatten()
+    Ok(NiceThatWins::None)
 }
 
 #[cfg(test)]

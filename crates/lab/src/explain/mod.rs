@@ -10,13 +10,15 @@
 //! * [`Wait`]: a long wait, and who had the CPU meanwhile;
 //! * [`Margin`]: what a candidate lacked.
 
+mod effort;
 mod margin;
 mod standing;
 mod subject;
 mod waits;
 mod watch;
 
-pub use margin::{Margin, margins, nice_that_wins};
+pub use effort::Effort;
+pub use margin::{Margin, NiceThatWins, margins, nice_that_wins};
 pub use standing::{OnCpu, Standing, standing};
 pub use waits::{Lost, Wait, longest_waits};
 pub use watch::{Decision, TaskThen, TaskWas, Wakeup, Whose, wakeup};

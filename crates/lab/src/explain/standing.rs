@@ -1,11 +1,13 @@
 //! How things stand at a moment of a run.
 
 use crate::error::Error;
-use crate::explain::Names;
 use crate::explain::subject::Subject;
 use crate::explain::watch::{Decision, TaskThen, Watch};
+use crate::explain::{Effort, Names};
 use crate::plan::{Contender, Prepared};
-use schedlab_core::{Candidate, CpuId, Evidence, GroupId, Load, Rule, SchedAttr, TaskId, Who};
+use schedlab_core::{
+    Account, Candidate, CpuId, Evidence, GroupId, Load, Question, Rule, SchedAttr, TaskId, Who,
+};
 
 /// A CPU at a moment.
 #[derive(Clone, Debug)]
@@ -20,6 +22,9 @@ pub struct OnCpu {
     pub kept: Option<Decision>,
     /// Among whom it would choose now.
     pub candidates: Vec<Candidate>,
+    /// Whether their keys are those of a pick at the moment itself. Otherwise they are as the
+    /// scheduler last brought them up to date ([`Standing::refresh`]).
+    pub is_fresh: bool,
     /// Whom it would pick; none = nobody is there, or the scheduler does not tell.
     pub would_pick: Option<Who>,
     /// What came then: when another ran (none = idle), and by which rule.
@@ -44,6 +49,8 @@ pub struct Standing {
     pub longest_wait_ns: Option<u64>,
     /// What numbers stand for.
     pub names: Names,
+    /// How many events came before.
+    events: u64,
 }
 
 /// How `prepared` stands under `scheduler` at `at_ns`.
@@ -57,8 +64,10 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
     let mut ended_ns = None;
     let mut attrs = vec![];
     let mut longest_wait_ns = None;
+    let mut events = 0;
     let mut candidates: Vec<Vec<Candidate>> = vec![];
     subject.stop_at(at_ns, |machine| {
+        events = machine.counts().events();
         ended_ns = (machine.now_ns() < at_ns).then(|| machine.now_ns());
         let inspect = machine.scheduler().inspect();
         candidates = (0..cpus)
@@ -89,6 +98,7 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
             kept: cpu.kept,
             would_pick: evidence.best().ok().flatten(),
             candidates: evidence.candidates,
+            is_fresh: false,
             next: cpu.next,
         }
     });
@@ -100,10 +110,54 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
         attrs,
         longest_wait_ns,
         names,
+        events,
     })
 }
 
 impl Standing {
+    /// Whether `effort` allows for making the run again so many times; it is spent then.
+    pub(super) fn can_afford(&self, effort: &Effort, runs: u64) -> bool {
+        effort.spend(runs, self.events, self.tasks.len(), self.cpus.len())
+    }
+
+    /// Finds out among whom `cpu` would choose, and whom it would pick, if it rescheduled at this
+    /// very moment: schedulers bring their books up to date at ticks and decisions, and between two
+    /// of them keys are those of the last. The run is made again, as far as `effort` allows; if it
+    /// does not, or the scheduler tells nothing of its picks, all stays as it is. A CPU that idles
+    /// has nothing to bring up to date.
+    ///
+    /// # Errors
+    /// As of a run.
+    pub fn refresh(
+        &mut self,
+        prepared: &Prepared,
+        scheduler: &Contender,
+        cpu: CpuId,
+        effort: &Effort,
+    ) -> Result<(), Error> {
+        let row = &self.cpus[cpu.index()];
+        if row.is_fresh || row.current.is_none() || row.candidates.is_empty() {
+            return Ok(());
+        }
+        if !self.can_afford(effort, 1) {
+            return Ok(());
+        }
+        let at_ns = self.at_ns;
+        let subject = Subject::of(prepared, scheduler)?;
+        let (picked, accounts) =
+            subject.stop_at(at_ns, |machine| machine.would_pick(cpu, at_ns))?;
+        let is_pick = |account: &&Account| account.question == Question::Pick && account.cpu == cpu;
+        if let Some(pick) = accounts.into_iter().rev().find(|account| is_pick(&account))
+            && !pick.evidence.candidates.is_empty()
+        {
+            let row = &mut self.cpus[cpu.index()];
+            row.would_pick = picked.map(Who::Task);
+            row.candidates = pick.evidence.candidates;
+            row.is_fresh = true;
+        }
+        Ok(())
+    }
+
     /// The tasks that wait for a CPU of `cpu`'s runqueue.
     pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskThen)> {
         let all = self.tasks.iter().enumerate().map(|(task, row)| (TaskId(task as u32), row));

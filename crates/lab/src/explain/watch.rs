@@ -116,13 +116,16 @@ impl Observer for Watch {
                     (row.current, row.since_ns) = (next, now_ns);
                     row.picked = row.pick.take().filter(|pick| pick.at_ns == now_ns);
                     row.kept = None;
-                } else if self.cpus[cpu.index()].next.is_none() {
+                } else if self.cpus[cpu.index()].next.is_none_or(|(at_ns, ..)| at_ns == now_ns) {
+                    // Who lost the CPU in the nanosecond in which it got it had no turn.
                     self.cpus[cpu.index()].next = Some((now_ns, next, why));
                 }
                 if let Some(prev) = prev
                     && prev_runnable
                 {
                     self.task(prev, now_ns, TaskWas::Waiting);
+                    let runs = &mut self.tasks[prev].runs_next;
+                    *runs = runs.filter(|(at_ns, ..)| *at_ns < now_ns);
                 }
                 if let Some(next) = next {
                     self.task(next, now_ns, TaskWas::Running);
@@ -223,14 +226,17 @@ impl Observer for Wakeups {
                     });
                 }
             }
-            Event::Switched { cpu, next, .. } => {
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
                 self.open = false;
                 self.running[cpu.index()] = next.map(|next| (next, now_ns));
-                if let Some(found) = &mut self.found
-                    && next == Some(found.task)
-                    && found.ran.is_none()
-                {
-                    found.ran = Some((now_ns, cpu));
+                if let Some(found) = &mut self.found {
+                    if prev == Some(found.task) && prev_runnable {
+                        // A turn that lasted for no time was none.
+                        found.ran = found.ran.filter(|(at_ns, _)| *at_ns < now_ns);
+                    }
+                    if next == Some(found.task) && found.ran.is_none() {
+                        found.ran = Some((now_ns, cpu));
+                    }
                 }
             }
             Event::Migrated { .. } => {}

@@ -47,6 +47,26 @@ impl fmt::Display for Difference {
     }
 }
 
+/// A figure of a task that differs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FigureDifference {
+    /// The task's name.
+    pub name: String,
+    /// Which, as the file calls it.
+    pub figure: &'static str,
+    /// What the file says.
+    pub expected: u64,
+    /// What was replayed.
+    pub got: u64,
+}
+
+impl fmt::Display for FigureDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FigureDifference { name, figure, expected, got } = self;
+        write!(f, "{figure} of {name}: expected {expected}, got {got}")
+    }
+}
+
 /// How much CPU time agrees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Agreement {

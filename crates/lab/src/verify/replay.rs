@@ -1,7 +1,8 @@
 //! Replays one golden schedule.
 
-use super::compare::{Agreement, Difference, agreement, first_difference};
+use super::compare::{Agreement, Difference, FigureDifference, agreement, first_difference};
 use super::conventions;
+use super::figures::{Counted, Figures};
 use crate::assembly::Assembly;
 use crate::catch_panic::catch_panic;
 use crate::check::{Limits, Violation, Watched};
@@ -15,7 +16,7 @@ use schedlab_machine::description::Description;
 use schedlab_machine::{ActionError, Machine, RunEnd};
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
-use schedlab_workload::golden::GoldenChange;
+use schedlab_workload::golden::{GoldenChange, Place};
 use schedlab_workload::programs::Kernel;
 use schedlab_workload::{Diagnostic, GoldenFile, GroupPlan};
 use std::collections::HashMap;
@@ -32,14 +33,16 @@ pub struct Verdict {
     pub slices: usize,
     /// Where the replay first differs.
     pub difference: Option<Difference>,
+    /// A figure of the file's `tasks` that the replay has not, if there is one.
+    pub figure: Option<FigureDifference>,
     /// How much CPU time agrees.
     pub agreement: Agreement,
 }
 
 impl Verdict {
-    /// Whether every slice agrees.
+    /// Whether every slice agrees, and every figure.
     pub fn agrees(&self) -> bool {
-        self.difference.is_none()
+        self.difference.is_none() && self.figure.is_none()
     }
 }
 
@@ -56,12 +59,14 @@ pub enum GoldenError {
     #[error("these are load-tracking vectors (pelt-vectors/1), not a schedule")]
     Vectors,
     /// This build has no such scheduler.
-    #[error("there is no scheduler {scheduler} of kernel {kernel} in this program")]
+    #[error("{diagnostic}")]
     UnknownScheduler {
         /// The scheduler, as the file names it.
         scheduler: String,
         /// The kernel, as the file names it.
         kernel: String,
+        /// That there is none, and where the file says so.
+        diagnostic: Diagnostic,
     },
     /// The scheduler does not run on such a machine, or refuses what is to be set.
     #[error("{0}")]
@@ -139,8 +144,30 @@ fn parse(name: &str, text: &[u8]) -> Result<(GoldenFile, Choice), GoldenError> {
     let (entry, release) = found.ok_or_else(|| GoldenError::UnknownScheduler {
         scheduler: file.scheduler.clone(),
         kernel: file.kernel.clone(),
+        diagnostic: unknown_scheduler(&file),
     })?;
     Ok((file, Choice { entry, release }))
+}
+
+/// That nothing here was checked against the file's scheduler and kernel, and what was.
+fn unknown_scheduler(file: &GoldenFile) -> Diagnostic {
+    let (scheduler, kernel) = (file.scheduler.as_str(), file.kernel.as_str());
+    let message = format!("there is no scheduler {scheduler} of kernel {kernel} in this program");
+    let all = || {
+        let releases = registry::ALL.iter().flat_map(|entry| entry.releases);
+        releases.flat_map(|release| release.golden)
+    };
+    let kernels: Vec<&str> =
+        all().filter(|(name, _)| *name == scheduler).map(|(_, kernel)| *kernel).collect();
+    if kernels.is_empty() {
+        let mut names: Vec<&str> = all().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let help = format!("there are golden schedules of {}", names.join(", "));
+        return file.error_at(Place::Scheduler, message).with_help(help);
+    }
+    file.error_at(Place::Kernel, message)
+        .with_help(format!("there are those of {}", kernels.join(", ")))
 }
 
 /// Replays the golden schedule that `text` holds. `name` is what messages call it.
@@ -159,9 +186,10 @@ pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
             task: slice.task,
         })
         .collect();
-    let got = catch_panic(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
+    let (got, figures) = catch_panic(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
     Ok(Verdict {
         slices: expected.len(),
+        figure: first_figure_that_differs(&file, &figures),
         difference: first_difference(&expected, &got, &file.threads),
         agreement: agreement(&expected, &got),
         scheduler: file.scheduler,
@@ -177,21 +205,53 @@ fn is_vectors(text: &str) -> bool {
     serde_json::from_str(text).is_ok_and(|head: Head| head.format == "pelt-vectors/1")
 }
 
-fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
-    let machine = run(file, choice, false, |scheduler| scheduler, SliceRecorder::new())?;
-    let (_, workload, recorder) = machine.into_parts();
+/// The slices of a replay, and what it counted of each of the file's threads.
+type Replayed = (Vec<Slice>, HashMap<TaskId, Counted>);
+
+fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
+    let observer = (SliceRecorder::new(), Figures::default());
+    let machine = run(file, choice, false, |scheduler| scheduler, observer)?;
+    let (_, workload, (recorder, figures)) = machine.into_parts();
     let mut slices = recorder.into_slices();
     // The machine numbers forked threads in order of birth, the file in the order in which it names
     // them.
     let initial = file.model.initial_threads();
     let names: HashMap<&str, TaskId> =
         file.threads.iter().map(String::as_str).zip((0..).map(TaskId)).collect();
-    for slice in slices.iter_mut().filter(|slice| slice.task.index() >= initial) {
-        let name = workload.thread_name(slice.task);
-        // One that the file does not name at all is none of its numbers.
-        slice.task = names.get(name.as_str()).copied().unwrap_or(TaskId(u32::MAX));
+    // One that the file does not name at all is none of its numbers.
+    let number = |task: TaskId| match task.index() < initial {
+        true => task,
+        false => {
+            let name = workload.thread_name(task);
+            names.get(name.as_str()).copied().unwrap_or(TaskId(u32::MAX))
+        }
+    };
+    for slice in &mut slices {
+        slice.task = number(slice.task);
     }
-    Ok(slices)
+    let figures = figures.all().map(|(task, counted)| (number(task), counted)).collect();
+    Ok((slices, figures))
+}
+
+/// The first figure of the file, task by task, that the replay has not. What is a switch, a wakeup
+/// and a migration differs from one scheduler's files to another's; they are not compared.
+fn first_figure_that_differs(
+    file: &GoldenFile,
+    got: &HashMap<TaskId, Counted>,
+) -> Option<FigureDifference> {
+    file.figures.iter().find_map(|expected| {
+        // A thread that was never born did nothing.
+        let got = got.get(&expected.task).copied().unwrap_or_default();
+        let figures = [
+            ("runtime_ns", expected.runtime_ns, got.runtime_ns),
+            ("wait_ns", expected.wait_ns, got.wait_ns),
+            ("max_wait_ns", expected.max_wait_ns, got.max_wait_ns),
+        ];
+        let (figure, expected_value, got) =
+            figures.into_iter().find(|(_, expected, got)| expected != got)?;
+        let name = file.threads.get(expected.task.index()).cloned().unwrap_or_default();
+        Some(FigureDifference { name, figure, expected: expected_value, got })
+    })
 }
 
 /// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it.
@@ -207,17 +267,17 @@ fn run<S: Scheduler, O: Observer>(
     let release = choice.release;
     let cpus_max = release.cpus_max.min(CPUS_MAX);
     if !(1..=cpus_max).contains(&file.cpus) {
-        return refused(format!(
-            "its machine has {} CPUs; this scheduler runs on 1 to {cpus_max}",
-            file.cpus
-        ));
+        let message =
+            format!("the machine has {} CPUs; {choice} runs on 1 to {cpus_max}", file.cpus);
+        return Err(file.error_at(Place::Cpus, message).into());
     }
     let (hz_min, hz_max) = release.hz_range;
     if !(hz_min..=hz_max).contains(&file.hz) {
-        return refused(format!(
-            "its machine ticks {} times a second; this scheduler takes {hz_min} to {hz_max}",
+        let message = format!(
+            "the machine ticks {} times a second; {choice} takes {hz_min} to {hz_max}",
             file.hz
-        ));
+        );
+        return Err(file.error_at(Place::Hz, message).into());
     }
     let needs = Needs { cpus: file.cpus, policies: policies_of(file), ..Needs::default() };
     if let Some(why) = choice.refuses(&needs) {

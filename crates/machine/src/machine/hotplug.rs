@@ -10,7 +10,7 @@
 use super::Machine;
 use super::act::ActionError;
 use crate::workload::Workload;
-use schedlab_core::{Administer, CpuId, CpuSet, Errno, Observer, Scheduler, TaskId};
+use schedlab_core::{Administer, CpuId, CpuSet, Errno, Event, Observer, Scheduler, TaskId};
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Whether `cpu` is on line.
@@ -89,6 +89,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let message = format!("CPU {} is not given up", cpu.0);
             return Err(ActionError::Control(Errno::Busy.because(message).into()));
         }
+        self.observer.on(self.now_ns, Event::Online { cpu, online: false });
         Ok(())
     }
 
@@ -98,6 +99,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         self.scheduler.cpu_online(&mut self.platform, cpu).map_err(ActionError::Control)?;
         self.set_online(cpu, true);
+        self.observer.on(self.now_ns, Event::Online { cpu, online: true });
         self.report_all(cpu);
         // Its first threads of the kernel's own have run and gone, so it looks for work.
         self.platform.resched(cpu);

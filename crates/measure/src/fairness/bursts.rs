@@ -390,6 +390,12 @@ impl Bursts {
         self.running += 1;
     }
 
+    /// A CPU comes, or goes.
+    pub fn change_cpus(&mut self, now_ns: u64, comes: bool) {
+        self.advance(now_ns);
+        self.machine.change_cpus(comes);
+    }
+
     /// `task` gets a CPU.
     pub fn take_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.look(now_ns, task);

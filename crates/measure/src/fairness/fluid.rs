@@ -213,6 +213,12 @@ impl FluidMachine {
         }
     }
 
+    /// A CPU comes, or goes.
+    pub fn change_cpus(&mut self, comes: bool) {
+        self.cpus = if comes { self.cpus + 1 } else { self.cpus.saturating_sub(1) };
+        self.stale = true;
+    }
+
     /// A task that stands outside gets a CPU, or leaves it.
     pub fn take_cpu(&mut self, takes: bool) {
         self.taken = if takes { self.taken + 1 } else { self.taken - 1 };

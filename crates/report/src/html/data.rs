@@ -10,6 +10,7 @@ use super::{Explained, Page, Seen};
 use crate::data::{BucketRow, RunReport, Spread};
 use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns, Wait};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// So many characters all data of a page may take.
 pub(super) const DATA_MOST: usize = 7_700_000;
@@ -36,16 +37,18 @@ struct RunHead<'a> {
 struct Meta<'a> {
     cpus: u32,
     end_ns: u64,
-    /// Name, key, group, policy, nice, real-time priority, parent or -1.
-    tasks: Vec<(&'a str, &'a str, &'a str, &'a str, i32, u32, i64)>,
+    tasks: Vec<TaskRow<'a>>,
     /// The groups, the root first.
-    groups: Vec<&'a str>,
+    groups: Vec<Cow<'a, str>>,
     /// Number, name, sentence.
     rules: Vec<(u8, &'a str, &'a str)>,
     latency: &'a Spread,
     latency_histogram: &'a [BucketRow],
     recorded: Option<Recorded>,
 }
+
+/// Name, key, group, policy, nice, real-time priority, parent or -1.
+type TaskRow<'a> = (Cow<'a, str>, Cow<'a, str>, Cow<'a, str>, &'a str, i32, u32, i64);
 
 #[derive(Serialize)]
 struct Recorded {
@@ -176,10 +179,15 @@ fn meta<'a>(
                 let parent = parents.get(task.task as usize).copied().unwrap_or(-1);
                 let group = if task.group.is_empty() { "/" } else { &task.group };
                 let (policy, prio) = (&*task.policy, task.rt_priority);
-                (&*task.name, &*task.key, group, policy, task.nice, prio, parent)
+                let (name, key) = (shown(&task.name), shown(&task.key));
+                (name, key, shown(group), policy, task.nice, prio, parent)
             })
             .collect(),
-        groups: ["/"].into_iter().chain(run.groups.iter().map(|group| &*group.path)).collect(),
+        groups: ["/"]
+            .into_iter()
+            .chain(run.groups.iter().map(|group| &*group.path))
+            .map(shown)
+            .collect(),
         rules: seen.map_or(vec![], |seen| seen.rules.to_vec()),
         latency: &run.wakeup_latency,
         latency_histogram: &run.wakeup_latency_histogram,
@@ -193,6 +201,20 @@ fn meta<'a>(
             waits: (seen.history.waits.iter()).map(|wait| wait_row(wait, seen.explained)).collect(),
         }),
     }
+}
+
+/// A name as the page shows it: of a very long one the beginning, and the end, in which instances
+/// of one program differ.
+fn shown(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    const END: usize = 12;
+    let count = name.chars().count();
+    if count <= MOST {
+        return name.into();
+    }
+    let begin: String = name.chars().take(MOST - END - 1).collect();
+    let end: String = name.chars().skip(count - END).collect();
+    format!("{begin}\u{2026}{end}").into()
 }
 
 /// How a turn came about, as a number. The columns that only some turns need have a number for each

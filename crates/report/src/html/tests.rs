@@ -118,6 +118,16 @@ fn the_policy_lets_run_what_is_there_and_nothing_else() {
 }
 
 #[test]
+fn of_a_very_long_name_the_page_has_both_ends() {
+    let long = "x".repeat(100_000);
+    let names = [format!("{long}-0"), format!("{long}-1"), "short".into()];
+    let names = names.each_ref().map(String::as_str);
+    let text = page(&Page::new(&report(vec![empty_run(1, 100, &names)]), &[]));
+    assert!(!text.contains(&"x".repeat(81)));
+    assert!(text.contains("x-0\"") && text.contains("x-1\"") && text.contains("\"short\""));
+}
+
+#[test]
 fn the_best_of_a_row_is_marked_and_definitions_are_there() {
     let (mut good, mut bad) = (full_run(), full_run());
     (good.totals.switches, bad.totals.switches) = (1, 2);

@@ -91,12 +91,6 @@ impl<I: Copy> Root<I> {
     pub fn top(&self) -> Option<I> {
         self.root
     }
-
-    /// Whether nothing is in the tree.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.root.is_none()
-    }
 }
 
 /// The table in which entities stand, as a tree reads it.

@@ -218,3 +218,84 @@ fn map_is_what_perf_prints() {
     let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
     assert_eq!(first, None);
 }
+
+/// What perf 6.1 says of another recording, `tests/read/recorded/sched.perf.data.xz`, with the
+/// options of these lines; parents, which perf knows of /proc, are left out here.
+mod options {
+    use super::*;
+
+    fn shown(options: timehist::Options) -> String {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read/recorded/sched.perf.data.xz");
+        let mut timehist = Timehist::new(CPUS, options, String::new());
+        schedlab_trace::read::read(&path, &mut timehist).expect("perf wrote it");
+        timehist.into_lines()
+    }
+
+    /// The row of a task without its parent.
+    fn row(text: &str, task: &str) -> String {
+        let row = text.lines().find(|line| line.trim_start().starts_with(task));
+        let row = row.unwrap_or_else(|| panic!("{task} in {text}"));
+        format!("{}{}", &row[..32], &row[38..])
+    }
+
+    #[test]
+    fn states_make_a_summary_of_waits() {
+        let options =
+            timehist::Options { summary_only: true, state: true, ..timehist::Options::default() };
+        let text = shown(options);
+        let head: Vec<&str> = text.lines().take(5).collect();
+        assert_eq!(
+            head[1..4],
+            [
+                "Wait-time summary",
+                "                          comm  parent   sched-in     run-time      sleep      \
+                 iowait     preempt       delay",
+                "                                          (count)       (msec)     (msec)      \
+                 (msec)      (msec)       (msec)",
+            ]
+        );
+        assert_eq!(head[4], "-".repeat(117));
+        for theirs in [
+            "               rcu_preempt[15]            1        0.005      0.000       0.000       \
+             0.000       3.991 ",
+            "               migration/0[18]            1        0.074      0.000       0.000       \
+             0.000       0.006 ",
+            "                   perf[12397]            4        0.119      4.226       0.000       \
+             6.135       0.006 ",
+        ] {
+            let task = theirs.split_whitespace().next().expect("it begins with a task");
+            assert_eq!(row(&text, task), theirs);
+        }
+    }
+
+    #[test]
+    fn of_one_cpu_only_its_turns_are_summed_up() {
+        let options =
+            timehist::Options { summary_only: true, cpus: vec![0], ..timehist::Options::default() };
+        let text = shown(options);
+        let (running, ended) = text.split_once("\nTerminated tasks:\n").expect("both are there");
+        assert_eq!(running.lines().skip(5).count(), 3, "{text}");
+        assert!(ended.starts_with("<no terminated tasks>\n"), "{text}");
+        assert!(text.contains("    Total number of unique tasks: 3\n"), "{text}");
+        let theirs = "                   perf[12397]            1        0.000      0.000";
+        assert!(row(&text, "perf[12397]").starts_with(theirs), "{text}");
+        assert!(!text.contains("CPU  1 idle"), "{text}");
+    }
+
+    #[test]
+    fn a_migration_has_a_mark_of_its_own() {
+        let options = timehist::Options {
+            migrations: true,
+            cpu_visual: true,
+            ..timehist::Options::default()
+        };
+        let text = shown(options);
+        let migrated: Vec<&str> = text.lines().filter(|line| line.contains("migrated: ")).collect();
+        assert_eq!(
+            migrated[0],
+            "   27293.363219 [0000]   m     migration/0[18]                                     \
+             \u{20}            migrated: perf[12397] cpu 0 => 1"
+        );
+    }
+}

@@ -2,13 +2,18 @@
 
 use crate::{Failure, escape};
 use schedlab_core::{Account, Candidate, CpuId, GroupId, Rule, TaskId, Waker, Who};
-use schedlab_lab::explain::{Lost, Margin, Names, OnCpu, Standing, TaskWas, Wait, Wakeup, margins};
+use schedlab_lab::explain::{
+    Lost, Margin, Names, NiceThatWins, OnCpu, Standing, TaskWas, Wait, Wakeup, margins,
+};
 use schedlab_report::format::{duration, signed_duration};
-use schedlab_report::{Style, text_width};
+use schedlab_report::{Style, shortened, text_width};
 use std::fmt::Write as _;
 
 /// So many candidates of a group are shown.
 const CANDIDATES_MAX: usize = 12;
+
+/// Names take so many columns at most.
+const NAME_WIDTH: usize = 40;
 
 /// Of so many of them it is said what they lacked.
 const RUNNERS_UP: usize = 3;
@@ -22,13 +27,20 @@ pub struct Words {
 impl Words {
     /// Of a run with these names.
     pub fn new(names: &Names, style: Style) -> Words {
-        let shown = |names: &[String]| names.iter().map(|it| escape::name(it)).collect();
+        let shown = |names: &[String]| {
+            names.iter().map(|name| shortened(&escape::name(name), NAME_WIDTH, style)).collect()
+        };
         let names = Names {
             tasks: shown(&names.tasks),
             groups: shown(&names.groups),
             rules: names.rules.clone(),
         };
         Words { names, style }
+    }
+
+    /// What a task is called.
+    pub fn task_name(&self, task: TaskId) -> &str {
+        self.names.task(task)
     }
 
     fn span(&self, ns: u64) -> String {
@@ -69,7 +81,7 @@ impl Words {
         &self,
         standing: &Standing,
         cpu: CpuId,
-        wins: impl Fn(TaskId) -> Result<Option<i32>, Failure>,
+        wins: impl Fn(TaskId) -> Result<NiceThatWins, Failure>,
     ) -> Result<String, Failure> {
         let row = &standing.cpus[cpu.index()];
         let mut text = String::new();
@@ -99,11 +111,11 @@ impl Words {
             let _ = writeln!(text, "There is nobody to be picked.");
         } else {
             let would = row.would_pick.map_or("nobody", |who| self.names.who(who));
-            let _ = writeln!(
-                text,
-                "\nIf it picked now it would be {would}, among (by its books, which are brought up \
-                 to date at ticks and decisions):"
-            );
+            let books = match row.is_fresh || row.current.is_none() {
+                true => "",
+                false => " (by its books, which are brought up to date at ticks and decisions)",
+            };
+            let _ = writeln!(text, "\nIf it picked now it would be {would}, among{books}:");
             self.candidates(&mut text, &row.candidates);
             self.what_lacks(&mut text, row, wins)?;
         }
@@ -128,7 +140,7 @@ impl Words {
         &self,
         text: &mut String,
         row: &OnCpu,
-        wins: impl Fn(TaskId) -> Result<Option<i32>, Failure>,
+        wins: impl Fn(TaskId) -> Result<NiceThatWins, Failure>,
     ) -> Result<(), Failure> {
         let Some(Who::Task(winner)) = row.would_pick else { return Ok(()) };
         let within = |task| {
@@ -142,6 +154,7 @@ impl Words {
             .filter(|other| other.within == best.within && other.who != best.who)
             .collect();
         others.sort_by_key(|candidate| candidate.rank);
+        let mut not_tried = false;
         for other in others.iter().take(RUNNERS_UP) {
             let mut line = format!(
                 "  {} would be picked with {}",
@@ -150,11 +163,20 @@ impl Words {
             );
             if let Who::Task(task) = other.who {
                 match wins(task)? {
-                    Some(nice) => _ = write!(line, ", or if it were given nice {nice} now"),
-                    None => line.push_str("; no nice value that it were given now would do it"),
+                    NiceThatWins::Is(nice) => {
+                        let _ = write!(line, ", or if it were given nice {nice} now");
+                    }
+                    NiceThatWins::None => {
+                        line.push_str("; no nice value that it were given now would do it");
+                    }
+                    NiceThatWins::NotOrdinary => {}
+                    NiceThatWins::NotTried => not_tried = true,
                 }
             }
             let _ = writeln!(text, "{line}.");
+        }
+        if not_tried {
+            let _ = writeln!(text, "  (What other nice values would do was not tried: too long.)");
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::prio_array::MAX_RT_PRIO;
 use super::{CpuPri, RealTime, rules};
-use crate::classes::{ClassId, Pid, Rqs};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl RealTime {
@@ -213,10 +213,5 @@ impl RealTime {
             }
             self.move_task(rqs, platform, pid, (source, cpu), rules::RT_PULL);
         }
-    }
-
-    /// Whether `cpu` runs a task of this class.
-    pub fn is_running_on(&self, rqs: &Rqs, cpu: CpuId) -> bool {
-        rqs.thread(rqs.curr(cpu)).class == ClassId::Rt
     }
 }

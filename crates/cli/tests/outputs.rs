@@ -1,0 +1,129 @@
+//! Files that cannot be written, as users name them: it is said before anything is run.
+
+#[allow(dead_code)]
+mod support;
+
+use std::path::Path;
+use support::{Scratch, command, schedlab};
+
+const RUN: [&str; 6] = ["run", "examples/desktop.json", "-s", "cfs", "-d", "20ms"];
+
+/// Every option that writes a file, with a name that suits it.
+const OPTIONS: [(&str, &str); 5] = [
+    ("--output", "x.json"),
+    ("--report", "x.html"),
+    ("--plot", "x.svg"),
+    ("--trace", "x.pftrace"),
+    ("--plan-out", "x.json"),
+];
+
+fn to(option: &str, file: &str) -> support::Ran {
+    schedlab(&[&RUN[..], &[option, file]].concat())
+}
+
+#[test]
+fn what_cannot_be_written_is_said_and_nothing_is_left() {
+    let scratch = Scratch::new("outputs");
+    for (option, name) in OPTIONS {
+        let path = |directory: &str| format!("{}/{directory}/{name}", scratch.path());
+        to(option, &path("nowhere")).error(&["there is no directory"]);
+        std::fs::create_dir_all(path("taken")).expect("there is room");
+        to(option, &path("taken")).error(&["that is a directory"]);
+        to(option, &format!("/proc/self/{name}")).error(&["cannot be written"]);
+        let file = scratch.file(name, "");
+        let mut rights = std::fs::metadata(&file).expect("it is there").permissions();
+        rights.set_readonly(true);
+        std::fs::set_permissions(&file, rights.clone()).expect("it is ours");
+        to(option, &file).error(&["read-only"]);
+        assert_eq!(std::fs::read(&file).expect("it is there"), b"");
+        std::fs::remove_file(&file).expect("it is ours");
+        let ran = to(option, &file);
+        assert_eq!(ran.status, 0, "{option}: {}", ran.stderr);
+        std::fs::remove_file(&file).expect("it was written");
+        let left: Vec<_> = std::fs::read_dir(scratch.path())
+            .expect("it is there")
+            .map(|entry| entry.expect("it can be read").file_name())
+            .filter(|name| name.to_string_lossy().contains(".tmp"))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// A pipe that nobody reads would be waited for for ever; one that is read gets all.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_written_if_somebody_reads_it() {
+    let scratch = Scratch::new("pipe");
+    for (option, name) in OPTIONS {
+        let pipe = format!("{}/{name}", scratch.path());
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("there is mkfifo").success());
+        to(option, &pipe).error(&["nobody reads"]);
+        let from = pipe.clone();
+        let reader = std::thread::spawn(move || std::fs::read(from));
+        // The program may be quicker than the thread.
+        let mut ran = to(option, &pipe);
+        while ran.stderr.contains("nobody reads") {
+            ran = to(option, &pipe);
+        }
+        assert_eq!(ran.status, 0, "{option}: {}", ran.stderr);
+        let read = reader.join().expect("it reads").expect("to the end");
+        assert!(read.len() > 1000, "{option}: {}", read.len());
+        std::fs::remove_file(&pipe).expect("it is ours");
+    }
+}
+
+#[test]
+fn two_options_do_not_write_one_file() {
+    let scratch = Scratch::new("same");
+    let file = format!("{}/a.json", scratch.path());
+    let other = format!("{}/../{}/a.json", scratch.path(), name_of(&scratch.path()));
+    for second in [&file, &other] {
+        schedlab(&[&RUN[..], &["--output", &file, "--trace", second]].concat())
+            .error(&["--output and --trace both name", "a.json"]);
+    }
+    assert!(!Path::new(&file).exists());
+    let both = [&RUN[..], &["--output", "/dev/null", "--trace", "/dev/null"]].concat();
+    schedlab(&[&both[..], &["--trace-format", "perf"]].concat()).good();
+}
+
+fn name_of(path: &str) -> String {
+    let name = Path::new(path).file_name().expect("it has a name");
+    name.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_result_of_a_later_schema_is_not_written_over() {
+    let scratch = Scratch::new("later");
+    let file = scratch.file("a.json", "{\n  \"schema\": \"schedlab-run/2\",\n  \"runs\": []\n}\n");
+    to("--output", &file).error(&["is there and is no result"]);
+    let file = scratch.file("b.json", "{\n  \"schema\": \"schedlab-run/1\",\n  \"runs\": []\n}\n");
+    to("--output", &file).good();
+}
+
+#[test]
+fn a_stretch_that_ends_before_it_begins_is_refused_before_the_run() {
+    for (from, until) in [("3", "1"), ("1s", "1s"), ("20ms", "10ms")] {
+        let window = ["--timeline", "--from", from, "--to", until];
+        let ran = schedlab(&[&RUN[..], &window].concat());
+        assert_eq!(ran.stdout, "", "it did not run");
+        ran.error(&["--from", "--to must be later than --from"]);
+    }
+    let window = ["--timeline", "--from", "5ms", "--to", "10ms"];
+    schedlab(&[&RUN[..], &window].concat()).good();
+}
+
+/// Names in files may be as long as anybody likes; messages are not.
+#[test]
+fn messages_are_of_bounded_length() {
+    let scratch = Scratch::new("bounded");
+    let long = "x".repeat(100_000);
+    let wrong = format!(r#"{{"tasks": {{"{long}": {{"loop": 1, "rum": 10}}}}}}"#);
+    let file = scratch.file("long.json", wrong);
+    let said = schedlab(&["run", &file]).error(&["unknown key `rum`", "did you mean `run`?"]);
+    assert!(said.len() < 2_000, "{}", said.len());
+    let said = schedlab(&["run", "examples/desktop.json", "-s", &long]).error(&["xxx"]);
+    assert!(said.len() < 2_000, "{}", said.len());
+    let ran = command(&["top", "examples/desktop.json", "-b", "--sort", &long]).output();
+    assert!(ran.expect("it starts").stderr.len() < 2_000);
+}
