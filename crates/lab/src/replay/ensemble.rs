@@ -5,11 +5,11 @@ use super::columns::Runner;
 use crate::error::Error;
 use crate::parallel;
 use crate::run::Plain;
-use schedlab_core::TaskId;
+use schedlab_core::{Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::seen::{Seen, Watcher};
 use schedlab_workload::WaitsFor;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
 /// One run.
@@ -81,34 +81,42 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
         }
         Outcome { tasks, end_ns, waiting, left }
     };
-    // What goes on for ever is ended when the trace is over: nothing is known of it after that, and
-    // it may keep others from ever coming to their ends. Who is not as far as that goes on.
-    let end_endless = |machine: &mut Plain<Watcher>| {
-        let is_endless = |key: &str| places.get(key).is_some_and(|&it| programs[it].is_endless());
+    let (outcome, _) = experiment.stop_between(
+        &experiment.config,
+        &column.choice,
+        until_ns,
+        Watcher::default(),
+        (&stops(prepared, column), end_endless(column)),
+        look,
+    )?;
+    Ok(outcome)
+}
+
+/// When it is looked at who goes on for ever, ns.
+pub(super) fn stops(prepared: &Prepared, column: &Runner) -> Vec<u64> {
+    let span_ns = prepared.trace.span_ns.max(1);
+    match column.workload.is_endless {
+        true => (8..=32).map(|eighth| span_ns / 8 * eighth + span_ns % 8).collect(),
+        false => vec![],
+    }
+}
+
+/// What goes on for ever is ended when the trace is over: nothing is known of it after that, and it
+/// may keep others from ever coming to their ends. Who is not as far as that goes on.
+pub(super) fn end_endless<O: Observer>(column: &Runner) -> impl FnMut(&mut Plain<O>) {
+    let programs = column.workload.tasks.iter().filter(|program| program.is_endless());
+    let endless: HashSet<&str> = programs.map(|program| program.key.as_str()).collect();
+    move |machine| {
         let threads = machine.workload().threads();
         let over: Vec<TaskId> = threads
-            .filter(|thread| thread.loop_rounds > 0 && is_endless(thread.key))
+            .filter(|thread| thread.loop_rounds > 0 && endless.contains(thread.key))
             .map(|thread| thread.task)
             .collect();
         for task in over {
             // Who has ended cannot be killed again.
             let _ = machine.act(&Action::Kill(task));
         }
-    };
-    let span_ns = trace.span_ns.max(1);
-    let times_ns: Vec<u64> = match column.workload.is_endless {
-        true => (8..=32).map(|eighth| span_ns / 8 * eighth + span_ns % 8).collect(),
-        false => vec![],
-    };
-    let (outcome, _) = experiment.stop_between(
-        &experiment.config,
-        &column.choice,
-        until_ns,
-        Watcher::default(),
-        (&times_ns, end_endless),
-        look,
-    )?;
-    Ok(outcome)
+    }
 }
 
 /// `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.

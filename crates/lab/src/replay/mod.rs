@@ -14,10 +14,14 @@ mod answer;
 mod columns;
 mod ensemble;
 mod messages;
+mod page;
+mod table;
 #[cfg(test)]
 mod tests;
 
 pub use answer::{Answer, Cell, Column, Figures, GroupRow, Message, SleepCounts, TraceFacts};
+pub use page::ReplayPage;
+pub use table::{Block, Change, Shown, Table, duration};
 
 use crate::error::Error;
 use crate::plan::{MachineSpec, SetValues, Source};
