@@ -102,7 +102,7 @@ pub struct ReplayArgs {
     /// How to print
     #[arg(short, long, value_enum, default_value = "table", value_name = "table|json")]
     pub format: ReplayFormat,
-    /// Tell whose waits grew or shrank
+    /// Tell whose waits grew or shrank, and behind whom
     #[arg(long)]
     pub explain: bool,
     /// On so many cores [default: all]

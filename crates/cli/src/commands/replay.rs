@@ -9,10 +9,11 @@ use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
-use schedlab_lab::replay::{Answer, Replay, Shown, Table, duration};
+use schedlab_lab::replay::{Answer, Column, Replay, Shown, Table, duration};
 use schedlab_replay::{Arrivals, Books, Tokens, Trace};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -55,6 +56,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
             ArrivalsOption::Closed => Arrivals::Closed,
         },
         seeds: args.seeds,
+        explain: args.explain,
         limit_ns: args.duration,
         ..Replay::new(name.clone())
     };
@@ -173,7 +175,7 @@ fn table(answer: &Answer, out: &mut String) {
     }
 }
 
-/// Whose waits grew or shrank against the replay.
+/// Whose waits grew or shrank against the replay, and behind whom.
 fn explained(answer: &Answer, out: &mut String) {
     let base = &answer.columns[1];
     for column in &answer.columns[2..] {
@@ -186,10 +188,57 @@ fn explained(answer: &Answer, out: &mut String) {
         if changes.is_empty() {
             out.push_str("  nobody waits longer or shorter than by chance\n");
         }
-        for (change, at) in changes.iter().take(5) {
-            let name = &answer.groups[*at].name;
-            let more = if *change > 0.0 { "longer" } else { "shorter" };
-            let _ = writeln!(out, "  {name} waits {} {more}", duration(change.abs()));
+        for &(change, group) in changes.iter().take(5) {
+            let name = &answer.groups[group].name;
+            let more = if change > 0.0 { "longer" } else { "shorter" };
+            let mut line = format!("  {name} waits {} {more}", duration(change.abs()));
+            let behind: Vec<String> = behind(answer, column, group, change)
+                .iter()
+                .take(BEHIND_MAX)
+                .map(|(runner, by)| {
+                    let more = if *by > 0.0 { "more" } else { "less" };
+                    let by = duration(by.abs());
+                    match runner {
+                        Some(runner) => format!("{by} {more} behind {runner}"),
+                        None => format!("{by} {more} where the CPU ran nobody"),
+                    }
+                })
+                .collect();
+            if !behind.is_empty() {
+                let _ = write!(line, ": {}", behind.join(", "));
+            }
+            out.push_str(&line);
+            out.push('\n');
         }
     }
+}
+
+/// So many are named of those behind whom a group waits longer or shorter.
+const BEHIND_MAX: usize = 3;
+
+/// Behind whom `group` waits longer (or shorter, as `change` says) in `column` than in the replay,
+/// and by how much, ns; those first that matter most. What is no more than chance, or less than a
+/// tenth of the change, is left out.
+fn behind(answer: &Answer, column: &Column, group: usize, change: f64) -> Vec<(Option<String>, f64)> {
+    let of = |column: &Column| -> BTreeMap<Option<String>, f64> {
+        let rows = column.behind.iter().filter(|row| row.group == group);
+        rows.map(|row| (row.runner.clone(), row.wait.median)).collect()
+    };
+    let chance: Vec<_> = (column.behind.iter())
+        .filter(|row| row.group == group && row.wait.alike == Some(true))
+        .map(|row| &row.runner)
+        .collect();
+    let (was, is) = (of(&answer.columns[1]), of(column));
+    let names: BTreeSet<&Option<String>> = was.keys().chain(is.keys()).collect();
+    let mut found: Vec<(Option<String>, f64)> = names
+        .into_iter()
+        .filter(|name| !chance.contains(name))
+        .map(|name| {
+            let by = is.get(name).unwrap_or(&0.0) - was.get(name).unwrap_or(&0.0);
+            (name.clone(), by)
+        })
+        .filter(|(_, by)| by * change > 0.0 && by.abs() >= 0.1 * change.abs())
+        .collect();
+    found.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+    found
 }

@@ -5,8 +5,10 @@ use super::columns::Runner;
 use crate::error::Error;
 use crate::parallel;
 use crate::run::Plain;
-use schedlab_core::{Observer, TaskId};
+use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
+use schedlab_replay::ahead::{self, Overtaking, Progress};
+use schedlab_replay::behind::Behind;
 use schedlab_replay::seen::{Seen, Watcher};
 use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
@@ -22,7 +24,14 @@ pub(super) struct Outcome {
     pub waiting: Vec<(usize, u32)>,
     /// Tasks that had not ended, by place.
     pub left: Vec<usize>,
+    /// Who ran ahead of whom, in the run of the workload as it is; empty in the others.
+    pub overtaking: Vec<Overtaking>,
+    /// Who waited behind whom (none: an idle CPU), by place, for how long, ns; if that was asked.
+    pub behind: Vec<(usize, Option<usize>, u64)>,
 }
+
+/// What is observed of a run.
+type Observers = (Watcher, (Option<Progress>, Option<Behind>));
 
 /// For each column all its runs.
 pub(super) fn run_all(
@@ -54,14 +63,23 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
-    let look = |machine: &mut Plain<Watcher>| {
+    let observers = (
+        Watcher::default(),
+        ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
+    );
+    let look = |machine: &mut Plain<Observers>| {
         let end_ns = machine.now_ns();
+        machine.observer_mut().1.on(end_ns, Event::Finished);
         let kernel = machine.workload();
-        let watcher = machine.observer();
+        let (watcher, (progress, behind)) = machine.observer();
         let mut tasks = vec![Seen::default(); programs.len()];
         let mut left = vec![];
+        let mut task_of = vec![None; programs.len()];
+        let mut place_of = HashMap::new();
         for thread in kernel.threads() {
             let Some(&place) = places.get(thread.key) else { continue };
+            task_of[place] = Some(thread.task);
+            place_of.insert(thread.task, place);
             tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
             let state = machine.task_state(thread.task);
             let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
@@ -79,13 +97,20 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
                 waiting.push((place, number));
             }
         }
-        Outcome { tasks, end_ns, waiting, left }
+        let overtaking = progress.as_ref().map_or(vec![], |progress| {
+            ahead::overtaking(trace, &column.workload, progress, &task_of)
+        });
+        let place = |task: TaskId| place_of.get(&task).copied();
+        let behind = behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, ns)| {
+            Some((place(waits)?, runs.and_then(place), ns))
+        });
+        Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() }
     };
     let (outcome, _) = experiment.stop_between(
         &experiment.config,
         &column.choice,
         until_ns,
-        Watcher::default(),
+        observers,
         (&stops(prepared, column), end_endless(column)),
         look,
     )?;

@@ -19,7 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Cell, Column, Figures, GroupRow, Message, SleepCounts, TraceFacts};
+pub use answer::{Answer, BehindRow, Cell, Column, Figures, GroupRow, Message, SleepCounts, TraceFacts};
 pub use page::ReplayPage;
 pub use table::{Block, Change, Shown, Table, duration};
 
@@ -72,6 +72,8 @@ pub struct Replay {
     pub arrivals: Arrivals,
     /// How often each scheduler is run.
     pub seeds: u32,
+    /// Whether it is told behind whom tasks waited.
+    pub explain: bool,
     /// When each run is stopped at the latest, ns; none: four times the trace's length.
     pub limit_ns: Option<u64>,
 }
@@ -94,6 +96,7 @@ impl Replay {
             tokens: Tokens::default(),
             arrivals: Arrivals::default(),
             seeds: SEEDS,
+            explain: false,
             limit_ns: None,
         }
     }
