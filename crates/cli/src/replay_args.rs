@@ -55,6 +55,10 @@ pub struct ReplayArgs {
     /// .groups, where there is such a file]
     #[arg(long, value_name = "FILE|none")]
     pub groups: Option<PathBuf>,
+    /// What `schedlab record` noted beside the trace: kernel, policies, affinity, groups, topology,
+    /// tunables [default: TRACE.side.json, where there is such a file]
+    #[arg(long, value_name = "FILE|none")]
+    pub side: Option<PathBuf>,
     /// CPUs of the alternatives [default: as recorded]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,

@@ -398,17 +398,25 @@ impl Experiment {
     ) -> Result<(RunReport, O), Error> {
         let config = &self.config;
         catch_panic(|| {
-            let (mut machine, ids, timetable) = self.assemble(config, choice, |vm, _, groups| {
-                let names: Vec<String> = vm.threads().map(|thread| name_of(thread.key).1).collect();
-                let keys = key_numbers(names.iter().map(String::as_str));
-                let usage = (!groups.is_empty())
-                    .then(|| GroupUsage::new(config.cpus, setup::parents(groups)));
-                ((Stats::new(config.cpus, &keys), usage), observer)
-            })?;
+            let (mut machine, ids, timetable) =
+                self.assemble(config, choice, |vm, _, groups| {
+                    let names: Vec<String> =
+                        vm.threads().map(|thread| name_of(thread.key).1).collect();
+                    let keys = key_numbers(names.iter().map(String::as_str));
+                    let usage = (!groups.is_empty())
+                        .then(|| GroupUsage::new(config.cpus, setup::parents(groups)));
+                    ((Stats::new(config.cpus, &keys), usage), observer)
+                })?;
             let until_ns = self.until_ns().unwrap_or(u64::MAX);
             let groups = &self.groups;
-            let outcome = timetable
-                .run_with_stops(&mut machine, groups, &ids, until_ns, times_ns, at_times)?;
+            let outcome = timetable.run_with_stops(
+                &mut machine,
+                groups,
+                &ids,
+                until_ns,
+                times_ns,
+                at_times,
+            )?;
             let outcome = Outcome::of(&machine, outcome.end);
             let in_force: Vec<SchedAttr> = (0..machine.task_count() as u32)
                 .map(|task| machine.task_attr(TaskId(task)))

@@ -45,6 +45,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         },
         changes: args.change.clone(),
         groups: groups_file(args).as_deref().map(files::read).transpose()?,
+        side: side_file(args).as_deref().map(files::read).transpose()?,
         only: args.only.clone(),
         without: args.without.clone(),
         tokens: match args.tokens {
@@ -105,6 +106,24 @@ fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
         name.set_extension("");
     }
     None
+}
+
+/// The file that `schedlab record` has written beside the trace, or that was named.
+fn side_file(args: &ReplayArgs) -> Option<PathBuf> {
+    if let Some(named) = &args.side {
+        return (named.as_os_str() != "none").then(|| named.clone());
+    }
+    let mut name = args.file.clone().into_os_string();
+    name.push(".side.json");
+    let path = PathBuf::from(name);
+    path.is_file().then(|| {
+        complain(&format!(
+            "note: the kernel, policies, affinity, groups, topology and tunables as {} says, which \
+             lies beside the trace (--side none: without)",
+            path.display()
+        ));
+        path
+    })
 }
 
 /// What a trace says of its tasks.
@@ -219,7 +238,12 @@ const BEHIND_MAX: usize = 3;
 /// Behind whom `group` waits longer (or shorter, as `change` says) in `column` than in the replay,
 /// and by how much, ns; those first that matter most. What is no more than chance, or less than a
 /// tenth of the change, is left out.
-fn behind(answer: &Answer, column: &Column, group: usize, change: f64) -> Vec<(Option<String>, f64)> {
+fn behind(
+    answer: &Answer,
+    column: &Column,
+    group: usize,
+    change: f64,
+) -> Vec<(Option<String>, f64)> {
     let of = |column: &Column| -> BTreeMap<Option<String>, f64> {
         let rows = column.behind.iter().filter(|row| row.group == group);
         rows.map(|row| (row.runner.clone(), row.wait.median)).collect()

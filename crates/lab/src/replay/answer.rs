@@ -263,7 +263,8 @@ fn changed(prepared: &Prepared) -> Vec<String> {
     if let Some(cpus) = machine.map(|it| it.cpus).filter(|&cpus| cpus != trace.cpus) {
         changed.push(format!("CPUs: {cpus} instead of {}", trace.cpus));
     }
-    if let Some(machine) = machine.and_then(|it| it.machine.as_ref()) {
+    let is_other = replay.machine.description.is_some();
+    if let Some(machine) = machine.filter(|_| is_other).and_then(|it| it.machine.as_ref()) {
         changed.push(format!("machine {}", machine.name));
     }
     changed

@@ -101,9 +101,10 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
             ahead::overtaking(trace, &column.workload, progress, &task_of)
         });
         let place = |task: TaskId| place_of.get(&task).copied();
-        let behind = behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, ns)| {
-            Some((place(waits)?, runs.and_then(place), ns))
-        });
+        let behind = behind
+            .iter()
+            .flat_map(Behind::times)
+            .filter_map(|(waits, runs, ns)| Some((place(waits)?, runs.and_then(place), ns)));
         Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() }
     };
     let (outcome, _) = experiment.stop_between(

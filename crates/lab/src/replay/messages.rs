@@ -44,7 +44,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
         it.prio < 100 || it.steps.iter().any(|step| matches!(step, Step::Prio(prio) if *prio < 100))
     };
     let urgent = programs.iter().filter(is_urgent).count();
-    if urgent == 0 && prepared.replay.groups.is_none() {
+    if urgent == 0 && !prepared.has_groups {
         say('C', "cgroups are not in a trace; give --groups if any were used".into());
     }
     if setup.machine_changes {

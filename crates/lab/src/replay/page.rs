@@ -1,11 +1,11 @@
 //! An answer as a page for a browser: [`ReplayPage`]. Above are the trust and the table with its
 //! bands; below, what was recorded and one run of each column on one axis of time.
 
+use super::Prepared;
 use super::answer::Answer;
 use super::columns::Runner;
 use super::ensemble::{end_endless, stops};
 use super::table::{Change, Shown, Table};
-use super::Prepared;
 use crate::error::Error;
 use crate::parallel;
 use crate::recorded::Recorded;
@@ -67,9 +67,7 @@ impl Prepared {
             histories.push(Some(history));
             let build = column.config.build_config(&column.choice);
             let of_column = column.choice.build(&build).inspect().rules();
-            rules.push(
-                of_column.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect(),
-            );
+            rules.push(of_column.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect());
         }
         let table = Table::new(answer, GROUPS_MAX);
         let mut names = table.columns.clone();

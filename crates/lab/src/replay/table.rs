@@ -119,13 +119,17 @@ fn shown(cell: &Cell, base: Option<&Cell>, texts: fn(&[f64]) -> Texts) -> Shown 
     Shown { middle, band: texts.next().zip(texts.next()), unit, change }
 }
 
-type Row =
-    (&'static str, &'static str, fn(&Figures) -> Option<&Cell>, fn(&[f64]) -> Texts);
+type Row = (&'static str, &'static str, fn(&Figures) -> Option<&Cell>, fn(&[f64]) -> Texts);
 
 const ROWS: [Row; 7] = [
     ("CPU", "Time on CPUs.", |it| Some(&it.cpu), times),
     ("end", "When the last of them left a CPU for the last time.", |it| Some(&it.end), times),
-    ("wait", "Time runnable and without a CPU, of all of them together.", |it| Some(&it.wait), times),
+    (
+        "wait",
+        "Time runnable and without a CPU, of all of them together.",
+        |it| Some(&it.wait),
+        times,
+    ),
     (
         "long waits",
         "Wakeups after which a task waited for a millisecond or longer.",

@@ -153,8 +153,12 @@ mod tests {
                 rows: vec![Row {
                     title: "wait",
                     about: "what it is",
-                    figures: vec![None, figure(Difference::None), figure(Difference::Alike),
-                        figure(by)],
+                    figures: vec![
+                        None,
+                        figure(Difference::None),
+                        figure(Difference::Alike),
+                        figure(by),
+                    ],
                 }],
             }],
             left_out: 2,
