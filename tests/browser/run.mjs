@@ -326,6 +326,49 @@ const tests = {
       { width: 1300, height: 900, deviceScaleFactor: 1, mobile: false });
   },
 
+  async 'a replay has what was recorded above the alternatives, on one axis of time'(page) {
+    await page.open(file('replay.html'));
+    assert.equal(await page.value('document.body.dataset.failed || ""'), '');
+    assert.deepEqual(await page.value('Lab.runs.map((run) => run.spec)'), [
+      'recorded', 'replayed (eevdf@6.18)', 'eevdf@6.18, nice hog +10', 'cfs@2.6.32, nice hog +10']);
+    // Two CPUs of each, in the order of the columns.
+    assert.deepEqual(await page.value('Lab.timeline.lanes.map((lane) => lane.run.number)'),
+      [0, 0, 1, 1, 2, 2, 3, 3]);
+    assert.ok(await colours(page, '#timeline-canvas') > 4);
+    const [from, to] = await view(page);
+    assert.ok(from === 0 && to > 1.0e9 && to < 1.3e9, `${from} ${to}`);
+    // The same program has the same colour in what was recorded and in what was simulated.
+    assert.ok(await page.value(`['hog', 'video', 'audio', 'typist'].every((name) => (
+      Lab.runs.every((run) => run.tasks.some((task) => task.key === name))))`));
+    assert.equal(await count(page, '#answer thead th'), 5);
+    assert.ok(await count(page, '#answer tbody') >= 4);
+    assert.ok(await count(page, '#answer .spread') > 20, 'bands');
+    assert.ok(await count(page, '#answer .alike') > 0, 'no difference but chance');
+    assert.ok(await count(page, '#answer .difference') > 0);
+    const answer = await text(page, '#answer');
+    assert.ok(answer.includes('Trust: ') && answer.includes('A: assumed eevdf@6.18'), answer);
+    const { x, y } = await box(page, '#answer .term');
+    await page.mouse('mouseMoved', x + 4, y + 4);
+    assert.equal(await page.value('document.getElementById("tip").hidden'), false);
+    await page.mouse('mouseMoved', 2, 2);
+    await page.value('document.getElementById("timeline-canvas").focus()');
+    await page.value('Lab.timeline.setRows("tasks")');
+    await page.settle();
+    assert.ok(await page.value('Lab.timeline.lanes.length') > 40);
+    await page.value('Lab.timeline.setRows("cpus")');
+    assert.equal(await count(page, '#comparison thead th'), 5);
+  },
+
+  async 'a recorded trace has the page of a run'(page) {
+    await page.open(file('recorded.html'));
+    assert.equal(await page.value('document.body.dataset.failed || ""'), '');
+    assert.deepEqual(await page.value('Lab.runs.map((run) => run.spec)'), ['recorded']);
+    assert.equal(await page.value('Lab.timeline.lanes.length'), 2);
+    assert.ok(await colours(page, '#timeline-canvas') > 4);
+    assert.ok(await count(page, '#waits tbody tr') > 5);
+    assert.ok(await count(page, '#shares figure .uplot') >= 1);
+  },
+
   async 'the demands of the papers are filtered by words, experiment and verdict'(page) {
     await page.open(file('papers.html'));
     const rows = `[...document.querySelectorAll('.demands tbody tr')]`;

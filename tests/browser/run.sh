@@ -46,6 +46,10 @@ END
     --report "$directory/bench.html" > /dev/null
 "${schedlab[@]}" papers REL-1 DIS-5 --reduced --report "$directory/papers.html" \
     > /dev/null 2>&1 || test $? = 1
+"${schedlab[@]}" replay examples/traces/desk.xz --scheduler eevdf,cfs --change 'nice hog +10' \
+    --seeds 3 --report "$directory/replay.html" > /dev/null 2>&1
+"${schedlab[@]}" trace stats examples/traces/desk.xz --report "$directory/recorded.html" \
+    > /dev/null 2>&1
 if ! node tests/browser/run.mjs "$directory"; then
     trap - EXIT
     echo "the reports and pictures of what failed are in $directory" >&2

@@ -69,15 +69,24 @@ pub fn check_page(path: &Path) -> Result<(), Failure> {
 /// # Errors
 /// It cannot be written.
 pub fn write(args: &PageArgs, prepared: &Prepared, report: &Report) -> Result<(), Failure> {
+    if args.report.is_some() && prepared.experiment().is_none() {
+        let message = "--report: only a workload has a page; this plan is a benchmark's";
+        return Err(Failure::Message(message.into()));
+    }
+    put(args, report, || page::page(prepared, report, parallel::cores()).unwrap_or_default())
+}
+
+/// Writes the charts of `report`, and the page that `page` makes, as far as they are asked for, each
+/// whole or not at all; and shows the page, if that is.
+///
+/// # Errors
+/// It cannot be written.
+pub fn put(args: &PageArgs, report: &Report, page: impl FnOnce() -> String) -> Result<(), Failure> {
     if let Some(path) = &args.plot {
         picture::write(path, &charts::draw(report))?;
     }
     let Some(path) = &args.report else { return Ok(()) };
-    let Some(page) = page::page(prepared, report, parallel::cores()) else {
-        let message = "--report: only a workload has a page; this plan is a benchmark's";
-        return Err(Failure::Message(message.into()));
-    };
-    files::write_whole(path, &page)?;
+    files::write_whole(path, &page())?;
     if args.open {
         open(path);
     }

@@ -1,6 +1,7 @@
 //! The arguments of `schedlab replay`.
 
 use crate::options::{seconds, setting};
+use crate::page::PageArgs;
 use clap::{Args, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ Examples:
   schedlab replay trace.txt --cpus 1               the same work on one CPU
   schedlab replay trace.txt -s eevdf --set base_slice_ns=700000,2800000
   schedlab replay trace.txt --groups groups.txt --only 'descendants of make' -s cfs
+  schedlab replay trace.txt -s cfs --report r.html recorded and alternatives above each other
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
 
 --change: nice WHO +5, renice WHO 5, chrt WHO fifo 10, taskset WHO 0-1, move WHO /GROUP, slice WHO
@@ -53,6 +55,10 @@ pub struct ReplayArgs {
     /// .groups, where there is such a file]
     #[arg(long, value_name = "FILE|none")]
     pub groups: Option<PathBuf>,
+    /// What `schedlab record` noted beside the trace: kernel, policies, affinity, groups, topology,
+    /// tunables [default: TRACE.side.json, where there is such a file]
+    #[arg(long, value_name = "FILE|none")]
+    pub side: Option<PathBuf>,
     /// CPUs of the alternatives [default: as recorded]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
@@ -94,10 +100,13 @@ pub struct ReplayArgs {
     /// Write the answer as JSON into a file, too
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
+    /// The recorded and the alternative schedules above each other as a page, and their charts.
+    #[command(flatten)]
+    pub page: PageArgs,
     /// How to print
     #[arg(short, long, value_enum, default_value = "table", value_name = "table|json")]
     pub format: ReplayFormat,
-    /// Tell whose waits grew or shrank
+    /// Tell whose waits grew or shrank, and behind whom
     #[arg(long)]
     pub explain: bool,
     /// On so many cores [default: all]

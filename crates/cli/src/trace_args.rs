@@ -3,6 +3,7 @@
 use crate::args::ListFormat;
 use crate::options::{RunFormat, seconds};
 use crate::outputs::FormatOption;
+use crate::page::PageArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 Examples:
   perf sched record -- make -j4; schedlab trace info perf.data
   schedlab trace stats perf.data
+  schedlab trace stats perf.data --report recorded.html
   schedlab trace convert perf.data make.pftrace")]
 pub struct TraceArgs {
     #[command(subcommand)]
@@ -54,6 +56,9 @@ pub struct StatsArgs {
     /// Show every task, too
     #[arg(short, long)]
     pub tasks: bool,
+    /// The recorded schedule as a page, and its charts.
+    #[command(flatten)]
+    pub page: PageArgs,
     /// How to print
     #[arg(short, long, value_enum, default_value = "table", value_name = "FORMAT")]
     pub format: RunFormat,

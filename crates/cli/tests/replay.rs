@@ -68,3 +68,138 @@ fn mistakes_are_told() {
         assert!(said.contains(wanted), "{arguments:?}: {said}");
     }
 }
+
+/// A directory of its own.
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("replay-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path).expect("there is room");
+    path
+}
+
+#[test]
+fn the_page_has_what_was_recorded_above_the_alternatives() {
+    let here = directory("page");
+    let (page, plot) = (here.join("r.html"), here.join("r.svg"));
+    let (of_page, of_plot) = (page.display().to_string(), plot.display().to_string());
+    let output = replay(&[
+        DESK,
+        "-s",
+        "cfs",
+        "--change",
+        "nice hog +10",
+        "--seeds",
+        "2",
+        "--report",
+        &of_page,
+        "--plot",
+        &of_plot,
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let html = std::fs::read_to_string(&page).expect("it is there");
+    for wanted in [
+        "<section id=\"answer\">",
+        "class=\"alike\"",
+        "\"spec\":\"recorded\"",
+        "\"spec\":\"replayed (eevdf@6.18)\"",
+        "\"spec\":\"cfs@2.6.32, nice hog +10\"",
+        "From the third column on: nice hog +10.",
+    ] {
+        assert!(html.contains(wanted), "{wanted}");
+    }
+    let svg = std::fs::read_to_string(&plot).expect("it is there");
+    assert!(svg.starts_with("<svg") && svg.contains("replayed (eevdf@6.18)"));
+    // The same trace makes the same bytes.
+    let again = here.join("again.html").display().to_string();
+    replay(&[DESK, "-s", "cfs", "--change", "nice hog +10", "--seeds", "2", "--report", &again]);
+    assert!(html == std::fs::read_to_string(&again).expect("it is there"));
+    let refused = replay(&[DESK, "--report", DESK]);
+    assert_eq!(refused.status.code(), Some(2), "a trace is not written over: {refused:?}");
+    std::fs::remove_dir_all(&here).expect("it can be removed");
+}
+
+#[test]
+fn it_is_explained_behind_whom_tasks_wait() {
+    let output = replay(&[
+        DESK,
+        "-s",
+        "cfs",
+        "--seeds",
+        "2",
+        "--explain",
+        "--only",
+        "descendants of desk.sh",
+    ]);
+    let text = text(&output);
+    assert!(text.contains("video waits ") && text.contains(" less behind hog"), "{text}");
+}
+
+/// What `schedlab record` has noted beside the trace is taken from there.
+#[test]
+fn what_was_noted_beside_the_trace_holds() {
+    let here = directory("side");
+    let trace = here.join("own.xz");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    std::fs::copy(format!("{root}/{DESK}"), &trace).expect("there is room");
+    let side = here.join("own.xz.side.json");
+    let noted = |kernel: &str| {
+        format!(
+            r#"{{"schema": "schedlab-side/1", "kernel": "{kernel}", "cpus": [{{"cpu": 0}}, {{"cpu": 1}}],
+            "tunables": {{"base_slice_ns": 2800000, "sched_domain": "text"}},
+            "groups": {{"v1:/desk": {{"cpu.shares": 262144, "cpu.cfs_quota_us": -1}}}},
+            "tasks": [
+              {{"tid": 31309, "comm": "desk.sh", "policy": "other", "allowed": "0-1",
+                "groups": ["v1:/desk/inner", "v2:/x"]}},
+              {{"tid": 28574, "policy": "batch", "allowed": "1", "groups": ["v1:/", "v2:/"]}}]}}"#
+        )
+    };
+    std::fs::write(&side, noted("6.12.3-lab")).expect("there is room");
+    let own = trace.display().to_string();
+    let run = |more: &[&str]| {
+        let mut arguments = vec![own.as_str(), "--seeds", "2", "--format", "json"];
+        arguments.extend(more);
+        let output = replay(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        (answer, said)
+    };
+    let (with, said) = run(&["-s", "cfs@2.6.32"]);
+    assert!(said.contains("own.xz.side.json says") && said.contains("--side none"), "{said}");
+    assert_eq!(with["columns"][1]["name"], "eevdf@6.12");
+    let codes = |answer: &serde_json::Value| -> String {
+        let all = answer["messages"].as_array().expect("messages").iter();
+        all.filter_map(|message| message["code"].as_str().map(String::from)).collect()
+    };
+    assert!(!codes(&with).contains('C'), "the groups are known: {}", codes(&with));
+    let (without, said) = run(&["--side", "none"]);
+    assert!(said.is_empty(), "{said}");
+    assert_eq!(without["columns"][1]["name"], "eevdf@6.18");
+    assert!(codes(&without).contains('C'));
+    // The groups decide who waits: the desk's tasks hardly do behind the others.
+    let wait = |answer: &serde_json::Value, name: &str| {
+        let groups = answer["groups"].as_array().expect("groups");
+        let at = groups.iter().position(|group| group["name"] == name).expect("it is there");
+        answer["columns"][1]["groups"][at]["wait"]["median"].as_f64().expect("a number")
+    };
+    assert!(wait(&with, "video") < 0.7 * wait(&without, "video"));
+    let named = side.display().to_string();
+    let (same, _) = run(&["--side", &named, "-s", "cfs@2.6.32"]);
+    assert_eq!(same["columns"], with["columns"]);
+    // The work as a file has what was noted.
+    let work = here.join("work.json").display().to_string();
+    assert_eq!(replay(&[&own, "--write", &work]).status.code(), Some(0));
+    let work = std::fs::read_to_string(&work).expect("it is there");
+    assert!(work.contains("\"taskgroup\": \"/desk\"") && work.contains("SCHED_BATCH"));
+    for (text, wanted) in [
+        (noted("6.12").replace("side/1", "side/9"), "\"schema\" is \"schedlab-side/9\""),
+        (noted("6.12").replace("\"tid\": 28574, ", ""), "tasks[1].tid"),
+        ("{\"schema\": ".into(), "1:"),
+    ] {
+        std::fs::write(&side, text).expect("there is room");
+        let output = replay(&[&own]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("own.xz.side.json:") && said.contains(wanted), "{said}");
+    }
+    std::fs::remove_dir_all(&here).expect("it can be removed");
+}

@@ -8,6 +8,7 @@
 //! * [`verify`]: replays golden schedules and reports where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
+//! * [`mod@recorded`]: a recorded schedule as runs are reported.
 //! * [`replay`]: a recorded trace under other schedulers.
 //! * [`select`]: which schedulers there are, and which can run a given machine and workload.
 //! * [`settings`]: what can be set for a column of a comparison.
@@ -73,6 +74,7 @@ pub mod page;
 pub mod parallel;
 pub mod plan;
 pub mod player;
+pub mod recorded;
 mod refused;
 pub mod replay;
 pub mod report_of;

@@ -384,6 +384,68 @@ impl Experiment {
         .map_err(Error::Broken)?
     }
 
+    /// The same, and reports on the run, without what the ideal machine would have done. `name_of`:
+    /// what a thread of the workload with that key is called, and what it is an instance of.
+    ///
+    /// # Errors
+    /// As of [`run`](Experiment::run).
+    pub(crate) fn report_between<O: Observer>(
+        &self,
+        choice: &Choice,
+        name_of: impl Fn(&str) -> (String, String),
+        observer: O,
+        (times_ns, at_times): (&[u64], impl FnMut(&mut Plain<Reported<O>>)),
+    ) -> Result<(RunReport, O), Error> {
+        let config = &self.config;
+        catch_panic(|| {
+            let (mut machine, ids, timetable) =
+                self.assemble(config, choice, |vm, _, groups| {
+                    let names: Vec<String> =
+                        vm.threads().map(|thread| name_of(thread.key).1).collect();
+                    let keys = key_numbers(names.iter().map(String::as_str));
+                    let usage = (!groups.is_empty())
+                        .then(|| GroupUsage::new(config.cpus, setup::parents(groups)));
+                    ((Stats::new(config.cpus, &keys), usage), observer)
+                })?;
+            let until_ns = self.until_ns().unwrap_or(u64::MAX);
+            let groups = &self.groups;
+            let outcome = timetable.run_with_stops(
+                &mut machine,
+                groups,
+                &ids,
+                until_ns,
+                times_ns,
+                at_times,
+            )?;
+            let outcome = Outcome::of(&machine, outcome.end);
+            let in_force: Vec<SchedAttr> = (0..machine.task_count() as u32)
+                .map(|task| machine.task_attr(TaskId(task)))
+                .collect();
+            let (scheduler, vm, ((stats, usage), observer)) = machine.into_parts();
+            let mut tasks = task_infos(&vm, &in_force);
+            for task in &mut tasks {
+                (task.name, task.key) = name_of(&task.key);
+            }
+            let of_group = |path: &String| GroupInfo { path: path.clone(), stats: None };
+            let groups: Vec<GroupInfo> =
+                groups.groups().iter().map(|group| of_group(&group.path)).collect();
+            let observed = Observed {
+                tasks: &tasks,
+                groups: &groups,
+                stats: &stats,
+                fairness: None,
+                group_usage: usage.as_ref(),
+                refusals: None,
+                slices: None,
+                spans: None,
+            };
+            let report =
+                assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
+            Ok((report, observer))
+        })
+        .map_err(Error::Broken)?
+    }
+
     /// A run under `choice` that is made piece by piece; nothing of it is done yet.
     ///
     /// # Errors
@@ -432,6 +494,9 @@ impl Experiment {
 
 /// A machine with a workload, any scheduler and an observer.
 pub(crate) type Plain<O> = Machine<Box<dyn Scheduler>, Kernel, O>;
+
+/// The observers of [`Experiment::report_between`] with the caller's.
+pub(crate) type Reported<O> = ((Stats, Option<GroupUsage>), O);
 
 /// A machine that is ready to run, the numbers of its groups, and what is done to it.
 type Assembled<O> = (Plain<O>, Vec<GroupId>, Timetable);

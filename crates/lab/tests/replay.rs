@@ -68,6 +68,9 @@ fn a_desk_on_one_cpu_is_predicted() {
     let answer = answer(&Replay { changes, ..replay }, trace);
     assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
+    // 0.25 is wanted. Of three recordings the hogs waited for 303, 450 and 487 ms; this is the second,
+    // in which they stood in one queue for 216 ms (docs/replay.md says why the replay's do not).
+    assert!(answer.e_wait <= 0.35, "{}", answer.e_wait);
     for (name, end, wait) in [
         ("hog", 1402.4, 1748.2),
         ("video", 1135.8, 739.7),
@@ -156,6 +159,23 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
                 lines.into_iter().flat_map(|it| vec![it; 1 + usize::from(draw(50) == 0)]).collect()
         }
         6 => lines.retain(|line| !line.contains("[001]")),
+        // Bytes are other bytes.
+        9 => {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..1 + count / 20 {
+                let at = draw(bytes.len());
+                bytes[at] ^= 1 << draw(7);
+            }
+            return String::from_utf8_lossy(&bytes).into_owned();
+        }
+        // Lines of some time are in any order.
+        10 => {
+            for part in lines.chunks_mut(60) {
+                for at in (1..part.len()).rev() {
+                    part.swap(at, draw(at + 1));
+                }
+            }
+        }
         // Contexts are lost.
         7 => {
             let without = |line: &str| {
@@ -193,9 +213,12 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
 fn damaged_recordings_are_replayed() {
     let mut random = SplitMix64::new(1);
     let mut answers = 0;
-    for (name, only) in [("desk", 9), ("lua", 7)] {
+    for name in ["desk", "lua", "build-hog10", "messaging"] {
         let whole = text(name);
-        for way in 0..only {
+        // So much of each that it is over soon.
+        let whole: String = whole.lines().take(5_000).flat_map(|line| [line, "\n"]).collect();
+        // In text without contexts there are none to be lost.
+        for way in (0..11).filter(|&way| way != 7 || name != "lua" && name != "messaging") {
             for tokens in [Tokens::Strict, Tokens::Counted] {
                 let Some(trace) = books(&damaged(&whole, way, &mut random)) else { continue };
                 let replay = Replay { tokens, seeds: 1, ..Replay::new(name) };
@@ -208,7 +231,7 @@ fn damaged_recordings_are_replayed() {
             }
         }
     }
-    assert!(answers > 24, "{answers}");
+    assert!(answers >= 48, "{answers}");
 }
 
 #[test]

@@ -8,16 +8,21 @@
 //! * [`kinds`] finds out why tasks slept.
 //! * [`program`] makes a [`Workload`] of it, which [`Workload::model`] says in rt-app's language.
 //! * [`select`] finds tasks by name, number or descent, and changes them.
-//! * [`seen`] and [`score`] compare what was recorded with what was run.
+//! * [`side`] reads what `schedlab record` notes beside a trace.
+//! * [`seen`] and [`score`] compare what was recorded with what was run; [`ahead`] and [`behind`] tell
+//!   who overtook whom, and behind whom tasks waited.
 //!
 //! Nothing here runs anything: `lab` does.
 
+pub mod ahead;
+pub mod behind;
 mod books;
 pub mod kinds;
 pub mod program;
 pub mod score;
 pub mod seen;
 pub mod select;
+pub mod side;
 pub mod trace;
 
 pub use books::{Books, is_kernel_name};

@@ -213,7 +213,7 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
 }
 
 /// `4`, `4-11`, `0-3,8`.
-fn cpu_list(text: &str) -> Option<Vec<u32>> {
+pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = vec![];
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -163,7 +163,7 @@ impl Antagonists {
             (Some(place), false) => {
                 line.swap_remove(place);
                 if is_victim {
-                    let waited_ns = at_ns - task.waits_since_ns;
+                    let waited_ns = at_ns.saturating_sub(task.waits_since_ns);
                     self.wait_max_ns = self.wait_max_ns.max(waited_ns);
                     self.waiting.retain(|&other| other != pid);
                 }
@@ -192,8 +192,8 @@ impl Antagonists {
             .tasks
             .iter()
             .filter(|&(&pid, task)| {
-                let did = task.ran_here_ns + task.ran_elsewhere_ns + task.in_line_ns;
-                pid != 0 && did > 0
+                let did = [task.ran_here_ns, task.ran_elsewhere_ns, task.in_line_ns];
+                pid != 0 && did.iter().any(|&ns| ns > 0)
             })
             .map(|(&pid, task)| Row {
                 name: task.name.clone(),
@@ -325,8 +325,48 @@ impl Sink for Antagonists {
         self.pass(at_ns);
         for pid in self.waiting.clone() {
             if let Some(task) = self.tasks.get(&pid) {
-                self.wait_max_ns = self.wait_max_ns.max(at_ns - task.waits_since_ns);
+                self.wait_max_ns = self.wait_max_ns.max(at_ns.saturating_sub(task.waits_since_ns));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracepoint::{Context, State};
+
+    /// A table of columns may name any time: two tasks wait for as long as can be said, so that sums
+    /// over them cannot be said any more. They stay at the most there is.
+    #[test]
+    fn times_as_long_as_can_be_said_are_no_overflow() {
+        let who = |pid: u32| Who { comm: ["idle", "a", "b", "c"][pid as usize], pid, prio: 120 };
+        let switch = |prev: u32, next: u32| Tracepoint::Switch {
+            prev: who(prev),
+            prev_state: State::Runnable,
+            next: who(next),
+        };
+        let wakeup = |pid: u32| Tracepoint::Wakeup { task: who(pid), target_cpu: 0 };
+        let mut antagonists = Antagonists::new("a");
+        let mut others = Antagonists::new("b");
+        for (at_ns, tracepoint) in [
+            (0, switch(0, 3)),
+            (1, wakeup(1)),
+            (1, wakeup(2)),
+            (u64::MAX - 1, switch(3, 1)),
+            (u64::MAX, switch(1, 2)),
+        ] {
+            let context = Context::Unknown;
+            let record = Record { at_ns, cpu: 0, current: who(0), context, tracepoint };
+            antagonists.record(&record);
+            others.record(&record);
+        }
+        for one in [&mut antagonists, &mut others] {
+            one.finish(u64::MAX);
+            let rows = one.rows();
+            assert_eq!(rows[0].name, "c");
+            assert!(rows[0].ran_here_ns >= u64::MAX - 3, "{rows:?}");
+            assert!(one.table().contains("c[3]"));
         }
     }
 }

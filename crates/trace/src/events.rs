@@ -119,6 +119,11 @@ impl<O: Observer> Events<O> {
         &self.observer
     }
 
+    /// The observer, when there is no more to come.
+    pub fn into_observer(self) -> O {
+        self.observer
+    }
+
     fn stage(&mut self, task: TaskId) -> &mut Stage {
         &mut self.stages[task.index()]
     }

@@ -1,19 +1,22 @@
 //! `schedlab replay`: a recorded trace under other schedulers.
 
 use crate::files;
+use crate::page;
 use crate::plans::find_machine;
 use crate::replay_args::{ArrivalsOption, ReplayArgs, ReplayFormat, TokensOption};
 use crate::terminal::{Output, complain};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
-use schedlab_lab::replay::{Answer, Cell, Figures, Replay};
+use schedlab_lab::recorded;
+use schedlab_lab::replay::{Answer, Column, Replay, Shown, Table, duration};
 use schedlab_replay::{Arrivals, Books, Tokens, Trace};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// So many groups are shown; the rest are in the JSON form.
 const GROUPS_MAX: usize = 12;
@@ -23,8 +26,11 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     for path in args.json.iter().chain(&args.write) {
         files::check(path)?;
     }
+    page::check(&args.page, 1)?;
     let name = args.file.display().to_string();
-    let trace = recorded(&args.file)?;
+    let wrong = |error: read::ReadError| format!("{name}: {error}");
+    let recording = read::Trace::open(&args.file).map_err(wrong)?;
+    let trace = books_of(&recording).map_err(wrong)?;
     let replay = Replay {
         recorded: args.recorded.clone(),
         hz: args.hz,
@@ -39,6 +45,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         },
         changes: args.change.clone(),
         groups: groups_file(args).as_deref().map(files::read).transpose()?,
+        side: side_file(args).as_deref().map(files::read).transpose()?,
         only: args.only.clone(),
         without: args.without.clone(),
         tokens: match args.tokens {
@@ -50,8 +57,9 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
             ArrivalsOption::Closed => Arrivals::Closed,
         },
         seeds: args.seeds,
+        explain: args.explain,
         limit_ns: args.duration,
-        ..Replay::new(name)
+        ..Replay::new(name.clone())
     };
     let prepared = replay.prepare(trace).map_err(|error| error.to_string())?;
     if let Some(path) = &args.write {
@@ -63,6 +71,12 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     let json = || serde_json::to_string_pretty(&answer).expect("its keys are strings") + "\n";
     if let Some(path) = &args.json {
         files::write_whole(path, &json())?;
+    }
+    if args.page.report.is_some() || args.page.plot.is_some() {
+        let turns = prepared.turns_of_each();
+        let recorded = recorded::recorded(&recording, Some(turns)).map_err(wrong)?;
+        let page = prepared.page(&answer, recorded, threads).map_err(|error| error.to_string())?;
+        page::put(&args.page, page.report(), || page.html())?;
     }
     match args.format {
         ReplayFormat::Json => output.documents().write_all(json().as_bytes())?,
@@ -94,62 +108,39 @@ fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
     None
 }
 
-/// Reads a trace.
-fn recorded(path: &Path) -> Result<Trace, Failure> {
-    let wrong = |error: read::ReadError| format!("{}: {error}", path.display());
+/// The file that `schedlab record` has written beside the trace, or that was named.
+fn side_file(args: &ReplayArgs) -> Option<PathBuf> {
+    if let Some(named) = &args.side {
+        return (named.as_os_str() != "none").then(|| named.clone());
+    }
+    let mut name = args.file.clone().into_os_string();
+    name.push(".side.json");
+    let path = PathBuf::from(name);
+    path.is_file().then(|| {
+        complain(&format!(
+            "note: the kernel, policies, affinity, groups, topology and tunables as {} says, which \
+             lies beside the trace (--side none: without)",
+            path.display()
+        ));
+        path
+    })
+}
+
+/// What a trace says of its tasks.
+fn books_of(recording: &read::Trace) -> Result<Trace, read::ReadError> {
     let mut books = Books::new();
-    let reading = read::read(path, &mut books).map_err(wrong)?;
-    reading.needs_wakeups().map_err(wrong)?;
+    let reading = recording.read(&mut books)?;
+    reading.needs_wakeups()?;
     Ok(books.into_trace())
 }
 
 /// The answer for people.
 fn text(answer: &Answer, explain: bool) -> String {
     let mut out = String::new();
-    let facts = &answer.trace;
-    let _ = writeln!(
-        out,
-        "{}: {:.3} s, {} CPUs, {} tasks ({} replayed), {} switches, {} wakeups",
-        answer.name,
-        facts.span_ns as f64 / 1e9,
-        facts.cpus,
-        facts.tasks.1,
-        facts.tasks.0,
-        facts.switches,
-        facts.wakeups
-    );
-    let sleeps = &answer.sleeps;
-    let _ = writeln!(
-        out,
-        "sleeps: {} end with another task's work, {} after a time (devices, timers), {} at a time \
-         (clocks, arrivals)",
-        sleeps.edge, sleeps.relative, sleeps.absolute
-    );
-    let percent = |value: f64| match 100.0 * value {
-        value if value < 9.95 => format!("{value:.1} %"),
-        value => format!("{value:.0} %"),
-    };
-    let _ = writeln!(
-        out,
-        "trust: {} (the replay under the recorded scheduler misses ends by {}, waiting by {})",
-        answer.grade,
-        percent(answer.e_end),
-        percent(answer.e_wait)
-    );
-    let ends = match answer.expected_end {
-        Some((middle, most)) => {
-            format!("ends within {} (typically; {} at most)", percent(middle), percent(most))
-        }
-        None => "ends: nobody knows".into(),
-    };
-    let (middle, most) = answer.expected_wait;
-    let _ = writeln!(
-        out,
-        "       predictions from such recordings came out with {ends}, waiting within {} ({} at \
-         most)",
-        percent(middle),
-        percent(most)
-    );
+    let _ = writeln!(out, "{}: {}", answer.name, answer.trace_sentence());
+    let _ = writeln!(out, "sleeps: {}", answer.sleeps_sentence());
+    let _ = writeln!(out, "trust: {} ({})", answer.grade, answer.trust_sentence());
+    let _ = writeln!(out, "       {}", answer.expected_sentence());
     if !answer.changed.is_empty() {
         let _ = writeln!(out, "from the third column on: {}", answer.changed.join("; "));
     }
@@ -168,94 +159,18 @@ fn text(answer: &Answer, explain: bool) -> String {
     out
 }
 
-/// A figure with its band, in a unit that suits the figure.
-type Show = fn(f64, Option<(f64, f64)>) -> String;
-
-/// Time, ns.
-fn time(ns: f64, band: Option<(f64, f64)>) -> String {
-    let (unit, in_ns, places) = match ns {
-        ns if ns >= 9.9995e9 => ("s", 1e9, 2),
-        ns if ns >= 1e5 => ("ms", 1e6, 1),
-        _ => ("µs", 1e3, 0),
-    };
-    let of = |ns: f64| format!("{:.places$}", ns / in_ns);
-    match band {
-        None if ns == 0.0 => "0".into(),
-        None => format!("{} {unit}", of(ns)),
-        Some((least, most)) => format!("{} [{} – {}] {unit}", of(ns), of(least), of(most)),
-    }
-}
-
-fn count(value: f64, band: Option<(f64, f64)>) -> String {
-    let of = |value: f64| {
-        if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.1}") }
-    };
-    match band {
-        None => of(value),
-        Some((least, most)) => format!("{} [{} – {}]", of(value), of(least), of(most)),
-    }
-}
-
-/// A cell with its band, and with its difference from `base`, the replay.
-fn cell(cell: &Cell, base: Option<&Cell>, show: Show) -> String {
-    let band = (cell.least != cell.greatest).then_some((cell.least, cell.greatest));
-    let mut text = show(cell.median, band);
-    match (cell.alike, base) {
-        (Some(true), _) => text.push_str(" ≈"),
-        (Some(false), Some(base)) if base.median > 0.0 => {
-            let change = 100.0 * (cell.median - base.median) / base.median;
-            if change.abs() < 1000.0 {
-                let _ = write!(text, " {change:+.0} %");
-            } else {
-                let _ = write!(text, " x{:.0}", cell.median / base.median);
-            }
-        }
-        (Some(false), _) => text.push_str(" ≠"),
-        (None, _) => {}
-    }
-    text
-}
-
-type Row = (&'static str, fn(&Figures) -> Option<&Cell>, Show);
-
-const ROWS: [Row; 7] = [
-    ("CPU", |it| Some(&it.cpu), time),
-    ("end", |it| Some(&it.end), time),
-    ("wait", |it| Some(&it.wait), time),
-    ("long waits", |it| Some(&it.long_waits), count),
-    ("preemptions", |it| Some(&it.preemptions), count),
-    ("p50 latency", |it| it.p50.as_ref(), time),
-    ("p99 latency", |it| it.p99.as_ref(), time),
-];
-
 fn table(answer: &Answer, out: &mut String) {
-    let shown: Vec<usize> = (0..answer.groups.len())
-        .filter(|&at| answer.groups[at].is_large)
-        .take(GROUPS_MAX)
-        .collect();
+    let shown = Table::new(answer, GROUPS_MAX);
     let mut lines: Vec<Vec<String>> = vec![];
-    let mut head = vec![String::new()];
-    for (at, column) in answer.columns.iter().enumerate() {
-        head.push(match at {
-            1 => format!("replayed ({})", column.name),
-            _ => column.name.clone(),
-        });
-    }
-    lines.push(head);
-    for &at in &shown {
-        let group = &answer.groups[at];
-        let tasks = if group.tasks == 1 { String::new() } else { format!(" x{}", group.tasks) };
-        lines.push(vec![format!("{}{tasks} ({})", group.name, group.grade)]);
-        for (title, value, show) in ROWS {
-            let of = |column: usize| value(&answer.columns[column].groups[at]);
-            if (0..answer.columns.len()).all(|column| of(column).is_none()) {
-                continue;
-            }
-            let mut line = vec![format!("  {title}")];
-            for column in 0..answer.columns.len() {
-                line.push(of(column).map_or("-".into(), |it| cell(it, of(1), show)));
-            }
-            lines.push(line);
+    lines.push(std::iter::once(String::new()).chain(shown.columns).collect());
+    for block in &shown.blocks {
+        let tasks = if block.tasks == 1 { String::new() } else { format!(" x{}", block.tasks) };
+        lines.push(vec![format!("{}{tasks} ({})", block.name, block.grade)]);
+        for (title, _, cells) in &block.rows {
+            let text = |cell: &Option<Shown>| cell.as_ref().map_or("-".into(), Shown::to_string);
+            lines.push(
+                std::iter::once(format!("  {title}")).chain(cells.iter().map(text)).collect(),
+            );
         }
     }
     let widths: Vec<usize> = (0..=answer.columns.len())
@@ -274,13 +189,12 @@ fn table(answer: &Answer, out: &mut String) {
         out.push_str(text.trim_end());
         out.push('\n');
     }
-    let rest = answer.groups.len() - shown.len();
-    if rest > 0 {
-        let _ = writeln!(out, "and {rest} smaller groups (--format json has them)");
+    if shown.left_out > 0 {
+        let _ = writeln!(out, "and {} smaller groups (--format json has them)", shown.left_out);
     }
 }
 
-/// Whose waits grew or shrank against the replay.
+/// Whose waits grew or shrank against the replay, and behind whom.
 fn explained(answer: &Answer, out: &mut String) {
     let base = &answer.columns[1];
     for column in &answer.columns[2..] {
@@ -293,10 +207,62 @@ fn explained(answer: &Answer, out: &mut String) {
         if changes.is_empty() {
             out.push_str("  nobody waits longer or shorter than by chance\n");
         }
-        for (change, at) in changes.iter().take(5) {
-            let name = &answer.groups[*at].name;
-            let more = if *change > 0.0 { "longer" } else { "shorter" };
-            let _ = writeln!(out, "  {name} waits {} {more}", time(change.abs(), None));
+        for &(change, group) in changes.iter().take(5) {
+            let name = &answer.groups[group].name;
+            let more = if change > 0.0 { "longer" } else { "shorter" };
+            let mut line = format!("  {name} waits {} {more}", duration(change.abs()));
+            let behind: Vec<String> = behind(answer, column, group, change)
+                .iter()
+                .take(BEHIND_MAX)
+                .map(|(runner, by)| {
+                    let more = if *by > 0.0 { "more" } else { "less" };
+                    let by = duration(by.abs());
+                    match runner {
+                        Some(runner) => format!("{by} {more} behind {runner}"),
+                        None => format!("{by} {more} where the CPU ran nobody"),
+                    }
+                })
+                .collect();
+            if !behind.is_empty() {
+                let _ = write!(line, ": {}", behind.join(", "));
+            }
+            out.push_str(&line);
+            out.push('\n');
         }
     }
+}
+
+/// So many are named of those behind whom a group waits longer or shorter.
+const BEHIND_MAX: usize = 3;
+
+/// Behind whom `group` waits longer (or shorter, as `change` says) in `column` than in the replay,
+/// and by how much, ns; those first that matter most. What is no more than chance, or less than a
+/// tenth of the change, is left out.
+fn behind(
+    answer: &Answer,
+    column: &Column,
+    group: usize,
+    change: f64,
+) -> Vec<(Option<String>, f64)> {
+    let of = |column: &Column| -> BTreeMap<Option<String>, f64> {
+        let rows = column.behind.iter().filter(|row| row.group == group);
+        rows.map(|row| (row.runner.clone(), row.wait.median)).collect()
+    };
+    let chance: Vec<_> = (column.behind.iter())
+        .filter(|row| row.group == group && row.wait.alike == Some(true))
+        .map(|row| &row.runner)
+        .collect();
+    let (was, is) = (of(&answer.columns[1]), of(column));
+    let names: BTreeSet<&Option<String>> = was.keys().chain(is.keys()).collect();
+    let mut found: Vec<(Option<String>, f64)> = names
+        .into_iter()
+        .filter(|name| !chance.contains(name))
+        .map(|name| {
+            let by = is.get(name).unwrap_or(&0.0) - was.get(name).unwrap_or(&0.0);
+            (name.clone(), by)
+        })
+        .filter(|(_, by)| by * change > 0.0 && by.abs() >= 0.1 * change.abs())
+        .collect();
+    found.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+    found
 }

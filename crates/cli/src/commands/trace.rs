@@ -2,20 +2,18 @@
 
 use crate::args::ListFormat;
 use crate::options::RunFormat;
+use crate::page;
 use crate::terminal::{Output, style};
 use crate::trace_args::{ConvertArgs, InfoArgs, StatsArgs, TraceArgs, TraceCommand};
 use crate::traced::tell_problems;
 use crate::{Failure, Status};
-use schedlab_lab::report_of::{RunInputs, TaskInfo, report_of};
-use schedlab_machine::{Counts, RunEnd};
-use schedlab_measure::Stats;
-use schedlab_report::data::{MachineInfo, SchedulerInfo, WorkloadInfo};
-use schedlab_report::{Report, csv, format, json, table};
-use schedlab_trace::events::Events;
+use schedlab_lab::recorded;
+use schedlab_report::html::TURNS_MOST;
+use schedlab_report::{csv, format, json, table};
 use schedlab_trace::info::Info;
 use schedlab_trace::read::{Reading, Trace};
 use schedlab_trace::writer::is_replaceable;
-use schedlab_trace::{Context, Header, Opening, TraceFormat, TraceWriter};
+use schedlab_trace::{Context, Header, TraceFormat, TraceWriter};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -234,53 +232,13 @@ fn info_json(trace: &Trace, reading: &Reading, info: &Info) -> Value {
 fn stats(args: &StatsArgs, output: &mut Output) -> Result<Status, Failure> {
     let trace = open(&args.file)?;
     let file = args.file.display().to_string();
-    let mut opening = Opening::default();
-    let reading = read(&args.file, &trace, &mut opening)?;
-    tell_problems(&file, &reading);
-    let header = &reading.header;
-    let mut events = Events::new(opening, Stats::new(header.cpus, &[]));
-    read(&args.file, &trace, &mut events)?;
-    let tasks: Vec<TaskInfo> = events
-        .tasks()
-        .iter()
-        .map(|task| TaskInfo {
-            name: format!("{}-{}", task.name, task.pid),
-            key: task.name.clone(),
-            attr: task.attr,
-            ..TaskInfo::default()
-        })
-        .collect();
-    let release = header.release.clone().unwrap_or_else(|| "unknown".into());
-    let run = report_of(RunInputs {
-        scheduler: SchedulerInfo {
-            name: "recorded".into(),
-            release,
-            title: "The recorded schedule".into(),
-            set: vec![],
-        },
-        machine: MachineInfo { cpus: header.cpus, hz: 0, model: "recorded".into() },
-        tunables: &[],
-        seed: None,
-        end: RunEnd::TimeUp,
-        counts: Counts { switches: events.switches(), wakeups: events.wakeups(), ticks: 0 },
-        overheads: None,
-        energy: None,
-        tasks: &tasks,
-        groups: &[],
-        group_usage: None,
-        stats: events.observer(),
-        fairness: None,
-        refusals: None,
-        slices: None,
-        spans: None,
-    });
-    let workload = WorkloadInfo {
-        name: file,
-        duration_ns: header.end_ns - header.begin_ns,
-        set: vec![],
-        late_starts: false,
-    };
-    let report = Report::new(workload, vec![run]);
+    page::check(&args.page, 1)?;
+    let turns = args.page.report.is_some().then_some(TURNS_MOST);
+    let recorded = recorded::recorded(&trace, turns).map_err(|error| format!("{file}: {error}"))?;
+    tell_problems(&file, &recorded.reading);
+    let header = &recorded.reading.header;
+    let report = recorded.report(&file);
+    page::put(&args.page, &report, || recorded.page(&file))?;
     match args.format {
         RunFormat::Json => json::write_json(&report, output.documents())?,
         RunFormat::Csv => {

@@ -6,7 +6,7 @@ use schedlab_replay::program::Step;
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
 use schedlab_replay::seen::Seen;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What came of a replay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -111,6 +111,20 @@ pub struct Column {
     pub groups: Vec<Figures>,
     /// Of all together.
     pub all: Figures,
+    /// Behind whom the groups waited, if that was asked ([`Replay::explain`](super::Replay)).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<BehindRow>,
+}
+
+/// How long a group of tasks waited while tasks of a name had the CPU.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BehindRow {
+    /// Who waited: a place in [`Answer::groups`].
+    pub group: usize,
+    /// The name of who had the CPU in whose queue it stood; none: nobody.
+    pub runner: Option<String>,
+    /// For how long, ns.
+    pub wait: Cell,
 }
 
 /// The figures of a group in a column. Times in ns.
@@ -217,6 +231,29 @@ impl Figures {
     }
 }
 
+/// Behind whom the groups waited in these runs.
+fn behind(
+    runs: &[Outcome],
+    group_of: &[Option<usize>],
+    programs: &[schedlab_replay::Program],
+) -> Vec<BehindRow> {
+    let mut all: BTreeMap<(usize, Option<&str>), Vec<f64>> = BTreeMap::new();
+    for (number, run) in runs.iter().enumerate() {
+        for &(waits, runner, ns) in &run.behind {
+            let Some(group) = group_of[waits] else { continue };
+            let name = runner.map(|place| programs[place].name.as_str());
+            let of_runs = all.entry((group, name)).or_insert_with(|| vec![0.0; runs.len()]);
+            of_runs[number] += ns as f64;
+        }
+    }
+    let row = |((group, runner), values): ((usize, Option<&str>), Vec<f64>)| BehindRow {
+        group,
+        runner: runner.map(String::from),
+        wait: Band::of(values).into(),
+    };
+    all.into_iter().map(row).collect()
+}
+
 /// What differs from the recording in the alternatives.
 fn changed(prepared: &Prepared) -> Vec<String> {
     let (replay, trace) = (&prepared.replay, &prepared.trace);
@@ -226,7 +263,8 @@ fn changed(prepared: &Prepared) -> Vec<String> {
     if let Some(cpus) = machine.map(|it| it.cpus).filter(|&cpus| cpus != trace.cpus) {
         changed.push(format!("CPUs: {cpus} instead of {}", trace.cpus));
     }
-    if let Some(machine) = machine.and_then(|it| it.machine.as_ref()) {
+    let is_other = replay.machine.description.is_some();
+    if let Some(machine) = machine.filter(|_| is_other).and_then(|it| it.machine.as_ref()) {
         changed.push(format!("machine {}", machine.name));
     }
     changed
@@ -276,6 +314,7 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         name: "recorded".into(),
         all: figures(&[all_of(&own)]),
         groups: own.iter().map(|seen| figures(std::slice::from_ref(seen))).collect(),
+        behind: vec![],
     }];
     for (runner, runs) in prepared.setup.columns.iter().zip(runs) {
         let seen: Vec<Vec<Seen>> = runs
@@ -297,6 +336,7 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
             name: runner.name.clone(),
             groups: (0..recorded.len()).map(of_group).collect(),
             all: figures(&all),
+            behind: behind(runs, &group_of, &runner.workload.tasks),
         });
     }
     let mut rest = columns.split_off(2);
@@ -304,6 +344,12 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         let base = &columns[1];
         column.all.compare(&base.all);
         column.groups.iter_mut().zip(&base.groups).for_each(|(own, base)| own.compare(base));
+        for row in &mut column.behind {
+            let same =
+                base.behind.iter().find(|it| (it.group, &it.runner) == (row.group, &row.runner));
+            let was = same.map_or(Band::default(), |same| same.wait.band());
+            row.wait.alike = Some(row.wait.band().is_alike(&was));
+        }
     }
     columns.append(&mut rest);
 

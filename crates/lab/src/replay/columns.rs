@@ -4,8 +4,12 @@ use super::{HZ, RECORDED, Replay};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::run::Experiment;
-use crate::select::{self, Choice, Chosen, Settings};
+use crate::select::{self, Choice, Chosen, Needs, Settings};
 use crate::settings::{Axis, Setting};
+use schedlab_core::topology::Topology;
+use schedlab_core::{Policy, Tunable};
+use schedlab_machine::description::Description;
+use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::{Trace, Workload, select as whom};
 use schedlab_workload::{GroupSettings, Timetable, groups};
 
@@ -44,30 +48,59 @@ impl Setup {
         replay: &Replay,
         trace: &Trace,
         workload: &Workload,
-        settings: &str,
+        settings: &GroupLines,
+        side: Option<&Side>,
     ) -> Result<Setup, Error> {
         let mut notes = vec![];
         let hz = replay.hz.unwrap_or(HZ);
         let span_ns = trace.span_ns.max(1);
         let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
-        let recorded =
-            RunConfig { hz: Some(hz), limit_ns: Some(limit_ns), ..RunConfig::flat(trace.cpus) };
+        let noted = side.and_then(|side| side.topology(trace.cpus)).map(described);
+        let recorded = RunConfig {
+            hz: Some(hz),
+            limit_ns: Some(limit_ns),
+            machine: noted.clone(),
+            ..RunConfig::flat(trace.cpus)
+        };
         let file = replay.groups.as_ref().map_or("", |source| source.file.as_str());
-        let settings = groups::parse(file, settings)?;
+        let without_quotas = match settings.all == settings.without_quotas {
+            true => None,
+            false => Some(groups::parse(file, &settings.without_quotas)?),
+        };
+        let settings = groups::parse(file, &settings.all)?;
         let mut pinned = workload.clone();
         whom::pin(&mut pinned, trace, trace.cpus);
-        let base = Base { config: recorded, workload: pinned, groups: settings.clone() };
-        let name = replay.recorded.as_deref().unwrap_or(RECORDED);
+        let base = Base {
+            config: recorded,
+            workload: pinned,
+            groups: settings.clone(),
+            without_quotas: without_quotas.clone(),
+        };
+        let of_kernel = side.and_then(|side| of_kernel(side.kernel.as_deref()?));
+        let name = replay.recorded.as_deref().or(of_kernel.as_deref()).unwrap_or(RECORDED);
         let chosen = select::choose(&[name])?;
         let [one] = chosen.as_slice() else {
             return Err(Error::Plan(format!("--recorded {name}: it must be one scheduler")));
         };
-        let mut columns = vec![base.runner(one, &[], &mut notes)?];
+        let was_set = |config: &RunConfig, choice: &Choice| match side {
+            Some(side) if choice.entry.name == one.choice.entry.name => {
+                noted_tunables(side, &config.tunables_of(choice))
+            }
+            _ => vec![],
+        };
+        let tunables = was_set(&base.config, &one.choice);
+        let mut columns = vec![base.runner(one, &tunables, &mut notes)?];
         // The alternatives' machine and tasks.
         let machine = &replay.machine;
         let resolved = machine.resolve(trace.cpus)?;
         let mut config = RunConfig { limit_ns: Some(limit_ns), ..resolved };
         config.hz = machine.hz.or(config.hz).or(Some(hz));
+        if machine.description.is_none()
+            && let Some(noted) = noted
+            && let Ok(noted) = noted.with_first(machine.cpus)
+        {
+            config.machine = Some(noted);
+        }
         let mut changed = workload.clone();
         for change in &replay.changes {
             whom::change(&mut changed, trace, change).map_err(Error::Plan)?;
@@ -96,7 +129,7 @@ impl Setup {
             names.push(name.into());
         }
         let chosen = select::choose(&names)?;
-        let base = Base { config, workload: changed, groups: settings };
+        let base = Base { config, workload: changed, groups: settings, without_quotas };
         let known = |choice: &Choice| base.config.tunables_of(choice);
         let (chosen, said) = select::columns(chosen, &axes, known)?;
         notes.extend(said);
@@ -108,7 +141,12 @@ impl Setup {
             .collect();
         let (tunables, said) = select::tunables_for(&chosen, known, &common)?;
         notes.extend(said);
-        for (one, tunables) in chosen.iter().zip(tunables) {
+        for (one, mut tunables) in chosen.iter().zip(tunables) {
+            for (name, value) in was_set(&base.config, &one.choice) {
+                if !tunables.iter().any(|(other, _)| *other == name) {
+                    tunables.push((name, value));
+                }
+            }
             let is_recorded = one.choice == columns[0].choice
                 && !is_changed
                 && tunables == columns[0].config.tunables;
@@ -122,7 +160,8 @@ impl Setup {
             runner.experiment(|ns| ns)?.check_timetable(&[runner.choice])?;
         }
         notes.dedup();
-        let is_assumed = replay.recorded.is_none() || replay.hz.is_none();
+        let is_known = replay.recorded.is_some() || of_kernel.is_some();
+        let is_assumed = !is_known || replay.hz.is_none();
         Ok(Setup { columns, notes, is_assumed, hz, limit_ns, machine_changes })
     }
 }
@@ -156,11 +195,63 @@ fn keys(workload: &Workload, trace: &Trace, name: &str) -> Vec<String> {
     }
 }
 
+/// A machine of which only the CPUs are known.
+fn described(topology: Topology) -> Description {
+    Description {
+        name: "recorded".into(),
+        about: "the machine on which the trace was recorded".into(),
+        source: "noted beside the trace".into(),
+        topology,
+        hz: None,
+        costs: None,
+        numbers: vec![],
+    }
+}
+
+/// The scheduler of a kernel of this release: `eevdf@6.18` of `6.18.3-lab`; of those that are here
+/// the nearest.
+fn of_kernel(release: &str) -> Option<String> {
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
+    let numbers: Vec<u32> =
+        release[..end].split('.').map_while(|number| number.parse().ok()).collect();
+    let (&major, &minor) = (numbers.first()?, numbers.get(1)?);
+    let patch = numbers.get(2).copied().unwrap_or(0);
+    let name = match (major, minor, patch) {
+        (..=1, ..) | (2, ..=5, _) => "o_n",
+        (2, 6, ..=22) => "o_1",
+        (..=5, ..) | (6, ..=5, _) => "cfs",
+        _ => "eevdf",
+    };
+    let version = match major {
+        ..=2 => format!("{major}.{minor}.{patch}"),
+        _ => format!("{major}.{minor}"),
+    };
+    if select::find(&format!("{name}@{version}")).is_ok() {
+        return Some(format!("{name}@{version}"));
+    }
+    let entry = select::find(name).ok()?.entry;
+    let nearest = schedlab_sched::nearest::nearest(entry, &version)?;
+    Some(format!("{name}@{}", nearest.release.version))
+}
+
+/// What was set of a scheduler that has these tunables, where it differs.
+fn noted_tunables(side: &Side, known: &[Tunable]) -> Vec<(String, i64)> {
+    let noted = |tunable: &Tunable| {
+        let &value = side.tunables.get(tunable.name)?;
+        let (least, most) = tunable.range;
+        let fits = value != tunable.value && (least..=most).contains(&value);
+        fits.then(|| (tunable.name.into(), value))
+    };
+    known.iter().filter_map(noted).collect()
+}
+
 /// A machine with its tasks.
 struct Base {
     config: RunConfig,
     workload: Workload,
     groups: GroupSettings,
+    /// The groups for schedulers that have no quotas, if they are to go without.
+    without_quotas: Option<GroupSettings>,
 }
 
 impl Base {
@@ -181,6 +272,25 @@ impl Base {
             workload.tasks.iter_mut().for_each(|it| it.set.taskgroup = None);
             groups = GroupSettings::default();
             lacks.push("groups");
+        }
+        if can.groups
+            && !can.quotas
+            && let Some(without) = &self.without_quotas
+        {
+            groups = without.clone();
+            lacks.push("quotas");
+        }
+        let needs = |policy| Needs { cpus: 1, policies: vec![policy], ..Needs::default() };
+        let is_missing = |policy: Option<Policy>| {
+            policy
+                .filter(|it| matches!(it, Policy::Batch | Policy::Idle))
+                .is_some_and(|policy| choice.refuses(&needs(policy)).is_some())
+        };
+        if workload.tasks.iter().any(|it| is_missing(it.set.policy)) {
+            workload.tasks.iter_mut().filter(|it| is_missing(it.set.policy)).for_each(|it| {
+                it.set.policy = Some(Policy::Other);
+            });
+            lacks.push("SCHED_BATCH or SCHED_IDLE");
         }
         if !can.affinity && workload.tasks.iter().any(|it| it.set.cpus.is_some()) {
             workload.tasks.iter_mut().for_each(|it| it.set.cpus = None);
@@ -225,5 +335,34 @@ impl Runner {
         let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;
         let timetable = self.timetable.clone();
         Ok(Experiment { config: self.config.clone(), timetable, ..experiment })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_kernel;
+
+    #[test]
+    fn a_kernel_has_its_scheduler() {
+        for (release, name) in [
+            ("6.18.3-lab", Some("eevdf@6.18")),
+            ("6.8.0-45-generic", Some("eevdf@6.6")),
+            ("7.1.0", Some("eevdf@6.18")),
+            ("6.1.0-28-amd64", Some("cfs@6.1")),
+            ("3.2.0-4-amd64", Some("cfs@3.2")),
+            ("2.6.32-5-amd64", Some("cfs@2.6.32")),
+            ("2.6.22", Some("o_1@2.6.22")),
+            ("2.4.37", Some("o_n@2.4.37")),
+            ("generic", None),
+        ] {
+            let found = of_kernel(release);
+            let is_known = |name: &str| crate::select::find(name).is_ok();
+            assert!(found.as_deref().is_none_or(is_known), "{release}: {found:?}");
+            let family = |name: &str| name.split('@').next().map(String::from);
+            assert_eq!(found.as_deref().and_then(family), name.and_then(family), "{release}");
+            if ["6.18.3-lab", "6.8.0-45-generic", "7.1.0", "generic"].contains(&release) {
+                assert_eq!(found.as_deref(), name, "{release}");
+            }
+        }
     }
 }

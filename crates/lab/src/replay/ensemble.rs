@@ -5,11 +5,13 @@ use super::columns::Runner;
 use crate::error::Error;
 use crate::parallel;
 use crate::run::Plain;
-use schedlab_core::TaskId;
+use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
+use schedlab_replay::ahead::{self, Overtaking, Progress};
+use schedlab_replay::behind::Behind;
 use schedlab_replay::seen::{Seen, Watcher};
 use schedlab_workload::WaitsFor;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
 /// One run.
@@ -22,7 +24,14 @@ pub(super) struct Outcome {
     pub waiting: Vec<(usize, u32)>,
     /// Tasks that had not ended, by place.
     pub left: Vec<usize>,
+    /// Who ran ahead of whom, in the run of the workload as it is; empty in the others.
+    pub overtaking: Vec<Overtaking>,
+    /// Who waited behind whom (none: an idle CPU), by place, for how long, ns; if that was asked.
+    pub behind: Vec<(usize, Option<usize>, u64)>,
 }
+
+/// What is observed of a run.
+type Observers = (Watcher, (Option<Progress>, Option<Behind>));
 
 /// For each column all its runs.
 pub(super) fn run_all(
@@ -54,14 +63,23 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
-    let look = |machine: &mut Plain<Watcher>| {
+    let observers = (
+        Watcher::default(),
+        ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
+    );
+    let look = |machine: &mut Plain<Observers>| {
         let end_ns = machine.now_ns();
+        machine.observer_mut().1.on(end_ns, Event::Finished);
         let kernel = machine.workload();
-        let watcher = machine.observer();
+        let (watcher, (progress, behind)) = machine.observer();
         let mut tasks = vec![Seen::default(); programs.len()];
         let mut left = vec![];
+        let mut task_of = vec![None; programs.len()];
+        let mut place_of = HashMap::new();
         for thread in kernel.threads() {
             let Some(&place) = places.get(thread.key) else { continue };
+            task_of[place] = Some(thread.task);
+            place_of.insert(thread.task, place);
             tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
             let state = machine.task_state(thread.task);
             let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
@@ -79,36 +97,52 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
                 waiting.push((place, number));
             }
         }
-        Outcome { tasks, end_ns, waiting, left }
+        let overtaking = progress.as_ref().map_or(vec![], |progress| {
+            ahead::overtaking(trace, &column.workload, progress, &task_of)
+        });
+        let place = |task: TaskId| place_of.get(&task).copied();
+        let behind = behind
+            .iter()
+            .flat_map(Behind::times)
+            .filter_map(|(waits, runs, ns)| Some((place(waits)?, runs.and_then(place), ns)));
+        Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() }
     };
-    // What goes on for ever is ended when the trace is over: nothing is known of it after that, and
-    // it may keep others from ever coming to their ends. Who is not as far as that goes on.
-    let end_endless = |machine: &mut Plain<Watcher>| {
-        let is_endless = |key: &str| places.get(key).is_some_and(|&it| programs[it].is_endless());
+    let (outcome, _) = experiment.stop_between(
+        &experiment.config,
+        &column.choice,
+        until_ns,
+        observers,
+        (&stops(prepared, column), end_endless(column)),
+        look,
+    )?;
+    Ok(outcome)
+}
+
+/// When it is looked at who goes on for ever, ns.
+pub(super) fn stops(prepared: &Prepared, column: &Runner) -> Vec<u64> {
+    let span_ns = prepared.trace.span_ns.max(1);
+    match column.workload.is_endless {
+        true => (8..=32).map(|eighth| span_ns / 8 * eighth + span_ns % 8).collect(),
+        false => vec![],
+    }
+}
+
+/// What goes on for ever is ended when the trace is over: nothing is known of it after that, and it
+/// may keep others from ever coming to their ends. Who is not as far as that goes on.
+pub(super) fn end_endless<O: Observer>(column: &Runner) -> impl FnMut(&mut Plain<O>) {
+    let programs = column.workload.tasks.iter().filter(|program| program.is_endless());
+    let endless: HashSet<&str> = programs.map(|program| program.key.as_str()).collect();
+    move |machine| {
         let threads = machine.workload().threads();
         let over: Vec<TaskId> = threads
-            .filter(|thread| thread.loop_rounds > 0 && is_endless(thread.key))
+            .filter(|thread| thread.loop_rounds > 0 && endless.contains(thread.key))
             .map(|thread| thread.task)
             .collect();
         for task in over {
             // Who has ended cannot be killed again.
             let _ = machine.act(&Action::Kill(task));
         }
-    };
-    let span_ns = trace.span_ns.max(1);
-    let times_ns: Vec<u64> = match column.workload.is_endless {
-        true => (8..=32).map(|eighth| span_ns / 8 * eighth + span_ns % 8).collect(),
-        false => vec![],
-    };
-    let (outcome, _) = experiment.stop_between(
-        &experiment.config,
-        &column.choice,
-        until_ns,
-        Watcher::default(),
-        (&times_ns, end_endless),
-        look,
-    )?;
-    Ok(outcome)
+    }
 }
 
 /// `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.

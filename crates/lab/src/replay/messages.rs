@@ -44,7 +44,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
         it.prio < 100 || it.steps.iter().any(|step| matches!(step, Step::Prio(prio) if *prio < 100))
     };
     let urgent = programs.iter().filter(is_urgent).count();
-    if urgent == 0 && prepared.replay.groups.is_none() {
+    if urgent == 0 && !prepared.has_groups {
         say('C', "cgroups are not in a trace; give --groups if any were used".into());
     }
     if setup.machine_changes {
@@ -59,6 +59,15 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
                 ),
             );
         }
+    }
+    for (waker, sleeper) in ahead(runs) {
+        say(
+            'H',
+            format!(
+                "{sleeper} runs ahead of {waker} in the replay: its inputs were not visible in the \
+                 trace"
+            ),
+        );
     }
     if urgent > 0 {
         say('R', "real-time tasks taken as SCHED_FIFO".into());
@@ -112,6 +121,21 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
         say('N', note.clone());
     }
     answer.hangs = hangs;
+}
+
+/// Who runs ahead of whom too often in a run of any column, with what it is ahead of; those first
+/// that do so most often, and not too many.
+fn ahead(runs: &[Vec<Outcome>]) -> Vec<(String, String)> {
+    let mut worst: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let first = runs.iter().filter_map(|runs| runs.first());
+    for found in first.flat_map(|run| &run.overtaking).filter(|it| it.is_much()) {
+        let most = worst.entry((&found.waker, &found.sleeper)).or_default();
+        *most = found.ahead.max(*most);
+    }
+    let mut all: Vec<_> = worst.into_iter().collect();
+    all.sort_by_key(|(_, ahead)| std::cmp::Reverse(*ahead));
+    let names = all.into_iter().take(NAMED_MAX);
+    names.map(|((waker, sleeper), _)| (waker.into(), sleeper.into())).collect()
 }
 
 /// The groups of which waits for devices take more than a tenth of the time.

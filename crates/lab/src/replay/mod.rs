@@ -14,16 +14,23 @@ mod answer;
 mod columns;
 mod ensemble;
 mod messages;
+mod page;
+mod table;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Cell, Column, Figures, GroupRow, Message, SleepCounts, TraceFacts};
+pub use answer::{
+    Answer, BehindRow, Cell, Column, Figures, GroupRow, Message, SleepCounts, TraceFacts,
+};
+pub use page::ReplayPage;
+pub use table::{Block, Change, Shown, Table, duration};
 
 use crate::error::Error;
 use crate::plan::{MachineSpec, SetValues, Source};
 use columns::Setup;
 use schedlab_replay::kinds::{self, Counts};
 use schedlab_replay::program::{self, is_machinery};
+use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::{Arrivals, Tokens, Trace, Workload, select};
 use schedlab_workload::Model;
 use std::num::NonZeroUsize;
@@ -58,6 +65,8 @@ pub struct Replay {
     pub changes: Vec<String>,
     /// In which groups tasks were when it was recorded, and what these were.
     pub groups: Option<Source>,
+    /// What was noted beside the trace when it was recorded (`schedlab record`).
+    pub side: Option<Source>,
     /// The tasks that are reported; none: all but the kernel's.
     pub only: Option<String>,
     /// Tasks that are left out of the replay.
@@ -68,6 +77,8 @@ pub struct Replay {
     pub arrivals: Arrivals,
     /// How often each scheduler is run.
     pub seeds: u32,
+    /// Whether it is told behind whom tasks waited.
+    pub explain: bool,
     /// When each run is stopped at the latest, ns; none: four times the trace's length.
     pub limit_ns: Option<u64>,
 }
@@ -85,11 +96,13 @@ impl Replay {
             machine: MachineSpec::default(),
             changes: vec![],
             groups: None,
+            side: None,
             only: None,
             without: None,
             tokens: Tokens::default(),
             arrivals: Arrivals::default(),
             seeds: SEEDS,
+            explain: false,
             limit_ns: None,
         }
     }
@@ -116,15 +129,25 @@ impl Replay {
             Some(only) => select::tasks(&trace, only).map_err(fail)?,
             None => trace.tasks.iter().map(|task| !task.is_kernel).collect(),
         };
-        let mut settings = String::new();
+        let mut settings = GroupLines::default();
+        let side = match &self.side {
+            Some(Source { file, text }) => {
+                let wrong = |what: String| Error::Plan(format!("{file}:{what}"));
+                let side = Side::parse(text).map_err(wrong)?;
+                settings = side.apply(&mut workload, &trace, self.groups.is_none());
+                Some(side)
+            }
+            None => None,
+        };
         if let Some(Source { file, text }) = &self.groups {
             let wrong = |what: String| Error::Plan(format!("{file}: {what}"));
             let read = select::GroupFile::parse(text).map_err(wrong)?;
             select::place(&mut workload, &trace, &read).map_err(wrong)?;
-            settings = read.settings;
+            settings = GroupLines { all: read.settings.clone(), without_quotas: read.settings };
         }
-        let setup = Setup::new(self, &trace, &workload, &settings)?;
-        Ok(Prepared { trace, counts, workload, selected, setup, replay: self.clone() })
+        let has_groups = self.groups.is_some() || !settings.all.is_empty();
+        let setup = Setup::new(self, &trace, &workload, &settings, side.as_ref())?;
+        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, replay: self.clone() })
     }
 }
 
@@ -150,6 +173,8 @@ pub struct Prepared {
     /// For each task of the trace whether it is reported.
     selected: Vec<bool>,
     setup: Setup,
+    /// Whether it is known in which groups tasks were.
+    has_groups: bool,
 }
 
 impl Prepared {

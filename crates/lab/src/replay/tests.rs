@@ -59,3 +59,131 @@ fn a_run_that_is_stopped_early_is_told() {
     let (said, hangs) = letters(&trace("d.h2.", 120), early);
     assert!(said.contains('L') && !hangs, "{said}");
 }
+
+/// Two CPUs; times in ms. `w` wakes `p` at 1, and works on. `p` computes for 20 ms, and is kept from
+/// its CPU for 40 ms of that by `x`; then it waits for `w`, which wakes it again at 90.
+fn overtaken() -> String {
+    let mut text = String::new();
+    let mut line = |cpu: u32, ms: u64, who: (&str, u32), body: String| {
+        let (comm, pid) = who;
+        text.push_str(&format!("{comm}-{pid} [{cpu:03}] d..2. 1.{ms:03}000: {body}\n"));
+    };
+    let switch = |prev: (&str, u32), state: &str, next: (&str, u32)| {
+        format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={state} ==> \
+             next_comm={} next_pid={} next_prio=120",
+            prev.0, prev.1, next.0, next.1
+        )
+    };
+    let waking = "sched_waking: comm=p pid=2 prio=120 target_cpu=001";
+    let (idle, w, p, x) = (("swapper", 0), ("w", 1), ("p", 2), ("x", 3));
+    line(0, 0, idle, switch(idle, "R", w));
+    line(1, 0, idle, switch(idle, "R", x));
+    line(0, 1, w, waking.into());
+    line(1, 1, x, switch(x, "R", p));
+    line(1, 11, p, switch(p, "R", x));
+    line(1, 51, x, switch(x, "R", p));
+    line(1, 61, p, switch(p, "S", x));
+    line(0, 90, w, waking.into());
+    line(1, 90, x, switch(x, "R", p));
+    line(1, 92, p, switch(p, "S", x));
+    line(0, 95, w, waking.into());
+    line(1, 95, x, switch(x, "R", p));
+    line(1, 96, p, switch(p, "Z", x));
+    line(0, 100, w, switch(w, "Z", idle));
+    line(1, 130, x, switch(x, "Z", idle));
+    text
+}
+
+/// Whose inputs were not visible is told, if it runs ahead: `p` has its 20 ms at once under a
+/// real-time policy, and `w` has not come half as far then as when it was recorded.
+#[test]
+fn who_runs_ahead_is_told() {
+    let text = overtaken();
+    let first = |it: &mut Replay| {
+        it.changes = vec!["chrt p fifo 10".into()];
+    };
+    assert!(letters(&text, first).0.contains('H'));
+    let said = |change: &str| {
+        let mut books = Books::new();
+        let recording = Recording::of_bytes(text.clone().into_bytes()).expect("it is a trace");
+        recording.read(&mut books).expect("it can be read");
+        let replay =
+            Replay { changes: vec![change.into()], seeds: 1, explain: true, ..Replay::new("t") };
+        let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
+        prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let ahead = said("chrt p fifo 10");
+    let message = ahead.messages.iter().find(|message| message.code == 'H').expect("it is told");
+    assert!(message.text.starts_with("p runs ahead of w in the replay"), "{}", message.text);
+    // Behind whom `p` waited no longer: a figure of nobody is no figure.
+    let p = ahead.groups.iter().position(|group| group.name == "p").expect("it is there");
+    let waits = |column: usize| -> f64 {
+        let rows = ahead.columns[column].behind.iter().filter(|row| row.group == p);
+        rows.map(|row| row.wait.median).sum()
+    };
+    assert_eq!(waits(2), 0.0);
+    assert_eq!(waits(1), ahead.columns[1].groups[p].wait.median);
+    // Who is asleep when all is stopped is told, with whom it waits for.
+    let (said_then, hangs) = letters(&text, |it| it.limit_ns = Some(70_000_000));
+    assert!(said_then.contains('L') && hangs, "{said_then}");
+    // Who comes later than recorded does not run ahead.
+    let behind = said("nice p +19");
+    assert!(behind.messages.iter().all(|message| message.code != 'H'), "{:?}", behind.messages);
+}
+
+/// A task that had more to do when the recording ended, and is done with what is known before; and
+/// one of which the replay is not the recording.
+#[test]
+fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
+    let mut text = String::new();
+    let mut line = |cpu: u32, ms: u64, body: &str| {
+        text.push_str(&format!("a-1 [{cpu:03}] d..2. 1.{ms:03}000: {body}\n"));
+    };
+    let switch = |prev: &str, state: &str, next: &str| {
+        let of = |which: &str, who: &str| {
+            let pid = match who {
+                "a" => 1,
+                "b" => 2,
+                "c" => 3,
+                _ => 0,
+            };
+            format!("{which}_comm={who} {which}_pid={pid} {which}_prio=120")
+        };
+        format!("sched_switch: {} prev_state={state} ==> {}", of("prev", prev), of("next", next))
+    };
+    // `b` waits for 900 ms although CPU 1 is idle: no scheduler would do that. `c` is cut in a burst
+    // of 15 ms, and has waited long before it.
+    line(0, 0, &switch("idle", "R", "a"));
+    line(1, 0, &switch("idle", "R", "idle"));
+    line(0, 1, "sched_waking: comm=b pid=2 prio=120 target_cpu=000");
+    line(0, 2, "sched_wakeup_new: comm=c pid=3 prio=120 target_cpu=000");
+    line(0, 900, &switch("a", "Z", "b"));
+    line(0, 980, &switch("b", "Z", "c"));
+    line(0, 995, "sched_waking: comm=b pid=7 prio=120 target_cpu=000");
+    let (said, hangs) = letters(&text, |_| {});
+    assert!(said.contains('X') && said.contains('P') && !hangs, "{said}");
+}
+
+/// What is not there cannot be replayed; the message names the command that records it.
+#[test]
+fn what_cannot_be_replayed_is_refused() {
+    let refused = |lines: &[&str]| {
+        let mut books = Books::new();
+        let text = lines.join("\n") + "\n";
+        let recording = Recording::of_bytes(text.into_bytes()).expect("it is a trace");
+        recording.read(&mut books).expect("it can be read");
+        match Replay::new("t").prepare(books.into_trace()) {
+            Ok(_) => panic!("there is nothing to be replayed"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let whole = trace("d.h2.", 120);
+    let all: Vec<&str> = whole.lines().collect();
+    let wakeups: Vec<&str> = all.iter().copied().filter(|line| line.contains("waking")).collect();
+    let switches: Vec<&str> = all.iter().copied().filter(|line| !line.contains("waking")).collect();
+    for lines in [&all[..1], &wakeups, &switches] {
+        let said = refused(lines);
+        assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
+    }
+}

@@ -1,0 +1,121 @@
+//! A recorded schedule in the terms in which runs are reported: [`recorded`].
+
+use crate::report_of::{RunInputs, TaskInfo, report_of};
+use schedlab_machine::{Counts, RunEnd};
+use schedlab_measure::Stats;
+use schedlab_measure::history::{History, Recorder};
+use schedlab_report::data::{MachineInfo, SchedulerInfo, WorkloadInfo};
+use schedlab_report::html::{self, Page, Seen};
+use schedlab_report::{Report, RunReport};
+use schedlab_trace::Opening;
+use schedlab_trace::events::Events;
+use schedlab_trace::read::{ReadError, Reading, Trace};
+
+/// A recorded schedule.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Its figures. Those that need more than a trace holds (fairness, loops, periods) are left
+    /// out.
+    pub run: RunReport,
+    /// Who had which CPU when, if it was asked for.
+    pub history: Option<History>,
+    /// What the trace says of itself, and what is wrong with it.
+    pub reading: Reading,
+}
+
+/// Measures a recorded schedule as the observers of runs do. `turns`: keep who had which CPU when,
+/// in so many turns at most. The trace is read twice: who ran when it began shows later.
+///
+/// # Errors
+/// It cannot be read, or nothing in it can be used.
+pub fn recorded(trace: &Trace, turns: Option<usize>) -> Result<Recorded, ReadError> {
+    let mut opening = Opening::default();
+    let reading = trace.read(&mut opening)?;
+    let header = &reading.header;
+    let history = turns.map(|most| Recorder::new(header.cpus, most, None));
+    let mut events = Events::new(opening, (Stats::new(header.cpus, &[]), history));
+    trace.read(&mut events)?;
+    let tasks: Vec<TaskInfo> = events
+        .tasks()
+        .iter()
+        .map(|task| TaskInfo {
+            name: format!("{}-{}", task.name, task.pid),
+            key: task.name.clone(),
+            attr: task.attr,
+            ..TaskInfo::default()
+        })
+        .collect();
+    let counts = Counts { switches: events.switches(), wakeups: events.wakeups(), ticks: 0 };
+    let (stats, history) = events.into_observer();
+    let run = report_of(RunInputs {
+        scheduler: SchedulerInfo {
+            name: "recorded".into(),
+            release: header.release.clone().unwrap_or_else(|| "unknown".into()),
+            title: "The recorded schedule".into(),
+            set: vec![],
+        },
+        machine: MachineInfo { cpus: header.cpus, hz: 0, model: "recorded".into() },
+        tunables: &[],
+        seed: None,
+        end: RunEnd::TimeUp,
+        counts,
+        overheads: None,
+        energy: None,
+        tasks: &tasks,
+        groups: &[],
+        group_usage: None,
+        stats: &stats,
+        fairness: None,
+        refusals: None,
+        slices: None,
+        spans: None,
+    });
+    Ok(Recorded { run, history: history.map(Recorder::into_history), reading })
+}
+
+impl Recorded {
+    /// The report of it alone.
+    pub fn report(&self, name: &str) -> Report {
+        let header = &self.reading.header;
+        let workload = WorkloadInfo {
+            name: name.into(),
+            duration_ns: header.end_ns - header.begin_ns,
+            set: vec![],
+            late_starts: false,
+        };
+        Report::new(workload, vec![self.run.clone()])
+    }
+
+    /// What a page shows of it.
+    pub fn seen(&self) -> Option<Seen<'_>> {
+        self.history.as_ref().map(|history| Seen { history, rules: &[], explained: &[] })
+    }
+
+    /// Its page for a browser.
+    pub fn page(&self, name: &str) -> String {
+        let report = self.report(name);
+        let what = format!("recorded, {}", self.what());
+        let said = self.reading.problems.sentences().collect::<Vec<_>>().join("; ");
+        let note = (!said.is_empty()).then(|| format!("What is wrong with the trace: {said}."));
+        html::page(&Page {
+            what: Some(&what),
+            note: note.as_deref(),
+            names: &["recorded"],
+            ..Page::new(&report, &[self.seen()])
+        })
+    }
+
+    /// On what it was recorded, for how long.
+    pub(crate) fn what(&self) -> String {
+        let header = &self.reading.header;
+        let cpus = match header.cpus {
+            1 => "1 CPU".into(),
+            cpus => format!("{cpus} CPUs"),
+        };
+        let span = schedlab_report::format::duration(header.end_ns - header.begin_ns, true);
+        match &header.release {
+            Some(release) => format!("{cpus}, {span}, Linux {release}"),
+            None => format!("{cpus}, {span}"),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! An answer as a page for a browser: [`ReplayPage`]. Above are the trust and the table with its
+//! bands; below, what was recorded and one run of each column on one axis of time.
+
+use super::Prepared;
+use super::answer::Answer;
+use super::columns::Runner;
+use super::ensemble::{end_endless, stops};
+use super::table::{Change, Shown, Table};
+use crate::error::Error;
+use crate::parallel;
+use crate::recorded::Recorded;
+use schedlab_measure::history::{History, Recorder};
+use schedlab_report::data::WorkloadInfo;
+use schedlab_report::html::replay::{self as sections, Difference, Figure, Group, Row};
+use schedlab_report::html::{self, Page, Seen, TURNS_MOST};
+use schedlab_report::{Report, RunReport};
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+/// Recorders of all runs together have room for so many turns.
+const TURNS_RECORDED: usize = 2_000_000;
+
+/// So many groups of tasks stand in the table.
+const GROUPS_MAX: usize = 40;
+
+/// How many turns are kept of each of so many columns, that of what was recorded among them.
+fn turns_of_each(columns: usize) -> usize {
+    (TURNS_RECORDED / columns.max(1)).min(TURNS_MOST)
+}
+
+/// What is on the page of an answer.
+pub struct ReplayPage {
+    report: Report,
+    names: Vec<String>,
+    histories: Vec<Option<History>>,
+    rules: Vec<Vec<(u8, &'static str, &'static str)>>,
+    what: String,
+    sections: Vec<html::Section>,
+}
+
+impl Prepared {
+    /// How many turns of the recorded schedule are to be kept for a page.
+    pub fn turns_of_each(&self) -> usize {
+        turns_of_each(self.setup.columns.len() + 1)
+    }
+
+    /// The page of `answer`. `recorded`: the schedule that was recorded, with its history; all
+    /// columns are run once more, as they are (seed 0), on so many threads.
+    ///
+    /// # Errors
+    /// A run that broke down.
+    pub fn page(
+        &self,
+        answer: &Answer,
+        recorded: Recorded,
+        threads: NonZeroUsize,
+    ) -> Result<ReplayPage, Error> {
+        let columns = &self.setup.columns;
+        let most = self.turns_of_each();
+        let observe = |column: &Runner| self.observed(column, most);
+        let mut runs = vec![recorded.run.clone()];
+        let mut histories = vec![recorded.history.clone()];
+        let mut rules = vec![vec![]];
+        for (column, observed) in columns.iter().zip(parallel::map(columns, threads, observe)) {
+            let (run, history) = observed?;
+            runs.push(run);
+            histories.push(Some(history));
+            let build = column.config.build_config(&column.choice);
+            let of_column = column.choice.build(&build).inspect().rules();
+            rules.push(of_column.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect());
+        }
+        let table = Table::new(answer, GROUPS_MAX);
+        let mut names = table.columns.clone();
+        if !answer.changed.is_empty() {
+            let changed = answer.changed.join("; ");
+            names.iter_mut().skip(2).for_each(|name| *name = format!("{name}, {changed}"));
+        }
+        // Charts that are drawn alone know a run by its scheduler's name.
+        for (run, name) in runs.iter_mut().zip(&names) {
+            run.scheduler.name.clone_from(name);
+        }
+        let workload = WorkloadInfo {
+            name: answer.name.clone(),
+            duration_ns: answer.trace.span_ns,
+            set: vec![],
+            late_starts: false,
+        };
+        Ok(ReplayPage {
+            report: Report::new(workload, runs),
+            names,
+            histories,
+            rules,
+            what: format!("a recorded trace replayed: {}", recorded.what()),
+            sections: sections(answer, &table),
+        })
+    }
+
+    /// A run of `column` with the observers of a page.
+    fn observed(&self, column: &Runner, most: usize) -> Result<(RunReport, History), Error> {
+        let programs: HashMap<&str, (String, String)> = (column.workload.tasks.iter())
+            .map(|program| {
+                let task = &self.trace.tasks[program.task as usize];
+                let name = format!("{}-{}", program.name, task.pid);
+                (program.key.as_str(), (name, program.name.clone()))
+            })
+            .collect();
+        let name_of = |key: &str| programs.get(key).cloned().unwrap_or((key.into(), key.into()));
+        let experiment = column.experiment(|ns| ns)?;
+        let recorder = Recorder::new(experiment.config.cpus, most, None);
+        let stops = stops(self, column);
+        let (run, recorder) = experiment.report_between(
+            &column.choice,
+            name_of,
+            recorder,
+            (&stops, end_endless(column)),
+        )?;
+        Ok((run, recorder.into_history()))
+    }
+}
+
+impl ReplayPage {
+    /// The page as HTML.
+    pub fn html(&self) -> String {
+        let seen: Vec<Option<Seen<'_>>> = (self.histories.iter().zip(&self.rules))
+            .map(|(history, rules)| {
+                history.as_ref().map(|history| Seen { history, rules, explained: &[] })
+            })
+            .collect();
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        html::page(&Page {
+            what: Some(&self.what),
+            before: &self.sections,
+            note: Some(
+                "One run of each column, with the work as it was recorded (of the ensemble, seed \
+                 0), and what was recorded. All tasks are in it. The table above has the bands of \
+                 all runs, of the tasks that are reported.",
+            ),
+            names: &names,
+            ..Page::new(&self.report, &seen)
+        })
+    }
+
+    /// The runs as a report, for charts.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+}
+
+/// What stands above the runs.
+fn sections(answer: &Answer, table: &Table) -> Vec<html::Section> {
+    let mut trust = vec![
+        format!("The trace: {}.", answer.trace_sentence()),
+        format!("Sleeps: {}.", answer.sleeps_sentence()),
+        format!("Trust: {} ({}).", answer.grade, answer.trust_sentence()),
+        format!("{}.", capital(&answer.expected_sentence())),
+    ];
+    if !answer.changed.is_empty() {
+        trust.push(format!("From the third column on: {}.", answer.changed.join("; ")));
+    }
+    let figure = |shown: &Shown| Figure {
+        text: format!("{} {}", shown.middle, shown.unit).trim_end().into(),
+        band: shown.band.as_ref().map(|(least, most)| format!("{least} – {most}")),
+        difference: match &shown.change {
+            Change::None => Difference::None,
+            Change::Alike => Difference::Alike,
+            Change::By(by) => Difference::By(by.clone()),
+        },
+    };
+    let groups: Vec<Group> = (table.blocks.iter())
+        .map(|block| Group {
+            name: block.name.clone(),
+            tasks: block.tasks,
+            grade: block.grade,
+            rows: (block.rows.iter())
+                .map(|(title, about, cells)| Row {
+                    title,
+                    about,
+                    figures: cells.iter().map(|cell| cell.as_ref().map(figure)).collect(),
+                })
+                .collect(),
+        })
+        .collect();
+    let messages = answer.messages.iter().map(|it| (it.code, it.text.clone())).collect();
+    let left_out = table.left_out;
+    let columns = table.columns.clone();
+    sections::sections(&sections::Answer { trust, columns, groups, left_out, messages })
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,249 @@
+//! An answer as people read it, on paper and on a page: [`Table`], and the sentences above it.
+
+use super::answer::{Answer, Cell, Figures};
+use std::fmt;
+
+/// An answer's figures as text: a block for each group of tasks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// What the columns are called.
+    pub columns: Vec<String>,
+    /// The groups with a hundredth of the CPU time at least, the largest first.
+    pub blocks: Vec<Block>,
+    /// How many groups are left out.
+    pub left_out: usize,
+}
+
+/// The figures of a group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// The group's name.
+    pub name: String,
+    /// How many tasks are in it.
+    pub tasks: usize,
+    /// Its grade.
+    pub grade: &'static str,
+    /// Name and definition of each figure, and what each column has of it.
+    pub rows: Vec<(&'static str, &'static str, Vec<Option<Shown>>)>,
+}
+
+/// A figure of a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The middle of all runs, without its unit.
+    pub middle: String,
+    /// The least and the greatest, if they differ.
+    pub band: Option<(String, String)>,
+    /// The unit of all three; may be empty.
+    pub unit: &'static str,
+    /// How it differs from the replay under the recorded scheduler.
+    pub change: Change,
+}
+
+/// How a figure differs from that of the replay under the recorded scheduler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// It is not compared.
+    None,
+    /// By no more than chance.
+    Alike,
+    /// By so much: `+12 %`, `x20`; `≠` where that was 0.
+    By(String),
+}
+
+impl fmt::Display for Shown {
+    /// With band, unit and change: `4466.2 [4258.5 – 4729.3] ms -3 %`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.middle)?;
+        if let Some((least, most)) = &self.band {
+            write!(f, " [{least} – {most}]")?;
+        }
+        if !self.unit.is_empty() {
+            write!(f, " {}", self.unit)?;
+        }
+        match &self.change {
+            Change::None => Ok(()),
+            Change::Alike => f.write_str(" ≈"),
+            Change::By(by) => write!(f, " {by}"),
+        }
+    }
+}
+
+/// The texts of some numbers that belong together, and their unit.
+type Texts = (Vec<String>, &'static str);
+
+/// Times in ns, the first of which says the unit.
+fn times(ns: &[f64]) -> Texts {
+    let (unit, in_ns, places) = match ns[0] {
+        0.0 if ns.len() == 1 => return (vec!["0".into()], ""),
+        first if first >= 9.9995e9 => ("s", 1e9, 2),
+        first if first >= 1e5 => ("ms", 1e6, 1),
+        _ => ("µs", 1e3, 0),
+    };
+    (ns.iter().map(|ns| format!("{:.places$}", ns / in_ns)).collect(), unit)
+}
+
+fn counts(values: &[f64]) -> Texts {
+    let text =
+        |value: &f64| if value.fract() == 0.0 { value.to_string() } else { format!("{value:.1}") };
+    (values.iter().map(text).collect(), "")
+}
+
+/// A length of time as the table has it: `12.3 ms`.
+pub fn duration(ns: f64) -> String {
+    match times(&[ns]) {
+        (texts, "") => texts[0].clone(),
+        (texts, unit) => format!("{} {unit}", texts[0]),
+    }
+}
+
+/// A cell, and its difference from `base`, the replay.
+fn shown(cell: &Cell, base: Option<&Cell>, texts: fn(&[f64]) -> Texts) -> Shown {
+    let has_band = cell.least != cell.greatest;
+    let all = [cell.median, cell.least, cell.greatest];
+    let (texts, unit) = texts(if has_band { &all } else { &all[..1] });
+    let change = match (cell.alike, base) {
+        (None, _) => Change::None,
+        (Some(true), _) => Change::Alike,
+        (Some(false), Some(base)) if base.median > 0.0 => {
+            let change = 100.0 * (cell.median - base.median) / base.median;
+            Change::By(match change.abs() {
+                ..1000.0 => format!("{change:+.0} %"),
+                _ => format!("x{:.0}", cell.median / base.median),
+            })
+        }
+        (Some(false), _) => Change::By("≠".into()),
+    };
+    let mut texts = texts.into_iter();
+    let middle = texts.next().unwrap_or_default();
+    Shown { middle, band: texts.next().zip(texts.next()), unit, change }
+}
+
+type Row = (&'static str, &'static str, fn(&Figures) -> Option<&Cell>, fn(&[f64]) -> Texts);
+
+const ROWS: [Row; 7] = [
+    ("CPU", "Time on CPUs.", |it| Some(&it.cpu), times),
+    ("end", "When the last of them left a CPU for the last time.", |it| Some(&it.end), times),
+    (
+        "wait",
+        "Time runnable and without a CPU, of all of them together.",
+        |it| Some(&it.wait),
+        times,
+    ),
+    (
+        "long waits",
+        "Wakeups after which a task waited for a millisecond or longer.",
+        |it| Some(&it.long_waits),
+        counts,
+    ),
+    (
+        "preemptions",
+        "How often one lost its CPU before it went to sleep.",
+        |it| Some(&it.preemptions),
+        counts,
+    ),
+    (
+        "p50 latency",
+        "From a wakeup to the CPU: half of them took no longer. Percentiles are shown and not \
+         judged.",
+        |it| it.p50.as_ref(),
+        times,
+    ),
+    (
+        "p99 latency",
+        "From a wakeup to the CPU: 99 of 100 took no longer. Percentiles are shown and not judged.",
+        |it| it.p99.as_ref(),
+        times,
+    ),
+];
+
+impl Table {
+    /// That of `answer`, with so many groups at most.
+    pub fn new(answer: &Answer, most: usize) -> Table {
+        let groups = answer.groups.iter().enumerate();
+        let blocks: Vec<Block> = groups
+            .filter(|(_, group)| group.is_large)
+            .take(most)
+            .map(|(at, group)| {
+                let of = |column: usize, value: fn(&Figures) -> Option<&Cell>| {
+                    value(&answer.columns[column].groups[at])
+                };
+                let rows = ROWS.iter().map(|&(title, about, value, texts)| {
+                    let base = of(1, value);
+                    let cells = (0..answer.columns.len())
+                        .map(|column| of(column, value).map(|cell| shown(cell, base, texts)));
+                    (title, about, cells.collect::<Vec<_>>())
+                });
+                Block {
+                    name: group.name.clone(),
+                    tasks: group.tasks,
+                    grade: group.grade,
+                    rows: rows.filter(|(_, _, cells)| cells.iter().any(Option::is_some)).collect(),
+                }
+            })
+            .collect();
+        let columns = answer.columns.iter().enumerate().map(|(at, column)| match at {
+            1 => format!("replayed ({})", column.name),
+            _ => column.name.clone(),
+        });
+        Table { columns: columns.collect(), left_out: answer.groups.len() - blocks.len(), blocks }
+    }
+}
+
+fn percent(value: f64) -> String {
+    match 100.0 * value {
+        value if value < 9.95 => format!("{value:.1} %"),
+        value => format!("{value:.0} %"),
+    }
+}
+
+impl Answer {
+    /// What is in the trace, in a sentence.
+    pub fn trace_sentence(&self) -> String {
+        let facts = &self.trace;
+        format!(
+            "{:.3} s, {} CPUs, {} tasks ({} replayed), {} switches, {} wakeups",
+            facts.span_ns as f64 / 1e9,
+            facts.cpus,
+            facts.tasks.1,
+            facts.tasks.0,
+            facts.switches,
+            facts.wakeups
+        )
+    }
+
+    /// What ended the tasks' sleeps, in a sentence.
+    pub fn sleeps_sentence(&self) -> String {
+        let sleeps = &self.sleeps;
+        format!(
+            "{} end with another task's work, {} after a time (devices, timers), {} at a time \
+             (clocks, arrivals)",
+            sleeps.edge, sleeps.relative, sleeps.absolute
+        )
+    }
+
+    /// By how much the replay under the recorded scheduler misses what was recorded, in a sentence.
+    pub fn trust_sentence(&self) -> String {
+        format!(
+            "the replay under the recorded scheduler misses ends by {}, waiting by {}",
+            percent(self.e_end),
+            percent(self.e_wait)
+        )
+    }
+
+    /// By how much predictions from such recordings missed, in a sentence.
+    pub fn expected_sentence(&self) -> String {
+        let ends = match self.expected_end {
+            Some((middle, most)) => {
+                format!("ends within {} (typically; {} at most)", percent(middle), percent(most))
+            }
+            None => "ends: nobody knows".into(),
+        };
+        let (middle, most) = self.expected_wait;
+        format!(
+            "predictions from such recordings came out with {ends}, waiting within {} ({} at most)",
+            percent(middle),
+            percent(most)
+        )
+    }
+}

@@ -1,0 +1,171 @@
+//! Hidden dependencies: who runs ahead of whom in a replay.
+//!
+//! A consumer that was never fast enough to sleep while its producer worked shows no edge, and a
+//! replay that gives it more CPU lets it overtake the producer. It cannot be seen what it would
+//! have waited for; that it runs ahead can. Whenever it goes to sleep until the producer's next
+//! edge, the producer has done so much of its work; if that is less than when it was recorded, the
+//! consumer has come there earlier, by the producer's own clock.
+
+use crate::program::Workload;
+use crate::trace::{Kind, Trace};
+use schedlab_core::{BlockReason, Event, Observer, TaskId};
+use std::collections::BTreeMap;
+
+/// So much less than recorded, ns of the waker's CPU time, is ahead.
+pub const AHEAD_NS: u64 = 10_000_000;
+
+/// A stretch of CPU time: from when, to when, and how much the task had before it; ns.
+type Stretch = (u64, u64, u64);
+
+/// How much of its work a task has done by `at_ns`.
+fn done_by(stretches: &[Stretch], at_ns: u64) -> u64 {
+    let after = stretches.partition_point(|&(from_ns, ..)| from_ns < at_ns);
+    match stretches[..after].last() {
+        Some(&(from_ns, to_ns, before_ns)) => before_ns + at_ns.min(to_ns) - from_ns,
+        None => 0,
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Own {
+    stretches: Vec<Stretch>,
+    running: Option<u64>,
+    done_ns: u64,
+    /// When it went to sleep, and what it had done by then; ns.
+    sleeps: Vec<(u64, u64)>,
+}
+
+/// Observes how far each task of a run has come when, and when it goes to sleep.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    tasks: Vec<Own>,
+}
+
+impl Progress {
+    fn own(&mut self, task: TaskId) -> &mut Own {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize_with(task.index() + 1, Own::default);
+        }
+        &mut self.tasks[task.index()]
+    }
+}
+
+impl Observer for Progress {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Blocked { task, reason, .. } if reason != BlockReason::Dead => {
+                let own = self.own(task);
+                let here_ns = own.running.map_or(0, |since_ns| now_ns - since_ns);
+                own.sleeps.push((own.done_ns + here_ns, now_ns));
+            }
+            Event::Switched { prev, next, .. } => {
+                if let Some(prev) = prev {
+                    let own = self.own(prev);
+                    if let Some(since_ns) = own.running.take() {
+                        own.stretches.push((since_ns, now_ns, own.done_ns));
+                        own.done_ns += now_ns - since_ns;
+                    }
+                }
+                if let Some(next) = next {
+                    self.own(next).running = Some(now_ns);
+                }
+            }
+            Event::Finished => {
+                for own in &mut self.tasks {
+                    if let Some(since_ns) = own.running.take() {
+                        own.stretches.push((since_ns, now_ns, own.done_ns));
+                        own.done_ns += now_ns - since_ns;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How often tasks of one name came to where tasks of another name wake them, and how often they
+/// ran ahead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Overtaking {
+    /// Who wakes.
+    pub waker: String,
+    /// Who is woken, and may run ahead.
+    pub sleeper: String,
+    /// Edges that have one before them, from the same task to the same task.
+    pub edges: u64,
+    /// How often the waker had done less than when it was recorded, by more than [`AHEAD_NS`].
+    pub ahead: u64,
+}
+
+impl Overtaking {
+    /// Whether it is so often that the user should know: more than one of twenty edges.
+    pub fn is_much(&self) -> bool {
+        20 * self.ahead > self.edges
+    }
+}
+
+/// Who ran ahead of whom in a run of the workload as it is. `task_of`: by place in
+/// [`Workload::tasks`], the task of the run; none: it was never made.
+pub fn overtaking(
+    trace: &Trace,
+    workload: &Workload,
+    progress: &Progress,
+    task_of: &[Option<TaskId>],
+) -> Vec<Overtaking> {
+    let mut places: Vec<Option<usize>> = vec![None; trace.tasks.len()];
+    for (place, program) in workload.tasks.iter().enumerate() {
+        places[program.task as usize] = Some(place);
+    }
+    let in_run = |task: usize| {
+        let id = task_of[places[task]?]?;
+        progress.tasks.get(id.index())
+    };
+    let mut recorded: BTreeMap<u32, Vec<Stretch>> = BTreeMap::new();
+    let mut found: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+    for (number, task) in trace.tasks.iter().enumerate() {
+        let Some(own) = in_run(number) else { continue };
+        let mut done_ns = 0;
+        let mut known: Vec<u32> = vec![];
+        for (burst, sleep) in task.bursts.iter().zip(&task.sleeps) {
+            done_ns += burst.cpu_ns;
+            let Some(waker) = sleep.waker.filter(|_| sleep.kind == Kind::Edge) else { continue };
+            if !known.contains(&waker) {
+                known.push(waker);
+                continue;
+            }
+            let Some(of_waker) = in_run(waker as usize) else { continue };
+            let edges = found.entry((waker, number as u32)).or_default();
+            edges.0 += 1;
+            // If it has not gone to sleep there, it has been woken before: it is behind.
+            let last = own.sleeps.partition_point(|&(at, _)| at <= done_ns);
+            let here = own.sleeps[..last].last().filter(|(at, _)| *at == done_ns);
+            let Some(&(_, at_ns)) = here else { continue };
+            let was = recorded.entry(waker).or_insert_with(|| {
+                let mut before_ns = 0;
+                let slices = trace.tasks[waker as usize].slices.iter();
+                slices
+                    .map(|slice| {
+                        let stretch = (slice.from_ns, slice.to_ns, before_ns);
+                        before_ns += slice.to_ns - slice.from_ns;
+                        stretch
+                    })
+                    .collect()
+            });
+            let then_ns = done_by(was, sleep.at_ns);
+            edges.1 += u64::from(done_by(&of_waker.stretches, at_ns) + AHEAD_NS < then_ns);
+        }
+    }
+    let mut by_name: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    for ((waker, sleeper), (edges, ahead)) in found {
+        let name = |task: u32| trace.tasks[task as usize].name.as_str();
+        let sum = by_name.entry((name(waker), name(sleeper))).or_default();
+        *sum = (sum.0 + edges, sum.1 + ahead);
+    }
+    let row = |((waker, sleeper), (edges, ahead)): ((&str, &str), (u64, u64))| Overtaking {
+        waker: waker.into(),
+        sleeper: sleeper.into(),
+        edges,
+        ahead,
+    };
+    by_name.into_iter().map(row).collect()
+}
