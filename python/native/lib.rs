@@ -13,6 +13,7 @@ mod rows;
 mod slots;
 mod tables;
 mod wakeups;
+mod work;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -40,6 +41,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plans::Outcome>()?;
     module.add_class::<policy::Machine>()?;
     module.add_function(wrap_pyfunction!(tables::stack, module)?)?;
+    module.add_function(wrap_pyfunction!(work::stress, module)?)?;
+    module.add_function(wrap_pyfunction!(work::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(work::papers, module)?)?;
+    module.add_function(wrap_pyfunction!(work::paper_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(work::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(work::trace_workload, module)?)?;
+    module.add_class::<work::Bench>()?;
+    module.add_class::<work::BrokenRule>()?;
     module.add_class::<plans::Wait>()?;
     module.add_class::<tables::Table>()?;
     Ok(())

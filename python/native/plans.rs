@@ -13,7 +13,7 @@ use schedlab_lab::plan::{Contender, Plan, Prepared as Checked};
 use schedlab_lab::run::Run;
 use schedlab_lab::snapshot::Watch;
 use schedlab_lab::{Error, catch_panic, page, parallel};
-use schedlab_report::{Report, RunReport, Style, TimelineOptions, csv, metrics, table, timeline};
+use schedlab_report::{Report, RunReport, Style, TimelineOptions, csv, json, metrics, table, timeline};
 use schedlab_trace::writer::is_replaceable;
 use schedlab_trace::{Header, Recorder, TraceFormat, TraceWriter};
 use std::num::NonZeroUsize;
@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// A plan in which no mistake is left.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Prepared {
-    checked: Arc<Checked>,
-    policies: slots::Held,
+    pub checked: Arc<Checked>,
+    pub policies: slots::Held,
 }
 
 /// So many threads; none: as many as there are cores.
@@ -247,12 +247,12 @@ impl Prepared {
     fn page(
         &self,
         py: Python<'_>,
-        outcome: PyRef<'_, Outcome>,
+        outcome: &Bound<'_, Outcome>,
         threads: Option<usize>,
     ) -> PyResult<String> {
         let stays = self.policies.are_there();
         let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
-        let report = &outcome.report;
+        let report = &outcome.get().report;
         let page =
             interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;
         page.ok_or_else(|| errors::input(py, "only a workload has a page of its own"))
@@ -312,7 +312,7 @@ impl Outcome {
 impl Outcome {
     /// The document `schedlab-run/1`, the bytes that `schedlab run --format json` writes.
     fn to_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.report.to_json())
+        py.detach(|| json::to_json(&self.report))
     }
 
     /// The comparison as CSV.

@@ -43,12 +43,13 @@ impl Table {
     /// The table `name` of rows that are JSON objects with the same keys, but for those whose
     /// values are lists. An object in a row stands for its own fields.
     pub fn of_rows(name: &str, rows: &[Value], keys: &[&str]) -> PyResult<Table> {
-        let column = |key: &&str| {
+        let mut columns = vec![];
+        for key in keys {
             let values: Vec<&Value> =
                 rows.iter().map(|row| row.get(*key).unwrap_or(&Value::Null)).collect();
-            (*key, of_values(&values))
-        };
-        Table::new(name, keys.iter().map(column).collect())
+            columns.push((*key, of_values(&values)));
+        }
+        Table::new(name, columns)
     }
 }
 
@@ -206,7 +207,7 @@ impl Table {
     /// The Arrow capsule interface: the schema alone.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.batch.schema()).map_err(wrong)?;
-        PyCapsule::new(py, schema, Some(c"arrow_schema".into()))
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
     /// The Arrow capsule interface: the table as a stream. No other schema can be asked for.
@@ -220,7 +221,7 @@ impl Table {
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new(py, stream, Some(c"arrow_array_stream".into()))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 }
 
