@@ -37,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(facts::benchmarks, module)?)?;
     module.add_function(wrap_pyfunction!(facts::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(facts::is_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::is_trace, module)?)?;
     module.add_class::<plans::Prepared>()?;
     module.add_class::<plans::Outcome>()?;
     module.add_class::<policy::Machine>()?;

@@ -165,7 +165,8 @@ class Policy:
         afterwards."""
 
     def block(self, task: PolicyTask) -> None:
-        """The task that runs on ``task.cpu`` sleeps, or has ended."""
+        """The task that runs on ``task.cpu`` sleeps, or has ended; or one that waited was killed,
+        and has been taken out of the queue."""
 
     def exit(self, task: PolicyTask) -> None:
         """A task has ended, and is not heard of again."""
@@ -378,6 +379,7 @@ class Policy:
         if task.runnable:
             self.dequeue(task)
             task.runnable = False
+            self.block(task)
         self._forget(task)
 
     def _forget(self, task: PolicyTask) -> None:
