@@ -10,7 +10,9 @@ use crate::policy::{Failure, PyScheduler};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler};
+use schedlab_core::{
+    BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler,
+};
 use schedlab_lab::Error;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -29,8 +31,7 @@ static ALL: [Slot; SLOTS] =
     [const { Slot { class: Mutex::new(None), failure: Mutex::new(None) } }; SLOTS];
 
 /// The entries that were made, by slot and description.
-static ENTRIES: Mutex<BTreeMap<(usize, Description), &'static Entry>> =
-    Mutex::new(BTreeMap::new());
+static ENTRIES: Mutex<BTreeMap<(usize, Description), &'static Entry>> = Mutex::new(BTreeMap::new());
 
 /// Texts that the engine wants for ever.
 static TEXTS: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
@@ -77,9 +78,11 @@ pub fn keep_rule(rule: RuleDoc) -> &'static RuleDoc {
 /// The function of slot `N`.
 fn build<const N: usize>(config: &BuildConfig) -> Box<dyn Scheduler> {
     let made = Python::attach(|py| {
-        let class = ALL[N].class.lock().ok().and_then(|class| {
-            class.as_ref().map(|class| class.clone_ref(py))
-        });
+        let class = ALL[N]
+            .class
+            .lock()
+            .ok()
+            .and_then(|class| class.as_ref().map(|class| class.clone_ref(py)));
         PyScheduler::new(py, N, class, config)
     });
     match made {

@@ -8,8 +8,8 @@ use arrow_array::{
     PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray, new_null_array,
 };
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_select::concat::concat;
 use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -96,11 +96,7 @@ pub fn known_numbers(values: Vec<Option<i64>>) -> ArrayRef {
 
 /// Tables of the same columns as one, with a column before them that says of each row whose it is.
 #[pyfunction]
-pub fn stack(
-    tables: Vec<PyRef<'_, Table>>,
-    label: &str,
-    values: Vec<String>,
-) -> PyResult<Table> {
+pub fn stack(tables: Vec<PyRef<'_, Table>>, label: &str, values: Vec<String>) -> PyResult<Table> {
     let Some(first) = tables.first() else {
         return Err(PyValueError::new_err("there is no table"));
     };

@@ -232,7 +232,8 @@ pub fn papers(
     reduced: bool,
     threads: Option<usize>,
 ) -> PyResult<Papers> {
-    let wrong = |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
+    let wrong =
+        |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
     let catalogue = embedded::catalogue().map_err(wrong)?;
     let chosen = catalogue.choose(&ids).map_err(wrong)?;
     let threads = self::threads(threads);
@@ -256,7 +257,8 @@ pub fn papers(
 /// The ids and titles of the published experiments.
 #[pyfunction]
 pub fn paper_ids(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-    let wrong = |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
+    let wrong =
+        |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
     let catalogue = embedded::catalogue().map_err(wrong)?;
     let all = catalogue.choose(&[]).map_err(wrong)?;
     Ok(all.iter().map(|file| (file.id.clone(), file.title.clone())).collect())
@@ -277,7 +279,7 @@ struct Asked {
     only: Option<String>,
     without: Option<String>,
     counted: bool,
-    closed: bool,
+    open: bool,
     seeds: u32,
     limit_ns: Option<u64>,
 }
@@ -296,7 +298,7 @@ impl Default for Asked {
             only: None,
             without: None,
             counted: false,
-            closed: false,
+            open: false,
             seeds: schedlab_lab::replay::SEEDS,
             limit_ns: None,
         }
@@ -325,7 +327,7 @@ fn replay_of(path: &Path, asked: Asked) -> Replay {
         only: asked.only,
         without: asked.without,
         tokens: if asked.counted { Tokens::Counted } else { Tokens::Strict },
-        arrivals: if asked.closed { Arrivals::Closed } else { Arrivals::Open },
+        arrivals: if asked.open { Arrivals::Open } else { Arrivals::Closed },
         seeds: asked.seeds,
         limit_ns: asked.limit_ns,
         ..Replay::new(path.display().to_string())
@@ -346,8 +348,7 @@ pub fn replay(
     let threads = self::threads(threads);
     let answer = interruptible(py, false, |_| {
         let trace = recorded(&path)?;
-        let prepared =
-            replay_of(&path, asked).prepare(trace).map_err(|error| error.to_string())?;
+        let prepared = replay_of(&path, asked).prepare(trace).map_err(|error| error.to_string())?;
         prepared.answer(threads).map_err(|error| error.to_string())
     })?;
     let answer = answer.map_err(|wrong| errors::input(py, wrong))?;

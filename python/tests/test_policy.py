@@ -65,12 +65,12 @@ class Fair(Policy):
 
 
 def test_round_robin_is_the_textbooks(desktop):
-    """On one CPU the figures are those of `rr` with the same turn, but for who a tick finds."""
+    """On one CPU nearly: the textbook's ends turns by a timer, this one at the next tick."""
     runs = schedlab.run(desktop, [RoundRobin, "rr", "cfs"])
     ours, theirs = runs["RoundRobin"], runs["rr"]
     assert ours.column == "RoundRobin@py"
-    assert ours.metrics["fairness_jain_backlogged"] == pytest.approx(
-        theirs.metrics["fairness_jain_backlogged"], abs=0.05
+    assert ours.metrics["jain_backlogged"] == pytest.approx(
+        theirs.metrics["jain_backlogged"], abs=0.05
     )
     assert abs(ours.metrics["throughput"] - theirs.metrics["throughput"]) < 10
     assert "RoundRobin" in runs.compare().text()
@@ -152,7 +152,7 @@ def test_an_error_comes_with_pythons_traceback_and_the_virtual_time(desktop):
                 return self.no_such_thing
             return super().pick(cpu)
 
-    with pytest.raises(schedlab.PolicyError, match="schedule failed at 1.000") as caught:
+    with pytest.raises(schedlab.PolicyError, match="schedule failed at 1.00") as caught:
         schedlab.run(desktop, ["cfs", Late])
     error = caught.value
     assert error.at_ns >= 1_000_000_000 and error.hook == "schedule"

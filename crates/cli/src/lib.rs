@@ -131,9 +131,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) ->
         Ok(Status::Good) => 0,
         Ok(Status::Bad) => 1,
         Ok(Status::Error) => 2,
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            0
-        }
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(Failure::Output(error)) => {
             terminal::complain(&format!("cannot write: {error}"));
             2

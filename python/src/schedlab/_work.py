@@ -305,7 +305,7 @@ def replay(
     only: str | None = None,
     without: str | None = None,
     counted: bool = False,
-    closed: bool = False,
+    open_arrivals: bool = False,
     seeds: int = 8,
     duration: Moment | None = None,
     threads: int | None = None,
@@ -314,14 +314,16 @@ def replay(
 
     ``trace``: what perf, ftrace or trace-cmd recorded. ``recorded``, ``hz``: the scheduler and the
     ticks of that machine; ``changes``: of tasks, as ``"nice make +10"``; ``groups``: in which
-    groups tasks were, None: as a file beside the trace says, if there is one; ``seeds``: how often
+    groups tasks were, None: as a file beside the trace says, if there is one; ``counted``: whoever
+    comes first wakes a sleeper, instead of whom the trace saw; ``open_arrivals``: what interrupts
+    end comes at its time (a server's requests), instead of taking its time; ``seeds``: how often
     each is run.
     """
     names, policies = schedulers_of(schedulers if isinstance(schedulers, str) else list(schedulers))
     if policies:
         raise InputError("a trace is replayed under schedulers by name, not under a policy")
     asked: dict[str, Any] = {
-        "schedulers": [name for name in names if name], "counted": counted, "closed": closed,
+        "schedulers": [name for name in names if name], "counted": counted, "open": open_arrivals,
         "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
         "at": [at] if isinstance(at, str) else list(at),
         "changes": [changes] if isinstance(changes, str) else list(changes),
