@@ -398,7 +398,8 @@ class Policy:
         ):
             raise TypeError(f"pick({cpu}) answered {after!r}, which is no task that lives")
         if self.machine.asked:
-            self._grounds = said if said is not None else [] if after is None else [(after.id, [0], [])]
+            picked = [] if after is None else [(after.id, [0], [])]
+            self._grounds = picked if said is None else said
         self.current[cpu] = after
         if after is not before or after is None:
             self.turn_ns[cpu] = self.machine.now_ns

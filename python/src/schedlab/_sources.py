@@ -47,7 +47,7 @@ def setting(value: Any) -> str:
 
 
 def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``workload`` as a plan's load; or, from a plan's file, the whole plan as ``{"plan": ...}``."""
+    """``workload`` as a plan's load; from a plan's file the whole plan, ``{"plan": ...}``."""
     if isinstance(workload, Task):
         workload = Workload(workload)
     if isinstance(workload, Workload):
