@@ -39,7 +39,6 @@ CARGO_TARGET_DIR=$PWD/target/python MATURIN_PEP517_ARGS='--profile dev' \
     PATH="$PWD/$environment/bin:$PATH" \
     "${pip[@]}" install --no-build-isolation --no-deps --force-reinstall ./python
 "$environment/bin/python" -m pytest --quiet python/tests
-(cd python && "../$environment/bin/python" -m mypy --strict src/schedlab)
-"$environment/bin/python" -m mypy.stubtest schedlab._native --ignore-disjoint-bases 2>/dev/null ||
-    "$environment/bin/python" -m mypy.stubtest schedlab._native
+(cd python && "../$environment/bin/python" -m mypy src/schedlab)
+"$environment/bin/python" -m mypy.stubtest schedlab._native --ignore-disjoint-bases
 "$environment/bin/schedlab" run examples/desktop.json --duration 1 --scheduler cfs >/dev/null

@@ -324,7 +324,8 @@ class Runs:
         from IPython.display import HTML  # type: ignore[import-not-found, unused-ignore]
 
         page = html.escape(self._prepared.page(self._outcome))
-        return HTML(f'<iframe srcdoc="{page}" width="100%" height="800"></iframe>')
+        frame = f'<iframe srcdoc="{page}" width="100%" height="800"></iframe>'
+        return HTML(frame)  # type: ignore[no-untyped-call, unused-ignore]
 
     def __str__(self) -> str:
         return f"Runs of {self.name}: {', '.join(self.schedulers)}"

@@ -225,8 +225,8 @@ class Papers:
         experiments, self.summary, verdicts, values, self.failed = rows
         #: The experiments that could be run.
         self.experiments = [
-            Experiment(*row, list(csv.DictReader(io.StringIO(table))))
-            for row, table in zip(experiments, values)
+            Experiment(id, title, text, list(csv.DictReader(io.StringIO(table))))
+            for (id, title, text), table in zip(experiments, values)
         ]
         #: A row for each demand: what was published, what came out, the verdict.
         self.verdicts: list[dict[str, str]] = list(csv.DictReader(io.StringIO(verdicts)))
