@@ -5,7 +5,32 @@ from __future__ import annotations
 import os
 from typing import Any, final
 
-__all__: list[str]
+__all__ = [
+    "Bench",
+    "BrokenRule",
+    "Machine",
+    "Outcome",
+    "Prepared",
+    "Table",
+    "Wait",
+    "__version__",
+    "benchmarks",
+    "cli_main",
+    "is_plan",
+    "is_trace",
+    "machine_source",
+    "metrics",
+    "paper_ids",
+    "papers",
+    "read_text",
+    "replay",
+    "schedulers",
+    "stack",
+    "stress",
+    "trace_workload",
+    "verify",
+]
+
 __version__: str
 
 def cli_main(args: list[str], engine: str | os.PathLike[str]) -> int: ...
