@@ -201,6 +201,7 @@ def test_many_policies_come_and_go():
     """There is room for 64 at a time; results that nobody holds make room."""
     load = {"tasks": {"a": {"run": 1000, "loop": 1}}}
     for _ in range(3):
+        kept = []
         kept = [schedlab.run(load, RoundRobin) for _ in range(50)]
     assert len(kept) == 50
     with pytest.raises(schedlab.RunError, match="64 policies are in use"):

@@ -95,6 +95,23 @@ def test_tables_hold_what_the_document_holds(desktop_runs):
         slices["start"]
 
 
+def test_groups_have_the_same_columns_whoever_can_limit_them(desktop_runs):
+    assert len(desktop_runs["cfs"].groups) == 0
+    runs = schedlab.run(
+        str(ROOT / "examples" / "nested-groups.json"), ["cfs", "eevdf"],
+        groups={"/alice": {"cpu.shares": 512}}, duration=1,
+    )
+    table = runs.groups
+    assert table.columns[:4] == ["scheduler", "path", "usage_ns", "machine_share"]
+    throttled = table.column("throttling_nr_periods")
+    assert np.isnan(throttled[table["scheduler"] == "cfs@2.6.32"]).all()
+    assert not np.isnan(throttled[table["scheduler"] == "eevdf@6.18"]).any()
+    assert "/alice" in set(table["path"])
+    benchmark = schedlab.run("hackbench", "cfs", parameters={"groups": 1})
+    with pytest.raises(schedlab.RunError, match="run a workload with record=True"):
+        benchmark["cfs"].slices
+
+
 def test_frames_of_other_libraries(desktop_runs):
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")

@@ -110,7 +110,7 @@ class Run:
         """Who ran where, from when to when."""
         found = self._outcome.slices(self._place)
         if found is None:
-            raise RunError("it was not recorded who ran when: run with record=True")
+            raise RunError("it was not recorded who ran when: run a workload with record=True")
         return Table(found, "slices")
 
     @cached_property
@@ -118,7 +118,7 @@ class Run:
         """Who wanted to run, from when to when."""
         found = self._outcome.spans(self._place)
         if found is None:
-            raise RunError("it was not recorded who ran when: run with record=True")
+            raise RunError("it was not recorded who ran when: run a workload with record=True")
         return Table(found, "spans")
 
     @cached_property
