@@ -1,0 +1,78 @@
+"""The laboratory for Linux process schedulers: what would this workload have done under that one?
+
+    import schedlab
+    runs = schedlab.run("examples/desktop.json", ["o_1", "cfs", "eevdf"])
+    print(runs.compare())
+
+The engine is the one of the program ``schedlab``, and comes to the same results to the byte. It
+runs without the interpreter's lock. Times are whole nanoseconds of virtual time, with the unit in
+every name (``start_ns``).
+"""
+
+from __future__ import annotations
+
+from . import _native
+from ._errors import Error, InputError, PolicyError, RunError, SchedlabWarning
+from ._facts import Benchmark, Metric, Release, benchmarks, metrics, schedulers
+from ._policy import Policy, PolicyTask
+from ._run import run
+from ._runs import Comparison, Explanation, Run, Runs
+from ._table import Table
+from ._tasks import Task, Workload
+from ._work import (
+    Bench,
+    Experiment,
+    GoldenVerdict,
+    Papers,
+    Replay,
+    World,
+    bench,
+    paper_ids,
+    papers,
+    replay,
+    stress,
+    verify,
+)
+from .queues import Fifo, PriorityArray, Tree
+
+__version__: str = _native.__version__
+
+__all__ = [
+    "Bench",
+    "Benchmark",
+    "Comparison",
+    "Error",
+    "Experiment",
+    "Explanation",
+    "Fifo",
+    "GoldenVerdict",
+    "InputError",
+    "Metric",
+    "Papers",
+    "Policy",
+    "PolicyError",
+    "PolicyTask",
+    "PriorityArray",
+    "Release",
+    "Replay",
+    "Run",
+    "RunError",
+    "Runs",
+    "SchedlabWarning",
+    "Table",
+    "Task",
+    "Tree",
+    "Workload",
+    "World",
+    "__version__",
+    "bench",
+    "benchmarks",
+    "metrics",
+    "paper_ids",
+    "papers",
+    "replay",
+    "run",
+    "schedulers",
+    "stress",
+    "verify",
+]
