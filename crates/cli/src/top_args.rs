@@ -32,8 +32,8 @@ pub struct TopArgs {
     /// A workload in rt-app's JSON language, or a plan
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Under which scheduler, as `schedlab list` names them, or under which two [default: the newest
-    /// of Linux, eevdf]
+    /// Under which scheduler, as `schedlab list` names them, or under which two [default: the
+    /// newest of Linux, eevdf]
     #[arg(short, long = "scheduler", value_name = "NAME,NAME", value_delimiter = ',')]
     pub schedulers: Vec<String>,
     /// Begin at this time, paused [default: at 0, going on]
