@@ -14,8 +14,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Keys: Space goes on or pauses; Right or n is the next decision, Left or b the one before; + and -
-change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down choose one, Enter
-or w says why, ? shows all keys, q ends. docs/top.md tells more.
+change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down choose one,
+Enter or w says why, ? shows all keys, q ends. docs/top.md tells more.
 
 Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Everything that falls
 on the moment has happened.
