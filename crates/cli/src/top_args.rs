@@ -14,8 +14,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Keys: Space goes on or pauses; Right or n is the next decision, Left or b the one before; + and -
-change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down choose one, Enter
-or w says why, ? shows all keys, q ends. docs/top.md tells more.
+change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down choose one,
+Enter or w says why, ? shows all keys, q ends. docs/top.md tells more.
 
 Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Everything that falls
 on the moment has happened.
@@ -32,8 +32,8 @@ pub struct TopArgs {
     /// A workload in rt-app's JSON language, or a plan
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Under which scheduler, as `schedlab list` names them, or under which two [default: the newest
-    /// of Linux, eevdf]
+    /// Under which scheduler, as `schedlab list` names them, or under which two [default: the
+    /// newest of Linux, eevdf]
     #[arg(short, long = "scheduler", value_name = "NAME,NAME", value_delimiter = ',')]
     pub schedulers: Vec<String>,
     /// Begin at this time, paused [default: at 0, going on]

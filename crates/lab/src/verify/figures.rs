@@ -1,8 +1,8 @@
 //! What a golden file counts of each thread, counted in a replay.
 //!
 //! Who made the files looked at the machine at the end of every nanosecond. So a turn that a
-//! preemption ends in the nanosecond in which it began is none, and a wait goes on through it. (What `schedlab run` counts,
-//! `schedlab_measure::Stats`, are switches as they happen.)
+//! preemption ends in the nanosecond in which it began is none, and a wait goes on through it.
+//! (What `schedlab run` counts, `schedlab_measure::Stats`, are switches as they happen.)
 
 use schedlab_core::{CpuId, Event, Observer, TaskId, TaskTable};
 

@@ -205,7 +205,7 @@ fn meta<'a>(
 
 /// A name as the page shows it: of a very long one the beginning, and the end, in which instances
 /// of one program differ.
-fn shown(name: &str) -> Cow<'_, str> {
+pub(super) fn shown(name: &str) -> Cow<'_, str> {
     const MOST: usize = 80;
     const END: usize = 12;
     let count = name.chars().count();
