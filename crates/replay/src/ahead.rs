@@ -125,7 +125,8 @@ pub fn overtaking(
     for (number, task) in trace.tasks.iter().enumerate() {
         let Some(own) = in_run(number) else { continue };
         let mut done_ns = 0;
-        let mut known: Vec<u32> = vec![];
+        let before = task.before.iter().filter(|sleep| sleep.kind == Kind::Edge);
+        let mut known: Vec<u32> = before.filter_map(|sleep| sleep.waker).collect();
         for (burst, sleep) in task.bursts.iter().zip(&task.sleeps) {
             done_ns += burst.cpu_ns;
             let Some(waker) = sleep.waker.filter(|_| sleep.kind == Kind::Edge) else { continue };

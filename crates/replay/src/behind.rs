@@ -29,14 +29,16 @@ struct Lane {
 pub struct Behind {
     places: Vec<Place>,
     lanes: Vec<Lane>,
-    /// By who waits and who runs (none: nobody), ns.
-    times: BTreeMap<(TaskId, Option<TaskId>), u64>,
+    /// By task: it has had a CPU.
+    has_run: Vec<bool>,
+    /// By who waits, who runs (none: nobody), and whether it is the wait for the first CPU, ns.
+    times: BTreeMap<(TaskId, Option<TaskId>, bool), u64>,
 }
 
 impl Behind {
-    /// Who waited behind whom (none: an idle CPU), and for how long, ns.
-    pub fn times(&self) -> impl Iterator<Item = (TaskId, Option<TaskId>, u64)> + '_ {
-        self.times.iter().map(|(&(waits, runs), &ns)| (waits, runs, ns))
+    /// Who waited behind whom (none: an idle CPU), whether for its first CPU, and for how long, ns.
+    pub fn times(&self) -> impl Iterator<Item = (TaskId, Option<TaskId>, bool, u64)> + '_ {
+        self.times.iter().map(|(&(waits, runs, is_first), &ns)| (waits, runs, is_first, ns))
     }
 
     /// Counts the waiting on `cpu` up to now.
@@ -48,7 +50,8 @@ impl Behind {
         let passed_ns = now_ns - std::mem::replace(&mut lane.counted_ns, now_ns);
         if passed_ns > 0 {
             for &task in &lane.waiting {
-                *self.times.entry((task, lane.current)).or_default() += passed_ns;
+                let is_first = !self.has_run[task.index()];
+                *self.times.entry((task, lane.current, is_first)).or_default() += passed_ns;
             }
         }
         lane
@@ -57,6 +60,7 @@ impl Behind {
     fn goes(&mut self, now_ns: u64, task: TaskId, to: Place) {
         if task.index() >= self.places.len() {
             self.places.resize(task.index() + 1, Place::Away);
+            self.has_run.resize(task.index() + 1, false);
         }
         match std::mem::replace(&mut self.places[task.index()], to) {
             Place::Waits(cpu) => self.lane(now_ns, cpu).waiting.retain(|&other| other != task),
@@ -65,7 +69,10 @@ impl Behind {
         }
         match to {
             Place::Waits(cpu) => self.lane(now_ns, cpu).waiting.push(task),
-            Place::Runs(cpu) => self.lane(now_ns, cpu).current = Some(task),
+            Place::Runs(cpu) => {
+                self.lane(now_ns, cpu).current = Some(task);
+                self.has_run[task.index()] = true;
+            }
             Place::Away => {}
         }
     }

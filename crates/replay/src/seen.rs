@@ -90,6 +90,14 @@ impl Seen {
     }
 }
 
+/// Whether the task was asleep when the trace began, so that its first turn in a run is only there to
+/// begin with sleeping.
+pub fn begins_asleep(program: &Program, trace: &Trace) -> bool {
+    let origin = trace.tasks[program.task as usize].origin;
+    matches!(origin, Origin::Before | Origin::Gap)
+        && matches!(program.steps.first(), Some(Step::Timer(_) | Step::Wait(_)))
+}
+
 /// A task of a run.
 #[derive(Clone, Debug, Default)]
 struct Own {
@@ -136,18 +144,11 @@ impl Watcher {
             seen.wait_ns += end_ns.saturating_sub(since_ns);
         }
         let origin = trace.tasks[program.task as usize].origin;
-        match program.steps.first() {
-            // It was asleep when the trace began, and only ran to begin with sleeping.
-            Some(Step::Timer(_) | Step::Wait(_))
-                if matches!(origin, Origin::Before | Origin::Gap) =>
-            {
-                seen.wait_ns = seen.wait_ns.saturating_sub(own.first_wait_ns);
-            }
-            _ if matches!(origin, Origin::Forked | Origin::Born) && own.was_on => {
-                seen.wakeups += 1;
-                seen.latency(own.first_wait_ns);
-            }
-            _ => {}
+        if begins_asleep(program, trace) {
+            seen.wait_ns = seen.wait_ns.saturating_sub(own.first_wait_ns);
+        } else if matches!(origin, Origin::Forked | Origin::Born) && own.was_on {
+            seen.wakeups += 1;
+            seen.latency(own.first_wait_ns);
         }
         seen
     }

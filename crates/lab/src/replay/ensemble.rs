@@ -9,7 +9,7 @@ use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
 use schedlab_replay::behind::Behind;
-use schedlab_replay::seen::{Seen, Watcher};
+use schedlab_replay::seen::{Seen, Watcher, begins_asleep};
 use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -101,10 +101,14 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
             ahead::overtaking(trace, &column.workload, progress, &task_of)
         });
         let place = |task: TaskId| place_of.get(&task).copied();
-        let behind = behind
-            .iter()
-            .flat_map(Behind::times)
-            .filter_map(|(waits, runs, ns)| Some((place(waits)?, runs.and_then(place), ns)));
+        // The first turn of who was asleep when the trace began is not of the recorded work.
+        let counts =
+            |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
+        let behind =
+            behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, is_first, ns)| {
+                let waits = place(waits).filter(|&place| counts(place, is_first))?;
+                Some((waits, runs.and_then(place), ns))
+            });
         Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() }
     };
     let (outcome, _) = experiment.stop_between(
