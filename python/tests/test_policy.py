@@ -232,6 +232,11 @@ def test_what_cannot_be_a_policy_is_said():
     with pytest.raises(schedlab.InputError, match="has no attribute quantum"):
         RoundRobin.variant("x", quantum=3)
 
+    with pytest.raises(schedlab.InputError, match="has a scheduler called cfs"):
+        schedlab.run({"tasks": {"a": {"run": 1}}}, RoundRobin.variant("cfs"))
+    with pytest.raises(schedlab.InputError, match="letters, digits and _"):
+        schedlab.run({"tasks": {"a": {"run": 1}}}, RoundRobin.variant("a.b"))
+
     class NoRealTime(RoundRobin):
         """As it is."""
 

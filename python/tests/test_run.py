@@ -77,7 +77,7 @@ def test_tables_hold_what_the_document_holds(desktop_runs):
     document = json.loads(desktop_runs.to_json())["runs"][1]
     assert len(slices) == len(document["slices"])
     assert slices["end_ns"][7] == document["slices"][7][2]
-    # Without a copy: both arrays are the same memory.
+    # Without a copy: both are views of the same memory.
     assert np.shares_memory(slices["start_ns"], slices["start_ns"])
     assert list(run.tasks.column("cpu_ns")) == [task["cpu_ns"] for task in document["tasks"]]
     lengths = slices["end_ns"] - slices["start_ns"]
@@ -129,6 +129,9 @@ def test_frames_of_other_libraries(desktop_runs):
     table = pyarrow.table(slices)
     assert table.schema.metadata == {b"schedlab.schema": b"slices/1"}
     assert table["end_ns"].to_pylist() == slices["end_ns"].tolist()
+    # Without a copy: it is the memory that numpy sees, and the engine's.
+    address = table["end_ns"].chunk(0).buffers()[1].address
+    assert address == slices["end_ns"].__array_interface__["data"][0]
     whole = desktop_runs.slices.to_polars()
     assert len(whole) == sum(len(run.slices) for run in desktop_runs)
     assert desktop_runs.compare().to_pandas().loc["switches_voluntary", "cfs@2.6.32"] > 0

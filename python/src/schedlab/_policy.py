@@ -7,11 +7,9 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from . import _native
 from ._errors import InputError
 from .queues import Fifo
-
-if TYPE_CHECKING:
-    from . import _native
 
 #: The kernel's weights of nice -20 to 19.
 WEIGHTS = (
@@ -271,6 +269,9 @@ class Policy:
             raise InputError(f"{cls.__name__} has no method pick(self, cpu)")
         if not all(part.isalnum() and part.isascii() for part in cls.name.split("_")):
             raise InputError(f"name is {cls.name!r}; it must be of letters, digits and _")
+        taken = {name for name, *_ in _native.schedulers()} | {"main", "linux", "textbook", "all"}
+        if cls.name in taken:
+            raise InputError(f"schedlab has a scheduler called {cls.name}; give another name")
         if wrong := [one for one in cls.policies if one not in _POLICIES]:
             raise InputError(
                 f"{cls.name}.policies: there is no policy {wrong[0]!r}; there are "
