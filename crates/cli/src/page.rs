@@ -76,8 +76,8 @@ pub fn write(args: &PageArgs, prepared: &Prepared, report: &Report) -> Result<()
     put(args, report, || page::page(prepared, report, parallel::cores()).unwrap_or_default())
 }
 
-/// Writes the charts of `report`, and the page that `page` makes, as far as they are asked for, each
-/// whole or not at all; and shows the page, if that is.
+/// Writes the charts of `report`, and the page that `page` makes, as far as they are asked for,
+/// each whole or not at all; and shows the page, if that is.
 ///
 /// # Errors
 /// It cannot be written.

@@ -68,8 +68,9 @@ fn a_desk_on_one_cpu_is_predicted() {
     let answer = answer(&Replay { changes, ..replay }, trace);
     assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
-    // 0.25 is wanted. Of three recordings the hogs waited for 303, 450 and 487 ms; this is the second,
-    // in which they stood in one queue for 216 ms (docs/replay.md says why the replay's do not).
+    // 0.25 is wanted. Of three recordings the hogs waited for 303, 450 and 487 ms; this is the
+    // second, in which they stood in one queue for 216 ms. docs/replay.md says why those of the
+    // replay do not.
     assert!(answer.e_wait <= 0.35, "{}", answer.e_wait);
     for (name, end, wait) in [
         ("hog", 1402.4, 1748.2),

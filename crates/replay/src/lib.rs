@@ -9,8 +9,8 @@
 //! * [`program`] makes a [`Workload`] of it, which [`Workload::model`] says in rt-app's language.
 //! * [`select`] finds tasks by name, number or descent, and changes them.
 //! * [`side`] reads what `schedlab record` notes beside a trace.
-//! * [`seen`] and [`score`] compare what was recorded with what was run; [`ahead`] and [`behind`] tell
-//!   who overtook whom, and behind whom tasks waited.
+//! * [`seen`] and [`score`] compare what was recorded with what was run; [`ahead`] and [`behind`]
+//!   tell who overtook whom, and behind whom tasks waited.
 //!
 //! Nothing here runs anything: `lab` does.
 

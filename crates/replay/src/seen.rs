@@ -90,8 +90,8 @@ impl Seen {
     }
 }
 
-/// Whether the task was asleep when the trace began, so that its first turn in a run is only there to
-/// begin with sleeping.
+/// Whether the task was asleep when the trace began, so that its first turn in a run is only there
+/// to begin with sleeping.
 pub fn begins_asleep(program: &Program, trace: &Trace) -> bool {
     let origin = trace.tasks[program.task as usize].origin;
     matches!(origin, Origin::Before | Origin::Gap)

@@ -336,8 +336,8 @@ mod tests {
     use super::*;
     use crate::tracepoint::{Context, State};
 
-    /// A table of columns may name any time: two tasks wait for as long as can be said, so that sums
-    /// over them cannot be said any more. They stay at the most there is.
+    /// A table of columns may name any time: two tasks wait for as long as can be said, so that
+    /// sums over them cannot be said any more. They stay at the most there is.
     #[test]
     fn times_as_long_as_can_be_said_are_no_overflow() {
         let who = |pid: u32| Who { comm: ["idle", "a", "b", "c"][pid as usize], pid, prio: 120 };

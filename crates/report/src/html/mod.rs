@@ -6,7 +6,7 @@
 //!
 //! * [`frame`]: what surrounds every page: the policy, scripts and style sheets.
 //! * `sections`: what is there without scripts.
-//! * `bench`: what comes before the runs on the page of a benchmark; [`replay`]: on that of a replay.
+//! * `bench`: what comes before the runs on the page of a benchmark; [`replay`]: of a replay.
 //! * `data`: what the page knows of the runs, as text.
 //! * `columns`: how numbers become that text.
 //! * `assets`: scripts and style sheets.

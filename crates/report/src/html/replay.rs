@@ -1,5 +1,5 @@
-//! What the page of a replay has before its runs: how far it can be trusted, and the figures of each
-//! group of tasks with their bands.
+//! What the page of a replay has before its runs: how far it can be trusted, and the figures of
+//! each group of tasks with their bands.
 
 use super::Section;
 use super::frame::clean;
