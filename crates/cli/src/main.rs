@@ -20,9 +20,12 @@ mod perf_args;
 mod picture;
 mod plan_args;
 mod plans;
+mod python;
 mod replay_args;
 mod rt_app_log;
 mod snapshots;
+mod sweep_args;
+mod sweep_page;
 mod terminal;
 #[cfg(feature = "tui")]
 mod top;
@@ -88,6 +91,8 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),
         Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
+        Command::Sweep(args) => commands::sweep::sweep(args, &mut output),
+        Command::Tune(args) => commands::tune::tune(args, &mut output),
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),

@@ -142,7 +142,7 @@ fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
 
 /// The version of this program, and a number made of all of it: results of a program with changed
 /// schedulers are others.
-fn program() -> String {
+pub fn program() -> String {
     let itself = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     format!("{} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&itself))
 }
