@@ -209,8 +209,12 @@ impl Space {
             return Err((Some(name.clone()), format!("two columns would be called {name}")));
         }
         let first = space.point(0);
-        let stage = space.stage(&first).map_err(|error| space.blame(&first, error.to_string()))?;
-        space.columns = stage.columns().max(1) as u64;
+        space.columns = match space.stage(&first) {
+            Ok(stage) => stage.columns().max(1) as u64,
+            // One of many points that a search asks for: the others can be run.
+            Err(_) if space.form.points.is_some() => space.plan.schedulers.len() as u64,
+            Err(error) => return Err(space.blame(&first, error.to_string())),
+        };
         let of_point = space.columns.saturating_mul(space.plan.repeat);
         let runs = of_point.saturating_mul(count);
         if runs > RUNS_MAX {
@@ -547,5 +551,22 @@ impl Space {
     /// The point at these parts of the way along each axis, each at least 0 and less than 1.
     pub fn at(&self, parts: &[f64]) -> Vec<AxisValue> {
         self.axes.iter().zip(parts).map(|(axis, part)| axis.at(*part)).collect()
+    }
+
+    /// The same with these points in place of its own. They are not tried: a point that cannot be
+    /// run makes rows that say so.
+    ///
+    /// # Errors
+    /// A point has not a value for each axis, or one that cannot be.
+    pub fn with_points(&self, points: Vec<Vec<AxisValue>>) -> Result<Space, String> {
+        let form = Form {
+            points: Some(points),
+            sample: Sample::Grid,
+            samples: None,
+            sample_seed: None,
+            ..self.form.clone()
+        };
+        let mut read = |name: &str| Err(format!("{name}: no file is read here"));
+        Space::of_form(form, &mut read).map_err(|(_, message)| message)
     }
 }

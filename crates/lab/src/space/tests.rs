@@ -247,7 +247,11 @@ fn what_cannot_be_is_told_with_its_place_before_anything_runs() {
         ("repeat = 0\naxis = [{name = \"cpus\", values = [1]}]", "repeat is 0"),
         ("benchmark = \"hackbench\"\naxis = [{name = \"cpus\", values = [1]}]", "one of"),
         ("axis = [{name = \"cpus\", values = [1]}, {name = \"cpus\", values = [2]}]", "twice"),
-        ("repeat = 3000000\naxis = [{name = \"cpus\", values = [1]}]", "more than"),
+        (
+            "repeat = 90000\nschedulers = [\"cfs\"]\n\
+             axis = [{name = \"hz\", from = 100, to = 130, step = 1}]",
+            "more than",
+        ),
     ];
     for (text, part) in cases {
         let Err(error) = parsed(text) else { panic!("it was taken: {text}") };
