@@ -96,6 +96,19 @@ pub fn all() -> Vec<Choice> {
     registry::ALL.iter().flat_map(of).collect()
 }
 
+/// Finds `cfs` or `cfs@2.6.24`, first among `own`.
+///
+/// # Errors
+/// Says what was not found, and what there is.
+fn find_among(name: &str, own: &[&'static Entry]) -> Result<Choice, UnknownScheduler> {
+    let of = |entry: &&'static Entry| {
+        let entry: &'static Entry = entry;
+        let release = entry.releases.iter().find(|release| entry.is_called(release, name))?;
+        Some(Choice { entry, release })
+    };
+    own.iter().find_map(of).map_or_else(|| find(name), Ok)
+}
+
 /// Finds `cfs` or `cfs@2.6.24`.
 ///
 /// # Errors
@@ -259,6 +272,18 @@ fn is_open(name: &str, part: &str) -> bool {
 /// # Errors
 /// The first name that means nothing.
 pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler> {
+    choose_among(names, &[])
+}
+
+/// The same, where names may also be of `own`: schedulers of the caller's own, which stand before
+/// those of the registry.
+///
+/// # Errors
+/// The first name that means nothing.
+pub fn choose_among(
+    names: &[impl AsRef<str>],
+    own: &[&'static Entry],
+) -> Result<Vec<Chosen>, UnknownScheduler> {
     let mut chosen: Vec<Chosen> = vec![];
     for name in whole_names(names) {
         let (name, set) = with_settings(name.trim())?;
@@ -272,7 +297,7 @@ pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler
         let named = many.is_none();
         let choices = match many {
             Some(many) => many,
-            None => vec![find(name)?],
+            None => vec![find_among(name, own)?],
         };
         for choice in choices {
             match chosen.iter_mut().find(|other| other.choice == choice && other.set == set) {

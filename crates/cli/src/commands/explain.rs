@@ -8,11 +8,56 @@ use crate::{Failure, Status};
 use schedlab_core::{CpuId, TaskId};
 use schedlab_lab::explain::{self, Names, Standing, Whose};
 use schedlab_lab::plan::{Contender, Groups, Load, MachineSpec, Plan, Prepared, Timetable};
+use schedlab_report::Style;
 use schedlab_report::format::duration;
 
 pub mod words;
 
 use words::Words;
+
+/// What is to be explained: a moment, a wakeup, or else the longest waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// How things stood at this moment, ns.
+    pub at_ns: Option<u64>,
+    /// Only of this task.
+    pub task: Option<&'a str>,
+    /// Only of this CPU; of a moment.
+    pub cpu: Option<u32>,
+    /// Where this wakeup went, counted from 1.
+    pub wakeup: Option<u64>,
+    /// So many of the longest waits; none: one.
+    pub worst: Option<u64>,
+}
+
+/// The explanation of a run of `prepared` under `scheduler`, in words and tables.
+///
+/// # Errors
+/// There is no such task, moment or wakeup; how the run ended badly.
+pub fn explanation(
+    asked: &Asked<'_>,
+    prepared: &Prepared,
+    scheduler: &Contender,
+    style: Style,
+) -> Result<String, String> {
+    answer(asked, prepared, scheduler, style).map_err(|failure| match failure {
+        Failure::Message(message) => message,
+        Failure::Output(error) => error.to_string(),
+    })
+}
+
+fn answer(
+    asked: &Asked<'_>,
+    prepared: &Prepared,
+    scheduler: &Contender,
+    style: Style,
+) -> Result<String, Failure> {
+    match (asked.at_ns, asked.wakeup, asked.worst) {
+        (Some(at_ns), ..) => at(asked, prepared, scheduler, at_ns, style),
+        (_, Some(number), _) => wakeup(asked, prepared, scheduler, number, style),
+        (_, _, many) => worst(asked, prepared, scheduler, many.unwrap_or(1) as usize, style),
+    }
+}
 
 /// Explains a moment, a wakeup or waits.
 pub fn explain(args: &ExplainArgs, output: &mut Output) -> Result<Status, Failure> {
@@ -25,11 +70,14 @@ pub fn explain(args: &ExplainArgs, output: &mut Output) -> Result<Status, Failur
         prepared.name(),
         crate::terminal::counted(cpus(&prepared) as usize, "CPU")
     );
-    let text = match (args.at, args.wakeup, args.worst) {
-        (Some(at_ns), ..) => at(args, &prepared, scheduler, at_ns)?,
-        (_, Some(number), _) => wakeup(args, &prepared, scheduler, number)?,
-        (_, _, many) => worst(args, &prepared, scheduler, many.unwrap_or(1) as usize)?,
+    let asked = Asked {
+        at_ns: args.at,
+        task: args.task.as_deref(),
+        cpu: args.cpu,
+        wakeup: args.wakeup,
+        worst: args.worst,
     };
+    let text = answer(&asked, &prepared, scheduler, style())?;
     output.write_styled(&format!("{head}\n\n{text}"))?;
     Ok(Status::Good)
 }
@@ -106,8 +154,8 @@ fn contender<'a>(prepared: &'a Prepared, name: Option<&str>) -> Result<&'a Conte
 }
 
 /// The task that `--task` names, among a run's.
-fn task(args: &ExplainArgs, names: &Names) -> Result<Option<TaskId>, Failure> {
-    let Some(wanted) = &args.task else { return Ok(None) };
+fn task(asked: &Asked<'_>, names: &Names) -> Result<Option<TaskId>, Failure> {
+    let Some(wanted) = asked.task else { return Ok(None) };
     let of_name = |name: &str| names.tasks.iter().position(|task| task == name);
     let found = of_name(wanted).or_else(|| of_name(&format!("{wanted}-0")));
     match found {
@@ -124,20 +172,21 @@ fn task(args: &ExplainArgs, names: &Names) -> Result<Option<TaskId>, Failure> {
 }
 
 fn at(
-    args: &ExplainArgs,
+    asked: &Asked<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     at_ns: u64,
+    style: Style,
 ) -> Result<String, Failure> {
     let cpus = cpus(prepared);
-    if let Some(cpu) = args.cpu.filter(|&cpu| cpu >= cpus) {
+    if let Some(cpu) = asked.cpu.filter(|&cpu| cpu >= cpus) {
         return Err(Failure::Message(format!(
             "--cpu {cpu}: the machine's CPUs are 0 to {}",
             cpus - 1
         )));
     }
     let standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
-    let words = Words::new(&standing.names, style());
+    let words = Words::new(&standing.names, style);
     if let Some(ended_ns) = standing.ended_ns {
         return Err(Failure::Message(format!(
             "--at {}: the run was over at {}",
@@ -145,10 +194,10 @@ fn at(
             duration(ended_ns, true)
         )));
     }
-    if let Some(task) = task(args, &standing.names)? {
+    if let Some(task) = task(asked, &standing.names)? {
         return Ok(words.task(&standing, task));
     }
-    let shown = |cpu: &CpuId| match args.cpu {
+    let shown = |cpu: &CpuId| match asked.cpu {
         Some(wanted) => cpu.0 == wanted,
         None => {
             let row = &standing.cpus[cpu.index()];
@@ -177,22 +226,23 @@ fn nice(
 }
 
 fn wakeup(
-    args: &ExplainArgs,
+    asked: &Asked<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     number: u64,
+    style: Style,
 ) -> Result<String, Failure> {
     let find = |whose, number| {
         explain::wakeup(prepared, scheduler, whose, number).map_err(|error| error.to_string())
     };
     let (mut found, mut seen, names) = find(Whose::All, number)?;
     let mut whose = String::new();
-    if let Some(task) = task(args, &names)? {
+    if let Some(task) = task(asked, &names)? {
         (found, seen, _) = find(Whose::Of(task), number)?;
         whose = format!(" of {}", names.task(task));
     }
     match found {
-        Some(wakeup) => Ok(Words::new(&names, style()).wakeup(number, &whose, &wakeup)),
+        Some(wakeup) => Ok(Words::new(&names, style).wakeup(number, &whose, &wakeup)),
         None => Err(Failure::Message(format!(
             "--wakeup {number}: there are {seen} wakeups{whose} in this run"
         ))),
@@ -200,22 +250,23 @@ fn wakeup(
 }
 
 fn worst(
-    args: &ExplainArgs,
+    asked: &Asked<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     many: usize,
+    style: Style,
 ) -> Result<String, Failure> {
     let find = |only, many| {
         explain::longest_waits(prepared, scheduler, only, many).map_err(|error| error.to_string())
     };
-    let (mut waits, names) = find(None, if args.task.is_some() { 0 } else { many })?;
-    if let Some(task) = task(args, &names)? {
+    let (mut waits, names) = find(None, if asked.task.is_some() { 0 } else { many })?;
+    if let Some(task) = task(asked, &names)? {
         waits = find(Some(task), many)?.0;
     }
     if waits.is_empty() {
         return Ok("Nobody ever waited for a CPU.\n".into());
     }
-    let words = Words::new(&names, style());
+    let words = Words::new(&names, style);
     let all: Vec<String> =
         waits.iter().enumerate().map(|(place, wait)| words.wait(place + 1, wait)).collect();
     Ok(all.join("\n"))

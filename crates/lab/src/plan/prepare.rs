@@ -9,7 +9,7 @@ use crate::select::{self, Choice, Chosen, Settings};
 use crate::settings::{self, Axis, Setting};
 use crate::snapshot::Watch;
 use crate::sweep::Sweep;
-use schedlab_core::Observer;
+use schedlab_core::{Entry, Observer};
 use schedlab_measure::Fairness;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_workload::groups::Feature;
@@ -104,7 +104,16 @@ impl Plan {
     /// # Errors
     /// The first mistake: file and place, what is wrong and what would be right.
     pub fn prepare(&self) -> Result<Prepared, Error> {
-        let chosen = select::choose(&self.schedulers)?;
+        self.prepare_with(&[])
+    }
+
+    /// The same, where schedulers may also be of `own`: the caller's, which stand before those of
+    /// the registry.
+    ///
+    /// # Errors
+    /// As of [`prepare`](Plan::prepare).
+    pub fn prepare_with(&self, own: &[&'static Entry]) -> Result<Prepared, Error> {
+        let chosen = select::choose_among(&self.schedulers, own)?;
         if chosen.is_empty() {
             let message = "schedulers: there is none; give names as `schedlab list` shows them, \
                            main, linux, textbook or all";

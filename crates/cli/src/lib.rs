@@ -1,0 +1,148 @@
+//! The program `schedlab`: what would this workload have done under that scheduler?
+//!
+//! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule
+//! disagrees or a rule was broken, 2 what was asked for cannot be done. What it does is done in
+//! `schedlab-lab`.
+//!
+//! [`run`] is all of it, a function so that the Python package brings the same program.
+
+mod args;
+mod bench_args;
+mod bench_options;
+mod commands;
+mod escape;
+mod explain_args;
+mod files;
+mod interrupt;
+mod mix_args;
+mod options;
+mod outputs;
+mod page;
+mod perf_args;
+mod picture;
+mod plan_args;
+mod plans;
+mod python;
+mod replay_args;
+mod rt_app_log;
+mod snapshots;
+mod sweep_args;
+mod sweep_page;
+mod terminal;
+#[cfg(feature = "tui")]
+mod top;
+#[cfg(feature = "tui")]
+mod top_args;
+mod trace_args;
+mod traced;
+
+pub use commands::explain::{Asked, explanation};
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use terminal::Output;
+
+/// Why the program stops before it is done.
+enum Failure {
+    /// What was asked for cannot be done, and why.
+    Message(String),
+    /// Nothing more can be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::Message(message)
+    }
+}
+
+/// How a command came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    /// As it should.
+    Good,
+    /// Done, and something is not as it should be.
+    Bad,
+    /// Some of what was asked for could not be done.
+    Error,
+}
+
+/// What the command line's parser has to say. What is wrong quotes arguments and files, so it goes
+/// out without colours and control characters.
+fn usage(error: &clap::Error) -> u8 {
+    if !error.use_stderr() {
+        // Help: if nobody can read it, there is nobody to tell.
+        let _ = error.print();
+        return 0;
+    }
+    let _ = write!(io::stderr(), "{}", escape::harmless(&error.to_string()));
+    2
+}
+
+/// The file that holds the engine, if it is not this program's own.
+static ENGINE: OnceLock<PathBuf> = OnceLock::new();
+
+/// The program: reads `args` (the first is its name), prints, and returns the exit status, 0 to 2.
+///
+/// `engine` is the file that holds the compiled engine where that is not the program's own, as in
+/// the Python package: results that are to be resumed are known by it.
+pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) -> u8 {
+    if let Some(engine) = engine {
+        let _ = ENGINE.set(engine);
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    terminal::set_color(cli.color);
+    let mut output = Output::new();
+    let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args, &mut output),
+        Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
+        Command::Sweep(args) => commands::sweep::sweep(args, &mut output),
+        Command::Tune(args) => commands::tune::tune(args, &mut output),
+        Command::Stress(args) => commands::stress::stress(args, &mut output),
+        Command::Verify(args) => commands::verify::verify(args, &mut output),
+        Command::Papers(args) => commands::papers::papers(args, &mut output),
+        Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
+        Command::Timehist(args) => commands::perf::timehist(args, &mut output),
+        Command::Latency(args) => commands::perf::latency(args, &mut output),
+        Command::Map(args) => commands::perf::map(args, &mut output),
+        Command::Antagonists(args) => commands::perf::antagonists(args, &mut output),
+        Command::Record(args) => commands::record::record(args, &mut output),
+        Command::Trace(args) => commands::trace::trace(args, &mut output),
+        Command::Replay(args) => commands::replay::replay(args, &mut output),
+        Command::Explain(args) => commands::explain::explain(args, &mut output),
+        #[cfg(feature = "tui")]
+        Command::Top(args) => commands::top::top(args, &mut output),
+        Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
+        Command::List(args) => commands::list::list(args, &mut output),
+        Command::Completions(args) => commands::completions::completions(args, &mut output),
+        Command::Man(args) => commands::completions::man(args, &mut output),
+    };
+    let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
+    match result {
+        Ok(Status::Good) => 0,
+        Ok(Status::Bad) => 1,
+        Ok(Status::Error) => 2,
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(Failure::Output(error)) => {
+            terminal::complain(&format!("cannot write: {error}"));
+            2
+        }
+        Err(Failure::Message(message)) => {
+            terminal::complain(&message);
+            2
+        }
+    }
+}

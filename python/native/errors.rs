@@ -1,0 +1,88 @@
+//! Errors of the engine as exceptions of the package: `schedlab.InputError` and its kin.
+
+use crate::policy::Failure;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use schedlab_lab::Error;
+use schedlab_workload::Diagnostic;
+
+/// The module in which the exceptions are defined.
+const MODULE: &str = "schedlab._errors";
+
+/// An exception of the class `class` with a message and attributes.
+fn exception(py: Python<'_>, class: &str, message: String, place: &Place) -> PyErr {
+    let made = || -> PyResult<PyErr> {
+        let class = py.import(MODULE)?.getattr(class)?;
+        let keywords = PyDict::new(py);
+        keywords.set_item("file", place.file.as_deref())?;
+        keywords.set_item("line", place.line)?;
+        keywords.set_item("column", place.column)?;
+        Ok(PyErr::from_value(class.call((message,), Some(&keywords))?))
+    };
+    made().unwrap_or_else(|error| error)
+}
+
+/// Where something is wrong, so far as it is known.
+#[derive(Default)]
+struct Place {
+    file: Option<String>,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+/// What was asked for cannot be done: `InputError`, without a place.
+pub fn input(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "InputError", message.into(), &Place::default())
+}
+
+/// What is wrong with a file: `InputError` with the place.
+pub fn diagnostic(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
+    let known = |number: usize| (number > 0).then_some(number);
+    let place = Place {
+        file: Some(diagnostic.file().into()),
+        line: known(diagnostic.line()),
+        column: known(diagnostic.column()),
+    };
+    exception(py, "InputError", diagnostic.to_string(), &place)
+}
+
+/// A run went wrong: `RunError`.
+pub fn run(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "RunError", message.into(), &Place::default())
+}
+
+/// What a policy of Python raised: `PolicyError` with that as its cause.
+pub fn policy(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
+    let Failure { error, hook, at_ns, .. } = failure;
+    let at_s = at_ns as f64 / 1e9;
+    let message = format!("{name}: {hook} failed at {at_s:.6} s of virtual time: {error}");
+    let made = exception(py, "PolicyError", message, &Place::default());
+    let value = made.value(py);
+    // They are attributes of the class; that they cannot be set loses no more than them.
+    let _ = value.setattr("at_ns", at_ns);
+    let _ = value.setattr("hook", hook);
+    made.set_cause(py, Some(error));
+    made
+}
+
+/// An error of the engine; `who` says before the message whose it is (a scheduler), if anybody's.
+pub fn engine(py: Python<'_>, who: Option<&str>, error: &Error) -> PyErr {
+    let told = |error: &dyn std::fmt::Display| match who {
+        Some(who) => format!("{who}: {error}"),
+        None => error.to_string(),
+    };
+    match error {
+        Error::Diagnostic(wrong) => diagnostic(py, wrong),
+        Error::Machine(wrong) => {
+            let mut numbers = wrong.place.split(':').map(|number| number.parse().ok());
+            let place = Place {
+                file: Some(wrong.file.clone()),
+                line: numbers.next().flatten(),
+                column: numbers.next().flatten(),
+            };
+            exception(py, "InputError", told(wrong), &place)
+        }
+        Error::Stuck { .. } | Error::Broken(_) | Error::Stopped(_) => run(py, told(error)),
+        error => exception(py, "InputError", told(error), &Place::default()),
+    }
+}

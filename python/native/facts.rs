@@ -1,0 +1,71 @@
+//! What there is: files as the engine reads them, machines, schedulers, benchmarks, metrics.
+
+use crate::errors;
+use pyo3::prelude::*;
+use schedlab_lab::compressed;
+use schedlab_lab::plan::{MachineSource, Plan};
+use schedlab_lab::select;
+use schedlab_measure::catalogue;
+use std::path::PathBuf;
+
+/// A text file, compressed or not.
+#[pyfunction]
+pub fn read_text(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let name = path.display().to_string();
+    let failed = |error| errors::input(py, format!("{name}: {error}"));
+    let bytes = compressed::read(&path, compressed::LIMIT).map_err(failed)?;
+    Ok(compressed::as_text(&bytes).map_err(failed)?.to_string())
+}
+
+/// The machine that a user names, as a plan's `description` in JSON; none: no machine in
+/// particular.
+#[pyfunction]
+pub fn machine_source(py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+    let found = MachineSource::find(name);
+    let found = found.map_err(|error| errors::engine(py, None, &error.into()))?;
+    let json = found.map(|source| serde_json::to_string(&source));
+    json.transpose().map_err(|error| errors::run(py, error.to_string()))
+}
+
+/// Whether a text is meant to be a plan.
+#[pyfunction]
+pub fn is_plan(text: &str) -> bool {
+    Plan::is_plan(text)
+}
+
+/// Every release of every scheduler: name, release, title, summary.
+#[pyfunction]
+pub fn schedulers() -> Vec<(String, String, String, String)> {
+    let row = |choice: select::Choice| {
+        let (entry, release) = (choice.entry, choice.release);
+        (entry.name.into(), release.version.into(), entry.title.into(), release.summary.into())
+    };
+    select::all().into_iter().map(row).collect()
+}
+
+/// A parameter of a benchmark: its name, and what it is.
+type Parameter = (String, String);
+
+/// The benchmarks: name, what it is in a line, parameters.
+#[pyfunction]
+pub fn benchmarks() -> Vec<(String, String, Vec<Parameter>)> {
+    let row = |benchmark: &&'static dyn schedlab_bench::Benchmark| {
+        let parameter = |parameter: &schedlab_bench::Parameter| {
+            (parameter.name.to_string(), parameter.about.to_string())
+        };
+        let parameters = benchmark.parameters().iter().map(parameter).collect();
+        (benchmark.name().to_string(), benchmark.about().to_string(), parameters)
+    };
+    schedlab_bench::ALL.iter().map(row).collect()
+}
+
+/// The metrics of the catalogue: id, title, unit, better (`less`, `more` or empty).
+#[pyfunction]
+pub fn metrics() -> Vec<(String, String, String, String)> {
+    let row = |metric: catalogue::Named| {
+        let unit = format!("{:?}", metric.unit()).to_lowercase();
+        let better = format!("{:?}", metric.better()).to_lowercase();
+        (metric.id(), metric.title(), unit, better)
+    };
+    catalogue::every().map(row).collect()
+}

@@ -1,0 +1,116 @@
+//! Work of the engine without the interpreter's lock, ended by `KeyboardInterrupt` and its like.
+//!
+//! Nothing in the engine knows signals. Work on other threads is watched over by the calling one,
+//! which looks for signals now and then; a flag tells the runs, whose observer looks at it every
+//! some thousand events and ends its run. Work that calls back into Python (a policy) stays on the
+//! calling thread, and its observer looks for signals itself.
+
+use pyo3::prelude::*;
+use schedlab_core::{Event, Observer};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// So many events of a run pass between two looks.
+const EVENTS: u32 = 4096;
+
+/// So often the calling thread looks for signals.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Whether runs are to end, and why.
+#[derive(Default)]
+pub struct Stop {
+    is_set: AtomicBool,
+    /// Whether a run looks for signals itself.
+    looks: bool,
+    why: Mutex<Option<PyErr>>,
+}
+
+impl Stop {
+    fn set(&self, why: PyErr) {
+        self.is_set.store(true, Ordering::SeqCst);
+        if let Ok(mut place) = self.why.lock() {
+            place.get_or_insert(why);
+        }
+    }
+
+    /// Whether no further run is to begin.
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Relaxed)
+    }
+
+    /// The observer by which a run is ended.
+    pub fn observer(&self) -> StopObserver<'_> {
+        StopObserver { stop: self, events: 0 }
+    }
+}
+
+/// Ends its run when it is to end.
+pub struct StopObserver<'a> {
+    stop: &'a Stop,
+    events: u32,
+}
+
+impl StopObserver<'_> {
+    #[cold]
+    fn look(&mut self) {
+        self.events = 0;
+        if self.stop.looks
+            && let Err(signal) = Python::attach(|py| py.check_signals())
+        {
+            self.stop.set(signal);
+        }
+        if self.stop.is_set() {
+            // The engine catches it where it catches a scheduler that panics; no message is
+            // printed, as there is no panic.
+            std::panic::resume_unwind(Box::new("interrupted".to_string()));
+        }
+    }
+}
+
+impl Observer for StopObserver<'_> {
+    #[inline]
+    fn on(&mut self, _now_ns: u64, _event: Event<'_>) {
+        self.events += 1;
+        if self.events == EVENTS {
+            self.look();
+        }
+    }
+}
+
+/// Does `work` without the interpreter's lock. `stays`: on the calling thread, as it calls back
+/// into Python.
+///
+/// # Errors
+/// `KeyboardInterrupt`, or what else a signal's handler raised.
+pub fn interruptible<R: Send>(
+    py: Python<'_>,
+    stays: bool,
+    work: impl FnOnce(&Stop) -> R + Send,
+) -> PyResult<R> {
+    let stop = Stop { looks: stays, ..Stop::default() };
+    let result = py.detach(|| if stays { work(&stop) } else { watched(&stop, work) });
+    match stop.why.into_inner() {
+        Ok(Some(why)) => Err(why),
+        _ => Ok(result),
+    }
+}
+
+/// Does `work` on another thread, while this one looks for signals.
+fn watched<R: Send>(stop: &Stop, work: impl FnOnce(&Stop) -> R + Send) -> R {
+    std::thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel::<()>();
+        let worker = scope.spawn(move || {
+            let result = work(stop);
+            drop(done);
+            result
+        });
+        while is_done.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+            if let Err(signal) = Python::attach(|py| py.check_signals()) {
+                stop.set(signal);
+            }
+        }
+        worker.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    })
+}

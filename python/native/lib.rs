@@ -1,0 +1,50 @@
+//! The engine as an extension module of Python, `schedlab._native`.
+//!
+//! This half knows the engine and hands over plain things: plans as JSON, tables as Arrow, errors
+//! as exceptions. What users see is the pure half in `src/schedlab`, and its types stand in
+//! `_native.pyi`.
+
+mod errors;
+mod facts;
+mod interrupt;
+mod plans;
+mod policy;
+mod rows;
+mod slots;
+mod sweep;
+mod tables;
+mod wakeups;
+
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The program `schedlab`: reads `args`, of which the first is its name, and returns its status.
+/// `engine` is the file of this module.
+#[pyfunction]
+fn cli_main(py: Python<'_>, args: Vec<OsString>, engine: PathBuf) -> u8 {
+    py.detach(|| schedlab_cli::run(args, Some(engine)))
+}
+
+/// The module.
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(cli_main, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::read_text, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::machine_source, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::schedulers, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::benchmarks, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::is_plan, module)?)?;
+    module.add_class::<plans::Prepared>()?;
+    module.add_class::<plans::Outcome>()?;
+    module.add_class::<policy::Machine>()?;
+    module.add_function(wrap_pyfunction!(tables::stack, module)?)?;
+    module.add_class::<plans::Wait>()?;
+    module.add_class::<tables::Table>()?;
+    module.add_class::<sweep::Space>()?;
+    module.add_class::<sweep::Store>()?;
+    module.add_function(wrap_pyfunction!(sweep::part_form, module)?)?;
+    Ok(())
+}

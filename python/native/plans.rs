@@ -1,0 +1,421 @@
+//! Plans that are checked and run: `Prepared`, and what came of it: `Outcome`.
+
+use crate::interrupt::{Stop, interruptible};
+use crate::tables::{Table, named, numbers};
+use crate::wakeups::Wakeups;
+use crate::{errors, slots};
+use arrow_array::Int32Array;
+use pyo3::prelude::*;
+use schedlab_cli::Asked;
+use schedlab_core::TaskId;
+use schedlab_lab::explain;
+use schedlab_lab::plan::{Contender, Plan, Prepared as Checked};
+use schedlab_lab::run::Run;
+use schedlab_lab::snapshot::Watch;
+use schedlab_lab::{Error, catch_panic, page, parallel};
+use schedlab_report::{Report, RunReport, Style, TimelineOptions, csv, metrics, table, timeline};
+use schedlab_trace::writer::is_replaceable;
+use schedlab_trace::{Header, Recorder, TraceFormat, TraceWriter};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A plan in which no mistake is left.
+#[pyclass(frozen, module = "schedlab._native")]
+pub struct Prepared {
+    checked: Arc<Checked>,
+    policies: slots::Held,
+}
+
+/// So many threads; none: as many as there are cores.
+pub fn threads(asked: Option<usize>) -> NonZeroUsize {
+    asked.and_then(NonZeroUsize::new).unwrap_or_else(parallel::cores)
+}
+
+impl Prepared {
+    /// The column at this place.
+    fn column(&self, py: Python<'_>, place: usize) -> PyResult<&Contender> {
+        let all = self.checked.schedulers();
+        all.get(place).ok_or_else(|| errors::input(py, format!("there is no column {place}")))
+    }
+
+    /// Runs a column once more with an observer.
+    fn observe<O: schedlab_core::Observer + Send>(
+        &self,
+        py: Python<'_>,
+        place: usize,
+        observer: O,
+    ) -> PyResult<(RunReport, O)> {
+        let contender = self.column(py, place)?;
+        let run = |stop: &Stop| {
+            let watch = Watch { names: true, ..Watch::default() };
+            let mut observer = observer;
+            let ran =
+                self.checked.run_watched(contender, 0, (stop.observer(), &mut observer), watch);
+            let report = match ran {
+                Ok((run, _)) => Ok(run.report),
+                Err(Error::Stuck { run, .. }) => Ok(run.report),
+                Err(error) => Err(error),
+            };
+            (report, observer)
+        };
+        let (report, observer) = interruptible(py, self.policies.are_there(), run)?;
+        let failed = |error| self.policies.error(py, &contender.to_string(), &error);
+        Ok((report.map_err(failed)?, observer))
+    }
+}
+
+#[pymethods]
+impl Prepared {
+    /// Checks a plan, given as JSON; `policies` are classes of Python that it may name.
+    #[new]
+    #[pyo3(signature = (plan, policies=vec![]))]
+    fn new(py: Python<'_>, plan: &str, policies: Vec<Py<PyAny>>) -> PyResult<Prepared> {
+        let plan = Plan::parse("plan", plan).map_err(|error| errors::engine(py, None, &error))?;
+        let policies = slots::hold(py, policies)?;
+        let entries = policies.entries();
+        // Policies are built, to ask what they can, so it stays on this thread.
+        let checked = py.detach(|| catch_panic(|| plan.prepare_with(&entries)));
+        let checked = checked
+            .map_err(|broken| policies.broken(py, &broken))?
+            .map_err(|error| errors::engine(py, None, &error))?;
+        Ok(Prepared { checked: Arc::new(checked), policies })
+    }
+
+    /// The plan as JSON, with every column named by its release.
+    fn plan(&self) -> String {
+        self.checked.plan().to_json()
+    }
+
+    /// What messages call the load.
+    #[getter]
+    fn name(&self) -> String {
+        self.checked.name().into()
+    }
+
+    /// What the user should know about the plan.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.checked.notes().to_vec()
+    }
+
+    /// The columns, as users write them.
+    #[getter]
+    fn schedulers(&self) -> Vec<String> {
+        self.checked.schedulers().iter().map(Contender::to_string).collect()
+    }
+
+    /// Runs all columns, on so many threads; none: on all cores.
+    #[pyo3(signature = (threads=None))]
+    fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<Outcome> {
+        let stays = self.policies.are_there();
+        let threads = match stays {
+            true => NonZeroUsize::MIN,
+            false => self::threads(threads),
+        };
+        let results = interruptible(py, stays, |stop| {
+            let mut results: Vec<(String, Result<Run, Error>)> = vec![];
+            let one = |column: usize, repetition| {
+                let contender = &self.checked.schedulers()[column];
+                let ran = self.checked.run_repetition(contender, repetition, stop.observer());
+                ran.map(|(run, _)| run)
+            };
+            self.checked.run_all_by(threads, one, |contender, result| {
+                results.push((contender.to_string(), result));
+                !stop.is_set()
+            });
+            results
+        })?;
+        let some_ran = results.iter().any(|(_, result)| result.is_ok());
+        let (mut runs, mut warnings, mut findings) = (vec![], vec![], vec![]);
+        for (name, result) in results {
+            let run = match result {
+                Ok(run) => run,
+                // So far as it came it stands beside those that came to their ends.
+                Err(Error::Stuck { run, .. }) if some_ran => *run,
+                Err(error) => return Err(self.policies.error(py, &name, &error)),
+            };
+            warnings.extend(run.warning.map(|warning| format!("{name}: {warning}")));
+            findings.push(Findings::of(run.findings));
+            runs.push(run.report);
+        }
+        Ok(Outcome { report: self.checked.report(runs), warnings, findings })
+    }
+
+    /// Why the scheduler of a column did what it did, in words.
+    #[pyo3(signature = (place, at_ns=None, task=None, cpu=None, wakeup=None, worst=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        place: usize,
+        at_ns: Option<u64>,
+        task: Option<&str>,
+        cpu: Option<u32>,
+        wakeup: Option<u64>,
+        worst: Option<u64>,
+    ) -> PyResult<String> {
+        let contender = self.column(py, place)?;
+        if self.checked.experiment().is_none() {
+            return Err(errors::input(py, "only runs of a workload can be explained"));
+        }
+        let asked = Asked { at_ns, task, cpu, wakeup, worst };
+        let stays = self.policies.are_there();
+        let said = interruptible(py, stays, |_| {
+            schedlab_cli::explanation(&asked, &self.checked, contender, Style::plain(100))
+        })?;
+        // What is wrong names the option of the command line.
+        said.map_err(|wrong| errors::input(py, wrong.trim_start_matches("--")))
+    }
+
+    /// The longest waits of a column, the longest first: of a task, or of all.
+    #[pyo3(signature = (place, task=None, many=1))]
+    fn waits(
+        &self,
+        py: Python<'_>,
+        place: usize,
+        task: Option<u32>,
+        many: usize,
+    ) -> PyResult<Vec<Wait>> {
+        let contender = self.column(py, place)?;
+        let stays = self.policies.are_there();
+        let only = task.map(TaskId);
+        let found = interruptible(py, stays, |_| {
+            explain::longest_waits(&self.checked, contender, only, many)
+        })?;
+        let failed = |error| self.policies.error(py, &contender.to_string(), &error);
+        let (waits, names) = found.map_err(failed)?;
+        let name = |task: TaskId| names.task(task).to_string();
+        let wait = |wait: &explain::Wait| Wait {
+            task: name(wait.task),
+            start_ns: wait.start_ns,
+            end_ns: wait.end_ns,
+            cpu: wait.cpu.0,
+            ran: wait.ran,
+            meanwhile: (wait.meanwhile.iter())
+                .map(|&(task, ns, turns)| (task.map(name), ns, turns))
+                .collect(),
+            lost: (wait.lost.iter())
+                .map(|(&rule, &times)| {
+                    (names.rule(rule).map_or(String::new(), |doc| doc.text.into()), times)
+                })
+                .collect(),
+        };
+        Ok(waits.iter().map(wait).collect())
+    }
+
+    /// Writes a trace of a column's run.
+    fn trace(&self, py: Python<'_>, place: usize, path: PathBuf) -> PyResult<()> {
+        let contender = self.column(py, place)?;
+        let shown = path.display();
+        let Some(format) = TraceFormat::of(&path) else {
+            let message = format!(
+                "{shown}: its ending says no format; name it .pftrace, .json or .txt (with .gz or \
+                 .zst behind it, if it is to be compressed)"
+            );
+            return Err(errors::input(py, message));
+        };
+        if !is_replaceable(&path) {
+            let message = format!("{shown} is there and is not a trace; name another file");
+            return Err(errors::input(py, message));
+        }
+        let (cpus, hz) = self
+            .checked
+            .experiment()
+            .map_or((1, None), |experiment| (experiment.config.cpus, experiment.config.hz));
+        let header = Header {
+            cpus,
+            hz: hz.unwrap_or(contender.choice.release.hz_default),
+            scheduler: contender.to_string(),
+        };
+        let failed =
+            |error: std::io::Error| errors::input(py, format!("{shown}: cannot be written: {error}"));
+        let writer = TraceWriter::create(&path, format, &header).map_err(failed)?;
+        let recorder = Recorder::new(cpus, writer);
+        let (_, recorder) = self.observe(py, place, recorder)?;
+        py.detach(|| recorder.into_sink().close()).map_err(failed)
+    }
+
+    /// The wakeups of a column as a table.
+    fn wakeups(&self, py: Python<'_>, place: usize) -> PyResult<Table> {
+        let (_, wakeups) = self.observe(py, place, Wakeups::default())?;
+        wakeups.table()
+    }
+
+    /// The report as a page for a browser.
+    #[pyo3(signature = (outcome, threads=None))]
+    fn page(
+        &self,
+        py: Python<'_>,
+        outcome: PyRef<'_, Outcome>,
+        threads: Option<usize>,
+    ) -> PyResult<String> {
+        let stays = self.policies.are_there();
+        let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
+        let report = &outcome.report;
+        let page =
+            interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;
+        page.ok_or_else(|| errors::input(py, "only a workload has a page of its own"))
+    }
+}
+
+/// A long wait of a task.
+#[pyclass(frozen, get_all, module = "schedlab._native")]
+pub struct Wait {
+    /// Whose.
+    task: String,
+    /// From when on, ns.
+    start_ns: u64,
+    /// Until when, ns.
+    end_ns: u64,
+    /// To whose queue it belonged at the end.
+    cpu: u32,
+    /// Whether it got a CPU then.
+    ran: bool,
+    /// Who had that CPU, how long (ns), in how many turns; none: it idled.
+    meanwhile: Vec<(Option<String>, u64, u32)>,
+    /// By which rules others won the picks meanwhile, and how often.
+    lost: Vec<(String, u32)>,
+}
+
+/// What a benchmark found.
+struct Findings {
+    printed: String,
+    figures: Vec<(String, String, f64)>,
+}
+
+impl Findings {
+    fn of(findings: schedlab_bench::Findings) -> Findings {
+        let figure =
+            |figure: schedlab_bench::Figure| (figure.name, figure.unit.to_string(), figure.value);
+        let figures = findings.figures.into_iter().map(figure).collect();
+        Findings { printed: findings.printed, figures }
+    }
+}
+
+/// What came of the runs of a plan.
+#[pyclass(frozen, module = "schedlab._native")]
+pub struct Outcome {
+    pub report: Report,
+    warnings: Vec<String>,
+    findings: Vec<Findings>,
+}
+
+impl Outcome {
+    fn run_at(&self, py: Python<'_>, place: usize) -> PyResult<&RunReport> {
+        let run = self.report.runs.get(place);
+        run.ok_or_else(|| errors::input(py, format!("there is no run {place}")))
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// The document `schedlab-run/1`, the bytes that `schedlab run --format json` writes.
+    fn to_json(&self, py: Python<'_>) -> String {
+        py.detach(|| self.report.to_json())
+    }
+
+    /// The comparison as CSV.
+    fn to_csv(&self) -> String {
+        csv::comparison(&self.report)
+    }
+
+    /// The comparison as text of so many columns.
+    fn comparison(&self, width: usize) -> String {
+        table::comparison(&self.report, Style::plain(width))
+    }
+
+    /// The comparison cell by cell: the columns' names; rows of a title and a text for each run.
+    fn comparison_rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let runs = &self.report.runs;
+        let rows = metrics::compared(&self.report).filter_map(|metric| {
+            let values: Vec<_> = runs.iter().map(|run| metrics::value(run, metric)).collect();
+            if values.iter().all(Option::is_none) {
+                return None;
+            }
+            let best = metrics::best(&values, metric.better());
+            let cell = |(value, best): (&Option<metrics::Value>, &bool)| {
+                let text = value.map_or(String::new(), |value| value.text(true));
+                if *best { format!("{text} *") } else { text }
+            };
+            let cells = values.iter().zip(&best).map(cell);
+            Some(std::iter::once(metric.title()).chain(cells).collect())
+        });
+        (runs.iter().map(RunReport::spec).collect(), rows.collect())
+    }
+
+    /// Who ran when, drawn as text of so many columns.
+    fn timeline(&self, py: Python<'_>, place: usize, width: usize) -> PyResult<String> {
+        let run = self.run_at(py, place)?;
+        timeline::draw(run, TimelineOptions::default(), Style::plain(width))
+            .map_err(|error| errors::input(py, error.to_string()))
+    }
+
+    /// What the user should know about the runs besides.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// What a benchmark printed under a scheduler; empty of a workload.
+    fn printed(&self, place: usize) -> String {
+        self.findings.get(place).map_or(String::new(), |findings| findings.printed.clone())
+    }
+
+    /// What a benchmark found under a scheduler: names, units, values.
+    fn figures(&self, place: usize) -> Vec<(String, String, f64)> {
+        self.findings.get(place).map_or(vec![], |findings| findings.figures.clone())
+    }
+
+    /// The figures of the metrics' catalogue of a run: id, title, value; times in ns.
+    fn metrics(&self, py: Python<'_>, place: usize) -> PyResult<Vec<MetricRow>> {
+        let run = self.run_at(py, place)?;
+        let rows = metrics::in_csv(&self.report).map(|metric| {
+            let value = metrics::value(run, metric);
+            (metric.id().to_string(), metric.title(), value.map(|value| value.as_f64()))
+        });
+        Ok(rows.collect())
+    }
+
+    /// Who ran where and when, as a table; none if that was not recorded.
+    fn slices(&self, py: Python<'_>, place: usize) -> PyResult<Option<Table>> {
+        let run = self.run_at(py, place)?;
+        let Some(slices) = &run.slices else { return Ok(None) };
+        let names: Vec<String> = run.tasks.iter().map(|task| task.name.clone()).collect();
+        let of = |number: fn(&schedlab_report::data::SliceRow) -> u64| {
+            numbers(slices.iter().map(|slice| number(slice) as i64).collect())
+        };
+        let keys: Int32Array = slices.iter().map(|slice| Some(slice.3 as i32)).collect();
+        let columns = vec![
+            ("cpu", of(|slice| slice.0.into())),
+            ("start_ns", of(|slice| slice.1)),
+            ("end_ns", of(|slice| slice.2)),
+            ("task", of(|slice| slice.3.into())),
+            ("name", named(keys, &names)?),
+        ];
+        Table::new("slices", columns).map(Some)
+    }
+
+    /// Who wanted to run when, as a table; none if that was not recorded.
+    fn spans(&self, py: Python<'_>, place: usize) -> PyResult<Option<Table>> {
+        let run = self.run_at(py, place)?;
+        let Some(spans) = &run.spans else { return Ok(None) };
+        let names: Vec<String> = run.tasks.iter().map(|task| task.name.clone()).collect();
+        let keys: Int32Array = spans.iter().map(|span| Some(span.2 as i32)).collect();
+        let columns = vec![
+            ("start_ns", numbers(spans.iter().map(|span| span.0 as i64).collect())),
+            ("end_ns", numbers(spans.iter().map(|span| span.1 as i64).collect())),
+            ("task", numbers(spans.iter().map(|span| span.2.into()).collect())),
+            ("name", named(keys, &names)?),
+        ];
+        Table::new("spans", columns).map(Some)
+    }
+
+    /// A list of the document as a table: `tasks`, `keys`, `cpus` or `groups`.
+    fn rows(&self, py: Python<'_>, place: usize, list: &str) -> PyResult<Table> {
+        crate::rows::table(py, self.run_at(py, place)?, list)
+    }
+}
+
+/// A metric of a run: id, title, value.
+type MetricRow = (String, String, Option<f64>);

@@ -1,0 +1,48 @@
+//! Lists of the run's document as tables: tasks, keys, CPUs, groups.
+
+use crate::errors;
+use crate::tables::Table;
+use pyo3::prelude::*;
+use schedlab_report::RunReport;
+use serde_json::Value;
+
+/// `list` of `run` as a table, with the names of the document for columns. What is an object in a
+/// row has its fields as columns, called `wakeup_latency_p99_ns` and the like; lists are left out.
+pub fn table(py: Python<'_>, run: &RunReport, list: &str) -> PyResult<Table> {
+    let value = match list {
+        "tasks" => serde_json::to_value(&run.tasks),
+        "keys" => serde_json::to_value(&run.keys),
+        "cpus" => serde_json::to_value(&run.cpus),
+        "groups" => serde_json::to_value(&run.groups),
+        other => return Err(errors::input(py, format!("there is no list {other}"))),
+    };
+    let value = value.map_err(|error| errors::run(py, error.to_string()))?;
+    let rows: Vec<Value> = value.as_array().into_iter().flatten().map(flat).collect();
+    let mut keys: Vec<&str> = vec![];
+    for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    Table::of_rows(list, &rows, &keys)
+}
+
+/// A row without lists, and with the fields of its objects as its own.
+fn flat(row: &Value) -> Value {
+    let mut fields = serde_json::Map::new();
+    for (name, value) in row.as_object().into_iter().flatten() {
+        match value {
+            Value::Array(_) => {}
+            Value::Object(inner) => fields.extend(
+                inner
+                    .iter()
+                    .filter(|(_, value)| !value.is_array())
+                    .map(|(field, value)| (format!("{name}_{field}"), value.clone())),
+            ),
+            value => {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    fields.into()
+}

@@ -1,0 +1,264 @@
+//! Tables for Python: columns that polars, pandas, pyarrow and DuckDB take over the Arrow capsule
+//! interface, and numpy over its array interface, without copying.
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray, new_null_array,
+};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_select::concat::concat;
+use arrow_schema::{DataType, Field, Schema};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A table: columns of equal length.
+#[pyclass(frozen, module = "schedlab._native")]
+pub struct Table {
+    batch: RecordBatch,
+}
+
+fn wrong(error: arrow_schema::ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+impl Table {
+    /// The table `name` with these columns, which are equally long.
+    pub fn new(name: &str, columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
+        let field = |(name, column): &(&str, ArrayRef)| {
+            Field::new(*name, column.data_type().clone(), column.null_count() > 0)
+        };
+        let fields: Vec<Field> = columns.iter().map(field).collect();
+        let metadata = HashMap::from([("schedlab.schema".to_string(), format!("{name}/1"))]);
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let columns = columns.into_iter().map(|(_, column)| column).collect();
+        Ok(Table { batch: RecordBatch::try_new(schema, columns).map_err(wrong)? })
+    }
+
+    /// The table `name` of rows that are JSON objects with the same keys, but for those whose
+    /// values are lists. An object in a row stands for its own fields.
+    pub fn of_rows(name: &str, rows: &[Value], keys: &[&str]) -> PyResult<Table> {
+        let column = |key: &&str| {
+            let values: Vec<&Value> =
+                rows.iter().map(|row| row.get(*key).unwrap_or(&Value::Null)).collect();
+            (*key, of_values(&values))
+        };
+        Table::new(name, keys.iter().map(column).collect())
+    }
+}
+
+/// The column of these values: of text if one is, of real numbers if one is, else of whole ones.
+fn of_values(values: &[&Value]) -> ArrayRef {
+    if values.iter().any(|value| value.is_string()) {
+        let texts: Vec<Option<&str>> = values.iter().map(|value| value.as_str()).collect();
+        return texts_of(&texts);
+    }
+    if values.iter().any(|value| value.is_boolean()) {
+        return Arc::new(values.iter().map(|value| value.as_bool()).collect::<BooleanArray>());
+    }
+    if values.iter().any(|value| value.is_f64()) {
+        return Arc::new(values.iter().map(|value| value.as_f64()).collect::<Float64Array>());
+    }
+    let whole = |value: &&Value| {
+        value.as_i64().or_else(|| value.as_u64().map(|number| number.min(i64::MAX as u64) as i64))
+    };
+    Arc::new(values.iter().map(whole).collect::<Int64Array>())
+}
+
+/// A column of texts, each kept once.
+pub fn texts_of(texts: &[Option<&str>]) -> ArrayRef {
+    let column: DictionaryArray<Int32Type> = texts.iter().copied().collect();
+    Arc::new(column)
+}
+
+/// A column of texts by their numbers in `names`.
+pub fn named(keys: Int32Array, names: &[String]) -> PyResult<ArrayRef> {
+    let names = StringArray::from_iter_values(names);
+    let column = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names)).map_err(wrong)?;
+    Ok(Arc::new(column))
+}
+
+/// A column of numbers, all known.
+pub fn numbers(values: Vec<i64>) -> ArrayRef {
+    Arc::new(Int64Array::from(values))
+}
+
+/// A column of numbers, not all known.
+pub fn known_numbers(values: Vec<Option<i64>>) -> ArrayRef {
+    Arc::new(Int64Array::from(values))
+}
+
+/// Tables of the same columns as one, with a column before them that says of each row whose it is.
+#[pyfunction]
+pub fn stack(
+    tables: Vec<PyRef<'_, Table>>,
+    label: &str,
+    values: Vec<String>,
+) -> PyResult<Table> {
+    let Some(first) = tables.first() else {
+        return Err(PyValueError::new_err("there is no table"));
+    };
+    let keys: Int32Array = (tables.iter().zip(0..))
+        .flat_map(|(table, number)| std::iter::repeat_n(Some(number), table.batch.num_rows()))
+        .collect();
+    let mut columns = vec![(label.to_string(), named(keys, &values)?)];
+    for name in first.columns() {
+        let parts: Vec<&ArrayRef> =
+            tables.iter().map(|table| table.column(&name)).collect::<PyResult<_>>()?;
+        // Where nothing of a column is known, its kind is not either: that of the others.
+        let known = parts.iter().find(|part| part.null_count() < part.len());
+        let kind = known.unwrap_or(&parts[0]).data_type().clone();
+        let parts: Vec<ArrayRef> = (parts.iter())
+            .map(|part| match *part.data_type() == kind {
+                true => Arc::clone(part),
+                false => new_null_array(&kind, part.len()),
+            })
+            .collect();
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| &**part).collect();
+        columns.push((name, concat(&parts).map_err(wrong)?));
+    }
+    let name = first.batch.schema().metadata().get("schedlab.schema").cloned();
+    let name = name.unwrap_or_default();
+    let columns = columns.iter().map(|(name, column)| (&**name, Arc::clone(column))).collect();
+    Table::new(name.trim_end_matches("/1"), columns)
+}
+
+/// A column's numbers where they are, for numpy: keeps them there so long as an array needs them.
+#[pyclass(frozen, module = "schedlab._native")]
+struct Numbers {
+    _column: ArrayRef,
+    address: usize,
+    length: usize,
+    kind: &'static str,
+}
+
+#[pymethods]
+impl Numbers {
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (self.length,))?;
+        interface.set_item("typestr", self.kind)?;
+        interface.set_item("data", (self.address, true))?;
+        Ok(interface)
+    }
+}
+
+fn primitive<T: arrow_array::ArrowPrimitiveType>(
+    column: &ArrayRef,
+    kind: &'static str,
+) -> Option<Numbers> {
+    let numbers = column.as_any().downcast_ref::<PrimitiveArray<T>>()?;
+    let address = numbers.values().as_ptr() as usize;
+    Some(Numbers { _column: Arc::clone(column), address, length: numbers.len(), kind })
+}
+
+#[pymethods]
+impl Table {
+    /// How many rows there are.
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// The columns' names, in order.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Numbers as they lie in memory, for numpy; none if the column is of something else, or not
+    /// all of it is known.
+    fn numbers(&self, name: &str) -> PyResult<Option<Numbers>> {
+        let column = self.column(name)?;
+        if column.null_count() > 0 {
+            return Ok(None);
+        }
+        Ok(primitive::<Int64Type>(column, "<i8")
+            .or_else(|| primitive::<Float64Type>(column, "<f8")))
+    }
+
+    /// Whether a column is of texts.
+    fn is_text(&self, name: &str) -> PyResult<bool> {
+        Ok(matches!(self.column(name)?.data_type(), DataType::Dictionary(..)))
+    }
+
+    /// A column as a list; what is not known is None.
+    fn values<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let column = self.column(name)?;
+        (0..column.len()).map(|row| value(py, column, row)).collect()
+    }
+
+    /// A row as a dict.
+    fn row<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyDict>> {
+        let row = PyDict::new(py);
+        for (field, column) in self.batch.schema().fields().iter().zip(self.batch.columns()) {
+            row.set_item(field.name(), value(py, column, number)?)?;
+        }
+        Ok(row)
+    }
+
+    /// The Arrow capsule interface: the schema alone.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.batch.schema()).map_err(wrong)?;
+        PyCapsule::new(py, schema, Some(c"arrow_schema".into()))
+    }
+
+    /// The Arrow capsule interface: the table as a stream. No other schema can be asked for.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer pass over what was asked for.
+        let _ = requested_schema;
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new(py, stream, Some(c"arrow_array_stream".into()))
+    }
+}
+
+impl Table {
+    fn column(&self, name: &str) -> PyResult<&ArrayRef> {
+        self.batch.column_by_name(name).ok_or_else(|| {
+            let names = self.columns().join(", ");
+            PyKeyError::new_err(format!("there is no column {name}; there are {names}"))
+        })
+    }
+}
+
+/// The value in a row of a column.
+fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if row >= column.len() {
+        return Err(pyo3::exceptions::PyIndexError::new_err(format!(
+            "there is no row {row}; there are {}",
+            column.len()
+        )));
+    }
+    if column.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    let any = column.as_any();
+    if let Some(column) = any.downcast_ref::<Int64Array>() {
+        return Ok(column.value(row).into_pyobject(py)?.into_any());
+    }
+    if let Some(column) = any.downcast_ref::<Float64Array>() {
+        return Ok(column.value(row).into_pyobject(py)?.into_any());
+    }
+    if let Some(column) = any.downcast_ref::<BooleanArray>() {
+        return Ok(column.value(row).into_pyobject(py)?.to_owned().into_any());
+    }
+    if let Some(column) = any.downcast_ref::<DictionaryArray<Int32Type>>()
+        && let Some(names) = column.values().as_any().downcast_ref::<StringArray>()
+    {
+        let key = column.keys().value(row) as usize;
+        return Ok(names.value(key).into_pyobject(py)?.into_any());
+    }
+    Err(PyValueError::new_err(format!("a column of {} has no values here", column.data_type())))
+}

@@ -1,0 +1,19 @@
+"""The program ``schedlab``, brought by the wheel: ``python -m schedlab run FILE``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from . import _native
+
+
+def main() -> int:
+    """Run the program with the arguments of this process; returns its exit status."""
+    # While the engine works the interpreter would only take note of an interrupt.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _native.cli_main(["schedlab", *sys.argv[1:]], _native.__file__)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Exceptions of the package. All are :class:`Error`."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Something cannot be done.
+
+    ``file``, ``line`` and ``column`` (from 1) say where, so far as that is known, else None.
+    """
+
+    file: str | None
+    line: int | None
+    column: int | None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.column = column
+
+
+class InputError(Error, ValueError):
+    """What was given is not as it should be: a file, a name, a value."""
+
+
+class RunError(Error, RuntimeError):
+    """A run ended badly: its tasks wait for each other, or a scheduler broke down."""
+
+
+class PolicyError(RunError):
+    """A policy written in Python failed; ``__cause__`` is what it raised.
+
+    ``at_ns`` is the virtual time, ns; ``hook`` is the method that was called.
+    """
+
+    at_ns: int | None = None
+    hook: str | None = None
+
+
+class SchedlabWarning(UserWarning):
+    """Something about a run that one should know."""

@@ -1,0 +1,158 @@
+"""Plans: what is to be run, as plain data that the engine checks (``docs/plan.md``)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from . import _native
+from ._errors import InputError
+from ._policy import Policy
+from ._sources import PathLike, WorkloadLike, load, setting, source
+from ._units import Moment, moment_ns
+
+#: A scheduler by name, or a policy of one's own.
+Scheduler: TypeAlias = "str | type[Policy]"
+
+#: Groups and their settings: a file, ``"/tg1:cpu.weight=200"``, a dict, or several of these.
+GroupsLike: TypeAlias = "PathLike | Mapping[str, Mapping[str, Any]] | Sequence[Any]"
+
+
+def schedulers_of(
+    schedulers: Scheduler | Iterable[Scheduler] | None,
+) -> tuple[list[str], list[type[Policy]]]:
+    """The names of ``schedulers``, and the policies among them."""
+    if schedulers is None:
+        return ["main"], []
+    if isinstance(schedulers, (str, type)):
+        schedulers = [schedulers]
+    names: list[str] = []
+    policies: list[type[Policy]] = []
+    for one in schedulers:
+        if isinstance(one, str):
+            names.extend(part.strip() for part in one.split(","))
+        elif isinstance(one, type) and issubclass(one, Policy):
+            one.check()
+            if any(other.name == one.name and other is not one for other in policies):
+                raise InputError(
+                    f"two policies are called {one.name}; variant() makes one of another name"
+                )
+            names.append(one.name)
+            policies.append(one)
+        else:
+            raise InputError(
+                f"{one!r} is no scheduler: give a name as schedlab.schedulers() has them, or a "
+                "class made of schedlab.Policy"
+            )
+    return names, policies
+
+
+def _groups(groups: GroupsLike | None) -> dict[str, Any]:
+    files: list[dict[str, str]] = []
+    settings: list[str] = []
+    if groups is None:
+        return {}
+    if isinstance(groups, (str, os.PathLike, Mapping)):
+        groups = [groups]
+    for one in groups:
+        if isinstance(one, Mapping):
+            for path, values in one.items():
+                settings.extend(f"{path}:{name}={value}" for name, value in values.items())
+        elif isinstance(one, str) and one.startswith("/") and ":" in one:
+            settings.append(one)
+        else:
+            files.append(source(one))
+    return {"files": files, "settings": settings}
+
+
+def make(
+    workload: WorkloadLike,
+    schedulers: Scheduler | Iterable[Scheduler] | None = None,
+    *,
+    cpus: int | None = None,
+    machine: PathLike | None = None,
+    hz: int | None = None,
+    costs: Mapping[str, float] | bool | None = None,
+    nohz: bool | None = None,
+    set: Mapping[str, Any] | None = None,
+    groups: GroupsLike | None = None,
+    users: Mapping[str, str] | None = None,
+    user_groups: bool = False,
+    cgrules: PathLike | None = None,
+    at: str | Iterable[str] = (),
+    timetable: PathLike | Iterable[PathLike] = (),
+    duration: Moment | None = None,
+    seed: int | None = None,
+    repeat: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    record: bool = True,
+) -> tuple[dict[str, Any], list[type[Policy]]]:
+    """The plan that these make, as the engine reads it, and the policies that it names.
+
+    The parameters are those of :func:`schedlab.run`.
+    """
+    given = {
+        "cpus": cpus, "machine": machine, "hz": hz, "costs": costs, "nohz": nohz, "set": set,
+        "groups": groups, "users": users, "user_groups": user_groups or None,
+        "cgrules": cgrules, "at": at or None, "timetable": timetable or None,
+        "duration": duration, "seed": seed, "repeat": repeat, "schedulers": schedulers,
+    }
+    loaded = load(workload, parameters)
+    if "plan" in loaded:
+        if beside := [name for name, value in given.items() if value is not None]:
+            raise InputError(
+                f"{workload} is a plan, which says what is run: {beside[0]} cannot be given "
+                "beside it"
+            )
+        plan = loaded["plan"]
+        if "workload" in plan.get("load", {}):
+            plan["record"] = {**plan.get("record", {}), "slices": record}
+        return plan, []
+    names, policies = schedulers_of(schedulers)
+    plan = {"schedlab_plan": 1, "load": loaded, "schedulers": names}
+    spec: dict[str, Any] = {}
+    if machine is not None:
+        found = _native.machine_source(os.fspath(machine))
+        if found is not None:
+            spec["description"] = json.loads(found)
+    spec.update({
+        name: value
+        for name, value in {"cpus": cpus, "hz": hz, "nohz": nohz}.items()
+        if value is not None
+    })
+    if costs is False:
+        spec["no_costs"] = True
+    elif isinstance(costs, Mapping):
+        spec["costs"] = [[name, float(ns)] for name, ns in costs.items()]
+    if spec:
+        plan["machine"] = spec
+    if set:
+        plan["set"] = [[name, setting(value)] for name, value in set.items()]
+    in_groups = _groups(groups)
+    if users:
+        in_groups["users"] = [f"{tasks}={user}" for tasks, user in users.items()]
+    if user_groups:
+        in_groups["user_groups"] = True
+    if cgrules is not None:
+        in_groups["cgrules"] = source(cgrules)
+    if in_groups:
+        plan["groups"] = in_groups
+    files = [timetable] if isinstance(timetable, (str, os.PathLike)) else list(timetable)
+    actions = [at] if isinstance(at, str) else list(at)
+    if files or actions:
+        plan["timetable"] = {"files": [source(one) for one in files], "actions": actions}
+    if duration is not None:
+        plan["limit_ns"] = moment_ns(duration, "duration")
+    is_workload = "workload" in loaded
+    if seed is not None:
+        plan["seed"] = seed
+    elif not is_workload:
+        plan["seed"] = 1
+    if repeat is not None:
+        plan["repeat"] = repeat
+        plan["late_starts"] = is_workload
+    if is_workload and record:
+        plan["record"] = {"slices": True}
+    return plan, policies

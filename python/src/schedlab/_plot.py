@@ -1,0 +1,211 @@
+"""Pictures with matplotlib, which is imported when one is drawn. Each returns its Axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._errors import InputError
+from ._units import Moment, moment_ns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._runs import Run, Runs
+
+#: So many lanes a timeline has at most.
+_LANES = 40
+
+#: So many slices a lane draws at most; where there are more, close ones are drawn as one.
+_SPANS = 4000
+
+
+def _axes(ax: Axes | None, width: float, height: float) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "pictures need matplotlib: pip install 'schedlab[matplotlib]'"
+        ) from error
+    _, made = pyplot.subplots(figsize=(width, height), layout="constrained")
+    return made
+
+
+def _window(run: Run, between: tuple[Moment, Moment] | None) -> tuple[int, int]:
+    if between is None:
+        return 0, run.end_ns
+    start, end = (moment_ns(one, "between") for one in between)
+    if not 0 <= start < end:
+        raise InputError(f"between is {between}; it must be a moment and a later one")
+    return start, min(end, run.end_ns)
+
+
+class RunPlot:
+    """Pictures of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def timeline(
+        self,
+        ax: Axes | None = None,
+        *,
+        between: tuple[Moment, Moment] | None = None,
+        by: str = "task",
+    ) -> Axes:
+        """Who ran when: a lane a task, or with ``by="cpu"`` a lane a CPU. Dark: it runs; pale: it
+        waits for a CPU.
+
+        ``between``: from when to when, seconds or texts with units.
+        """
+        run = self._run
+        if by not in ("task", "cpu"):
+            raise InputError(f"by is {by!r}; it must be 'task' or 'cpu'")
+        start, end = _window(run, between)
+        names = run.tasks._native.values("name")
+        keys = list(dict.fromkeys(run.tasks._native.values("key")))
+        of_task = [keys.index(key) for key in run.tasks._native.values("key")]
+        lanes = list(range(len(names) if by == "task" else run.cpus))[:_LANES]
+        ax = _axes(ax, 10, 0.8 + 0.32 * max(len(lanes), 3))
+        slices, spans = run.slices, run.spans
+        for lane in lanes:
+            if by == "task":
+                waits = spans["task"] == lane
+                _bars(ax, lane, spans["start_ns"][waits], spans["end_ns"][waits], start, end,
+                      color="0.85", height=0.5)
+                mine = slices["task"] == lane
+                _bars(ax, lane, slices["start_ns"][mine], slices["end_ns"][mine], start, end,
+                      color=f"C{of_task[lane] % 10}", height=0.8)
+                continue
+            mine = slices["cpu"] == lane
+            for task in np.unique(slices["task"][mine]):
+                its = mine & (slices["task"] == task)
+                _bars(ax, lane, slices["start_ns"][its], slices["end_ns"][its], start, end,
+                      color=f"C{of_task[task] % 10}", height=0.8)
+        labels = names if by == "task" else [f"CPU {cpu}" for cpu in range(run.cpus)]
+        ax.set_yticks(lanes, [labels[lane] for lane in lanes])
+        ax.set_ylim(len(lanes) - 0.5, -0.5)
+        ax.set_xlim(start / 1e9, end / 1e9)
+        ax.set_xlabel("time (s)")
+        left_out = (len(names) if by == "task" else run.cpus) - len(lanes)
+        more = f", {left_out} more not drawn" if left_out else ""
+        ax.set_title(f"{run.column}{more}")
+        return ax
+
+    def latency(self, ax: Axes | None = None) -> Axes:
+        """The wakeup latencies of the run: see :meth:`Plot.latency`."""
+        return _latency([self._run], ax)
+
+    def shares(self, ax: Axes | None = None, *, parts: int = 40) -> Axes:
+        """How much of the CPUs the instances of each task had, over time."""
+        run = self._run
+        ax = _axes(ax, 8, 4)
+        edges = np.linspace(0, run.end_ns, parts + 1).astype(np.int64)
+        keys = run.tasks._native.values("key")
+        slices = run.slices
+        rows = []
+        names = list(dict.fromkeys(keys))
+        for name in names:
+            tasks = [number for number, key in enumerate(keys) if key == name]
+            mine = np.isin(slices["task"], tasks)
+            rows.append(_per_part(slices["start_ns"][mine], slices["end_ns"][mine], edges))
+        middle = (edges[:-1] + edges[1:]) / 2e9
+        ax.stackplot(middle, np.array(rows), labels=names)
+        ax.set_xlim(0, run.end_ns / 1e9)
+        ax.set_ylim(0, run.cpus)
+        ax.set_xlabel("time (s)")
+        ax.set_ylabel("CPUs")
+        ax.set_title(run.column)
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        return ax
+
+
+class Plot:
+    """Pictures of runs beside each other."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def timeline(self, **options: Any) -> list[Axes]:
+        """:meth:`RunPlot.timeline` of each, one below the other."""
+        from matplotlib import pyplot
+
+        runs = list(self._runs)
+        lanes = max(min(len(run.tasks), _LANES) for run in runs)
+        _, axes = pyplot.subplots(
+            len(runs), 1, figsize=(10, (0.8 + 0.32 * max(lanes, 3)) * len(runs)),
+            layout="constrained", squeeze=False,
+        )
+        return [run.plot.timeline(ax, **options) for run, ax in zip(runs, axes[:, 0])]
+
+    def latency(self, ax: Axes | None = None) -> Axes:
+        """The wakeup latencies: for each latency what part of the wakeups took longer. A line a
+        scheduler; further left and lower is better."""
+        return _latency(list(self._runs), ax)
+
+    def shares(self, ax: Axes | None = None) -> Axes:
+        """CPU time of the instances of each task, a bar a scheduler, as a part of one CPU."""
+        runs = list(self._runs)
+        ax = _axes(ax, 8, 4)
+        names = list(dict.fromkeys(name for run in runs for name in run.keys._native.values("key")))
+        bottom = np.zeros(len(runs))
+        for name in names:
+            parts = []
+            for run in runs:
+                rows = dict(zip(run.keys._native.values("key"), run.keys["cpu_ns"]))
+                parts.append(rows.get(name, 0) / max(run.end_ns, 1))
+            ax.bar(range(len(runs)), parts, bottom=bottom, label=name)
+            bottom += np.array(parts)
+        ax.set_xticks(range(len(runs)), [run.column for run in runs], rotation=20, ha="right")
+        ax.set_ylabel("CPU time (parts of one CPU)")
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        return ax
+
+
+def _latency(runs: list[Run], ax: Axes | None) -> Axes:
+    ax = _axes(ax, 8, 4)
+    for run in runs:
+        # Buckets of the histogram: from (ns), to (ns), how many.
+        buckets = np.array(run.data["wakeup_latency_histogram"], dtype=float).reshape(-1, 3)
+        if not len(buckets):
+            continue
+        counts = buckets[:, 2]
+        above = 1 - np.cumsum(counts) / counts.sum()
+        ax.step(np.maximum(buckets[:, 1], 1) / 1e6, above, where="post", label=run.column)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("wakeup latency (ms)")
+    ax.set_ylabel("part of the wakeups that took longer")
+    ax.legend()
+    return ax
+
+
+def _bars(ax: Axes, lane: int, starts: Any, ends: Any, start: int, end: int, **look: Any) -> None:
+    seen = (ends > start) & (starts < end)
+    starts = np.maximum(starts[seen], start)
+    ends = np.minimum(ends[seen], end)
+    if len(starts) > _SPANS:
+        # What is closer than can be told apart is drawn as one.
+        gap = (end - start) / _SPANS
+        begins = np.concatenate(([True], starts[1:] - np.maximum.accumulate(ends)[:-1] > gap))
+        starts, ends = starts[begins], np.maximum.reduceat(ends, np.flatnonzero(begins))
+    height = look.pop("height")
+    ax.broken_barh(
+        list(zip(starts / 1e9, (ends - starts) / 1e9)), (lane - height / 2, height),
+        linewidth=0, **look,
+    )
+
+
+def _per_part(starts: Any, ends: Any, edges: Any) -> Any:
+    """How many CPUs were used in each part between two edges."""
+    at = np.concatenate(([0], np.sort(np.concatenate((starts, ends)))))
+    order = np.argsort(np.concatenate((starts, ends)), kind="stable")
+    steps = np.concatenate((np.ones(len(starts)), -np.ones(len(ends))))[order]
+    level = np.concatenate(([0.0], np.cumsum(steps)))
+    used = np.concatenate(([0.0], np.cumsum(level[:-1] * np.diff(at))))
+    found = np.searchsorted(at, edges, side="right") - 1
+    total = used[found] + level[found] * (edges - at[found])
+    return np.diff(total) / np.diff(edges)

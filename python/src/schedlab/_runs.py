@@ -1,0 +1,391 @@
+"""What came of runs: :class:`Runs`, one of them: :class:`Run`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._errors import InputError, RunError
+from ._html import table as html_table
+from ._html import text as html_text
+from ._table import Table
+from ._units import Moment, moment_ns, shown
+
+if TYPE_CHECKING:
+    from ._asserts import Tasks
+    from ._plot import Plot, RunPlot
+
+
+def write(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file whole, or not at all."""
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+
+
+class Run:
+    """A workload or a benchmark under one scheduler.
+
+    Times are whole ns of virtual time; a run begins at 0.
+    """
+
+    def __init__(self, runs: Runs, place: int) -> None:
+        self._runs = runs
+        self._place = place
+        self._outcome = runs._outcome
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """It as data: an entry of ``runs`` of the document (``docs/json-schema.md``)."""
+        entry: dict[str, Any] = self._runs.data["runs"][self._place]
+        return entry
+
+    @property
+    def column(self) -> str:
+        """The scheduler as it was named, with its release: ``cfs@2.6.32``."""
+        return self._runs.schedulers[self._place]
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended, ns."""
+        return int(self.data["end"]["at_ns"])
+
+    @property
+    def cpus(self) -> int:
+        """How many CPUs it had."""
+        return int(self.data["machine"]["cpus"])
+
+    @cached_property
+    def metrics(self) -> dict[str, float | None]:
+        """The figures of the whole run by id (``docs/metrics.md``); times in ns."""
+        return {name: value for name, _, value in self._outcome.metrics(self._place)}
+
+    @cached_property
+    def figures(self) -> dict[str, float]:
+        """What a benchmark found, by name; empty of a workload."""
+        return {name: value for name, _, value in self._outcome.figures(self._place)}
+
+    @property
+    def printed(self) -> str:
+        """What a benchmark printed; empty of a workload."""
+        return self._outcome.printed(self._place)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """The figures of each task."""
+        from ._asserts import Tasks
+
+        return Tasks(self)
+
+    def _rows(self, name: str) -> Table:
+        return Table(self._outcome.rows(self._place, name), name)
+
+    @cached_property
+    def keys(self) -> Table:
+        """The figures of the instances of each task together."""
+        return self._rows("keys")
+
+    @cached_property
+    def groups(self) -> Table:
+        """The figures of each task group."""
+        return self._rows("groups")
+
+    @cached_property
+    def by_cpu(self) -> Table:
+        """The figures of each CPU."""
+        return self._rows("cpus")
+
+    @cached_property
+    def slices(self) -> Table:
+        """Who ran where, from when to when."""
+        found = self._outcome.slices(self._place)
+        if found is None:
+            raise RunError("it was not recorded who ran when: run with record=True")
+        return Table(found, "slices")
+
+    @cached_property
+    def spans(self) -> Table:
+        """Who wanted to run, from when to when."""
+        found = self._outcome.spans(self._place)
+        if found is None:
+            raise RunError("it was not recorded who ran when: run with record=True")
+        return Table(found, "spans")
+
+    @cached_property
+    def wakeups(self) -> Table:
+        """Who was woken when, by whom, and when it got a CPU. (The run is made once more.)"""
+        return Table(self._runs._prepared.wakeups(self._place), "wakeups")
+
+    @property
+    def plot(self) -> RunPlot:
+        """Pictures, with matplotlib: ``run.plot.timeline()`` and others."""
+        from ._plot import RunPlot
+
+        return RunPlot(self)
+
+    def timeline(self, width: int = 100) -> str:
+        """Who ran when, drawn as text."""
+        return self._outcome.timeline(self._place, width)
+
+    def explain(
+        self,
+        at: Moment | None = None,
+        *,
+        task: str | None = None,
+        cpu: int | None = None,
+        wakeup: int | None = None,
+        worst: int | None = None,
+    ) -> Explanation:
+        """Why the scheduler did what it did, in words.
+
+        ``at``: how things stood at a moment (numbers are seconds), whom each CPU chose among and
+        what the others lacked; of one ``task`` or one ``cpu`` alone. ``wakeup``: where the
+        so-manieth wakeup went. ``worst``: the so many longest waits; one, if nothing is said.
+        """
+        at_ns = None if at is None else moment_ns(at, "at")
+        return Explanation(
+            self._runs._prepared.explain(self._place, at_ns, task, cpu, wakeup, worst)
+        )
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes a trace: .pftrace (Perfetto), .json (Chrome) or .txt (perf script), with .gz or
+        .zst behind it compressed. (The run is made once more.)"""
+        self._runs._prepared.trace(self._place, os.fspath(path))
+
+    def assert_no_starvation(self, longest: str) -> None:
+        """That nobody waits for a CPU for longer than ``longest`` at a time."""
+        self.tasks.assert_no_starvation(longest)
+
+    def __str__(self) -> str:
+        return (
+            f"Run {self.column}, {self.cpus} CPU{'s' * (self.cpus != 1)}, "
+            f"{len(self.tasks)} tasks, {shown(self.end_ns)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [title, "" if value is None else value]
+            for _, title, value in self._outcome.metrics(self._place)
+        ]
+        return html_table(["", self.column], rows)
+
+
+class Explanation(str):
+    """An explanation: a text that shows as it is laid out."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_text(self)
+
+
+class Runs:
+    """A workload or a benchmark under several schedulers.
+
+    ``runs["cfs"]`` is one of them, by name, by name and release, or by number; iteration goes over
+    all, in the order asked for.
+    """
+
+    def __init__(self, prepared: _native.Prepared, outcome: _native.Outcome) -> None:
+        self._prepared = prepared
+        self._outcome = outcome
+        self._all = [Run(self, place) for place in range(len(self.schedulers))]
+
+    @property
+    def name(self) -> str:
+        """What the workload is called."""
+        return self._prepared.name
+
+    @property
+    def schedulers(self) -> list[str]:
+        """The columns, with their releases and what is set for them."""
+        return self._prepared.schedulers
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be known about what was asked: schedulers left out, what has no effect."""
+        return self._prepared.notes
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known about the runs."""
+        return self._outcome.warnings
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._all)
+
+    def __getitem__(self, which: str | int) -> Run:
+        if isinstance(which, int):
+            return self._all[which]
+        for names in (self.schedulers, [name.split("[")[0] for name in self.schedulers],
+                      [name.split("@")[0] for name in self.schedulers]):
+            if which in names:
+                if names.count(which) > 1:
+                    raise KeyError(
+                        f"{which}: there are several: {', '.join(self.schedulers)}"
+                    )
+                return self._all[names.index(which)]
+        raise KeyError(f"there is no run of {which}; there are {', '.join(self.schedulers)}")
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All of it as data: the document ``schedlab-run/1`` (``docs/json-schema.md``)."""
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    def to_json(self) -> str:
+        """The document, the very bytes that ``schedlab run --format json`` writes."""
+        return self._outcome.to_json()
+
+    def to_csv(self) -> str:
+        """The comparison as CSV, as ``schedlab run --format csv`` writes it."""
+        return self._outcome.to_csv()
+
+    def plan(self) -> str:
+        """What was run as a plan, which ``schedlab run`` and :func:`schedlab.run` take. (A policy
+        of Python is only named in it.)"""
+        return self._prepared.plan()
+
+    def compare(self) -> Comparison:
+        """The figures side by side: prints as the table of the command line does, and is a table
+        of numbers, too."""
+        return Comparison(self)
+
+    def _stacked(self, name: str) -> Table:
+        tables = [getattr(run, name)._native for run in self]
+        return Table(_native.stack(tables, "scheduler", self.schedulers), name)
+
+    @cached_property
+    def tasks(self) -> Table:
+        """The figures of each task under each scheduler."""
+        return self._stacked("tasks")
+
+    @cached_property
+    def slices(self) -> Table:
+        """Who ran where and when under each scheduler."""
+        return self._stacked("slices")
+
+    @cached_property
+    def wakeups(self) -> Table:
+        """Who was woken when under each scheduler."""
+        return self._stacked("wakeups")
+
+    @cached_property
+    def groups(self) -> Table:
+        """The figures of each task group under each scheduler."""
+        return self._stacked("groups")
+
+    @property
+    def plot(self) -> Plot:
+        """Pictures, with matplotlib: ``runs.plot.latency()`` and others."""
+        from ._plot import Plot
+
+        return Plot(self)
+
+    def explain(self, at: Moment | None = None, **which: Any) -> Explanation:
+        """:meth:`Run.explain` of each, one below the other."""
+        return Explanation("\n".join(run.explain(at, **which) for run in self))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the report as a page for a browser: comparison, interactive timeline, charts."""
+        write(path, self._prepared.page(self._outcome))
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes a trace of the first run; those of the others stand beside it, with their
+        schedulers' names in theirs."""
+        whole = os.fspath(path)
+        folder, file = os.path.split(whole)
+        stem, dot, ending = file.partition(".")
+        for place, run in enumerate(self):
+            named = f"{stem}-{run.column}{dot}{ending}" if place else file
+            run.trace(os.path.join(folder, named))
+
+    def show(self) -> Any:
+        """The report in a notebook, in a frame."""
+        import html
+
+        from IPython.display import HTML  # type: ignore[import-not-found, unused-ignore]
+
+        page = html.escape(self._prepared.page(self._outcome))
+        return HTML(f'<iframe srcdoc="{page}" width="100%" height="800"></iframe>')
+
+    def __str__(self) -> str:
+        return f"Runs of {self.name}: {', '.join(self.schedulers)}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def _repr_html_(self) -> str:
+        return self.compare()._repr_html_()
+
+
+class Comparison:
+    """Figures side by side: a row a figure, a column a scheduler."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    @property
+    def columns(self) -> list[str]:
+        """The schedulers."""
+        return self._runs.schedulers
+
+    @property
+    def rows(self) -> list[str]:
+        """The metrics' ids."""
+        return list(self._runs[0].metrics) if len(self._runs) else []
+
+    def __getitem__(self, metric: str) -> dict[str, float | None]:
+        """A metric under each scheduler, by the metrics' id; times in ns."""
+        if metric not in self.rows:
+            raise KeyError(f"there is no metric {metric}; there are {', '.join(self.rows)}")
+        return {run.column: run.metrics[metric] for run in self._runs}
+
+    def to_dict(self) -> dict[str, dict[str, float | None]]:
+        """All figures: by scheduler, by metric."""
+        return {run.column: dict(run.metrics) for run in self._runs}
+
+    def to_pandas(self) -> Any:
+        """It as a pandas DataFrame: a row a metric, a column a scheduler."""
+        import pandas
+
+        return pandas.DataFrame(self.to_dict(), index=self.rows)
+
+    def text(self, width: int = 120) -> str:
+        """It as the command line prints it, in so many columns."""
+        return self._runs._outcome.comparison(width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        heads, rows = self._runs._outcome.comparison_rows()
+        caption = f"{self._runs.name}; * the best of the row"
+        return html_table(["", *heads], rows, caption)
+
+
+def only(runs: Runs) -> Run:
+    """The one run there is."""
+    if len(runs) != 1:
+        raise InputError(f"there are {len(runs)} runs: {', '.join(runs.schedulers)}")
+    return runs[0]

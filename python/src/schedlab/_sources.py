@@ -1,0 +1,80 @@
+"""What can be run, read from what users give: files, dicts, tasks, benchmarks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from . import _native
+from ._errors import InputError
+from ._tasks import Task, Workload
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class _Writes(Protocol):
+        def to_dict(self) -> dict[str, Any]: ...
+
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+#: What :func:`schedlab.run` takes as a workload.
+WorkloadLike: TypeAlias = "PathLike | Mapping[str, Any] | Task | Workload | Iterable[Task]"
+
+
+def source(path: PathLike) -> dict[str, str]:
+    """A file with its text, as plans hold it."""
+    name = os.fspath(path)
+    return {"file": name, "text": _native.read_text(name)}
+
+
+def benchmark_names() -> list[str]:
+    """The names of all benchmarks."""
+    return [name for name, _, _ in _native.benchmarks()]
+
+
+def setting(value: Any) -> str:
+    """A value as the command line takes it; of several a list with commas."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    if isinstance(value, range) or isinstance(value, Sequence) or hasattr(value, "tolist"):
+        return ",".join(setting(one) for one in getattr(value, "tolist", lambda: value)())
+    raise InputError(f"{value!r} is no value: give a number, a text, or a list of them")
+
+
+def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``workload`` as a plan's load; or, from a plan's file, the whole plan as ``{"plan": ...}``."""
+    if isinstance(workload, Task):
+        workload = Workload(workload)
+    if isinstance(workload, Workload):
+        text = workload.to_json()
+        return {"workload": {"file": workload.name, "text": text}}
+    if isinstance(workload, Mapping):
+        return {"workload": {"file": "<dict>", "text": json.dumps(dict(workload), indent=1)}}
+    if isinstance(workload, (str, os.PathLike)):
+        return _load_named(os.fspath(workload), parameters)
+    if isinstance(workload, Iterable):
+        return load(Workload(*workload), parameters)
+    raise InputError(
+        f"{workload!r} is no workload: give a file, a dict in rt-app's language, a benchmark's "
+        "name, or tasks"
+    )
+
+
+def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    if name in benchmark_names() and not os.path.exists(name):
+        given = [[key.rstrip("_"), setting(value)] for key, value in (parameters or {}).items()]
+        return {"benchmark": {"name": name, "parameters": given}}
+    if not os.path.exists(name) and os.path.sep not in name and "." not in name:
+        names = ", ".join(benchmark_names())
+        raise InputError(f"{name}: there is no such file, and no such benchmark; there are {names}")
+    if parameters:
+        raise InputError(f"{name}: parameters are a benchmark's, and this is a file")
+    text = _native.read_text(name)
+    if _native.is_plan(text):
+        return {"plan": json.loads(text)}
+    return {"workload": {"file": name, "text": text}}

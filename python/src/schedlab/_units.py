@@ -1,0 +1,71 @@
+"""Times as users write them, and as people read them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import TypeAlias
+
+from ._errors import InputError
+
+#: A time: a text with its unit ("6ms", "1.5s", "250us", "100ns"), or a timedelta.
+Time: TypeAlias = "str | datetime.timedelta"
+
+#: A moment or a length of a run: as :data:`Time`, or a number of seconds.
+Moment: TypeAlias = "str | datetime.timedelta | float | int"
+
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+_FORM = re.compile(r"\s*(\d+)(?:\.(\d+))?\s*([a-zµ]+)\s*\Z")
+
+
+def time_ns(value: Time, what: str) -> int:
+    """A time in ns. ``what`` is what messages call it.
+
+    Raises InputError for a number without a unit: nobody knows which was meant.
+    """
+    if isinstance(value, datetime.timedelta):
+        return round(value / datetime.timedelta(microseconds=1)) * 1000
+    if isinstance(value, str) and (found := _FORM.match(value)):
+        whole, part, unit = found.groups(default="")
+        if unit in _UNITS:
+            # In whole numbers: what is written is what is meant, to the nanosecond.
+            scaled = int(whole + part) * _UNITS[unit]
+            ns, rest = divmod(scaled, 10 ** len(part))
+            if rest:
+                raise InputError(f"{what} is {value!r}; there is nothing shorter than 1 ns")
+            return ns
+    raise InputError(
+        f"{what} is {value!r}; it must be a time with its unit, such as '6ms', '1.5s' or '250us'"
+    )
+
+
+def time_us(value: Time, what: str) -> int:
+    """A time in whole us, as rt-app counts."""
+    us, rest = divmod(time_ns(value, what), 1000)
+    if rest:
+        raise InputError(f"{what} is {value!r}; rt-app's language counts in whole microseconds")
+    return us
+
+
+def moment_ns(value: Moment, what: str) -> int:
+    """A moment in ns; numbers are seconds."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not 0 <= value <= 1e9:
+            raise InputError(f"{what} is {value!r}; it must be 0 to 10^9 seconds")
+        return round(value * 1e9)
+    if isinstance(value, str) and value.replace(".", "", 1).isdigit():
+        return moment_ns(float(value), what)
+    return time_ns(value, what)  # type: ignore[arg-type]
+
+
+def shown(ns: float) -> str:
+    """A time as people read it: ``12.5 ms``."""
+    for unit, length in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if abs(ns) >= length:
+            return f"{ns / length:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def at(ns: int) -> str:
+    """A moment of a run as people read it: ``2.345678 s``."""
+    return f"{ns / 1e9:.6f} s"

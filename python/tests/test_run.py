@@ -1,0 +1,264 @@
+"""``schedlab.run``: same results as the command line, errors with places, interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import schedlab
+
+from conftest import ROOT
+
+
+def test_the_same_bytes_as_the_command_line(desktop, program):
+    ours = schedlab.run(
+        desktop, ["o_1", "cfs", "eevdf"], cpus=2, duration=3, set={"base_slice_ns": 1_500_000}
+    )
+    theirs = program(
+        "run", desktop, "-s", "o_1,cfs,eevdf", "--cpus", "2", "--duration", "3",
+        "--set", "base_slice_ns=1500000", "--format", "json",
+    )
+    assert ours.to_json() == theirs
+    assert ours.compare().text(120) in program(
+        "run", desktop, "-s", "o_1,cfs,eevdf", "--cpus", "2", "--duration", "3",
+        "--set", "base_slice_ns=1500000",
+    )
+
+
+def test_the_same_bytes_with_all_that_can_be_set(program, tmp_path):
+    workload = str(ROOT / "examples" / "nested-groups.json")
+    groups = str(ROOT / "examples" / "nested-groups.groups")
+    ours = schedlab.run(
+        workload, ["cfs", "eevdf"], machine="laptop", groups=[groups, "/alice:cpu.shares=512"],
+        at=["1s renice play 5", "2s offline cpu 1"], duration="4s", seed=3, repeat=2, hz=250,
+        costs={"switch": 2000.0},
+    )
+    theirs = program(
+        "run", workload, "-s", "cfs,eevdf", "--machine", "laptop", "--groups", groups,
+        "--group", "/alice:cpu.shares=512", "--at", "1s renice play 5",
+        "--at", "2s offline cpu 1", "--duration", "4", "--seed", "3", "--repeat", "2",
+        "--hz", "250", "--cost", "switch=2000", "--format", "json",
+    )
+    assert ours.to_json() == theirs
+
+
+def test_results_do_not_depend_on_threads(desktop):
+    one, many = (
+        schedlab.run(desktop, "linux", duration=1, threads=threads).to_json()
+        for threads in (1, 4)
+    )
+    assert one == many
+
+
+def test_runs_are_indexed_as_people_expect(desktop_runs):
+    assert len(desktop_runs) == 3
+    assert desktop_runs["o_1"].column == "o_1@2.6.0"
+    assert desktop_runs["o_1@2.6.0"] is desktop_runs[0]
+    assert [run.column for run in desktop_runs] == desktop_runs.schedulers
+    with pytest.raises(KeyError, match="there is no run of bfs; there are o_1@2.6.0"):
+        desktop_runs["bfs"]
+    assert desktop_runs["cfs"].end_ns == 10**10
+    both = schedlab.run({"tasks": {"a": {"run": 1000, "loop": 1}}}, ["eevdf@6.6", "eevdf"])
+    with pytest.raises(KeyError, match="there are several"):
+        both["eevdf"]
+
+
+def test_tables_hold_what_the_document_holds(desktop_runs):
+    run = desktop_runs["cfs"]
+    slices = run.slices
+    assert slices.columns == ["cpu", "start_ns", "end_ns", "task", "name"]
+    assert slices["start_ns"].dtype == np.int64
+    document = json.loads(desktop_runs.to_json())["runs"][1]
+    assert len(slices) == len(document["slices"])
+    assert slices["end_ns"][7] == document["slices"][7][2]
+    # Without a copy: both arrays are the same memory.
+    assert np.shares_memory(slices["start_ns"], slices["start_ns"])
+    assert list(run.tasks.column("cpu_ns")) == [task["cpu_ns"] for task in document["tasks"]]
+    lengths = slices["end_ns"] - slices["start_ns"]
+    for task in run.tasks.rows():
+        assert lengths[slices["task"] == task["task"]].sum() == task["cpu_ns"]
+    wakeups = run.wakeups
+    woken = wakeups["is_new"] == 0
+    latency = wakeups["latency_ns"][woken]
+    assert woken.sum() == sum(task["wakeups"] for task in document["tasks"])
+    assert np.nanmax(latency) == document["wakeup_latency"]["max_ns"]
+    assert desktop_runs.tasks.columns[:3] == ["scheduler", "task", "name"]
+    assert len(desktop_runs.tasks) == 3 * len(run.tasks)
+    assert set(desktop_runs.wakeups["scheduler"]) == set(desktop_runs.schedulers)
+    with pytest.raises(KeyError, match="there is no column start; there are cpu"):
+        slices["start"]
+
+
+def test_frames_of_other_libraries(desktop_runs):
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    slices = desktop_runs["eevdf"].slices
+    frame = slices.to_pandas()
+    assert frame["start_ns"].dtype == "int64" and frame["name"].dtype == "category"
+    assert frame["cpu"].sum() == 0 and len(frame) == len(slices)
+    tasks = desktop_runs.tasks.to_pandas()
+    assert isinstance(tasks, pandas.DataFrame)
+    assert tasks["end_ns"].isna().all(), "nobody of the desktop ends"
+    other = slices.to_polars()
+    assert other["end_ns"].dtype == polars.Int64 and other.shape == slices.shape
+    assert other["name"].to_list()[:9] == list(slices["name"][:9])
+    table = pyarrow.table(slices)
+    assert table.schema.metadata == {b"schedlab.schema": b"slices/1"}
+    assert table["end_ns"].to_pylist() == slices["end_ns"].tolist()
+    whole = desktop_runs.slices.to_polars()
+    assert len(whole) == sum(len(run.slices) for run in desktop_runs)
+    assert desktop_runs.compare().to_pandas().loc["switches", "cfs@2.6.32"] > 0
+
+
+def test_what_is_wrong_has_a_place(tmp_path):
+    file = tmp_path / "bad.json"
+    file.write_text('{"tasks": {\n  "a": {"rum": 1000}\n}}\n')
+    with pytest.raises(schedlab.InputError, match="did you mean") as caught:
+        schedlab.run(file, "cfs")
+    error = caught.value
+    assert (error.file, error.line, error.column) == (str(file), 2, 9)
+    assert isinstance(error, ValueError) and isinstance(error, schedlab.Error)
+    with pytest.raises(schedlab.InputError, match="did you mean cfs"):
+        schedlab.run({"tasks": {"a": {"run": 1}}}, "cfz")
+    with pytest.raises(schedlab.InputError, match="nowhere.json"):
+        schedlab.run("nowhere.json", "cfs")
+    with pytest.raises(schedlab.InputError, match="no such benchmark; there are .*hackbench"):
+        schedlab.run("hackbensh", "cfs")
+    with pytest.raises(schedlab.InputError, match="there is no tunable|no such tunable"):
+        schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs", set={"sched_latenci_ns": 1})
+    with pytest.raises(schedlab.InputError, match="is a plan.*cpus"):
+        plan = tmp_path / "plan.json"
+        plan.write_text(schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs").plan())
+        schedlab.run(plan, cpus=2)
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"schedlab_machine": 1,\n "cpus": "many"}')
+    with pytest.raises(schedlab.InputError) as caught:
+        schedlab.run({"tasks": {"a": {"run": 1}}}, "cfs", machine=machine)
+    assert caught.value.file == str(machine)
+
+
+def test_a_deadlock_is_an_error_that_says_who_waits():
+    stuck = {"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}
+    with pytest.raises(schedlab.RunError, match="no task can ever run again.*a-0"):
+        schedlab.run(stuck, "cfs")
+
+
+def test_a_plan_is_run_again(desktop, tmp_path):
+    first = schedlab.run(desktop, "cfs", duration=1, set={"sched_latency_ns": [6e6, "20ms"]})
+    path = tmp_path / "plan.json"
+    path.write_text(first.plan())
+    assert len(first) == 2
+    assert schedlab.run(path).to_json() == first.to_json()
+
+
+def test_a_benchmark_by_name():
+    runs = schedlab.run("hackbench", ["o_1", "cfs"], cpus=2, parameters={"groups": 2})
+    assert runs["cfs"].figures["time"] > 0
+    assert "Time: " in runs["cfs"].printed
+    assert runs["cfs"].metrics["switches"] > 0
+    with pytest.raises(schedlab.InputError, match="no such parameter"):
+        schedlab.run("hackbench", "cfs", parameters={"grups": 2})
+
+
+def test_the_interpreter_goes_on_meanwhile(desktop):
+    count = 0
+    over = threading.Event()
+
+    def other():
+        nonlocal count
+        while not over.is_set():
+            count += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    before = count
+    schedlab.run(desktop, "cfs", duration=300)
+    after = count
+    over.set()
+    thread.join()
+    assert after - before > 3
+
+
+def test_an_interrupt_ends_a_run(desktop):
+    """Otherwise it would take an hour."""
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        schedlab.run(desktop, "cfs", duration=10_000_000, record=False)
+    # The engine works as before.
+    assert len(schedlab.run(desktop, "cfs", duration=1)) == 1
+
+
+def test_a_notebook_shows_the_comparison_without_a_script(desktop_runs):
+    html = desktop_runs._repr_html_()
+    assert "wakeup latency p99" in html and "cfs@2.6.32" in html and "<script" not in html
+    evil = schedlab.run({"tasks": {"<script>": {"run": 1000, "loop": 1}}}, "cfs")
+    assert "<script" not in evil["cfs"].tasks._repr_html_()
+    assert str(desktop_runs["cfs"]) == "Run cfs@2.6.32, 1 CPU, 8 tasks, 10 s"
+
+
+def test_reports_traces_and_explanations(desktop_runs, tmp_path, program, desktop):
+    page = tmp_path / "r.html"
+    desktop_runs.report(page)
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    desktop_runs["cfs"].trace(tmp_path / "r.pftrace")
+    assert (tmp_path / "r.pftrace").stat().st_size > 10_000
+    desktop_runs["cfs"].trace(tmp_path / "r.txt")
+    program("run", desktop, "-s", "cfs", "--trace", str(tmp_path / "cli.txt"))
+    assert (tmp_path / "r.txt").read_bytes() == (tmp_path / "cli.txt").read_bytes()
+    with pytest.raises(schedlab.InputError, match="its ending says no format"):
+        desktop_runs["cfs"].trace(tmp_path / "r.xyz")
+    said = desktop_runs["cfs"].explain(at=2.5)
+    theirs = program("explain", desktop, "-s", "cfs", "--at", "2.5s")
+    assert str(said) in theirs
+    assert "video-0" in desktop_runs["cfs"].explain(worst=2, task="video")
+    with pytest.raises(schedlab.InputError, match="there is no task nobody"):
+        desktop_runs["cfs"].explain(at=1, task="nobody")
+    assert "cc-0" in desktop_runs["o_1"].timeline(80)
+
+
+def test_pictures(desktop_runs):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib.axes import Axes
+
+    for ax in (
+        desktop_runs["cfs"].plot.timeline(between=(1, 2)),
+        desktop_runs["cfs"].plot.timeline(by="cpu"),
+        desktop_runs["cfs"].plot.shares(),
+        desktop_runs.plot.latency(),
+        desktop_runs.plot.shares(),
+        *desktop_runs.plot.timeline(between=("1s", "1200ms")),
+    ):
+        assert isinstance(ax, Axes)
+    ax = desktop_runs["o_1"].plot.shares()
+    layers = ax.collections
+    assert len(layers) == 5, "audio, video, shell, cc, hog"
+    matplotlib.pyplot.close("all")
+
+
+def test_the_facts():
+    assert "cfs@2.6.32" in [str(release) for release in schedlab.schedulers()]
+    assert "groups" in {b.name: b for b in schedlab.benchmarks()}["hackbench"].parameters
+    assert {m.id: m.better for m in schedlab.metrics()}["wakeup_latency_p99"] == "lower"
+
+
+def test_the_version_is_the_workspaces():
+    manifest = (ROOT / "Cargo.toml").read_text()
+    assert f'version = "{schedlab.__version__}"' in manifest
+    assert f'version = "{schedlab.__version__}"' in (ROOT / "python" / "Cargo.toml").read_text()
+
+
+def test_the_program_comes_with_the_package(program):
+    assert program("--version").strip() == f"schedlab {schedlab.__version__}"
+    assert "Usage: schedlab run" in program("run", "--help")
+    program("run", "nowhere.json", status=2)
+    assert Path(schedlab.__file__).with_name("py.typed").exists()
