@@ -46,5 +46,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Space>()?;
     module.add_class::<sweep::Store>()?;
     module.add_function(wrap_pyfunction!(sweep::part_form, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::toml_json, module)?)?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use schedlab_lab::compressed;
 use schedlab_lab::plan::Source;
 use schedlab_lab::space::store::{self, Kind, PartForm, decode, encode};
-use schedlab_lab::space::{AxisValue, Domain, Row, Space as Runs};
+use schedlab_lab::space::{AxisValue, Domain, Form, Row, Space as Runs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +34,21 @@ fn form(py: Python<'_>, name: &str) -> PyResult<PartForm> {
         true => Ok(form),
         false => Err(errors::input(py, format!("this build cannot write {name}"))),
     }
+}
+
+/// The file `name` in the directory `beside`.
+fn read(beside: &Path, name: &str) -> Result<Source, String> {
+    let path = beside.join(name);
+    let failed = |error| format!("{}: {error}", path.display());
+    let bytes = compressed::read(&path, compressed::LIMIT).map_err(failed)?;
+    let text = compressed::as_text(&bytes).map_err(failed)?.to_string();
+    Ok(Source { file: name.into(), text })
+}
+
+/// A file of TOML as JSON.
+#[pyfunction]
+pub fn toml_json(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
+    schedlab_lab::space::toml_json(name, text).map_err(|error| errors::input(py, error))
 }
 
 /// A column of results by its name.
@@ -67,15 +82,19 @@ impl Space {
     #[new]
     fn new(py: Python<'_>, name: &str, text: &str) -> PyResult<Space> {
         let beside = Path::new(name).parent().unwrap_or(Path::new("")).to_path_buf();
-        let mut read = |name: &str| {
-            let path = beside.join(name);
-            let failed = |error| format!("{}: {error}", path.display());
-            let bytes = compressed::read(&path, compressed::LIMIT).map_err(failed)?;
-            let text = compressed::as_text(&bytes).map_err(failed)?.to_string();
-            Ok(Source { file: name.into(), text })
-        };
-        let parsed = py.detach(|| Runs::parse(name, text, &mut read));
+        let parsed = py.detach(|| Runs::parse(name, text, &mut |file| read(&beside, file)));
         let (runs, notes) = parsed.map_err(|error| errors::input(py, error))?;
+        Ok(Space { runs: Arc::new(runs), notes })
+    }
+
+    /// The same of JSON that a program made; files are looked for in `beside`.
+    #[staticmethod]
+    fn made(py: Python<'_>, text: &str, beside: PathBuf) -> PyResult<Space> {
+        let made = py.detach(|| {
+            let form: Form = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Runs::made(form, &mut |file| read(&beside, file))
+        });
+        let (runs, notes) = made.map_err(|error| errors::input(py, error))?;
         Ok(Space { runs: Arc::new(runs), notes })
     }
 

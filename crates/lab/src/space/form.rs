@@ -171,6 +171,22 @@ pub(super) fn place(name: &str, text: &str, at: usize) -> String {
     format!("{name}:{line}:{column}")
 }
 
+/// A file of TOML (or of JSON, which is left as it is) as JSON.
+///
+/// # Errors
+/// Where it is no TOML.
+pub fn toml_json(name: &str, text: &str) -> Result<String, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with('{') {
+        return Ok(text.into());
+    }
+    let table: toml::Table = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        format!("{}: {}", place(name, text, at), error.message())
+    })?;
+    serde_json::to_string(&table).map_err(|error| format!("{name}: {error}"))
+}
+
 /// What is not stable yet in the standard library.
 trait FloorCharBoundary {
     fn floor_char_boundary_at(&self, at: usize) -> usize;

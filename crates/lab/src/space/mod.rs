@@ -52,7 +52,7 @@ mod tests;
 
 pub use axis::{Axis, AxisValue, Domain, Subject};
 pub use execute::Row;
-pub use form::{AxisForm, Form, PlanForm, Sample, Scale};
+pub use form::{AxisForm, Form, PlanForm, Sample, Scale, toml_json};
 pub use metric::Told;
 
 use crate::parallel;
@@ -115,6 +115,19 @@ impl Space {
         };
         let space = Space::of_form(form, read).map_err(located)?;
         let notes = space.check().map_err(located)?;
+        Ok((space, notes))
+    }
+
+    /// A space of a form that a program made: what is wrong has no place in a file.
+    ///
+    /// # Errors
+    /// As of [`parse`](Space::parse).
+    pub fn made(
+        form: Form,
+        read: &mut dyn FnMut(&str) -> Result<Source, String>,
+    ) -> Result<(Space, Vec<String>), String> {
+        let space = Space::of_form(form, read).map_err(|(_, message)| message)?;
+        let notes = space.check().map_err(|(_, message)| message)?;
         Ok((space, notes))
     }
 

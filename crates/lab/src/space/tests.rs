@@ -259,7 +259,7 @@ fn what_cannot_be_is_told_with_its_place_before_anything_runs() {
     }
     let json = Space::parse("s.json", "{\n \"axes\": []}", &mut |name| read(name));
     let error = json.err().expect("it has no such key");
-    assert!(error.starts_with("s.json:2:8: unknown field"), "{error}");
+    assert!(error.starts_with("s.json:2:7: unknown field"), "{error}");
 }
 
 #[test]
