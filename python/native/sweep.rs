@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use schedlab_lab::compressed;
 use schedlab_lab::plan::Source;
 use schedlab_lab::space::store::{self, Kind, PartForm, decode, encode};
+use schedlab_lab::space::summary::Summary;
 use schedlab_lab::space::{AxisValue, Domain, Form, Row, Space as Runs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -258,6 +259,36 @@ impl Space {
         }
     }
 
+    /// What came of parts, given as their bytes: as text for people, as a page for a browser, or
+    /// as CSV (`table`, `page`, `csv`).
+    fn shown(
+        &self,
+        py: Python<'_>,
+        form: &str,
+        parts: Vec<Vec<u8>>,
+        how: &str,
+    ) -> PyResult<String> {
+        let form = self::form(py, form)?;
+        let made = py.detach(|| {
+            let mut rows = vec![];
+            for part in &parts {
+                rows.extend(decode(&self.runs, form, part)?);
+            }
+            if how == "csv" {
+                let bytes = encode(&self.runs, PartForm::Csv, &rows)?;
+                return String::from_utf8(bytes).map_err(|error| error.to_string());
+            }
+            let mut summary = Summary::default();
+            rows.iter().for_each(|row| summary.add(row));
+            let cells = summary.cells();
+            Ok(match how {
+                "page" => schedlab_cli::sweep_page(&self.runs, &cells),
+                _ => schedlab_cli::sweep_table(&self.runs, &cells, true),
+            })
+        });
+        made.map_err(|error: String| errors::input(py, error))
+    }
+
     /// The columns of a part's bytes.
     fn decode(&self, py: Python<'_>, form: &str, bytes: &[u8]) -> PyResult<Vec<Column>> {
         let form = self::form(py, form)?;
@@ -324,12 +355,13 @@ impl Store {
         self.store.write(part, bytes).map_err(|error| errors::input(py, error))
     }
 
-    /// Reads a part: its columns.
-    fn read(&self, py: Python<'_>, part: u64) -> PyResult<Vec<Column>> {
-        let rows = self.store.read(&self.runs, part);
-        let rows = rows.map_err(|error| errors::input(py, error))?;
-        let space = Space { runs: Arc::clone(&self.runs), notes: vec![] };
-        space.columns_of(py, &rows)
+    /// The bytes of a part that is there, and can be read.
+    fn read<'py>(&self, py: Python<'py>, part: u64) -> PyResult<Bound<'py, PyBytes>> {
+        self.store.read(&self.runs, part).map_err(|error| errors::input(py, error))?;
+        let path = self.store.path(part);
+        let bytes = std::fs::read(&path)
+            .map_err(|error| errors::input(py, format!("{}: {error}", path.display())))?;
+        Ok(PyBytes::new(py, &bytes))
     }
 }
 

@@ -28,6 +28,7 @@ mod rt_app_log;
 mod snapshots;
 mod sweep_args;
 mod sweep_page;
+mod sweep_table;
 mod terminal;
 #[cfg(feature = "tui")]
 mod top;
@@ -37,6 +38,8 @@ mod trace_args;
 mod traced;
 
 pub use commands::explain::{Asked, explanation};
+pub use sweep_page::page as sweep_page;
+pub use sweep_table::table as sweep_table;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -211,21 +211,21 @@ def execute(
     form = parts or _native.part_form()
     store = None
     missing = list(range(space.parts))
-    columns: dict[int, list[tuple[str, list[Any]]]] = {}
+    pieces: dict[int, bytes] = {}
     if out is not None:
         store = _native.Store(os.fspath(out), space, form, _engines.program())
         missing = store.missing()
         if len(missing) < space.parts and not resume:
             raise InputError(f"{os.fspath(out)} has results already, and resume is False")
         for part in sorted(set(range(space.parts)) - set(missing)):
-            columns[part] = store.read(part)
+            pieces[part] = store.read(part)
     shown = _Progress(space, len(missing), progress)
 
     def ready(part: int, data: bytes) -> None:
         if store is not None:
             store.write(part, data)
-        columns[part] = space.decode(form, data)
-        shown.step(columns[part])
+        pieces[part] = data
+        shown.step(data, form)
 
     try:
         _engines.run(
@@ -233,13 +233,14 @@ def execute(
         )
     finally:
         shown.close()
-    return Sweep(space, [columns[part] for part in sorted(columns)])
+    return Sweep(space, form, [pieces[part] for part in sorted(pieces)])
 
 
 class _Progress:
     """How far a sweep is, in a line of standard error: time left, best so far."""
 
     def __init__(self, space: Any, parts: int, asked: bool | None) -> None:
+        self.space = space
         self.stream: TextIO = sys.stderr
         self.on = self.stream.isatty() if asked is None else asked
         self.parts, self.done, self.begun = parts, 0, time.monotonic()
@@ -247,8 +248,11 @@ class _Progress:
         self.goal = goals[0] if goals else None
         self.best: float | None = None
 
-    def step(self, columns: list[tuple[str, list[Any]]]) -> None:
+    def step(self, data: bytes, form: str) -> None:
         self.done += 1
+        if not self.on:
+            return
+        columns = self.space.decode(form, data)
         if self.goal is not None:
             name, _, better = self.goal
             values = [value for value in dict(columns)[name] if value is not None]
@@ -256,12 +260,13 @@ class _Progress:
                 best = min(values) if better == "less" else max(values)
                 if self.best is None or (best < self.best) == (better == "less"):
                     self.best = best
-        if self.on:
-            left = (time.monotonic() - self.begun) / self.done * (self.parts - self.done)
-            best_is = "" if self.best is None else f", best {self.goal[0]} {self.best:.6g}"  # type: ignore[index]
-            text = f"{self.done} of {self.parts} parts, {left:.0f} s left{best_is}"
-            self.stream.write(f"\r{text:<78}")
-            self.stream.flush()
+        left = (time.monotonic() - self.begun) / self.done * (self.parts - self.done)
+        best = ""
+        if self.goal is not None and self.best is not None:
+            best = f", best {self.goal[0]} {self.best:.6g}"
+        text = f"{self.done} of {self.parts} parts, {left:.0f} s left{best}"
+        self.stream.write(f"\r{text:<78}")
+        self.stream.flush()
 
     def close(self) -> None:
         if self.on and self.done:
@@ -291,12 +296,12 @@ class Sweep:
     (None: it went well), and what was asked for. Times are ns.
     """
 
-    def __init__(self, space: Any, parts: list[list[tuple[str, list[Any]]]]) -> None:
-        self._space = space
+    def __init__(self, space: Any, form: str, parts: list[bytes]) -> None:
+        self._space, self._form, self._parts = space, form, parts
         self._kinds: dict[str, str] = dict(space.columns())
         self._columns: dict[str, list[Any]] = {name: [] for name in self._kinds}
         for part in parts:
-            for name, values in part:
+            for name, values in space.decode(form, part):
                 self._columns[name].extend(values)
 
     def __len__(self) -> int:
@@ -380,6 +385,23 @@ class Sweep:
             for name, values in self._columns.items()
         ]
         return polars.DataFrame(series)
+
+    def to_csv(self) -> str:
+        """All rows as CSV, the bytes that ``schedlab sweep --format csv`` prints."""
+        return self._space.shown(self._form, self._parts, "csv")  # type: ignore[no-any-return]
+
+    def table(self) -> str:
+        """The best of each metric, and the points, as ``schedlab sweep`` prints them."""
+        return self._space.shown(self._form, self._parts, "table")  # type: ignore[no-any-return]
+
+    def page(self) -> str:
+        """The page for a browser: curves, heat maps, Pareto front, all points."""
+        return self._space.shown(self._form, self._parts, "page")  # type: ignore[no-any-return]
+
+    def report(self, path: PathLike) -> None:
+        """Writes :meth:`page` into a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.page())
 
     def summary(self) -> list[dict[str, Any]]:
         """A row for each point and scheduler: of every metric the mean over seeds under its name,

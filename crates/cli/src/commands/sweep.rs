@@ -4,12 +4,13 @@ use crate::files;
 use crate::page;
 use crate::python;
 use crate::sweep_args::{Engine, Parts, SweepArgs, SweepFormat};
+use crate::sweep_table::{extent, table};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::Source;
 use schedlab_lab::space::store::{PartForm, Store, encode};
-use schedlab_lab::space::summary::{Cell, Mean, Summary, best, pareto};
+use schedlab_lab::space::summary::{Cell, Mean, Summary};
 use schedlab_lab::space::{Form, Row, Sample, Space, Told};
 use schedlab_measure::Better;
 use schedlab_report::format::amount;
@@ -22,9 +23,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The status of a program that was interrupted.
 const INTERRUPTED: i32 = 130;
-
-/// So many points are printed; of more, the best of each metric and the first.
-const POINTS_PRINTED: usize = 40;
 
 /// Runs a sweep.
 pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
@@ -58,7 +56,9 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
     rows.iter().for_each(|row| summary.add(row));
     let cells = summary.cells();
     match args.format {
-        SweepFormat::Table => print_table(&space, &cells, output)?,
+        SweepFormat::Table => {
+            output.write_all(table(&space, &cells, style().unicode).as_bytes())?;
+        }
         SweepFormat::Csv => output.write_all(&encode(&space, PartForm::Csv, &rows)?)?,
         SweepFormat::Json => {
             let text = serde_json::to_string_pretty(&document(&space, &cells));
@@ -95,19 +95,6 @@ fn read(args: &SweepArgs, source: &Source) -> Result<(Space, Vec<String>), Failu
     let form = Form { metrics: args.metrics.clone(), ..form };
     let text = serde_json::to_string(&form).map_err(|error| error.to_string())?;
     Ok(Space::parse(&source.file, &text, &mut read)?)
-}
-
-/// How much there is to run.
-fn extent(space: &Space) -> String {
-    let counted = crate::terminal::counted;
-    format!(
-        "{}: {}, {}, {} in {}",
-        space.title(),
-        counted(space.points() as usize, "point"),
-        counted(space.repeat() as usize, "seed"),
-        counted(space.runs() as usize, "run"),
-        counted(space.parts() as usize, "part")
-    )
 }
 
 /// All rows: those that are in the store, and those that were not.
@@ -215,88 +202,6 @@ impl Best {
         }
         say
     }
-}
-
-/// A mean with its confidence interval.
-pub fn shown(told: &Told, mean: Option<Mean>, unicode: bool) -> String {
-    let Some(mean) = mean else { return "-".into() };
-    let value = amount(mean.mean, told.unit, unicode);
-    match mean.half_width {
-        Some(half) if half > 0.0 => {
-            let sign = if unicode { "±" } else { "+-" };
-            format!("{value} {sign} {}", amount(half, told.unit, unicode))
-        }
-        _ => value,
-    }
-}
-
-fn print_table(space: &Space, cells: &[Cell], output: &mut Output) -> Result<(), Failure> {
-    let unicode = style().unicode;
-    writeln!(output, "{}", extent(space))?;
-    if space.repeat() > 1 {
-        let sign = if unicode { "±" } else { "+-" };
-        writeln!(output, "mean {sign} half of the 95 % confidence interval (Student's t)")?;
-    }
-    let goals: Vec<usize> = (0..space.told().len())
-        .filter(|place| space.told()[*place].better != Better::Neither)
-        .collect();
-    for &place in &goals {
-        let Some(cell) = best(space, cells, place) else { continue };
-        let told = &space.told()[place];
-        let value = shown(told, cell.means[place], unicode);
-        let at = space.describe(cell.point);
-        writeln!(output, "best {}: {value}  ({}, {at})", told.name, cell.scheduler)?;
-    }
-    let mut printed: Vec<&Cell> = cells.iter().collect();
-    if cells.len() > POINTS_PRINTED {
-        let front = pareto(space, cells, &goals[..goals.len().min(2)]);
-        printed = front.into_iter().take(POINTS_PRINTED).collect();
-        printed.sort_by_key(|cell| cell.point);
-        let of: Vec<&str> =
-            goals.iter().take(2).map(|place| space.told()[*place].name.as_str()).collect();
-        writeln!(
-            output,
-            "of {} points those that none beats in {} (-o, --format csv and --report have all)",
-            cells.len(),
-            of.join(" and ")
-        )?;
-    }
-    writeln!(output)?;
-    let axes: Vec<&str> = space.axes().iter().map(|axis| axis.name.as_str()).collect();
-    let mut lines = vec![
-        axes.iter()
-            .copied()
-            .filter(|name| *name != "scheduler")
-            .chain(["scheduler"])
-            .chain(space.told().iter().map(|told| told.name.as_str()))
-            .map(String::from)
-            .collect::<Vec<_>>(),
-    ];
-    for cell in printed {
-        let point = space.point(cell.point);
-        let values = axes.iter().zip(&point).filter(|(name, _)| **name != "scheduler");
-        let mut line: Vec<String> = values.map(|(_, value)| value.to_string()).collect();
-        line.push(cell.scheduler.clone());
-        let means = space.told().iter().zip(&cell.means);
-        line.extend(means.map(|(told, mean)| shown(told, *mean, unicode)));
-        lines.push(line);
-    }
-    for line in aligned(&lines) {
-        writeln!(output, "{line}")?;
-    }
-    Ok(())
-}
-
-/// Lines whose columns stand below each other, two blanks apart, to the right.
-fn aligned(lines: &[Vec<String>]) -> Vec<String> {
-    let columns = lines.first().map_or(0, Vec::len);
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let cell = |(text, width): (&String, &usize)| format!("{text:>width$}");
-    let line = |line: &Vec<String>| {
-        line.iter().zip(&widths).map(cell).collect::<Vec<_>>().join("  ").trim_end().to_string()
-    };
-    lines.iter().map(line).collect()
 }
 
 /// The points, with means over seeds.
