@@ -48,7 +48,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
     let _ = writeln!(output, "{}", extent(space));
     if space.repeat() > 1 {
         let sign = if unicode { "±" } else { "+-" };
-        writeln!(output, "mean {sign} half of the 95 % confidence interval (Student's t)");
+        let _ = writeln!(output, "mean {sign} half of the 95 % confidence interval (Student's t)");
     }
     let goals = goals(space);
     for &place in &goals {
