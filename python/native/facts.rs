@@ -6,6 +6,7 @@ use schedlab_lab::compressed;
 use schedlab_lab::plan::{MachineSource, Plan};
 use schedlab_lab::select;
 use schedlab_measure::catalogue;
+use schedlab_trace::read::{Format, Trace};
 use std::path::PathBuf;
 
 /// A text file, compressed or not.
@@ -25,6 +26,26 @@ pub fn machine_source(py: Python<'_>, name: &str) -> PyResult<Option<String>> {
     let found = found.map_err(|error| errors::engine(py, None, &error.into()))?;
     let json = found.map(|source| serde_json::to_string(&source));
     json.transpose().map_err(|error| errors::run(py, error.to_string()))
+}
+
+/// Whether a file is a recorded trace, rather than a workload or a plan.
+#[pyfunction]
+pub fn is_trace(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let failed = |error| errors::input(py, format!("{}: {error}", path.display()));
+    let begin = Trace::begin(&path).map_err(failed)?;
+    if begin.iter().all(u8::is_ascii_whitespace) {
+        return Ok(false);
+    }
+    Ok(match Trace::of_bytes(begin.clone()).map_err(failed)?.format() {
+        // Both are text: a workload begins with a bracket or a comment, and names no tracepoint.
+        Format::Text => begin.windows(6).any(|word| word == b"sched_") && !is_json(&begin),
+        _ => true,
+    })
+}
+
+fn is_json(begin: &[u8]) -> bool {
+    let begin = begin.strip_prefix("\u{feff}".as_bytes()).unwrap_or(begin);
+    matches!(begin.trim_ascii_start().first(), Some(b'{' | b'/'))
 }
 
 /// Whether a text is meant to be a plan.

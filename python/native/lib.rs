@@ -14,6 +14,7 @@ mod slots;
 mod sweep;
 mod tables;
 mod wakeups;
+mod work;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -37,10 +38,19 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(facts::benchmarks, module)?)?;
     module.add_function(wrap_pyfunction!(facts::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(facts::is_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::is_trace, module)?)?;
     module.add_class::<plans::Prepared>()?;
     module.add_class::<plans::Outcome>()?;
     module.add_class::<policy::Machine>()?;
     module.add_function(wrap_pyfunction!(tables::stack, module)?)?;
+    module.add_function(wrap_pyfunction!(work::stress, module)?)?;
+    module.add_function(wrap_pyfunction!(work::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(work::papers, module)?)?;
+    module.add_function(wrap_pyfunction!(work::paper_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(work::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(work::trace_workload, module)?)?;
+    module.add_class::<work::Bench>()?;
+    module.add_class::<work::BrokenRule>()?;
     module.add_class::<plans::Wait>()?;
     module.add_class::<tables::Table>()?;
     module.add_class::<sweep::Space>()?;

@@ -13,7 +13,9 @@ use schedlab_lab::plan::{Contender, Plan, Prepared as Checked};
 use schedlab_lab::run::Run;
 use schedlab_lab::snapshot::Watch;
 use schedlab_lab::{Error, catch_panic, page, parallel};
-use schedlab_report::{Report, RunReport, Style, TimelineOptions, csv, metrics, table, timeline};
+use schedlab_report::{
+    Report, RunReport, Style, TimelineOptions, csv, json, metrics, table, timeline,
+};
 use schedlab_trace::writer::is_replaceable;
 use schedlab_trace::{Header, Recorder, TraceFormat, TraceWriter};
 use std::num::NonZeroUsize;
@@ -23,8 +25,8 @@ use std::sync::Arc;
 /// A plan in which no mistake is left.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Prepared {
-    checked: Arc<Checked>,
-    policies: slots::Held,
+    pub checked: Arc<Checked>,
+    pub policies: slots::Held,
 }
 
 /// So many threads; none: as many as there are cores.
@@ -228,8 +230,9 @@ impl Prepared {
             hz: hz.unwrap_or(contender.choice.release.hz_default),
             scheduler: contender.to_string(),
         };
-        let failed =
-            |error: std::io::Error| errors::input(py, format!("{shown}: cannot be written: {error}"));
+        let failed = |error: std::io::Error| {
+            errors::input(py, format!("{shown}: cannot be written: {error}"))
+        };
         let writer = TraceWriter::create(&path, format, &header).map_err(failed)?;
         let recorder = Recorder::new(cpus, writer);
         let (_, recorder) = self.observe(py, place, recorder)?;
@@ -247,14 +250,13 @@ impl Prepared {
     fn page(
         &self,
         py: Python<'_>,
-        outcome: PyRef<'_, Outcome>,
+        outcome: &Bound<'_, Outcome>,
         threads: Option<usize>,
     ) -> PyResult<String> {
         let stays = self.policies.are_there();
         let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
-        let report = &outcome.report;
-        let page =
-            interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;
+        let report = &outcome.get().report;
+        let page = interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;
         page.ok_or_else(|| errors::input(py, "only a workload has a page of its own"))
     }
 }
@@ -312,7 +314,7 @@ impl Outcome {
 impl Outcome {
     /// The document `schedlab-run/1`, the bytes that `schedlab run --format json` writes.
     fn to_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.report.to_json())
+        py.detach(|| json::to_json(&self.report))
     }
 
     /// The comparison as CSV.

@@ -218,9 +218,8 @@ impl PyScheduler {
         config: &BuildConfig,
     ) -> Result<PyScheduler, Failure> {
         let make = || -> PyResult<PyScheduler> {
-            let class = class.ok_or_else(|| {
-                pyo3::exceptions::PyRuntimeError::new_err("its slot is empty")
-            })?;
+            let class = class
+                .ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("its slot is empty"))?;
             let cpus = config.topology.cpus();
             let machine = Py::new(
                 py,
@@ -275,9 +274,7 @@ impl PyScheduler {
                 self.carry_out(platform);
                 returned
             }
-            Err(error) => {
-                Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot)
-            }
+            Err(error) => Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot),
         }
     }
 
@@ -313,13 +310,7 @@ impl PyScheduler {
     }
 
     /// What went wrong with an answer of the policy.
-    fn expect<T>(
-        &self,
-        py: Python<'_>,
-        hook: &str,
-        platform: &Platform,
-        answer: PyResult<T>,
-    ) -> T {
+    fn expect<T>(&self, py: Python<'_>, hook: &str, platform: &Platform, answer: PyResult<T>) -> T {
         match answer {
             Ok(answer) => answer,
             Err(error) => Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot),

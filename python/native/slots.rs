@@ -7,9 +7,12 @@
 
 use crate::errors;
 use crate::policy::{Failure, PyScheduler};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler};
+use schedlab_core::{
+    BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler,
+};
 use schedlab_lab::Error;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -28,8 +31,7 @@ static ALL: [Slot; SLOTS] =
     [const { Slot { class: Mutex::new(None), failure: Mutex::new(None) } }; SLOTS];
 
 /// The entries that were made, by slot and description.
-static ENTRIES: Mutex<BTreeMap<(usize, Description), &'static Entry>> =
-    Mutex::new(BTreeMap::new());
+static ENTRIES: Mutex<BTreeMap<(usize, Description), &'static Entry>> = Mutex::new(BTreeMap::new());
 
 /// Texts that the engine wants for ever.
 static TEXTS: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
@@ -76,9 +78,11 @@ pub fn keep_rule(rule: RuleDoc) -> &'static RuleDoc {
 /// The function of slot `N`.
 fn build<const N: usize>(config: &BuildConfig) -> Box<dyn Scheduler> {
     let made = Python::attach(|py| {
-        let class = ALL[N].class.lock().ok().and_then(|class| {
-            class.as_ref().map(|class| class.clone_ref(py))
-        });
+        let class = ALL[N]
+            .class
+            .lock()
+            .ok()
+            .and_then(|class| class.as_ref().map(|class| class.clone_ref(py)));
         PyScheduler::new(py, N, class, config)
     });
     match made {
@@ -162,6 +166,16 @@ fn entry(slot: usize, description: &Description) -> &'static Entry {
     entry
 }
 
+/// What was put down last in a slot.
+fn taken(slot: usize) -> Option<Failure> {
+    ALL[slot].failure.lock().ok()?.take()
+}
+
+/// Whether it is no error of the policy's, but was raised to end the program.
+fn is_signal(py: Python<'_>, failure: &Failure) -> bool {
+    !failure.error.is_instance_of::<PyException>(py)
+}
+
 /// Policies in their slots; they leave them when this is dropped.
 #[derive(Default)]
 pub struct Held {
@@ -217,12 +231,20 @@ impl Held {
         self.all.iter().map(|(_, entry)| *entry).collect()
     }
 
-    /// What a policy raised, if one did.
-    fn raised(&self, py: Python<'_>) -> Option<PyErr> {
-        let take = |slot: usize| ALL[slot].failure.lock().ok()?.take();
+    /// What a policy raised, if one did: as it is if it is a signal's (`KeyboardInterrupt`).
+    pub fn raised(&self, py: Python<'_>) -> Option<PyErr> {
         let (entry, failure) =
-            self.all.iter().find_map(|(slot, entry)| Some((entry, take(*slot)?)))?;
-        Some(errors::policy(py, entry.name, failure))
+            self.all.iter().find_map(|(slot, entry)| Some((entry, taken(*slot)?)))?;
+        Some(match is_signal(py, &failure) {
+            true => failure.error,
+            false => errors::policy(py, entry.name, failure),
+        })
+    }
+
+    /// What a signal's handler raised while a policy ran, if it did.
+    pub fn signal(&self, py: Python<'_>) -> Option<PyErr> {
+        let mut failures = self.all.iter().filter_map(|(slot, _)| taken(*slot));
+        failures.find(|failure| is_signal(py, failure)).map(|failure| failure.error)
     }
 
     /// What went wrong with a plan that names them: `broken` is the message of a scheduler that

@@ -8,8 +8,8 @@ use arrow_array::{
     PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray, new_null_array,
 };
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_select::concat::concat;
 use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -43,12 +43,13 @@ impl Table {
     /// The table `name` of rows that are JSON objects with the same keys, but for those whose
     /// values are lists. An object in a row stands for its own fields.
     pub fn of_rows(name: &str, rows: &[Value], keys: &[&str]) -> PyResult<Table> {
-        let column = |key: &&str| {
+        let mut columns = vec![];
+        for key in keys {
             let values: Vec<&Value> =
                 rows.iter().map(|row| row.get(*key).unwrap_or(&Value::Null)).collect();
-            (*key, of_values(&values))
-        };
-        Table::new(name, keys.iter().map(column).collect())
+            columns.push((*key, of_values(&values)));
+        }
+        Table::new(name, columns)
     }
 }
 
@@ -95,11 +96,7 @@ pub fn known_numbers(values: Vec<Option<i64>>) -> ArrayRef {
 
 /// Tables of the same columns as one, with a column before them that says of each row whose it is.
 #[pyfunction]
-pub fn stack(
-    tables: Vec<PyRef<'_, Table>>,
-    label: &str,
-    values: Vec<String>,
-) -> PyResult<Table> {
+pub fn stack(tables: Vec<PyRef<'_, Table>>, label: &str, values: Vec<String>) -> PyResult<Table> {
     let Some(first) = tables.first() else {
         return Err(PyValueError::new_err("there is no table"));
     };
@@ -206,7 +203,7 @@ impl Table {
     /// The Arrow capsule interface: the schema alone.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.batch.schema()).map_err(wrong)?;
-        PyCapsule::new(py, schema, Some(c"arrow_schema".into()))
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
     /// The Arrow capsule interface: the table as a stream. No other schema can be asked for.
@@ -220,7 +217,7 @@ impl Table {
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new(py, stream, Some(c"arrow_array_stream".into()))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 }
 

@@ -48,6 +48,7 @@ Examples:
   schedlab record -- make -j4                      record this machine, to be read here
   schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
   schedlab explain-metric slowdown                 what a row of the table means
+  schedlab new-scheduler mine                      a scheduler of your own, ready to be changed
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -77,6 +78,7 @@ pub enum Command {
     Record(RecordArgs),
     Replay(Box<ReplayArgs>),
     ExplainMetric(ExplainMetricArgs),
+    NewScheduler(NewSchedulerArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -413,6 +415,28 @@ pub struct ExplainMetricArgs {
     /// Its title in the table, its id, its field in the JSON document, or its word in paper files
     #[arg(value_name = "NAME")]
     pub name: Vec<String>,
+}
+
+/// Begin a scheduler of your own: a package with a complete small scheduler, ready to be changed
+///
+/// The package compares it with those of schedlab, and checks it in random worlds; its tests run
+/// both.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab new-scheduler mine                      in a clone of schedlab, or below one
+  schedlab new-scheduler mine --schedlab ~/schedlab
+  schedlab new-scheduler mine --schedlab https://example.org/schedlab.git
+
+Exit status: 0 it is written; 2 it cannot be (a directory that is there is never touched).")]
+pub struct NewSchedulerArgs {
+    /// What it is called: the package, its directory, and the scheduler
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Where schedlab is: a clone, or the address of its repository [default: the clone in which
+    /// the package will lie]
+    #[arg(long, value_name = "PATH|URL")]
+    pub schedlab: Option<String>,
 }
 
 /// Fit what things cost on a machine to measurements

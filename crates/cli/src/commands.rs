@@ -6,6 +6,7 @@ pub mod completions;
 pub mod explain;
 pub mod explain_metric;
 pub mod list;
+pub mod new_scheduler;
 pub mod papers;
 pub mod perf;
 pub mod record;

@@ -129,6 +129,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) ->
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
+        Command::NewScheduler(args) => commands::new_scheduler::new_scheduler(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
         Command::Man(args) => commands::completions::man(args, &mut output),

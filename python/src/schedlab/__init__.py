@@ -19,23 +19,42 @@ from ._run import run
 from ._runs import Comparison, Explanation, Run, Runs
 from ._table import Table
 from ._tasks import Task, Workload
+from ._work import (
+    Bench,
+    Experiment,
+    GoldenVerdict,
+    Papers,
+    Replay,
+    World,
+    bench,
+    paper_ids,
+    papers,
+    replay,
+    stress,
+    verify,
+)
 from .queues import Fifo, PriorityArray, Tree
 
 __version__: str = _native.__version__
 
 __all__ = [
+    "Bench",
     "Benchmark",
     "Comparison",
     "Error",
+    "Experiment",
     "Explanation",
     "Fifo",
+    "GoldenVerdict",
     "InputError",
     "Metric",
+    "Papers",
     "Policy",
     "PolicyError",
     "PolicyTask",
     "PriorityArray",
     "Release",
+    "Replay",
     "Run",
     "RunError",
     "Runs",
@@ -44,9 +63,16 @@ __all__ = [
     "Task",
     "Tree",
     "Workload",
+    "World",
     "__version__",
+    "bench",
     "benchmarks",
     "metrics",
+    "paper_ids",
+    "papers",
+    "replay",
     "run",
     "schedulers",
+    "stress",
+    "verify",
 ]

@@ -75,7 +75,7 @@ class RunPlot:
             if by == "task":
                 waits = spans["task"] == lane
                 _bars(ax, lane, spans["start_ns"][waits], spans["end_ns"][waits], start, end,
-                      color="0.85", height=0.5)
+                      color="0.88", height=0.5)
                 mine = slices["task"] == lane
                 _bars(ax, lane, slices["start_ns"][mine], slices["end_ns"][mine], start, end,
                       color=f"C{of_task[lane] % 10}", height=0.8)
@@ -183,7 +183,16 @@ def _latency(runs: list[Run], ax: Axes | None) -> Axes:
     return ax
 
 
-def _bars(ax: Axes, lane: int, starts: Any, ends: Any, start: int, end: int, **look: Any) -> None:
+def _bars(
+    ax: Axes,
+    lane: int,
+    starts: Any,
+    ends: Any,
+    start: int,
+    end: int,
+    color: str,
+    height: float,
+) -> None:
     seen = (ends > start) & (starts < end)
     starts = np.maximum(starts[seen], start)
     ends = np.minimum(ends[seen], end)
@@ -192,10 +201,10 @@ def _bars(ax: Axes, lane: int, starts: Any, ends: Any, start: int, end: int, **l
         gap = (end - start) / _SPANS
         begins = np.concatenate(([True], starts[1:] - np.maximum.accumulate(ends)[:-1] > gap))
         starts, ends = starts[begins], np.maximum.reduceat(ends, np.flatnonzero(begins))
-    height = look.pop("height")
+    # With an edge of its own colour also the shortest is seen.
     ax.broken_barh(
         list(zip(starts / 1e9, (ends - starts) / 1e9)), (lane - height / 2, height),
-        linewidth=0, **look,
+        linewidth=0.5, edgecolor=color, facecolor=color,
     )
 
 

@@ -165,7 +165,8 @@ class Policy:
         afterwards."""
 
     def block(self, task: PolicyTask) -> None:
-        """The task that runs on ``task.cpu`` sleeps, or has ended."""
+        """The task that runs on ``task.cpu`` sleeps, or has ended; or one that waited was killed,
+        and has been taken out of the queue."""
 
     def exit(self, task: PolicyTask) -> None:
         """A task has ended, and is not heard of again."""
@@ -378,6 +379,7 @@ class Policy:
         if task.runnable:
             self.dequeue(task)
             task.runnable = False
+            self.block(task)
         self._forget(task)
 
     def _forget(self, task: PolicyTask) -> None:
@@ -396,7 +398,8 @@ class Policy:
         ):
             raise TypeError(f"pick({cpu}) answered {after!r}, which is no task that lives")
         if self.machine.asked:
-            self._grounds = said if said is not None else [] if after is None else [(after.id, [0], [])]
+            picked = [] if after is None else [(after.id, [0], [])]
+            self._grounds = picked if said is None else said
         self.current[cpu] = after
         if after is not before or after is None:
             self.turn_ns[cpu] = self.machine.now_ns

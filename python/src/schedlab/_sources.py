@@ -47,7 +47,7 @@ def setting(value: Any) -> str:
 
 
 def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``workload`` as a plan's load; or, from a plan's file, the whole plan as ``{"plan": ...}``."""
+    """``workload`` as a plan's load; from a plan's file the whole plan, ``{"plan": ...}``."""
     if isinstance(workload, Task):
         workload = Workload(workload)
     if isinstance(workload, Workload):
@@ -74,6 +74,8 @@ def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, An
         raise InputError(f"{name}: there is no such file, and no such benchmark; there are {names}")
     if parameters:
         raise InputError(f"{name}: parameters are a benchmark's, and this is a file")
+    if _native.is_trace(name):
+        return {"workload": {"file": name, "text": _native.trace_workload(name)}}
     text = _native.read_text(name)
     if _native.is_plan(text):
         return {"plan": json.loads(text)}

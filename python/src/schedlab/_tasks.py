@@ -120,7 +120,9 @@ class Task:
         new = self._property("policy", _POLICIES[name])
         return new if priority is None else new._property("priority", priority)
 
-    def deadline(self, runtime: Time, deadline: Time | None = None, period: Time | None = None) -> Task:
+    def deadline(
+        self, runtime: Time, deadline: Time | None = None, period: Time | None = None
+    ) -> Task:
         """``SCHED_DEADLINE``: a budget in every period, until a deadline."""
         new = self._property("policy", _POLICIES["deadline"])
         figures = {"runtime": runtime, "deadline": deadline, "period": period}
@@ -285,7 +287,9 @@ class Workload:
         names = [task.name for task in self.tasks]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise InputError(f"two tasks are called {sorted(twice)[0]!r}; instances() makes more of one")
+            raise InputError(
+                f"two tasks are called {sorted(twice)[0]!r}; instances() makes more of one"
+            )
         self.name = name
         self.duration_s: int | None = None
         if duration is not None:

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::parallel;
 use crate::select::Choice;
 use schedlab_bench::{Value, Values};
+use schedlab_core::Observer;
 use schedlab_report::bench::{
     self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
 };
@@ -215,6 +216,20 @@ impl Sweep {
         results: Option<&Results>,
         done: impl Fn() + Sync,
     ) -> Result<BenchReport, SweepError> {
+        self.run_with(threads, results, || (), done)
+    }
+
+    /// The same with an observer of the caller's for each run, which sees every event.
+    ///
+    /// # Errors
+    /// As of [`run`](Sweep::run).
+    pub fn run_with<O: Observer>(
+        &self,
+        threads: NonZeroUsize,
+        results: Option<&Results>,
+        observer: impl Fn() -> O + Sync,
+        done: impl Fn() + Sync,
+    ) -> Result<BenchReport, SweepError> {
         let runs = self.runs();
         let mut rows = Vec::with_capacity(runs.len());
         let (mut failed, mut stopped) = (None, None);
@@ -223,7 +238,7 @@ impl Sweep {
             if let Some(row) = results.and_then(|results| results.get(&key)) {
                 return Ok(row);
             }
-            let row = match self.one(run) {
+            let row = match self.one(run, observer()) {
                 Ok(row) => row,
                 Err(error) => {
                     done();
@@ -258,12 +273,12 @@ impl Sweep {
         }
     }
 
-    fn one(&self, run: &Run<'_>) -> Result<BenchRow, SweepError> {
+    fn one(&self, run: &Run<'_>, observer: impl Observer) -> Result<BenchRow, SweepError> {
         let mut bench = Bench { values: self.values(run.combination), ..self.bench.clone() };
         bench.config.seed = Some(run.seed);
         bench.config.tunables = run.tunables.to_vec();
-        match bench.run(run.choice) {
-            Ok(ran) => Ok(row(run.seed, ran)),
+        match bench.run_with(run.choice, observer) {
+            Ok((ran, _)) => Ok(row(run.seed, ran)),
             Err(error) => Err(SweepError::Run { run: self.describe(run), error }),
         }
     }

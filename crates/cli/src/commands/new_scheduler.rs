@@ -1,0 +1,251 @@
+//! `schedlab new-scheduler`: the package of a scheduler of one's own, made of
+//! `examples/my_scheduler`, which is in the program.
+
+use crate::args::NewSchedulerArgs;
+use crate::files::describe_error;
+use crate::terminal::Output;
+use crate::{Failure, Status};
+use schedlab_lab::select;
+use std::fs;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+/// The files of the example.
+const FILES: [(&str, &str); 5] = [
+    ("Cargo.toml", include_str!("../../../../examples/my_scheduler/Cargo.toml")),
+    ("src/main.rs", include_str!("../../../../examples/my_scheduler/src/main.rs")),
+    ("src/my_scheduler.rs", include_str!("../../../../examples/my_scheduler/src/my_scheduler.rs")),
+    ("src/inspect.rs", include_str!("../../../../examples/my_scheduler/src/inspect.rs")),
+    ("desktop.json", include_str!("../../../../examples/desktop.json")),
+];
+
+/// What the example calls itself.
+const NAME: &str = "my_scheduler";
+
+/// Words that cannot be the name of a package's module.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "core",
+    "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if",
+    "impl", "in", "inspect", "let", "loop", "macro", "main", "match", "mod", "move", "mut",
+    "override", "priv", "pub", "ref", "return", "self", "static", "std", "struct", "super", "test",
+    "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where",
+    "while", "yield",
+];
+
+/// Writes the package into a directory of its name, whole or not at all.
+pub fn new_scheduler(args: &NewSchedulerArgs, output: &mut Output) -> Result<Status, Failure> {
+    let name = &*args.name;
+    check_name(name)?;
+    let target = PathBuf::from(name);
+    if fs::symlink_metadata(&target).is_ok() {
+        let message = format!("{name}: it is there already; give another name, or remove it");
+        return Err(Failure::Message(message));
+    }
+    let source = source(args.schedlab.as_deref())?;
+    let unfinished = PathBuf::from(format!("{name}.{}.tmp", std::process::id()));
+    let written = write(&unfinished, name, &source)
+        .and_then(|()| fs::rename(&unfinished, &target).map_err(|error| (target.clone(), error)));
+    if let Err((path, error)) = written {
+        // What could not be written is of no use to anybody.
+        let _ = fs::remove_dir_all(&unfinished);
+        return Err(Failure::Message(describe_error(&path, &error)));
+    }
+    writeln!(
+        output,
+        "{name}: a scheduler with its tests; what it does is in {name}/src/{name}.rs\n\n    \
+         cd {name}\n    \
+         cargo run --release -- desktop.json --timeline cfs eevdf\n    \
+         cargo run --release -- stress 300\n    \
+         cargo test\n\n\
+         schedlab's docs/tutorial.md goes through it."
+    )?;
+    Ok(Status::Good)
+}
+
+/// That it can be a package, a module and a scheduler's name.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let wrong = |what: &str| Failure::Message(format!("{name}: {what}"));
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letters) {
+        return Err(wrong(
+            "a name has small letters, digits and _, and begins with a letter, as my_scheduler",
+        ));
+    }
+    if KEYWORDS.contains(&name) || name.starts_with("schedlab") {
+        return Err(wrong("Rust or schedlab has that name for something else; give another"));
+    }
+    if select::choose(&[name]).is_ok() {
+        return Err(wrong("schedlab has a scheduler of that name; give another"));
+    }
+    Ok(())
+}
+
+/// Where the package gets schedlab from: what stands in `Cargo.toml` before a crate's name, and
+/// whether it is a path.
+struct From {
+    place: String,
+    is_path: bool,
+}
+
+impl From {
+    fn dependency(&self, crate_name: &str) -> String {
+        // Strings of TOML are those of JSON, so far as paths and addresses need them.
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        match self.is_path {
+            true => format!("{{ path = {} }}", quoted(&format!("{}/{crate_name}", self.place))),
+            false => format!("{{ git = {} }}", quoted(&self.place)),
+        }
+    }
+}
+
+/// The repository that was named, or the one in which the package will lie.
+fn source(named: Option<&str>) -> Result<From, Failure> {
+    let Some(named) = named else {
+        let here = std::env::current_dir().map_err(|error| format!("where is this? {error}"))?;
+        for (up, directory) in here.ancestors().enumerate() {
+            if is_repository(directory) {
+                // From within the package's own directory.
+                let place = format!("{}crates", "../".repeat(up + 1));
+                return Ok(From { place, is_path: true });
+            }
+        }
+        let message = "where is schedlab? This directory lies in no clone of it; name one, or the \
+                       address of its repository: --schedlab PATH|URL";
+        return Err(Failure::Message(message.into()));
+    };
+    if named.contains("://") || named.starts_with("git@") {
+        return Ok(From { place: named.into(), is_path: false });
+    }
+    let path = Path::new(named);
+    if !is_repository(path) {
+        let message = format!(
+            "--schedlab {named}: that is no clone of schedlab; it must have crates/lab in it"
+        );
+        return Err(Failure::Message(message));
+    }
+    let place = match path.components().next() {
+        Some(Component::RootDir | Component::Prefix(_)) => path.join("crates"),
+        _ => Path::new("..").join(path).join("crates"),
+    };
+    Ok(From { place: place.display().to_string(), is_path: true })
+}
+
+fn is_repository(directory: &Path) -> bool {
+    let manifest = fs::read_to_string(directory.join("crates/lab/Cargo.toml"));
+    manifest.is_ok_and(|text| text.contains("name = \"schedlab-lab\""))
+}
+
+/// Writes all files below `directory`.
+fn write(directory: &Path, name: &str, source: &From) -> Result<(), (PathBuf, std::io::Error)> {
+    let at = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| (path, error)
+    };
+    let sources = directory.join("src");
+    fs::create_dir_all(&sources).map_err(at(&sources))?;
+    for (file, text) in FILES {
+        let path = directory.join(file.replace(NAME, name));
+        fs::write(&path, filled(file, text, name, source)).map_err(at(&path))?;
+    }
+    let path = directory.join(".gitignore");
+    fs::write(&path, "/target\n").map_err(at(&path))
+}
+
+/// A file of the example as it is in the package `name`.
+fn filled(file: &str, text: &str, name: &str, source: &From) -> String {
+    let mut text = text.to_string();
+    for (old, new) in replacements(file, name, source) {
+        text = text.replace(&old, &new);
+    }
+    text
+}
+
+/// What is replaced in a file, and by what.
+fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> {
+    let camel: String = name
+        .split('_')
+        .map(|word| word[..word.len().min(1)].to_uppercase() + &word[word.len().min(1)..])
+        .collect();
+    let title = name.replace('_', " ");
+    let pair = |old: &str, new: &str| (old.to_string(), new.to_string());
+    let names = [pair("MyScheduler", &camel), pair(NAME, name)];
+    match file {
+        "Cargo.toml" => {
+            let crates = ["lab", "report", "core"].map(|one| {
+                let old = format!("{{ path = \"../../crates/{one}\" }}");
+                (old, source.dependency(one))
+            });
+            let about = "# A scheduler of one's own, run beside the built-in ones: \
+                         docs/tutorial.md goes through it.";
+            let mut all = vec![pair(about, "# A scheduler, run beside those of schedlab.")];
+            all.extend(crates);
+            all.push(pair("license = \"MIT OR Apache-2.0\"\n", ""));
+            all.push(pair(
+                "# Not a member of the main workspace: it uses schedlab as any other program would.",
+                "# Of no workspace but its own.",
+            ));
+            all.extend([pair(NAME, name)]);
+            all
+        }
+        "src/main.rs" => {
+            let mut all = vec![
+                pair("docs/tutorial.md goes", "schedlab's docs/tutorial.md goes"),
+                pair("name: \"mine\"", &format!("name: \"{name}\"")),
+                pair("title: \"My scheduler\"", &format!("title: \"{title}\"")),
+                pair("\"/../desktop.json\"", "\"/desktop.json\""),
+                pair("\"mine@1\"", &format!("\"{name}@1\"")),
+                pair("under `mine`", &format!("under `{name}`")),
+                pair(LENGTH_TEST, ""),
+            ];
+            all.extend(names);
+            all
+        }
+        "src/my_scheduler.rs" | "src/inspect.rs" => names.to_vec(),
+        _ => vec![],
+    }
+}
+
+/// The example's test of its own length, which is no demand on others.
+const LENGTH_TEST: &str = "
+    #[test]
+    fn it_is_less_than_a_hundred_lines() {
+        assert!(include_str!(\"my_scheduler.rs\").lines().count() < 100);
+    }
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_to_be_replaced_is_there() {
+        let source = From { place: "../crates".into(), is_path: true };
+        for (file, text) in FILES {
+            for (old, _) in replacements(file, "my_own", &source) {
+                // Not every file has every name.
+                let is_name = [NAME, "MyScheduler"].contains(&&*old);
+                assert!(is_name || text.contains(&old), "{file} has no {old:?}");
+            }
+            let text = filled(file, text, "my_own", &source);
+            for name in [NAME, "MyScheduler", "mine@", "\"mine\"", "../../crates"] {
+                assert!(!text.contains(name), "{file} still has {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_packages_and_of_no_other_scheduler() {
+        assert!(check_name("my_own2").is_ok());
+        for name in ["", "2x", "My", "a-b", "a/b", "..", "fn", "cfs", "all", "core", "schedlab_x"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_paths_are_dependencies() {
+        let git = From { place: "https://example.org/schedlab.git".into(), is_path: false };
+        assert_eq!(git.dependency("lab"), r#"{ git = "https://example.org/schedlab.git" }"#);
+        let path = From { place: "/a \"b\"/crates".into(), is_path: true };
+        assert_eq!(path.dependency("lab"), r#"{ path = "/a \"b\"/crates/lab" }"#);
+    }
+}

@@ -1,0 +1,59 @@
+//! `schedlab new-scheduler`: the package it writes compiles; nothing that is there is touched.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// An empty directory, which lies in this clone.
+fn directory(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("it can be made");
+    directory
+}
+
+fn schedlab(directory: &PathBuf, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    command.args(args).current_dir(directory).output().expect("it starts")
+}
+
+#[test]
+fn the_package_that_it_writes_passes_cargo_check() {
+    let directory = directory("new-scheduler");
+    let done = schedlab(&directory, &["new-scheduler", "my_own"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let package = directory.join("my_own");
+    for file in ["Cargo.toml", "src/main.rs", "src/my_own.rs", "src/inspect.rs", "desktop.json"] {
+        assert!(package.join(file).is_file(), "{file}");
+    }
+    let checked = Command::new(env!("CARGO"))
+        .args(["check", "--offline", "--quiet", "--all-targets"])
+        .current_dir(&package)
+        .env("CARGO_TARGET_DIR", directory.join("../new-scheduler-target"))
+        .env("RUSTFLAGS", "-Dwarnings")
+        .output()
+        .expect("cargo starts");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let again = schedlab(&directory, &["new-scheduler", "my_own"]);
+    assert_eq!(again.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.contains("my_own: it is there already"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_nothing_is_written() {
+    let directory = directory("no-scheduler");
+    let cases: [(&[&str], &str); 4] = [
+        (&["new-scheduler", "cfs"], "a scheduler of that name"),
+        (&["new-scheduler", "My-Own"], "small letters"),
+        (&["new-scheduler", "../up"], "small letters"),
+        (&["new-scheduler", "mine", "--schedlab", "."], "no clone of schedlab"),
+    ];
+    for (args, part) in cases {
+        let done = schedlab(&directory, args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(said.contains(part), "{said}");
+    }
+    assert_eq!(fs::read_dir(&directory).expect("it is there").count(), 0);
+}

@@ -1,0 +1,369 @@
+//! Whole undertakings: benchmarks with many values, random worlds, golden schedules, published
+//! experiments, recorded traces.
+
+use crate::errors;
+use crate::interrupt::interruptible;
+use crate::plans::{Prepared, threads};
+use crate::slots;
+use pyo3::prelude::*;
+use schedlab_lab::plan::{MachineSpec, SetValues, Source};
+use schedlab_lab::replay::Replay;
+use schedlab_lab::select;
+use schedlab_lab::stress::{World, check, recent_events};
+use schedlab_lab::verify::{Collected, GoldenError, collect, verify_file};
+use schedlab_lab::{page, parallel};
+use schedlab_papers::{Outcomes, embedded, text};
+use schedlab_replay::{Arrivals, Books, Tokens, Trace};
+use schedlab_report::Style;
+use schedlab_report::bench::{BenchReport, csv, curve, table};
+use schedlab_trace::read;
+use schedlab_workload::rt_app;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// What came of a benchmark with all of its values.
+#[pyclass(frozen, module = "schedlab._native")]
+pub struct Bench {
+    report: BenchReport,
+}
+
+#[pymethods]
+impl Bench {
+    /// Runs the benchmark of a plan with all values and seeds.
+    #[new]
+    #[pyo3(signature = (prepared, threads=None))]
+    fn new(
+        py: Python<'_>,
+        prepared: &Bound<'_, Prepared>,
+        threads: Option<usize>,
+    ) -> PyResult<Bench> {
+        let prepared = prepared.get();
+        let Some(sweep) = prepared.checked.sweep() else {
+            return Err(errors::input(py, "that is a workload; run() runs it"));
+        };
+        let stays = prepared.policies.are_there();
+        let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
+        let report = interruptible(py, stays, |stop| {
+            sweep.run_with(threads, None, || stop.observer(), || ())
+        })?;
+        if let Some(raised) = prepared.policies.raised(py) {
+            return Err(raised);
+        }
+        let report = report.map_err(|error| errors::run(py, error.to_string()))?;
+        Ok(Bench { report })
+    }
+
+    /// The document `schedlab-bench/1`.
+    fn to_json(&self) -> String {
+        self.report.to_json()
+    }
+
+    /// All figures as CSV.
+    fn to_csv(&self) -> String {
+        csv::figures(&self.report)
+    }
+
+    /// A figure as a table of text.
+    fn table(&self, figure: &str, width: usize) -> String {
+        table::sweep(&self.report, figure, Style::plain(width))
+    }
+
+    /// A figure as a curve of text; none if there is nothing to draw it over.
+    fn curve(&self, figure: &str, width: usize) -> Option<String> {
+        curve::chart(&self.report, figure).map(|chart| chart.to_text(Style::plain(width)))
+    }
+
+    /// The name of a figure as the report has it.
+    fn figure(&self, name: &str) -> Option<String> {
+        self.report.figure_called(name)
+    }
+
+    /// The page for a browser.
+    #[pyo3(signature = (prepared, figure=None))]
+    fn page(
+        &self,
+        py: Python<'_>,
+        prepared: &Bound<'_, Prepared>,
+        figure: Option<&str>,
+    ) -> PyResult<String> {
+        let prepared = prepared.get();
+        let stays = prepared.policies.are_there();
+        let threads = if stays { NonZeroUsize::MIN } else { parallel::cores() };
+        let page = interruptible(py, stays, |_| {
+            page::bench_page(&prepared.checked, &self.report, figure, threads)
+        })?;
+        Ok(page.unwrap_or_default())
+    }
+}
+
+/// A rule that a scheduler broke in a random world.
+#[pyclass(frozen, get_all, module = "schedlab._native")]
+pub struct BrokenRule {
+    /// Who.
+    scheduler: String,
+    /// In which world.
+    seed: u64,
+    /// The rule.
+    rule: String,
+    /// When, ns of virtual time.
+    at_ns: u64,
+    /// What was seen.
+    message: String,
+    /// In which of the world's runs.
+    turn: String,
+    /// The last events before.
+    before: Vec<String>,
+}
+
+/// Runs random worlds under each scheduler until one breaks a rule: how many worlds and events
+/// each was run in, and what was broken.
+#[pyfunction]
+#[pyo3(signature = (schedulers, policies, first_seed, worlds, threads=None))]
+#[allow(clippy::type_complexity)]
+pub fn stress(
+    py: Python<'_>,
+    schedulers: Vec<String>,
+    policies: Vec<Py<PyAny>>,
+    first_seed: u64,
+    worlds: u64,
+    threads: Option<usize>,
+) -> PyResult<Vec<(String, u64, u64, Option<BrokenRule>)>> {
+    const EVENTS_SHOWN: usize = 8;
+    let held = slots::hold(py, policies)?;
+    let chosen = select::choose_among(&schedulers, &held.entries());
+    let chosen = chosen.map_err(|error| errors::engine(py, None, &error.into()))?;
+    if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
+        let message = format!("{}: a random world sets tunables itself", one.choice);
+        return Err(errors::input(py, message));
+    }
+    if first_seed.checked_add(worlds).is_none() {
+        return Err(errors::input(py, "the last seed is beyond the largest there is"));
+    }
+    let stays = held.are_there();
+    let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
+    let seeds: Vec<u64> = (first_seed..first_seed + worlds).collect();
+    let mut rows = vec![];
+    for choice in chosen.iter().map(|one| one.choice) {
+        let (mut done, mut events, mut broken) = (0, 0, None);
+        let one = |&seed: &u64| {
+            let world = World::random(seed, &choice);
+            let checked = check(&world, &choice);
+            let before = checked.failure.as_ref().map(|failure| {
+                let at_ns = failure.violation.at_ns;
+                recent_events(&world, &choice, failure.turn, at_ns, EVENTS_SHOWN)
+            });
+            (checked, before)
+        };
+        interruptible(py, stays, |stop| {
+            parallel::for_each_in_order(&seeds, threads, one, |place, (checked, before)| {
+                done += 1;
+                events += checked.events;
+                broken = checked.failure.map(|failure| BrokenRule {
+                    scheduler: choice.to_string(),
+                    seed: seeds[place],
+                    rule: failure.violation.rule.to_string(),
+                    at_ns: failure.violation.at_ns,
+                    message: failure.violation.to_string(),
+                    turn: failure.turn.to_string(),
+                    before: before.unwrap_or_default(),
+                });
+                broken.is_none() && !stop.is_set()
+            });
+        })?;
+        if let Some(signal) = held.signal(py) {
+            return Err(signal);
+        }
+        rows.push((choice.to_string(), done, events, broken));
+    }
+    Ok(rows)
+}
+
+/// What came of a golden schedule: file, scheduler, kernel, slices, where it differs (nothing: it
+/// agrees), part of the CPU time that agrees, and why it could not be replayed.
+type Verdict = (String, String, String, usize, Option<String>, f64, Option<String>);
+
+/// Replays golden schedules.
+#[pyfunction]
+#[pyo3(signature = (paths, threads=None))]
+pub fn verify(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    threads: Option<usize>,
+) -> PyResult<Vec<Verdict>> {
+    let files = collect(&paths).map_err(|error| errors::input(py, error.to_string()))?;
+    let threads = self::threads(threads);
+    let mut rows: Vec<Verdict> = vec![];
+    interruptible(py, false, |stop| {
+        let one = |file: &Collected| verify_file(&file.path);
+        parallel::for_each_in_order(&files, threads, one, |place, result| {
+            let path = files[place].path.display().to_string();
+            match result {
+                Ok(verdict) => rows.push((
+                    path,
+                    verdict.scheduler.clone(),
+                    verdict.kernel.clone(),
+                    verdict.slices,
+                    verdict.difference.as_ref().map(ToString::to_string),
+                    verdict.agreement.share(),
+                    None,
+                )),
+                Err(GoldenError::Vectors) if !files[place].named => {}
+                Err(error) => {
+                    let none = String::new;
+                    rows.push((path, none(), none(), 0, None, 0.0, Some(error.to_string())));
+                }
+            }
+            !stop.is_set()
+        });
+    })?;
+    Ok(rows)
+}
+
+/// What came of published experiments: each one's id, title and text; the summary; the verdicts as
+/// CSV; each one's values as CSV; what could not be run.
+type Papers = (Vec<(String, String, String)>, String, String, Vec<String>, Vec<String>);
+
+/// Runs published experiments again and judges them.
+#[pyfunction]
+#[pyo3(signature = (ids, reduced=false, threads=None))]
+pub fn papers(
+    py: Python<'_>,
+    ids: Vec<String>,
+    reduced: bool,
+    threads: Option<usize>,
+) -> PyResult<Papers> {
+    let wrong =
+        |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
+    let catalogue = embedded::catalogue().map_err(wrong)?;
+    let chosen = catalogue.choose(&ids).map_err(wrong)?;
+    let threads = self::threads(threads);
+    let ran = interruptible(py, false, |stop| {
+        catalogue.run(&chosen, reduced, threads, |_, _| !stop.is_set())
+    })?;
+    let Outcomes { outcomes, failed } = ran.map_err(wrong)?;
+    let shown = |outcome: &schedlab_papers::Outcome| {
+        let file = &outcome.file;
+        (file.id.clone(), file.title.clone(), text::experiment(outcome, 120, true))
+    };
+    Ok((
+        outcomes.iter().map(shown).collect(),
+        text::summary(&outcomes),
+        text::verdicts_csv(&outcomes),
+        outcomes.iter().map(text::values_csv).collect(),
+        failed.iter().map(ToString::to_string).collect(),
+    ))
+}
+
+/// The ids and titles of the published experiments.
+#[pyfunction]
+pub fn paper_ids(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+    let wrong =
+        |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
+    let catalogue = embedded::catalogue().map_err(wrong)?;
+    let all = catalogue.choose(&[]).map_err(wrong)?;
+    Ok(all.iter().map(|file| (file.id.clone(), file.title.clone())).collect())
+}
+
+/// What is asked of a recorded trace, as JSON; the fields are those of the command's options.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Asked {
+    recorded: Option<String>,
+    hz: Option<u32>,
+    schedulers: Vec<String>,
+    set: Vec<(String, SetValues)>,
+    at: Vec<String>,
+    machine: MachineSpec,
+    changes: Vec<String>,
+    groups: Option<Source>,
+    only: Option<String>,
+    without: Option<String>,
+    counted: bool,
+    open: bool,
+    seeds: u32,
+    limit_ns: Option<u64>,
+}
+
+impl Default for Asked {
+    fn default() -> Asked {
+        Asked {
+            recorded: None,
+            hz: None,
+            schedulers: vec![],
+            set: vec![],
+            at: vec![],
+            machine: MachineSpec::default(),
+            changes: vec![],
+            groups: None,
+            only: None,
+            without: None,
+            counted: false,
+            open: false,
+            seeds: schedlab_lab::replay::SEEDS,
+            limit_ns: None,
+        }
+    }
+}
+
+/// Reads a trace.
+fn recorded(path: &Path) -> Result<Trace, String> {
+    let wrong = |error: read::ReadError| format!("{}: {error}", path.display());
+    let mut books = Books::new();
+    let reading = read::read(path, &mut books).map_err(wrong)?;
+    reading.needs_wakeups().map_err(wrong)?;
+    Ok(books.into_trace())
+}
+
+fn replay_of(path: &Path, asked: Asked) -> Replay {
+    Replay {
+        recorded: asked.recorded,
+        hz: asked.hz,
+        schedulers: asked.schedulers,
+        set: asked.set,
+        at: asked.at,
+        machine: asked.machine,
+        changes: asked.changes,
+        groups: asked.groups,
+        only: asked.only,
+        without: asked.without,
+        tokens: if asked.counted { Tokens::Counted } else { Tokens::Strict },
+        arrivals: if asked.open { Arrivals::Open } else { Arrivals::Closed },
+        seeds: asked.seeds,
+        limit_ns: asked.limit_ns,
+        ..Replay::new(path.display().to_string())
+    }
+}
+
+/// A recorded trace under other schedulers: the answer as `schedlab replay --json` writes it.
+#[pyfunction]
+#[pyo3(signature = (path, asked, threads=None))]
+pub fn replay(
+    py: Python<'_>,
+    path: PathBuf,
+    asked: &str,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let asked: Asked =
+        serde_json::from_str(asked).map_err(|error| errors::input(py, error.to_string()))?;
+    let threads = self::threads(threads);
+    let answer = interruptible(py, false, |_| {
+        let trace = recorded(&path)?;
+        let prepared = replay_of(&path, asked).prepare(trace).map_err(|error| error.to_string())?;
+        prepared.answer(threads).map_err(|error| error.to_string())
+    })?;
+    let answer = answer.map_err(|wrong| errors::input(py, wrong))?;
+    let json = serde_json::to_string_pretty(&answer);
+    Ok(json.map_err(|error| errors::run(py, error.to_string()))? + "\n")
+}
+
+/// The work of a recorded trace as a workload file.
+#[pyfunction]
+pub fn trace_workload(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let model = interruptible(py, false, |_| {
+        let trace = recorded(&path)?;
+        let prepared = replay_of(&path, Asked::default()).prepare(trace);
+        let prepared = prepared.map_err(|error| error.to_string())?;
+        Ok(rt_app::write(&prepared.model(false)))
+    })?;
+    model.map_err(|wrong: String| errors::input(py, wrong))
+}

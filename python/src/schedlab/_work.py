@@ -1,0 +1,358 @@
+"""Whole undertakings: benchmarks, random worlds, golden schedules, experiments, traces."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from . import _native
+from ._errors import InputError, RunError
+from ._html import table as html_table
+from ._html import text as html_text
+from ._plan import Scheduler, make, schedulers_of
+from ._runs import write
+from ._sources import PathLike, benchmark_names, setting, source
+from ._units import Moment, moment_ns
+
+
+class Bench:
+    """A benchmark with all of its values, under one or more schedulers."""
+
+    def __init__(self, prepared: _native.Prepared, native: _native.Bench) -> None:
+        self._prepared = prepared
+        self._native = native
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All of it as data: the document ``schedlab-bench/1`` (``docs/json-schema.md``)."""
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    @property
+    def schedulers(self) -> list[str]:
+        """The schedulers, with their releases."""
+        return self._prepared.schedulers
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The parameters of which there are several values."""
+        axes = [self.data["parameters"][place] for place in self.data["swept"]]
+        return {axis["name"]: axis["values"] for axis in axes}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A dict for every run: scheduler, values, seed, and every figure by name."""
+        for point in self.data["points"]:
+            values = dict(zip(self.axes, point["values"]))
+            for run in point["runs"]:
+                figures = {
+                    figure["name"]: figure["value"]
+                    for figure in (*run["figures"], *run["metrics"])
+                }
+                scheduler = self.schedulers[point["scheduler"]]
+                yield {"scheduler": scheduler, **values, "seed": run["seed"], **figures}
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: a row a run."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows()))
+
+    def to_json(self) -> str:
+        """The document, the very bytes that ``schedlab bench --format json`` writes."""
+        return self._native.to_json()
+
+    def to_csv(self) -> str:
+        """All figures as CSV, as ``schedlab bench --format csv`` writes them."""
+        return self._native.to_csv()
+
+    def _figure(self, name: str | None) -> str:
+        if name is None:
+            for point in self.data["points"]:
+                for run in point["runs"]:
+                    for figure in run["figures"]:
+                        return str(figure["name"])
+            raise RunError("all runs were ended before there was a result")
+        found = self._native.figure(name)
+        if found is None:
+            raise InputError(f"there is no figure {name}")
+        return found
+
+    def text(self, figure: str | None = None, width: int = 120) -> str:
+        """A figure as a table and a curve of text; default: the benchmark's first."""
+        name = self._figure(figure)
+        return self._native.table(name, width) + (self._native.curve(name, width) or "")
+
+    def plot(self, figure: str | None = None, ax: Any = None) -> Any:
+        """A figure over the first parameter that has several values, with matplotlib: the median
+        over the seeds, a line a scheduler. Returns the Axes."""
+        from ._plot import _axes
+
+        name = self._figure(figure)
+        if not self.axes:
+            raise InputError("there is one point only; give a list for a parameter")
+        axis = next(iter(self.axes))
+        ax = _axes(ax, 7, 4)
+        for scheduler in self.schedulers:
+            points: dict[Any, list[float]] = {}
+            for row in self.rows():
+                if row["scheduler"] == scheduler and row.get(name) is not None:
+                    points.setdefault(row[axis], []).append(row[name])
+            medians = [sorted(values)[len(values) // 2] for values in points.values()]
+            ax.plot(list(points), medians, marker="o", label=scheduler)
+        ax.set_xlabel(axis)
+        ax.set_ylabel(name)
+        ax.set_title(str(self.data["benchmark"]))
+        ax.legend()
+        return ax
+
+    def report(self, path: PathLike, figure: str | None = None) -> None:
+        """Writes the page for a browser."""
+        name = None if figure is None else self._figure(figure)
+        write(path, self._native.page(self._prepared, name))
+
+    def __repr__(self) -> str:
+        return f"<Bench {self.data['benchmark']}: {', '.join(self.schedulers)}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return html_text(self.text())
+
+
+def bench(
+    name: str,
+    schedulers: Scheduler | Iterable[Scheduler] = "main",
+    *,
+    cpus: int | None = None,
+    machine: PathLike | None = None,
+    hz: int | None = None,
+    costs: Mapping[str, float] | bool | None = None,
+    nohz: bool | None = None,
+    set: Mapping[str, int] | None = None,
+    duration: Moment | None = None,
+    seed: int = 1,
+    repeat: int = 1,
+    threads: int | None = None,
+    **parameters: Any,
+) -> Bench:
+    """A benchmark with all values of its parameters under each scheduler.
+
+    ``parameters`` are the benchmark's own (:func:`benchmarks` has them); a list or a range makes a
+    curve: ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those
+    of :func:`run`.
+    """
+    if name not in benchmark_names():
+        raise InputError(f"there is no benchmark {name}; there are {', '.join(benchmark_names())}")
+    plan, policies = make(
+        name, schedulers, cpus=cpus, machine=machine, hz=hz, costs=costs, nohz=nohz, set=set,
+        duration=duration, seed=seed, repeat=repeat, parameters=parameters,
+    )
+    prepared = _native.Prepared(json.dumps(plan), list(policies))
+    return Bench(prepared, _native.Bench(prepared, threads))
+
+
+class World(NamedTuple):
+    """What came of a scheduler's random worlds; ``broken`` is the first broken rule, or None."""
+
+    scheduler: str
+    worlds: int
+    events: int
+    broken: _native.BrokenRule | None
+
+
+def stress(
+    schedulers: Scheduler | Iterable[Scheduler] = "all",
+    worlds: int = 100,
+    first_seed: int = 0,
+    threads: int | None = None,
+) -> list[World]:
+    """Random machines and workloads under every rule that a scheduler has to keep.
+
+    Each scheduler is run until it breaks a rule, or has been in all worlds.
+    """
+    names, policies = schedulers_of(schedulers)
+    rows = _native.stress(names, list(policies), first_seed, worlds, threads)
+    return [World(*row) for row in rows]
+
+
+class GoldenVerdict(NamedTuple):
+    """What came of a golden schedule. ``difference`` is where it differs first, None where every
+    slice agrees; ``error`` is why it could not be replayed."""
+
+    file: str
+    scheduler: str
+    kernel: str
+    slices: int
+    difference: str | None
+    share: float
+    error: str | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every slice agrees."""
+        return self.difference is None and self.error is None
+
+
+def verify(
+    paths: PathLike | Iterable[PathLike], threads: int | None = None
+) -> list[GoldenVerdict]:
+    """Replays golden schedules, files or directories of them: are schedulers true to the kernel?"""
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    rows = _native.verify([os.fspath(path) for path in paths], threads)
+    return [GoldenVerdict(*row) for row in rows]
+
+
+class Experiment(NamedTuple):
+    """A published experiment, run again: ``text`` is its table."""
+
+    id: str
+    title: str
+    text: str
+    values: list[dict[str, str]]
+
+
+class Papers:
+    """Published experiments, run again and judged."""
+
+    def __init__(self, rows: Any) -> None:
+        experiments, self.summary, verdicts, values, self.failed = rows
+        #: The experiments that could be run.
+        self.experiments = [
+            Experiment(*row, list(csv.DictReader(io.StringIO(table))))
+            for row, table in zip(experiments, values)
+        ]
+        #: A row for each demand: what was published, what came out, the verdict.
+        self.verdicts: list[dict[str, str]] = list(csv.DictReader(io.StringIO(verdicts)))
+
+    def __str__(self) -> str:
+        return "\n".join([*(one.text for one in self.experiments), self.summary])
+
+    def __repr__(self) -> str:
+        return f"<Papers: {', '.join(one.id for one in self.experiments)}>"
+
+    def _repr_html_(self) -> str:
+        heads = list(self.verdicts[0]) if self.verdicts else []
+        return html_table(heads, [list(row.values()) for row in self.verdicts], self.summary)
+
+
+def papers(
+    ids: str | Iterable[str] = (), *, reduced: bool = False, threads: int | None = None
+) -> Papers:
+    """Runs published experiments again and judges them.
+
+    ``ids``: an id, or the beginning of several; default: all, which takes minutes. ``reduced``:
+    fewer and smaller simulations. :func:`paper_ids` names them.
+    """
+    chosen = [ids] if isinstance(ids, str) else list(ids)
+    return Papers(_native.papers(chosen, reduced, threads))
+
+
+def paper_ids() -> dict[str, str]:
+    """The published experiments: ids and titles."""
+    return dict(_native.paper_ids())
+
+
+class Replay:
+    """A recorded trace under other schedulers."""
+
+    def __init__(self, document: str) -> None:
+        self._document = document
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All of it as data (``docs/replay.md``)."""
+        document: dict[str, Any] = json.loads(self._document)
+        return document
+
+    @property
+    def grade(self) -> str:
+        """How far the replay can be trusted."""
+        return str(self.data["grade"])
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """What was recorded, its replay, and each other scheduler."""
+        columns: list[dict[str, Any]] = self.data["columns"]
+        return columns
+
+    def to_json(self) -> str:
+        """The very bytes that ``schedlab replay --json`` writes."""
+        return self._document
+
+    def __repr__(self) -> str:
+        return f"<Replay {self.data['name']}: {self.grade}>"
+
+
+def replay(
+    trace: PathLike,
+    schedulers: str | Iterable[str] = (),
+    *,
+    recorded: str | None = None,
+    hz: int | None = None,
+    set: Mapping[str, Any] | None = None,
+    at: str | Iterable[str] = (),
+    machine: PathLike | None = None,
+    cpus: int | None = None,
+    changes: str | Iterable[str] = (),
+    groups: PathLike | None = None,
+    only: str | None = None,
+    without: str | None = None,
+    counted: bool = False,
+    open_arrivals: bool = False,
+    seeds: int = 8,
+    duration: Moment | None = None,
+    threads: int | None = None,
+) -> Replay:
+    """What a recorded machine would have done under other schedulers (``docs/replay.md``).
+
+    ``trace``: what perf, ftrace or trace-cmd recorded. ``recorded``, ``hz``: the scheduler and the
+    ticks of that machine; ``changes``: of tasks, as ``"nice make +10"``; ``groups``: in which
+    groups tasks were, None: as a file beside the trace says, if there is one; ``counted``: whoever
+    comes first wakes a sleeper, instead of whom the trace saw; ``open_arrivals``: what interrupts
+    end comes at its time (a server's requests), instead of taking its time; ``seeds``: how often
+    each is run.
+    """
+    names, policies = schedulers_of(schedulers if isinstance(schedulers, str) else list(schedulers))
+    if policies:
+        raise InputError("a trace is replayed under schedulers by name, not under a policy")
+    asked: dict[str, Any] = {
+        "schedulers": [name for name in names if name], "counted": counted, "open": open_arrivals,
+        "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
+        "at": [at] if isinstance(at, str) else list(at),
+        "changes": [changes] if isinstance(changes, str) else list(changes),
+        "set": [[name, setting(value)] for name, value in (set or {}).items()],
+        "limit_ns": None if duration is None else moment_ns(duration, "duration"),
+    }
+    spec: dict[str, Any] = {}
+    if machine is not None:
+        found = _native.machine_source(os.fspath(machine))
+        spec = {"description": json.loads(found)} if found else {}
+        spec["no_costs"] = True
+    if cpus is not None:
+        spec["cpus"] = cpus
+    asked["machine"] = spec
+    beside = groups if groups is not None else groups_beside(trace)
+    if beside is not None:
+        asked["groups"] = source(beside)
+    return Replay(_native.replay(os.fspath(trace), json.dumps(asked), threads))
+
+
+def groups_beside(trace: PathLike) -> str | None:
+    """The file that says in which groups tasks were and lies beside a trace: ``desk.groups`` of
+    ``desk.txt.xz``. To leave groups out where they were is the largest mistake that can be
+    avoided."""
+    name = os.fspath(trace)
+    while True:
+        stem, ending = os.path.splitext(name)
+        if not ending:
+            return None
+        if os.path.isfile(f"{stem}.groups"):
+            return f"{stem}.groups"
+        name = stem

@@ -1,0 +1,244 @@
+"""Policies in Python: run as built-in ones, checked in random worlds, their errors told."""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+
+import pytest
+
+import schedlab
+from schedlab import Policy, Tree
+from schedlab.testing import Broken, check_policy
+
+
+class RoundRobin(Policy):
+    """Turns of 10 ms."""
+
+    quantum_ns = 10_000_000
+    rules = {"first": "The task that has waited longest runs."}
+
+    def pick(self, cpu):
+        return self.ready.pop(cpu)
+
+    def why(self, cpu):
+        waiting = (task for task in self.ready if task.may_run_on(cpu))
+        return [(task, place) for place, task in enumerate(waiting)]
+
+    def promises(self, tasks, cpus):
+        return {"wait_ns": tasks * 3 * self.quantum_ns, "hog_spread_ns": 4 * self.quantum_ns}
+
+
+class Fair(Policy):
+    """The least virtual runtime runs."""
+
+    quantum_ns = 3_000_000
+    tunables = {"quantum_ns": (1_000_000, 1_000_000_000)}
+
+    def start(self):
+        self.ready = Tree(lambda task: task.vruntime)
+        self.least = 0
+
+    def fork(self, task, parent):
+        task.vruntime = self.least
+
+    def wake(self, task, waker):
+        task.vruntime = max(task.vruntime, self.least - 3_000_000)
+
+    def charge(self, task, ran_ns):
+        task.vruntime += ran_ns * 1024 // task.weight
+
+    def preempts(self, task, current):
+        return task.vruntime + 1_000_000 < current.vruntime
+
+    def pick(self, cpu):
+        task = self.ready.pop(cpu)
+        if task is not None:
+            self.least = max(self.least, task.vruntime)
+        return task
+
+    def why(self, cpu):
+        return [
+            (task, (task.vruntime, place), {"vruntime_ns": task.vruntime})
+            for place, task in enumerate(task for task in self.ready if task.may_run_on(cpu))
+        ]
+
+
+def test_round_robin_is_the_textbooks(desktop):
+    """On one CPU nearly: the textbook's ends turns by a timer, this one at the next tick."""
+    runs = schedlab.run(desktop, [RoundRobin, "rr", "cfs"])
+    ours, theirs = runs["RoundRobin"], runs["rr"]
+    assert ours.column == "RoundRobin@py"
+    assert ours.metrics["jain_backlogged"] == pytest.approx(
+        theirs.metrics["jain_backlogged"], abs=0.05
+    )
+    assert abs(ours.metrics["throughput"] - theirs.metrics["throughput"]) < 10
+    assert "RoundRobin" in runs.compare().text()
+
+
+def test_the_same_run_comes_to_the_same(desktop):
+    class Lottery(Policy):
+        """Whoever is drawn runs."""
+
+        quantum_ns = 10_000_000
+
+        def pick(self, cpu):
+            waiting = [task for task in self.ready if task.may_run_on(cpu)]
+            if not waiting:
+                return None
+            drawn = self.random.choices(waiting, [task.weight for task in waiting])[0]
+            self.ready.remove(drawn)
+            return drawn
+
+    one, two = (schedlab.run(desktop, Lottery, duration=2, cpus=2).to_json() for _ in "12")
+    assert one == two
+
+
+def test_weights_count(desktop):
+    hogs = [schedlab.Task(f"hog{nice}").nice(nice).run("1s") for nice in (0, 5)]
+    run = schedlab.run(schedlab.Workload(*hogs, duration="10s"), [Fair])[0]
+    run.tasks["hog0"].assert_share(1024 / (1024 + 335), tol=0.01)
+    run.assert_no_starvation("50ms")
+
+
+@pytest.mark.parametrize("policy", [RoundRobin, Fair])
+def test_they_keep_every_rule_in_random_worlds(policy):
+    assert check_policy(policy, worlds=25).worlds == 25
+
+
+def test_worlds_find_what_is_wrong():
+    class Forgets(RoundRobin):
+        """Every seventh task that is put back is lost."""
+
+        count = itertools.count()
+
+        def enqueue(self, task):
+            if next(self.count) % 7 != 6:
+                super().enqueue(task)
+
+    with pytest.raises(Broken, match=r"seed \d+") as caught:
+        check_policy(Forgets, worlds=50)
+    assert caught.value.seed >= 0
+
+    class Unfair(RoundRobin):
+        """Says that it takes the first, and takes the last."""
+
+        def pick(self, cpu):
+            waiting = [task for task in self.ready if task.may_run_on(cpu)]
+            if waiting:
+                self.ready.remove(waiting[-1])
+                return waiting[-1]
+            return None
+
+    with pytest.raises(Broken, match="its reasons name"):
+        check_policy(Unfair, worlds=50)
+
+    class Raises(RoundRobin):
+        """Divides by nothing."""
+
+        def tick(self, cpu):
+            return 1 / 0
+
+    with pytest.raises(Broken, match="(?s)tick failed at .*ZeroDivisionError"):
+        check_policy(Raises, worlds=3)
+
+
+def test_an_error_comes_with_pythons_traceback_and_the_virtual_time(desktop):
+    class Late(RoundRobin):
+        """Goes wrong after a second."""
+
+        def pick(self, cpu):
+            if self.machine.now_ns >= 1_000_000_000:
+                return self.no_such_thing
+            return super().pick(cpu)
+
+    with pytest.raises(schedlab.PolicyError, match="schedule failed at 1.00") as caught:
+        schedlab.run(desktop, ["cfs", Late])
+    error = caught.value
+    assert error.at_ns >= 1_000_000_000 and error.hook == "schedule"
+    assert isinstance(error.__cause__, AttributeError)
+    told = "".join(traceback.format_exception(error.__cause__))
+    assert "return self.no_such_thing" in told and __file__ in told
+    # The next run is not touched by it.
+    assert len(schedlab.run(desktop, [RoundRobin], duration=1)) == 1
+
+
+def test_wrong_picks_are_refused(desktop):
+    class Odd(Policy):
+        """Answers a number."""
+
+        def pick(self, cpu):
+            return 3
+
+    with pytest.raises(schedlab.PolicyError, match="answered 3, which is no task that lives"):
+        schedlab.run(desktop, Odd)
+
+
+def test_explanations_have_the_policys_own_words(desktop):
+    runs = schedlab.run(desktop, [Fair, RoundRobin], duration=3)
+    said = str(runs["RoundRobin"].explain(at=2.005))
+    assert "The task that has waited longest runs." in said
+    assert "vruntime" in str(runs["Fair"].explain(at=2.005))
+    assert "waited" in str(runs["RoundRobin"].explain(worst=1))
+    assert len(runs["Fair"].wakeups) > 0
+
+
+def test_tunables_and_variants(desktop):
+    runs = schedlab.run(desktop, [Fair], set={"quantum_ns": [1_000_000, 50_000_000]}, duration=3)
+    few, many = (run.metrics["switches_involuntary"] for run in reversed(list(runs)))
+    assert few < many
+    slow = RoundRobin.variant("slow", quantum_ns=100_000_000)
+    both = schedlab.run(desktop, [RoundRobin, slow], duration=3)
+    assert (
+        both["slow"].metrics["switches_involuntary"]
+        < both["RoundRobin"].metrics["switches_involuntary"]
+    )
+    with pytest.raises(schedlab.InputError, match="1000000 to 1000000000"):
+        schedlab.run(desktop, [Fair], set={"quantum_ns": 5})
+
+
+def test_policies_run_benchmarks():
+    runs = schedlab.run("hackbench", [RoundRobin, "rr"], cpus=2, parameters={"groups": 1})
+    assert runs["RoundRobin"].figures["time"] > 0
+
+
+def test_what_cannot_be_a_policy_is_said():
+    class Nothing(Policy):
+        """Picks nobody."""
+
+    with pytest.raises(schedlab.InputError, match="has no method pick"):
+        schedlab.run({"tasks": {"a": {"run": 1}}}, Nothing)
+    with pytest.raises(schedlab.InputError, match="has no attribute quantum"):
+        RoundRobin.variant("x", quantum=3)
+
+    class NoRealTime(RoundRobin):
+        """As it is."""
+
+    load = {"tasks": {"a": {"policy": "SCHED_FIFO", "priority": 3, "run": 10, "loop": 1}}}
+    with pytest.raises(schedlab.InputError, match="SCHED_FIFO"):
+        schedlab.run(load, NoRealTime)
+
+
+def test_queues():
+    from schedlab import Fifo, PriorityArray, PolicyTask
+
+    tasks = [PolicyTask(number) for number in range(4)]
+    tasks[0].allowed = frozenset({1})
+    fifo = Fifo()
+    for task in tasks:
+        fifo.push(task)
+    assert fifo.pop(cpu=0) is tasks[1] and fifo.pop(cpu=1) is tasks[0]
+    fifo.push_front(tasks[0])
+    assert list(fifo) == [tasks[0], tasks[2], tasks[3]] and tasks[2] in fifo
+    with pytest.raises(ValueError, match="already"):
+        fifo.push(tasks[2])
+    array = PriorityArray(3)
+    for task, level in zip(tasks, (2, 1, 1, 0)):
+        array.push(task, level)
+    assert [array.pop() for _ in range(5)] == [tasks[3], tasks[1], tasks[2], tasks[0], None]
+    tree = Tree(lambda task: -task.id // 2)
+    for task in tasks:
+        tree.push(task)
+    assert list(tree) == [tasks[3], tasks[1], tasks[2], tasks[0]]
+    tree.remove(tasks[1])
+    assert tree.first(where=lambda task: task.id < 3) is tasks[2] and len(tree) == 3

@@ -1,0 +1,100 @@
+"""Benchmarks, random worlds, golden schedules, experiments, traces: same as the command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+import schedlab
+
+from conftest import ROOT
+
+
+def test_a_benchmark_is_the_command_lines(program, tmp_path):
+    ours = schedlab.bench("hackbench", ["o_1", "cfs"], cpus=2, groups=[1, 2], repeat=2)
+    args = ["bench", "hackbench", "--scheduler", "o_1,cfs", "--cpus", "2", "--groups", "1,2"]
+    theirs = program(*args, "--repeat", "2", "--format", "json")
+    assert ours.to_json() == theirs
+    assert ours.axes == {"groups": [1, 2]}
+    rows = list(ours.rows())
+    assert len(rows) == 8 and rows[0]["scheduler"] == "o_1@2.6.0" and rows[0]["time"] > 0
+    assert "groups" in ours.text() and "o_1" in ours.text("wakeup latency p99")
+    ours.report(tmp_path / "b.html")
+    assert (tmp_path / "b.html").read_text().startswith("<!DOCTYPE html>")
+    with pytest.raises(schedlab.InputError, match="there is no figure speed"):
+        ours.text("speed")
+    with pytest.raises(schedlab.InputError, match="there is no benchmark hackbensh"):
+        schedlab.bench("hackbensh")
+
+
+def test_a_benchmark_as_a_picture_and_a_frame():
+    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("pandas")
+    bench = schedlab.bench("hackbench", "cfs", groups=range(1, 3))
+    ax = bench.plot()
+    assert (ax.get_xlabel(), ax.get_ylabel(), len(ax.lines)) == ("groups", "time", 1)
+    assert list(bench.to_pandas()["groups"]) == [1, 2]
+    single = schedlab.bench("hackbench", "cfs", groups=1)
+    with pytest.raises(schedlab.InputError, match="one point only"):
+        single.plot()
+
+
+def test_an_interrupt_ends_a_benchmark_and_a_policys_run(desktop):
+    class First(schedlab.Policy):
+        """Whoever came first."""
+
+        def pick(self, cpu):
+            return self.ready.pop(cpu)
+
+    for start in (
+        lambda: schedlab.bench("hackbench", "o_n", cpus=2, groups=range(200, 400)),
+        lambda: schedlab.run(desktop, First, duration=1_000_000, record=False),
+        lambda: schedlab.stress(First, worlds=1_000_000),
+    ):
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            start()
+
+
+def test_random_worlds_of_built_in_schedulers():
+    worlds = schedlab.stress(["cfs", "eevdf"], worlds=3)
+    assert [(world.scheduler, world.worlds) for world in worlds] == [
+        ("cfs@2.6.32", 3), ("eevdf@6.18", 3),
+    ]
+    assert all(world.events > 100 and world.broken is None for world in worlds)
+    with pytest.raises(schedlab.InputError, match="sets tunables itself"):
+        schedlab.stress("cfs:sched_latency_ns=6ms")
+
+
+def test_golden_schedules():
+    verdicts = schedlab.verify(ROOT / "tests" / "golden" / "round_robin")
+    assert len(verdicts) > 5 and all(verdict.agrees for verdict in verdicts)
+    assert verdicts[0].scheduler and verdicts[0].share == 1.0
+    missing = schedlab.verify(["nowhere.json"])[0]
+    assert not missing.agrees and missing.error
+
+
+def test_published_experiments():
+    assert schedlab.paper_ids()["REL-1"] == "One nice step"
+    papers = schedlab.papers("REL-1", reduced=True)
+    assert papers.experiments[0].title == "One nice step" and not papers.failed
+    assert all(row["verdict"] for row in papers.verdicts)
+    assert "1 experiment" in papers.summary
+    with pytest.raises(schedlab.InputError, match="XYZ"):
+        schedlab.papers("XYZ")
+
+
+def test_a_recorded_trace(program, tmp_path):
+    trace = str(ROOT / "examples" / "traces" / "desk.xz")
+    ours = schedlab.replay(trace, "cfs", seeds=1)
+    path = tmp_path / "replay.json"
+    program("replay", trace, "-s", "cfs", "--seeds", "1", "--json", str(path))
+    assert ours.to_json() == path.read_text()
+    assert ours.grade and len(ours.columns) == 3
+    runs = schedlab.run(trace, ["cfs", "eevdf"], cpus=2, duration=5)
+    assert len(runs["cfs"].tasks) > 5
+    with pytest.raises(schedlab.InputError, match="nowhere.data"):
+        schedlab.replay("nowhere.data", "cfs")
