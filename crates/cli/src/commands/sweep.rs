@@ -87,7 +87,9 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
 fn read(args: &SweepArgs, source: &Source) -> Result<(Space, Vec<String>), Failure> {
     let beside = args.file.parent().unwrap_or(Path::new("")).to_path_buf();
     // Files are named as seen from the file that names them.
-    let mut read = |name: &str| files::read(&beside.join(name));
+    let mut read = |name: &str| {
+        files::read(&beside.join(name)).map(|read| Source { file: name.into(), ..read })
+    };
     if args.metrics.is_empty() {
         return Ok(Space::parse(&source.file, &source.text, &mut read)?);
     }
