@@ -212,10 +212,10 @@ def workers_of(pid: int, mark: str) -> list[int]:
         if entry.name.isdigit():
             try:
                 stat = (entry / "stat").read_text().rpartition(")")[2].split()
-                commands[int(entry.name)] = (entry / "cmdline").read_bytes().decode(errors="replace")
+                command = (entry / "cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            parents[int(entry.name)] = int(stat[1])
+            parents[int(entry.name)], commands[int(entry.name)] = int(stat[1]), command
 
     def is_below(one: int) -> bool:
         while one in parents:

@@ -182,7 +182,8 @@ def test_objectives_and_constraints_are_read():
 
 def test_settings_are_told_as_one_applies_them():
     cases = {
-        ("set.sched_latency_ns", 6000000, "cfs@2.6.32"): "sysctl -w kernel.sched_latency_ns=6000000",
+        ("set.sched_latency_ns", 6000000, "cfs@2.6.32"):
+            "sysctl -w kernel.sched_latency_ns=6000000",
         ("set.sched_latency_ns", 6000000, "cfs@6.1"):
             "echo 6000000 > /sys/kernel/debug/sched/latency_ns",
         ("set.base_slice_ns", 700000, "eevdf@6.18"):

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from ._apply import command
 from ._errors import InputError
 from ._objective import Constraint, Objective, parse
 from ._plan import make
-from ._sources import PathLike, WorkloadLike
+from ._sources import PathLike, WorkloadLike, benchmark_names
 from ._sweep import axis, space_of, t_95
 
 #: What is told besides objectives and constraints, to see what they left out.
@@ -104,11 +104,11 @@ class _Problem:
         threads: int | None,
     ) -> None:
         self.objectives, self.constraints, self.callables = objectives, constraints, callables
-        told = [f"objective {n} = {one.expression}" for n, one in enumerate(objectives)]
-        for n, one in enumerate(constraints):
-            told.append(f"constraint {n} = {one.expression}")
-            if one.part is None:
-                told.append(f"limit {n} = {one.limit}")
+        told = [f"objective {n} = {goal.expression}" for n, goal in enumerate(objectives)]
+        for n, limit in enumerate(constraints):
+            told.append(f"constraint {n} = {limit.expression}")
+            if limit.part is None:
+                told.append(f"limit {n} = {limit.limit}")
         told.extend(f"besides {name} = {name}" for name in BESIDES)
         told.extend(metrics)
         self.threads = threads
@@ -117,7 +117,7 @@ class _Problem:
         self.at_most: list[int | None] = []
         self.only: list[list[str] | None] = []
         names = [one["name"] for one in axes]
-        plain = []
+        plain: list[dict[str, Any]] = []
         for one in axes:
             bound = one.get("at_most")
             if bound is not None and bound not in names:
@@ -141,21 +141,19 @@ class _Problem:
                 raise InputError(f"{name}: {error}") from None
         space = self.spaces[0][1]
         self.axes: list[tuple[str, Any, Any]] = space.axes()
-        kinds = {name: better for name, _, better in space.metrics()}
         bare = space_of({
             "plan": plans[0][1], "axis": plain[:1], "sample": "latin", "samples": 1,
-            "metrics": [one.expression for one in objectives] or ["throughput"],
+            "metrics": [goal.expression for goal in objectives] or ["throughput"],
         }).metrics()
         self.signs: list[int] = []
-        for one, (_, _, better) in zip(objectives, bare):
-            sign = one.sign or {"less": 1, "more": -1}.get(better)
+        for goal, (_, _, better) in zip(objectives, bare):
+            sign = goal.sign or {"less": 1, "more": -1}.get(better)
             if sign is None:
                 raise InputError(
-                    f"objective `{one.expression}`: say what is better: minimize or maximize it"
+                    f"objective `{goal.expression}`: say what is better: minimize or maximize it"
                 )
             self.signs.append(sign)
         self.signs.extend(1 for _ in callables)
-        del kinds
         self.scheduler = next((n for n, a in enumerate(self.axes) if a[0] == "scheduler"), None)
 
     @property
@@ -521,8 +519,8 @@ class Tuning:
             lines.append("nothing better than the default was found")
             lines.append(f"the best of the search, on held-out runs: "
                          f"{_told(self.goals, verdict)}")
-        for name, ratios in verdict.by_workload:
-            parts = ", ".join(f"{mean:.3f} ± {half:.3f}" for mean, half in ratios)
+        for name, own in verdict.by_workload:
+            parts = ", ".join(f"{mean:.3f} ± {half:.3f}" for mean, half in own)
             lines.append(f"  {name}: {parts} of the default")
         lines.append("")
         lines.append(f"{'':16}{'searched on':>12}{'held out':>18}{'pairs better':>14}  constraints")
@@ -777,8 +775,7 @@ def tune(
     InputError
         A mistake in anything, before the first run.
     """
-    is_file = isinstance(workloads, (str, os.PathLike)) and os.fspath(workloads).endswith(".toml")
-    if is_file:
+    if isinstance(workloads, (str, os.PathLike)) and os.fspath(workloads).endswith(".toml"):
         return tune_file(os.fspath(workloads), threads=threads, storage=storage, progress=progress)
     goals = _list(objective)
     texts = [goal for goal in goals if isinstance(goal, str)]
@@ -954,8 +951,12 @@ def tune_file(
         if key not in form:
             raise InputError(f"{name}: {key} is missing", file=name)
     directory = os.path.dirname(name)
-    beside = [os.path.join(directory, one) for one in _list(form.pop("workloads"))]
-    held = [os.path.join(directory, one) for one in _list(form.pop("held_out", None))]
+
+    def found(one: str) -> str:
+        return one if one in benchmark_names() else os.path.join(directory, one)
+
+    beside = [found(one) for one in _list(form.pop("workloads"))]
+    held = [found(one) for one in _list(form.pop("held_out", None))]
     space: dict[str, Any] = {}
     for one in form.pop("axis", []):
         one = dict(one)
