@@ -195,7 +195,7 @@ SCRIPT = """
         done = schedlab.sweep(
             {workload!r}, {{"workload.tasks.video.run": range(100, 8100, 20),
                            "seed": range(5)}},
-            schedulers="cfs", metrics={metrics!r}, duration=1, part_runs=20,
+            schedulers="cfs", metrics={metrics!r}, duration=4, part_runs=20,
             engine=engine, workers=2, out=out,
         )
         print(len(done), len(done.failed))

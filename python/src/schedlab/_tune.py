@@ -233,7 +233,9 @@ class _Search:
             problem.runs(workload, [problem.default()])[0]
             for workload in range(len(problem.spaces))
         ]
-        for (name, _), rows in zip(problem.spaces, self.defaults):
+        for (name, space), rows in zip(problem.spaces, self.defaults):
+            if len(rows) != space.repeat:
+                raise InputError("name one scheduler to be tuned, or several one by one")
             failed = next((row["error"] for row in rows if row["error"] is not None), None)
             if failed is not None:
                 raise InputError(f"{name}: the default cannot be run: {failed}")
@@ -778,6 +780,8 @@ def tune(
     if isinstance(workloads, (str, os.PathLike)) and os.fspath(workloads).endswith(".toml"):
         return tune_file(os.fspath(workloads), threads=threads, storage=storage, progress=progress)
     goals = _list(objective)
+    if not goals:
+        raise InputError('objective is missing: what is to be had, as "minimize wait_mean"?')
     texts = [goal for goal in goals if isinstance(goal, str)]
     callables = [(getattr(goal, "__name__", "goal"), goal) for goal in goals
                  if not isinstance(goal, str)]

@@ -421,7 +421,7 @@ impl Space {
     /// The numbers of the points of a part.
     pub fn points_of(&self, part: u64) -> std::ops::Range<u64> {
         let first = part.saturating_mul(self.part_points).min(self.points);
-        first..(first + self.part_points).min(self.points)
+        first..first.saturating_add(self.part_points).min(self.points)
     }
 
     /// The values of a point.
