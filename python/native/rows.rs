@@ -1,19 +1,36 @@
 //! Lists of the run's document as tables: tasks, keys, CPUs, groups.
 
 use crate::errors;
-use crate::tables::Table;
+use crate::tables::{Kind, Table};
 use pyo3::prelude::*;
 use schedlab_report::RunReport;
 use serde_json::Value;
 
+/// The columns of groups, which are there also if there is no group, or none is throttled.
+const GROUPS: [(&str, Kind); 8] = [
+    ("path", Kind::Text),
+    ("usage_ns", Kind::Whole),
+    ("machine_share", Kind::Real),
+    ("throttling_nr_periods", Kind::Whole),
+    ("throttling_nr_throttled", Kind::Whole),
+    ("throttling_throttled_ns", Kind::Whole),
+    ("throttling_nr_bursts", Kind::Whole),
+    ("throttling_burst_ns", Kind::Whole),
+];
+
 /// `list` of `run` as a table, with the names of the document for columns. What is an object in a
 /// row has its fields as columns, called `wakeup_latency_p99_ns` and the like; lists are left out.
 pub fn table(py: Python<'_>, run: &RunReport, list: &str) -> PyResult<Table> {
+    if list == "groups" {
+        let rows = serde_json::to_value(&run.groups);
+        let rows = rows.map_err(|error| errors::run(py, error.to_string()))?;
+        let rows: Vec<Value> = rows.as_array().into_iter().flatten().map(flat).collect();
+        return Table::of_kinds(list, &rows, &GROUPS);
+    }
     let value = match list {
         "tasks" => serde_json::to_value(&run.tasks),
         "keys" => serde_json::to_value(&run.keys),
         "cpus" => serde_json::to_value(&run.cpus),
-        "groups" => serde_json::to_value(&run.groups),
         other => return Err(errors::input(py, format!("there is no list {other}"))),
     };
     let value = value.map_err(|error| errors::run(py, error.to_string()))?;

@@ -182,6 +182,18 @@ pub struct Held {
     all: Vec<(usize, &'static Entry)>,
 }
 
+/// Puts a policy in a slot that is free.
+fn put(class: &mut Option<Py<PyAny>>) -> Option<usize> {
+    (0..SLOTS).find(|&slot| {
+        let Ok(mut place) = ALL[slot].class.lock() else { return false };
+        if place.is_none() {
+            *place = class.take();
+            return true;
+        }
+        false
+    })
+}
+
 /// Puts policies in slots.
 ///
 /// # Errors
@@ -191,13 +203,12 @@ pub fn hold(py: Python<'_>, policies: Vec<Py<PyAny>>) -> PyResult<Held> {
     for class in policies {
         let description = describe(class.bind(py))?;
         let mut class = Some(class);
-        let free = (0..SLOTS).find(|&slot| {
-            let Ok(mut place) = ALL[slot].class.lock() else { return false };
-            if place.is_none() {
-                *place = class.take();
-            }
-            class.is_none()
-        });
+        let mut free = put(&mut class);
+        if free.is_none() {
+            // Results that nobody holds but they each other are gone when they are collected.
+            py.import("gc")?.call_method0("collect")?;
+            free = put(&mut class);
+        }
         let Some(slot) = free else {
             let message = format!(
                 "{SLOTS} policies are in use; results that were made with others must be let go"

@@ -40,6 +40,17 @@ impl Table {
         Ok(Table { batch: RecordBatch::try_new(schema, columns).map_err(wrong)? })
     }
 
+    /// The table `name` of rows that are JSON objects, with columns of these kinds.
+    pub fn of_kinds(name: &str, rows: &[Value], columns: &[(&str, Kind)]) -> PyResult<Table> {
+        let mut made = vec![];
+        for (key, kind) in columns {
+            let values: Vec<&Value> =
+                rows.iter().map(|row| row.get(*key).unwrap_or(&Value::Null)).collect();
+            made.push((*key, of_kind(&values, *kind)));
+        }
+        Table::new(name, made)
+    }
+
     /// The table `name` of rows that are JSON objects with the same keys, but for those whose
     /// values are lists. An object in a row stands for its own fields.
     pub fn of_rows(name: &str, rows: &[Value], keys: &[&str]) -> PyResult<Table> {
@@ -53,22 +64,47 @@ impl Table {
     }
 }
 
+/// What a column holds.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// Texts.
+    Text,
+    /// Whole numbers.
+    Whole,
+    /// Real numbers.
+    Real,
+    /// True or false.
+    Flag,
+}
+
 /// The column of these values: of text if one is, of real numbers if one is, else of whole ones.
 fn of_values(values: &[&Value]) -> ArrayRef {
-    if values.iter().any(|value| value.is_string()) {
-        let texts: Vec<Option<&str>> = values.iter().map(|value| value.as_str()).collect();
-        return texts_of(&texts);
-    }
-    if values.iter().any(|value| value.is_boolean()) {
-        return Arc::new(values.iter().map(|value| value.as_bool()).collect::<BooleanArray>());
-    }
-    if values.iter().any(|value| value.is_f64()) {
-        return Arc::new(values.iter().map(|value| value.as_f64()).collect::<Float64Array>());
-    }
-    let whole = |value: &&Value| {
-        value.as_i64().or_else(|| value.as_u64().map(|number| number.min(i64::MAX as u64) as i64))
+    let any = |is: fn(&Value) -> bool| values.iter().any(|value| is(value));
+    let kind = if any(Value::is_string) {
+        Kind::Text
+    } else if any(Value::is_boolean) {
+        Kind::Flag
+    } else if any(Value::is_f64) {
+        Kind::Real
+    } else {
+        Kind::Whole
     };
-    Arc::new(values.iter().map(whole).collect::<Int64Array>())
+    of_kind(values, kind)
+}
+
+fn of_kind(values: &[&Value], kind: Kind) -> ArrayRef {
+    match kind {
+        Kind::Text => texts_of(&values.iter().map(|value| value.as_str()).collect::<Vec<_>>()),
+        Kind::Flag => {
+            Arc::new(values.iter().map(|value| value.as_bool()).collect::<BooleanArray>())
+        }
+        Kind::Real => Arc::new(values.iter().map(|value| value.as_f64()).collect::<Float64Array>()),
+        Kind::Whole => {
+            let most = |number: u64| number.min(i64::MAX as u64) as i64;
+            let whole = |value: &&Value| value.as_i64().or_else(|| value.as_u64().map(most));
+            Arc::new(values.iter().map(whole).collect::<Int64Array>())
+        }
+    }
 }
 
 /// A column of texts, each kept once.

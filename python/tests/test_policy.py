@@ -197,6 +197,27 @@ def test_tunables_and_variants(desktop):
         schedlab.run(desktop, [Fair], set={"quantum_ns": 5})
 
 
+def test_many_policies_come_and_go():
+    """There is room for 64 at a time; results that nobody holds make room."""
+    load = {"tasks": {"a": {"run": 1000, "loop": 1}}}
+    for _ in range(3):
+        kept = []
+        kept = [schedlab.run(load, RoundRobin) for _ in range(50)]
+    assert len(kept) == 50
+    with pytest.raises(schedlab.RunError, match="64 policies are in use"):
+        for _ in range(20):
+            kept.append(schedlab.run(load, RoundRobin))
+
+
+def test_reports_and_traces_of_policies(desktop, tmp_path):
+    runs = schedlab.run(desktop, [RoundRobin, "cfs"], duration=1)
+    runs.report(tmp_path / "r.html")
+    assert "RoundRobin@py" in (tmp_path / "r.html").read_text()
+    runs.trace(tmp_path / "r.txt")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["r-cfs@2.6.32.txt", "r.html", "r.txt"]
+
+
 def test_policies_run_benchmarks():
     runs = schedlab.run("hackbench", [RoundRobin, "rr"], cpus=2, parameters={"groups": 1})
     assert runs["RoundRobin"].figures["time"] > 0
@@ -210,6 +231,11 @@ def test_what_cannot_be_a_policy_is_said():
         schedlab.run({"tasks": {"a": {"run": 1}}}, Nothing)
     with pytest.raises(schedlab.InputError, match="has no attribute quantum"):
         RoundRobin.variant("x", quantum=3)
+
+    with pytest.raises(schedlab.InputError, match="has a scheduler called cfs"):
+        schedlab.run({"tasks": {"a": {"run": 1}}}, RoundRobin.variant("cfs"))
+    with pytest.raises(schedlab.InputError, match="letters, digits and _"):
+        schedlab.run({"tasks": {"a": {"run": 1}}}, RoundRobin.variant("a.b"))
 
     class NoRealTime(RoundRobin):
         """As it is."""

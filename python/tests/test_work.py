@@ -24,6 +24,11 @@ def test_a_benchmark_is_the_command_lines(program, tmp_path):
     assert "groups" in ours.text() and "o_1" in ours.text("wakeup latency p99")
     ours.report(tmp_path / "b.html")
     assert (tmp_path / "b.html").read_text().startswith("<!DOCTYPE html>")
+    plan = tmp_path / "mix.json"
+    evening = str(ROOT / "examples" / "evening.mix")
+    program("bench", "mix", "--file", evening, "--plan-out", str(plan))
+    mix = schedlab.bench(str(plan))
+    assert mix.to_json() == program("bench", "plan", str(plan), "--format", "json")
     with pytest.raises(schedlab.InputError, match="there is no figure speed"):
         ours.text("speed")
     with pytest.raises(schedlab.InputError, match="there is no benchmark hackbensh"):

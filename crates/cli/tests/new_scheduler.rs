@@ -29,11 +29,12 @@ fn the_package_that_it_writes_passes_cargo_check() {
     let checked = Command::new(env!("CARGO"))
         .args(["check", "--offline", "--quiet", "--all-targets"])
         .current_dir(&package)
-        .env("CARGO_TARGET_DIR", directory.join("../new-scheduler-target"))
-        .env("RUSTFLAGS", "-Dwarnings")
+        // Where this was built: what it needs has been checked there before, by clippy.
+        .env("CARGO_TARGET_DIR", directory.join("../.."))
         .output()
         .expect("cargo starts");
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success() && !said.contains("warning"), "{said}");
     let again = schedlab(&directory, &["new-scheduler", "my_own"]);
     assert_eq!(again.status.code(), Some(2));
     let said = String::from_utf8_lossy(&again.stderr);

@@ -4,7 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
+
+__all__ = [
+    "Bench",
+    "BrokenRule",
+    "Machine",
+    "Outcome",
+    "Prepared",
+    "Space",
+    "Store",
+    "Table",
+    "Wait",
+    "__version__",
+    "benchmarks",
+    "cli_main",
+    "is_plan",
+    "is_trace",
+    "machine_source",
+    "metrics",
+    "paper_ids",
+    "papers",
+    "part_form",
+    "read_text",
+    "replay",
+    "schedulers",
+    "stack",
+    "stress",
+    "toml_json",
+    "trace_workload",
+    "verify",
+]
 
 __version__: str
 
@@ -35,8 +65,9 @@ def papers(
 def paper_ids() -> list[tuple[str, str]]: ...
 def replay(path: str | os.PathLike[str], asked: str, threads: int | None = None) -> str: ...
 
+@final
 class Bench:
-    def __init__(self, prepared: Prepared, threads: int | None = None) -> None: ...
+    def __new__(cls, prepared: Prepared, threads: int | None = None) -> Bench: ...
     def to_json(self) -> str: ...
     def to_csv(self) -> str: ...
     def table(self, figure: str, width: int) -> str: ...
@@ -44,6 +75,7 @@ class Bench:
     def figure(self, name: str) -> str | None: ...
     def page(self, prepared: Prepared, figure: str | None = None) -> str: ...
 
+@final
 class BrokenRule:
     """A rule that a scheduler broke in a random world."""
 
@@ -62,6 +94,7 @@ class BrokenRule:
     @property
     def before(self) -> list[str]: ...
 
+@final
 class Table:
     @property
     def columns(self) -> list[str]: ...
@@ -73,6 +106,7 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Wait:
     @property
     def task(self) -> str: ...
@@ -89,6 +123,7 @@ class Wait:
     @property
     def lost(self) -> list[tuple[str, int]]: ...
 
+@final
 class Outcome:
     @property
     def warnings(self) -> list[str]: ...
@@ -104,8 +139,9 @@ class Outcome:
     def spans(self, place: int) -> Table | None: ...
     def rows(self, place: int, list: str) -> Table: ...
 
+@final
 class Prepared:
-    def __init__(self, plan: str, policies: list[Any] = ...) -> None: ...
+    def __new__(cls, plan: str, policies: list[Any] = ...) -> Prepared: ...
     @property
     def name(self) -> str: ...
     @property
@@ -128,6 +164,7 @@ class Prepared:
     def waits(self, place: int, task: int | None = None, many: int = 1) -> list[Wait]: ...
     def trace(self, place: int, path: str | os.PathLike[str]) -> None: ...
 
+@final
 class Machine:
     """The machine as a policy sees it."""
 
@@ -151,9 +188,11 @@ class Machine:
         """Forgets what was pending for a timer."""
     def moved(self, task: int, cpu: int) -> None: ...
     def because(self, rule: int) -> None: ...
+    def __deepcopy__(self, _memo: Any, /) -> Machine: ...
 
 _Columns: TypeAlias = "list[tuple[str, list[Any]]]"
 
+@final
 class Space:
     """A plan in which something varies, without a mistake that could be found before running."""
 
@@ -194,6 +233,7 @@ class Space:
     def shown(self, form: str, parts: list[bytes], how: str) -> str: ...
     def decode(self, form: str, bytes: bytes) -> _Columns: ...
 
+@final
 class Store:
     """A directory of results."""
 

@@ -167,16 +167,23 @@ class Plot:
 
 def _latency(runs: list[Run], ax: Axes | None) -> Axes:
     ax = _axes(ax, 8, 4)
-    for run in runs:
-        # Buckets of the histogram: from (ns), to (ns), how many.
-        buckets = np.array(run.data["wakeup_latency_histogram"], dtype=float).reshape(-1, 3)
+    # Buckets of the histogram: from (ns), to (ns), how many.
+    histograms = [
+        np.array(run.data["wakeup_latency_histogram"], dtype=float).reshape(-1, 3) for run in runs
+    ]
+    ends = np.concatenate([buckets[:, 1] for buckets in histograms])
+    # A logarithmic axis has no place for those who never waited: they stand left of all others.
+    left_ns = ends[ends > 0].min(initial=1e6) / 3
+    for run, buckets in zip(runs, histograms):
         if not len(buckets):
             continue
         counts = buckets[:, 2]
         above = 1 - np.cumsum(counts) / counts.sum()
-        ax.step(np.maximum(buckets[:, 1], 1) / 1e6, above, where="post", label=run.column)
+        ends = np.concatenate(([left_ns], np.maximum(buckets[:, 1], left_ns)))
+        ax.step(ends / 1e6, np.concatenate(([1.0], above)), where="post", label=run.column)
     ax.set_xscale("log")
     ax.set_yscale("log")
+    ax.set_xlim(left=left_ns / 1e6)
     ax.set_xlabel("wakeup latency (ms)")
     ax.set_ylabel("part of the wakeups that took longer")
     ax.legend()

@@ -7,11 +7,9 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from . import _native
 from ._errors import InputError
 from .queues import Fifo
-
-if TYPE_CHECKING:
-    from . import _native
 
 #: The kernel's weights of nice -20 to 19.
 WEIGHTS = (
@@ -71,6 +69,12 @@ class PolicyTask:
         """The kernel's weight of its nice value: 1024 for nice 0."""
         return WEIGHTS[self.nice + 20]
 
+    if TYPE_CHECKING:
+
+        # Attributes of a policy's own.
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
     def may_run_on(self, cpu: int) -> bool:
         """Whether its affinity lets it run on ``cpu``."""
         return self.allowed is None or cpu in self.allowed
@@ -127,6 +131,13 @@ class Policy:
     current: list[PolicyTask | None]
     #: Draws that the same run has again.
     random: random.Random
+    #: Tasks that are runnable and not current, if you leave ``enqueue`` and ``dequeue`` as they
+    #: are: first in, first out, unless :meth:`start` makes it something else.
+    ready: Any
+    #: Since when the current task of each CPU has its turn, ns.
+    turn_ns: list[int]
+    _charged_ns: list[int]
+    _grounds: list[Any]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -258,6 +269,9 @@ class Policy:
             raise InputError(f"{cls.__name__} has no method pick(self, cpu)")
         if not all(part.isalnum() and part.isascii() for part in cls.name.split("_")):
             raise InputError(f"name is {cls.name!r}; it must be of letters, digits and _")
+        taken = {name for name, *_ in _native.schedulers()} | {"main", "linux", "textbook", "all"}
+        if cls.name in taken:
+            raise InputError(f"schedlab has a scheduler called {cls.name}; give another name")
         if wrong := [one for one in cls.policies if one not in _POLICIES]:
             raise InputError(
                 f"{cls.name}.policies: there is no policy {wrong[0]!r}; there are "
@@ -282,9 +296,9 @@ class Policy:
         self.current = [None] * machine.cpus
         self.turn_ns = [0] * machine.cpus
         self._charged_ns = [0] * machine.cpus
-        self._grounds: list[Any] = []
+        self._grounds = []
         self.random = random.Random(1)
-        self.ready: Any = Fifo()
+        self.ready = Fifo()
         self.__init__()  # type: ignore[misc]
         self.start()
         return self
@@ -398,7 +412,7 @@ class Policy:
         ):
             raise TypeError(f"pick({cpu}) answered {after!r}, which is no task that lives")
         if self.machine.asked:
-            picked = [] if after is None else [(after.id, [0], [])]
+            picked: list[Any] = [] if after is None else [(after.id, [0], [])]
             self._grounds = picked if said is None else said
         self.current[cpu] = after
         if after is not before or after is None:

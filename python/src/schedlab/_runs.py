@@ -110,7 +110,7 @@ class Run:
         """Who ran where, from when to when."""
         found = self._outcome.slices(self._place)
         if found is None:
-            raise RunError("it was not recorded who ran when: run with record=True")
+            raise RunError("it was not recorded who ran when: run a workload with record=True")
         return Table(found, "slices")
 
     @cached_property
@@ -118,7 +118,7 @@ class Run:
         """Who wanted to run, from when to when."""
         found = self._outcome.spans(self._place)
         if found is None:
-            raise RunError("it was not recorded who ran when: run with record=True")
+            raise RunError("it was not recorded who ran when: run a workload with record=True")
         return Table(found, "spans")
 
     @cached_property
@@ -324,7 +324,8 @@ class Runs:
         from IPython.display import HTML  # type: ignore[import-not-found, unused-ignore]
 
         page = html.escape(self._prepared.page(self._outcome))
-        return HTML(f'<iframe srcdoc="{page}" width="100%" height="800"></iframe>')
+        frame = f'<iframe srcdoc="{page}" width="100%" height="800"></iframe>'
+        return HTML(frame)  # type: ignore[no-untyped-call, unused-ignore]
 
     def __str__(self) -> str:
         return f"Runs of {self.name}: {', '.join(self.schedulers)}"

@@ -12,7 +12,6 @@ from . import _native
 if TYPE_CHECKING:
     import pandas
     import polars
-    import pyarrow
 
 
 class Table:
@@ -72,7 +71,7 @@ class Table:
         """All columns as arrays, by name."""
         return {name: self.column(name) for name in self.columns}
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> Any:
         """It as a pyarrow Table, without a copy."""
         import pyarrow
 

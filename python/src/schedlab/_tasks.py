@@ -114,8 +114,9 @@ class Task:
         priority: int | None = None,
     ) -> Task:
         """Its scheduling policy; ``priority`` is 1 to 99 (most urgent) for ``fifo`` and ``rr``."""
-        if name not in _POLICIES or name == "deadline":
-            names = ", ".join(one for one in _POLICIES if one != "deadline")
+        ordinary = [one for one in _POLICIES if one != "deadline"]
+        if name not in ordinary:
+            names = ", ".join(ordinary)
             raise InputError(f"there is no policy {name!r}; there are {names}, and deadline()")
         new = self._property("policy", _POLICIES[name])
         return new if priority is None else new._property("priority", priority)

@@ -29,8 +29,9 @@ def time_ns(value: Time, what: str) -> int:
         whole, part, unit = found.groups(default="")
         if unit in _UNITS:
             # In whole numbers: what is written is what is meant, to the nanosecond.
-            scaled = int(whole + part) * _UNITS[unit]
-            ns, rest = divmod(scaled, 10 ** len(part))
+            scaled: int = int(whole + part) * _UNITS[unit]
+            scale: int = 10 ** len(part)
+            ns, rest = divmod(scaled, scale)
             if rest:
                 raise InputError(f"{what} is {value!r}; there is nothing shorter than 1 ns")
             return ns

@@ -143,10 +143,15 @@ def bench(
 ) -> Bench:
     """A benchmark with all values of its parameters under each scheduler.
 
-    ``parameters`` are the benchmark's own (:func:`benchmarks` has them); a list or a range makes a
+    ``name`` may also be the file of a benchmark's plan (``schedlab bench ... --plan-out``), of
+    several at once, too; it says all there is to say then. ``parameters`` are the benchmark's own (:func:`benchmarks` has them); a list or a range makes a
     curve: ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those
     of :func:`run`.
     """
+    if name not in benchmark_names() and os.path.isfile(name):
+        plan, policies = make(name)
+        prepared = _native.Prepared(json.dumps(plan), list(policies))
+        return Bench(prepared, _native.Bench(prepared, threads))
     if name not in benchmark_names():
         raise InputError(f"there is no benchmark {name}; there are {', '.join(benchmark_names())}")
     plan, policies = make(
@@ -225,8 +230,8 @@ class Papers:
         experiments, self.summary, verdicts, values, self.failed = rows
         #: The experiments that could be run.
         self.experiments = [
-            Experiment(*row, list(csv.DictReader(io.StringIO(table))))
-            for row, table in zip(experiments, values)
+            Experiment(id, title, text, list(csv.DictReader(io.StringIO(table))))
+            for (id, title, text), table in zip(experiments, values)
         ]
         #: A row for each demand: what was published, what came out, the verdict.
         self.verdicts: list[dict[str, str]] = list(csv.DictReader(io.StringIO(verdicts)))
