@@ -63,7 +63,7 @@ def test_a_sweep_has_a_row_for_each_run():
 
 
 def test_a_row_is_the_run_that_run_makes():
-    done = small(repeat=1, seed=5)
+    done = small(repeat=None, seed=5)
     row = done.rows()[-1]
     workload = {**WORKLOAD, "tasks": {**WORKLOAD["tasks"]}}
     workload["tasks"]["video"] = {**WORKLOAD["tasks"]["video"], "run": 9000}
