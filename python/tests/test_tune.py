@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 
@@ -82,10 +83,15 @@ def test_that_nothing_better_was_found_is_said_plainly():
 
 
 def test_edges_and_what_was_left_out_are_told():
-    found = small(space={"nice:hog": {"from": 0, "to": 3}}, budget=12)
-    told = " ".join(found.warnings)
-    assert "at the upper edge of its range (0 to 3)" in told
-    assert "not asked for, and worse" in told
+    # For video's own waiting nothing is better than not to be nice.
+    found = small(space={"nice:video": {"from": 0, "to": 10}}, budget=12)
+    assert "at the lower edge of its range (0 to 10)" in " ".join(found.warnings)
+    # Long slices mean few switches, and long waits.
+    found = schedlab.tune(
+        WORKLOAD, "cfs", "minimize switches_involuntary", budget=2, seeds=1, held_out_seeds=2,
+        duration=0.5, space={"sched_latency_ns": ["200ms"]},
+    )
+    assert any("not asked for, and worse: wait_max" in one for one in found.warnings)
 
 
 def test_the_scheduler_itself_is_searched_for():
@@ -203,19 +209,16 @@ def test_settings_are_told_as_one_applies_them():
 
 
 def test_the_program_tunes_a_file(program, tmp_path):
-    (tmp_path / "w.json").write_text(
-        '{"global": {"duration": 1}, "tasks": {"hog": {"instance": 2, "loop": -1, "run": 50000},'
-        '"v": {"loop": -1, "run": 2000, "sleep": 9000}}}'
-    )
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     file = tmp_path / "t.toml"
     file.write_text(textwrap.dedent("""
         workloads = "w.json"
         schedulers = "cfs"
         duration = 0.5
-        objective = "minimize wait of v"
+        objective = "minimize wait of video"
         budget = 8
         seeds = 1
-        held_out_seeds = 4
+        held_out_seeds = 6
 
         [[axis]]
         name = "set.nice:hog"
