@@ -171,6 +171,11 @@ class _Dask(_Cluster):
         self.started = client is None
         if client is None:
             if address is None:
+                # Samples of what workers do, taken a hundred times a second, cost more than all
+                # else that the cluster does beside the runs.
+                import dask
+
+                dask.config.set({"distributed.worker.profile.enabled": False})
                 self.cluster = distributed.LocalCluster(
                     n_workers=workers or os.cpu_count() or 1, threads_per_worker=1,
                     processes=True, dashboard_address=None, host="127.0.0.1",
