@@ -217,7 +217,7 @@ fn heat_map(
                 }
                 @for (column, value) in of_row.iter().enumerate() {
                     @if let Some(value) = value {
-                        @let part = if most > least { (value - least) / (most - least) } else { 0.0 };
+                        @let part = (value - least) / (most - least).max(f64::MIN_POSITIVE);
                         rect x=(LEFT + column * width) y=(top(row)) width=(width) height=(height)
                             fill=(color(part)) {
                             title { (clean(&format!(
