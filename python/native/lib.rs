@@ -11,6 +11,7 @@ mod plans;
 mod policy;
 mod rows;
 mod slots;
+mod sweep;
 mod tables;
 mod wakeups;
 mod work;
@@ -52,5 +53,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<work::BrokenRule>()?;
     module.add_class::<plans::Wait>()?;
     module.add_class::<tables::Table>()?;
+    module.add_class::<sweep::Space>()?;
+    module.add_class::<sweep::Store>()?;
+    module.add_function(wrap_pyfunction!(sweep::part_form, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::toml_json, module)?)?;
     Ok(())
 }

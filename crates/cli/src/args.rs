@@ -7,6 +7,7 @@ use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use crate::replay_args::ReplayArgs;
+use crate::sweep_args::{SweepArgs, TuneArgs};
 #[cfg(feature = "tui")]
 use crate::top_args::TopArgs;
 use crate::trace_args::{RecordArgs, TraceArgs};
@@ -33,6 +34,8 @@ Examples:
   schedlab run examples/desktop.json               one workload under several schedulers, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
+  schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
+  schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
   schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, as top shows a machine
   schedlab list                                    which schedulers there are
@@ -57,6 +60,8 @@ be done.";
 pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Sweep(Box<SweepArgs>),
+    Tune(TuneArgs),
     Explain(Box<ExplainArgs>),
     #[cfg(feature = "tui")]
     Top(Box<TopArgs>),

@@ -14,7 +14,9 @@ pub mod replay;
 pub mod run;
 mod show;
 pub mod stress;
+pub mod sweep;
 #[cfg(feature = "tui")]
 pub mod top;
 pub mod trace;
+pub mod tune;
 pub mod verify;

@@ -22,9 +22,13 @@ mod perf_args;
 mod picture;
 mod plan_args;
 mod plans;
+mod python;
 mod replay_args;
 mod rt_app_log;
 mod snapshots;
+mod sweep_args;
+mod sweep_page;
+mod sweep_table;
 mod terminal;
 #[cfg(feature = "tui")]
 mod top;
@@ -34,6 +38,8 @@ mod trace_args;
 mod traced;
 
 pub use commands::explain::{Asked, explanation};
+pub use sweep_page::page as sweep_page;
+pub use sweep_table::table as sweep_table;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -106,6 +112,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) ->
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),
         Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
+        Command::Sweep(args) => commands::sweep::sweep(args, &mut output),
+        Command::Tune(args) => commands::tune::tune(args, &mut output),
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),

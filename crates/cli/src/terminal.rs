@@ -50,6 +50,11 @@ impl Output {
         &mut self.to
     }
 
+    /// What was written is to be seen before another program writes.
+    pub fn flush_now(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
     fn end_lines(&mut self, written: &[u8]) -> io::Result<()> {
         if self.terminal && written.contains(&b'\n') {
             self.to.flush()?;
@@ -132,13 +137,14 @@ impl Progress {
             let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
             let counter = bar.clone();
             let line = move |since: Duration| {
-                let s = since.as_secs();
-                format!("note: {} of {steps} {unit} done after {s} s", counter.position())
+                let (s, said) = (since.as_secs(), counter.message());
+                let said = if said.is_empty() { said } else { format!("; {said}") };
+                format!("note: {} of {steps} {unit} done after {s} s{said}", counter.position())
             };
             (bar, Some(Lines::new(line)))
         };
         let style = ProgressStyle::with_template(&format!(
-            "{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"
+            "{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left {{wide_msg}}"
         ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         if lines.is_none() {
@@ -156,6 +162,11 @@ impl Progress {
     /// One step is done, on any thread.
     pub fn tick(&self) {
         self.bar.inc(1);
+    }
+
+    /// How it goes.
+    pub fn say(&self, message: String) {
+        self.bar.set_message(message);
     }
 
     /// `print` may write.

@@ -14,6 +14,7 @@
 //! * [`settings`]: what can be set for a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
+//! * [`space`]: many runs of one plan in which anything varies, with results in files.
 //! * [`mod@page`]: the report as a page for a browser.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
 //!   things.
@@ -83,6 +84,7 @@ pub mod select;
 pub mod settings;
 pub mod setup;
 pub mod snapshot;
+pub mod space;
 pub mod stress;
 pub mod sweep;
 pub mod verify;

@@ -39,6 +39,7 @@ mod locate;
 mod model_error;
 mod mutex_use;
 mod notes;
+mod places;
 mod read;
 mod write;
 
@@ -56,6 +57,7 @@ use check::{barriers, thread_of};
 pub use costs::Costs;
 use in_force::InForce;
 pub use notes::notes;
+pub use places::{Place, place_of, place_of_property, replaced};
 pub(crate) use read::{Dialect, policy};
 
 /// How a workload is to be run.

@@ -17,8 +17,10 @@ from ._facts import Benchmark, Metric, Release, benchmarks, metrics, schedulers
 from ._policy import Policy, PolicyTask
 from ._run import run
 from ._runs import Comparison, Explanation, Run, Runs
+from ._sweep import Sweep, sweep
 from ._table import Table
 from ._tasks import Task, Workload
+from ._tune import Tuning, tune
 from ._work import (
     Bench,
     Experiment,
@@ -59,9 +61,11 @@ __all__ = [
     "RunError",
     "Runs",
     "SchedlabWarning",
+    "Sweep",
     "Table",
     "Task",
     "Tree",
+    "Tuning",
     "Workload",
     "World",
     "__version__",
@@ -74,5 +78,7 @@ __all__ = [
     "run",
     "schedulers",
     "stress",
+    "sweep",
+    "tune",
     "verify",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -12,6 +13,8 @@ def main() -> int:
     """Run the program with the arguments of this process; returns its exit status."""
     # While the engine works the interpreter would only take note of an interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Clusters and searches are this package's: the program starts it for them.
+    os.environ.setdefault("SCHEDLAB_PYTHON", sys.executable)
     return _native.cli_main(["schedlab", *sys.argv[1:]], _native.__file__)
 
 

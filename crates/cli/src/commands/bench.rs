@@ -142,7 +142,7 @@ fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
 
 /// The version of this program, and a number made of all of it: results of a program with changed
 /// schedulers are others.
-fn program() -> String {
+pub fn program() -> String {
     let engine = crate::ENGINE.get().cloned().map_or_else(std::env::current_exe, Ok);
     let itself = engine.and_then(std::fs::read).unwrap_or_default();
     format!("{} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&itself))

@@ -346,6 +346,31 @@ impl Prepared {
         self.run_repetition(scheduler, 0, observer)
     }
 
+    /// That `scheduler` takes its tunables, which may be others than when the plan was prepared.
+    ///
+    /// # Errors
+    /// What it refuses.
+    pub(crate) fn check_settings(&self, scheduler: &Contender) -> Result<(), Error> {
+        let Contender { choice, tunables, variant, .. } = scheduler;
+        match &self.load {
+            Checked::Workload(variants) => {
+                let (_, experiment) = &variants.all[*variant];
+                let tunables = tunables.clone();
+                let config = RunConfig { tunables, ..experiment.config.clone() };
+                experiment.check_settings(&config, choice)
+            }
+            Checked::Benchmark(sweep) => {
+                let known = sweep.bench().config.tunables_of(choice);
+                for (name, value) in tunables {
+                    schedlab_core::tunables::check(&known, name, *value).map_err(|error| {
+                        Error::Tunable { name: name.clone(), value: *value, error }
+                    })?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// How often each scheduler runs the workload: [`Plan::repeat`]. A benchmark's repetitions are
     /// its [`sweep`](Prepared::sweep)'s.
     pub fn repetitions(&self) -> u64 {
@@ -361,8 +386,8 @@ impl Prepared {
         self.plan.first_seed().map(|seed| seed.wrapping_add(repetition))
     }
 
-    /// One of the [`repetitions`](Prepared::repetitions), counted from 0. Who ran when is recorded
-    /// of the first only.
+    /// One of the [`repetitions`](Prepared::repetitions), counted from 0: the seed is so much
+    /// higher than the first. Who ran when is recorded of the first only.
     ///
     /// # Errors
     /// As of [`run`](Prepared::run).
@@ -414,6 +439,7 @@ impl Prepared {
             }
             Checked::Benchmark(sweep) => {
                 let mut bench = sweep.first();
+                bench.config.seed = Some(bench.seed().wrapping_add(repetition));
                 bench.config.tunables.clone_from(tunables);
                 bench.run_with(choice, observer)
             }

@@ -1,0 +1,403 @@
+//! Tests of spaces: what is read, which points there are, and that results do not depend on who
+//! makes them.
+
+use super::store::{PartForm, Store, decode, encode};
+use super::summary::{Mean, Summary, best, pareto, t_95};
+use super::*;
+use schedlab_report::data::EndState;
+use std::path::PathBuf;
+
+/// Two hogs and a sleeper, for a second.
+const WORKLOAD: &str = r#"{
+    "global": { "duration": 1 },
+    "tasks": {
+        "hog": { "instance": 2, "loop": -1, "run": 100000 },
+        "video": { "loop": -1, "run": 4000, "timer": { "ref": "t", "period": 20000 } },
+    },
+}"#;
+
+fn read(name: &str) -> Result<Source, String> {
+    match name {
+        "w.json" => Ok(Source { file: name.into(), text: WORKLOAD.into() }),
+        _ => Err(format!("{name}: there is no such file")),
+    }
+}
+
+fn parsed(text: &str) -> Result<Space, String> {
+    let text = format!("workload = \"w.json\"\n{text}");
+    Space::parse("s.toml", &text, &mut |name| read(name)).map(|(space, _)| space)
+}
+
+fn space(text: &str) -> Space {
+    parsed(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn threads(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).expect("it is not 0")
+}
+
+fn rows(space: &Space, count: usize) -> Vec<Row> {
+    let parts: Vec<u64> = (0..space.parts()).collect();
+    let mut all = vec![];
+    let ready = |_, rows: Vec<Row>| {
+        all.extend(rows);
+        true
+    };
+    let stop = AtomicBool::new(false);
+    space.run(&parts, threads(count), &stop, |_| (), ready).expect("metrics are there");
+    all
+}
+
+/// A directory for a test, empty.
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("schedlab-space-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+const GRID: &str = r#"
+schedulers = ["cfs", "eevdf"]
+repeat = 2
+part_runs = 9
+metrics = ["wakeup_latency_p99", "minimize w = key_wait(hog) / 1ms", "throughput of video"]
+
+[[axis]]
+name = "set.sched_latency_ns"
+values = ["default", 6_000_000, "24ms"]
+
+[[axis]]
+name = "workload.tasks.video.run"
+from = 1000
+to = 9000
+step = 4000
+"#;
+
+#[test]
+fn a_grid_has_every_combination_and_the_first_axis_changes_last() {
+    let space = space(GRID);
+    assert_eq!((space.points(), space.runs(), space.parts()), (9, 36, 5));
+    let values = |number| space.point(number).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(values(0), ["default", "1000"]);
+    assert_eq!(values(1), ["default", "5000"]);
+    assert_eq!(values(3), ["6000000", "1000"]);
+    assert_eq!(values(8), ["24000000", "9000"]);
+    assert_eq!(space.describe(8), "set.sched_latency_ns 24000000, workload.tasks.video.run 9000");
+}
+
+#[test]
+fn threads_parts_and_a_reading_of_what_was_written_make_the_same_bytes() {
+    let space = space(GRID);
+    let whole = rows(&space, 1);
+    assert_eq!(whole, rows(&space, 4));
+    assert_eq!(whole.len(), 36);
+    let again = Space::of_json(&space.to_json()).expect("it was written so");
+    assert_eq!(again.to_json(), space.to_json());
+    for part in (0..space.parts()).rev() {
+        let mut of_part = vec![];
+        let ready = |_, rows: Vec<Row>| {
+            of_part = rows;
+            true
+        };
+        let stop = AtomicBool::new(false);
+        again.run(&[part], threads(2), &stop, |_| (), ready).expect("metrics are there");
+        let expected: Vec<Row> =
+            whole.iter().filter(|it| space.points_of(part).contains(&it.point)).cloned().collect();
+        let bytes = encode(&again, PartForm::Csv, &of_part).expect("it is built in");
+        assert_eq!(bytes, encode(&space, PartForm::Csv, &expected).expect("it is built in"));
+        assert_eq!(decode(&space, PartForm::Csv, &bytes), Ok(of_part));
+    }
+}
+
+/// What a run of a space is, is what a plan with the same settings is.
+#[test]
+fn a_point_is_the_run_of_a_plan() {
+    let space = space(GRID);
+    let all = rows(&space, 2);
+    let row = all.iter().find(|row| row.point == 8 && row.repetition == 1).expect("it was run");
+    assert_eq!((row.scheduler.as_str(), row.seed), ("cfs@2.6.32", Some(2)));
+    let text = WORKLOAD.replace("4000", "9000");
+    let plan = Plan {
+        set: vec![("sched_latency_ns".into(), 24_000_000.into())],
+        repeat: 2,
+        late_starts: true,
+        ..Plan::new(Load::Workload(Source { file: "w.json".into(), text }), vec!["cfs".into()])
+    };
+    let prepared = plan.prepare().expect("it is sound");
+    let (run, ()) = prepared.run_repetition(&prepared.schedulers()[0], 1, ()).expect("it runs");
+    let spread = &run.report.wakeup_latency;
+    assert_eq!(row.values[0], spread.p99_ns.map(|ns| ns as f64));
+    let waits = run.report.tasks.iter().filter(|task| task.key == "hog").map(|task| task.wait_ns);
+    assert_eq!(row.values[1], Some(waits.sum::<u64>() as f64 / 1e6));
+    // A tunable that a scheduler has not leaves it alone.
+    let of = |point| {
+        let is = |row: &&Row| row.point == point && row.scheduler.starts_with("eevdf");
+        all.iter().filter(is).map(|row| row.values.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(2), of(8));
+    assert_ne!(of(2), of(1));
+}
+
+#[test]
+fn nice_policy_affinity_cpus_and_seeds_vary() {
+    let space = space(
+        r#"
+        schedulers = ["cfs"]
+        metrics = ["key_cpu_share(video)", "cpu_busy(0)"]
+        axis = [
+            { name = "set.nice:hog", values = [0, 19] },
+            { name = "policy.hog", values = ["default", "SCHED_BATCH"] },
+            { name = "affinity.hog", values = ["0", "0-1"] },
+            { name = "cpus", values = [2, 3] },
+            { name = "seed", values = [5, 6] },
+        ]"#,
+    );
+    let all = rows(&space, 2);
+    assert_eq!(all.len(), 32);
+    assert!(all.iter().all(|row| row.error.is_none()), "{:?}", all[0]);
+    assert_eq!(all[0].seed, Some(5));
+    assert_eq!(all[1].seed, Some(6));
+    let mean = |which: &dyn Fn(u64) -> bool, place: usize| {
+        let of: Vec<f64> =
+            all.iter().filter(|row| which(row.point)).filter_map(|row| row.values[place]).collect();
+        of.iter().sum::<f64>() / of.len() as f64
+    };
+    // Bound to CPU 0 the hogs have one CPU, and video another: it has more of what is used.
+    assert!(mean(&|point| point & 4 == 0, 0) > mean(&|point| point & 4 != 0, 0));
+}
+
+#[test]
+fn samples_fill_their_ranges() {
+    let text = |sample: &str| {
+        format!(
+            r#"
+            schedulers = ["cfs"]
+            sample = "{sample}"
+            samples = 40
+            sample_seed = 7
+            [[axis]]
+            name = "set.sched_latency_ns"
+            from = "1ms"
+            to = "100ms"
+            scale = "log"
+            [[axis]]
+            name = "workload.tasks.video.run"
+            from = 1
+            to = 40
+            [[axis]]
+            name = "set.nice:hog"
+            values = [0, 5]
+            "#
+        )
+    };
+    let latin = space(&text("latin"));
+    let points: Vec<Vec<AxisValue>> = (0..40).map(|number| latin.point(number)).collect();
+    let mut runs: Vec<f64> = points.iter().filter_map(|point| point[1].as_f64()).collect();
+    runs.sort_by(f64::total_cmp);
+    assert_eq!(runs, (1..=40).map(f64::from).collect::<Vec<_>>(), "one in each piece");
+    let below = points.iter().filter(|point| point[0].as_f64() < Some(1e7)).count();
+    assert_eq!(below, 20, "half of a logarithmic range lies below its middle");
+    assert_eq!(points.iter().filter(|point| point[2] == AxisValue::Whole(5)).count(), 20);
+    let random = space(&text("random"));
+    assert_ne!(random.point(0), latin.point(0));
+    assert_eq!(random.point(39), space(&text("random")).point(39));
+}
+
+#[test]
+fn what_cannot_be_is_told_with_its_place_before_anything_runs() {
+    let axis = |text: &str| format!("schedulers = [\"cfs\"]\n[[axis]]\n{text}");
+    let cases = [
+        ("[[axis]]\nname = \"cpus\"\nvalue = [1]", "s.toml:4:1: unknown field `value`"),
+        ("", "nothing varies"),
+        (&axis("name = \"cups\"\nvalues = [1]"), "s.toml:4:8: axis cups: \"cups\" is nothing"),
+        (&axis("name = \"cpus\"\nvalues = [0]"), "0 is no number of CPUs"),
+        (&axis("name = \"cpus\"\nvalues = []"), "there are no values"),
+        (&axis("name = \"cpus\"\nvalues = [1, 1]"), "comes twice"),
+        (&axis("name = \"cpus\""), "give values = [...]"),
+        (&axis("name = \"cpus\"\nfrom = 4\nto = 1"), "from must be less"),
+        (&axis("name = \"cpus\"\nfrom = 1\nto = 4"), "a grid needs values"),
+        (&axis("name = \"hz\"\nfrom = 1\nto = 9\nsteps = 1"), "not 2 to"),
+        (&axis("name = \"set.sched_latncy_ns\"\nvalues = [1]"), "s.toml:4:8"),
+        (&axis("name = \"set.sched_latency_ns\"\nvalues = [6000000, 1]"), "it must be"),
+        (
+            &axis("name = \"set.nice:hgo\"\nvalues = [1]"),
+            "s.toml:4:8: axis set.nice:hgo: nice:hgo: there is no task",
+        ),
+        (&axis("name = \"workload.tasks.video.rn\"\nvalues = [1]"), "did you mean `run`?"),
+        (&axis("name = \"workload.tasks.video.run\"\nvalues = [1, -5]"), "run"),
+        (&axis("name = \"parameter.groups\"\nvalues = [1]"), "only a benchmark"),
+        (&axis("name = \"scheduler\"\nvalues = [\"cfs\"]"), "leave one out"),
+        (&axis("name = \"policy.hog\"\nvalues = [\"SCHED_BACH\"]"), "SCHED_BACH"),
+        (&axis("name = \"machine\"\nvalues = [\"latop\"]"), "latop"),
+        ("[[axis]]\nname = \"scheduler\"\nvalues = [\"cfs\", \"efvd\"]", "efvd"),
+        (
+            "metrics = [\"key_jobs(vido)\"]\naxis = [{name = \"cpus\", values = [1]}]",
+            "s.toml:2:12: `key_jobs(vido)`: there is no task \"vido\"; did you mean video?",
+        ),
+        (
+            "metrics = [\"figure(time)\"]\naxis = [{name = \"cpus\", values = [1]}]",
+            "only a benchmark has figures",
+        ),
+        (
+            "metrics = [\"wait_mean\", \"wait_mean\"]\naxis = [{name = \"cpus\", values = [1]}]",
+            "two columns",
+        ),
+        ("sample = \"latin\"\naxis = [{name = \"cpus\", values = [1]}]", "samples is missing"),
+        ("samples = 3\naxis = [{name = \"cpus\", values = [1]}]", "a grid has all points"),
+        ("points = [[1, 2]]\naxis = [{name = \"cpus\", values = [1]}]", "has 2 values"),
+        ("repeat = 0\naxis = [{name = \"cpus\", values = [1]}]", "repeat is 0"),
+        ("benchmark = \"hackbench\"\naxis = [{name = \"cpus\", values = [1]}]", "one of"),
+        ("axis = [{name = \"cpus\", values = [1]}, {name = \"cpus\", values = [2]}]", "twice"),
+        (
+            "repeat = 90000\nschedulers = [\"cfs\"]\n\
+             axis = [{name = \"hz\", from = 100, to = 130, step = 1}]",
+            "more than",
+        ),
+    ];
+    for (text, part) in cases {
+        let Err(error) = parsed(text) else { panic!("it was taken: {text}") };
+        assert!(error.contains(part), "no \"{part}\" in: {error}\nof {text}");
+    }
+    let json = Space::parse("s.json", "{\n \"axes\": []}", &mut |name| read(name));
+    let error = json.err().expect("it has no such key");
+    assert!(error.starts_with("s.json:2:7: unknown field"), "{error}");
+}
+
+#[test]
+fn a_point_that_cannot_be_run_is_a_row_that_says_so() {
+    // Not tried before: 64 of many points are.
+    let text = r#"
+        metrics = ["wait_mean"]
+        axis = [
+            { name = "seed", from = 1, to = 80, step = 1 },
+            { name = "set.sched_latency_ns", values = [20_000_000, 100_000] },
+        ]
+        schedulers = ["cfs"]"#;
+    let space = space(text);
+    assert_eq!(space.points(), 160);
+    let all = rows(&space, 2);
+    assert!(all.iter().all(|row| row.end == EndState::TimeUp || row.error.is_some()));
+}
+
+#[test]
+fn a_benchmark_has_figures_and_parameters() {
+    let text = r#"
+        benchmark = "hackbench"
+        schedulers = ["o_n", "cfs"]
+        parameters = { loops = 3 }
+        metrics = ["figure(time)"]
+        axis = [{ name = "parameter.groups", values = [1, 2] }]
+        repeat = 2"#;
+    let (space, _) = Space::parse("b.toml", text, &mut |name| read(name)).expect("it is sound");
+    let all = rows(&space, 2);
+    assert_eq!(all.len(), 8);
+    assert!(all.iter().all(|row| row.values[0] > Some(0.0)), "{all:?}");
+    assert_eq!((all[0].seed, all[2].seed), (Some(1), Some(2)));
+    let misspelt = text.replace("figure(time)", "figure(tme)");
+    let (space, _) = Space::parse("b.toml", &misspelt, &mut |name| read(name)).expect("unrun");
+    let stop = AtomicBool::new(false);
+    let told = space.run(&[0], threads(1), &stop, |_| (), |_, _| true).expect_err("no such figure");
+    assert!(told.contains("did you mean time?"), "{told}");
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_was() {
+    let space = space(GRID);
+    let directory = directory("resume");
+    let run = |most: usize, count: usize| {
+        let store = Store::open(&directory, &space, PartForm::Csv, "test").expect("it is ours");
+        let missing = store.missing();
+        let mut written = 0;
+        let ready = |part, rows: Vec<Row>| {
+            let bytes = encode(&space, PartForm::Csv, &rows).expect("it is built in");
+            store.write(part, &bytes).expect("there is room");
+            written += 1;
+            written < most
+        };
+        let stop = AtomicBool::new(false);
+        space.run(&missing, threads(count), &stop, |_| (), ready).expect("metrics are there");
+        (missing, store)
+    };
+    let (missing, store) = run(2, 3);
+    assert_eq!(missing, [0, 1, 2, 3, 4]);
+    std::fs::remove_file(store.path(0)).expect("it was written");
+    let (missing, store) = run(9, 1);
+    assert_eq!(missing, [0, 2, 3, 4]);
+    let mut read = vec![];
+    for part in 0..space.parts() {
+        read.extend(store.read(&space, part).expect("it was written"));
+    }
+    assert_eq!(read, rows(&space, 2));
+    let other = super::tests::space(&GRID.replace("9000", "9001"));
+    let told = Store::open(&directory, &other, PartForm::Csv, "test").expect_err("another sweep");
+    assert!(told.contains("of another sweep"), "{told}");
+    let told = Store::open(&directory, &space, PartForm::Csv, "later").expect_err("other program");
+    assert!(told.contains("made by version test"), "{told}");
+    std::fs::write(store.path(1), "point\n").expect("there is room");
+    let told = store.read(&space, 1).expect_err("it is damaged");
+    assert!(told.contains("part-00001.csv") && told.contains("remove it"), "{told}");
+    std::fs::remove_dir_all(&directory).expect("it is there");
+    std::fs::create_dir(&directory).expect("there is room");
+    std::fs::write(directory.join("letter.txt"), "dear").expect("there is room");
+    let told = Store::open(&directory, &space, PartForm::Csv, "test").expect_err("not ours");
+    assert!(told.contains("holds no sweep"), "{told}");
+    std::fs::remove_dir_all(&directory).expect("it is there");
+}
+
+#[test]
+fn a_stop_ends_it_between_two_runs() {
+    let space = space(GRID);
+    let stop = AtomicBool::new(false);
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let parts: Vec<u64> = (0..space.parts()).collect();
+    let count = |_: &[Row]| {
+        done.fetch_add(1, Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
+    };
+    let mut ready = 0;
+    let each = |_, _| {
+        ready += 1;
+        true
+    };
+    space.run(&parts, threads(1), &stop, count, each).expect("metrics are there");
+    assert_eq!((done.into_inner(), ready), (1, 0));
+}
+
+#[test]
+fn means_have_intervals_by_students_t() {
+    let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]).expect("there are values");
+    assert_eq!((mean.count, mean.mean, mean.min, mean.max), (4, 2.5, 1.0, 4.0));
+    // sd 1.29099, over sqrt(4), times 3.1824.
+    assert!((mean.half_width.expect("of four") - 2.0543).abs() < 1e-3);
+    assert_eq!(Mean::of(&[1.0]).and_then(|mean| mean.half_width), None);
+    assert_eq!(Mean::of(&[]), None);
+    // Of a table of Student's t: 40, 120 and very many degrees of freedom.
+    for (freedom, expected) in [(40, 2.0211), (120, 1.9799), (1_000_000, 1.9600)] {
+        assert!((t_95(freedom) - expected).abs() < 1e-4, "{freedom}");
+    }
+}
+
+#[test]
+fn the_front_has_what_nothing_beats() {
+    let space = space(
+        "metrics = [\"wait_mean\", \"throughput\"]\nschedulers = [\"cfs\"]\n\
+         axis = [{name = \"seed\", values = [1, 2, 3, 4, 5]}]",
+    );
+    let values = [(5.0, 10.0), (3.0, 8.0), (4.0, 7.0), (3.0, 8.0), (9.0, 10.0)];
+    let mut summary = Summary::default();
+    for (point, (wait, throughput)) in values.into_iter().enumerate() {
+        summary.add(&Row {
+            point: point as u64,
+            repetition: 0,
+            seed: None,
+            scheduler: "cfs@2.6.32".into(),
+            end: EndState::TimeUp,
+            error: None,
+            values: vec![Some(wait), Some(throughput)],
+        });
+    }
+    let cells = summary.cells();
+    assert_eq!(best(&space, &cells, 0).map(|cell| cell.point), Some(1));
+    assert_eq!(best(&space, &cells, 1).map(|cell| cell.point), Some(0));
+    let front: Vec<u64> = pareto(&space, &cells, &[0, 1]).iter().map(|it| it.point).collect();
+    assert_eq!(front, [1, 3, 0]);
+}

@@ -1,0 +1,372 @@
+//! Many runs of one plan in which something varies: `Space`, and their results in a directory:
+//! `Store`.
+
+use crate::errors;
+use crate::interrupt::interruptible;
+use crate::plans::threads;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use schedlab_lab::compressed;
+use schedlab_lab::plan::Source;
+use schedlab_lab::space::store::{self, Kind, PartForm, decode, encode};
+use schedlab_lab::space::summary::Summary;
+use schedlab_lab::space::{AxisValue, Domain, Form, Row, Space as Runs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A value of an axis: a number, a text, or None: as it is.
+fn value(py: Python<'_>, value: &AxisValue) -> PyResult<Py<PyAny>> {
+    Ok(match value {
+        AxisValue::Default => py.None(),
+        AxisValue::Whole(number) => number.into_pyobject(py)?.into_any().unbind(),
+        AxisValue::Real(number) => number.into_pyobject(py)?.into_any().unbind(),
+        AxisValue::Text(text) => text.into_pyobject(py)?.into_any().unbind(),
+    })
+}
+
+fn form(py: Python<'_>, name: &str) -> PyResult<PartForm> {
+    let form = match name {
+        "csv" => PartForm::Csv,
+        "parquet" => PartForm::Parquet,
+        _ => return Err(errors::input(py, format!("{name}: parts are csv or parquet"))),
+    };
+    match form.is_built() {
+        true => Ok(form),
+        false => Err(errors::input(py, format!("this build cannot write {name}"))),
+    }
+}
+
+/// The file `name` in the directory `beside`.
+fn read(beside: &Path, name: &str) -> Result<Source, String> {
+    let path = beside.join(name);
+    let failed = |error| format!("{}: {error}", path.display());
+    let bytes = compressed::read(&path, compressed::LIMIT).map_err(failed)?;
+    let text = compressed::as_text(&bytes).map_err(failed)?.to_string();
+    Ok(Source { file: name.into(), text })
+}
+
+/// A file of TOML as JSON.
+#[pyfunction]
+pub fn toml_json(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
+    schedlab_lab::space::toml_json(name, text).map_err(|error| errors::input(py, error))
+}
+
+/// A column of results by its name.
+type Column = (String, Vec<Py<PyAny>>);
+
+/// A plan in which something varies, without a mistake that could be found before running.
+#[pyclass(frozen, module = "schedlab._native")]
+pub struct Space {
+    runs: Arc<Runs>,
+    notes: Vec<String>,
+}
+
+impl Space {
+    fn columns_of(&self, py: Python<'_>, rows: &[Row]) -> PyResult<Vec<Column>> {
+        let mut columns: Vec<Column> = (self.runs.column_names().into_iter())
+            .map(|name| (name, Vec::with_capacity(rows.len())))
+            .collect();
+        for row in rows {
+            for ((_, column), cell) in columns.iter_mut().zip(self.runs.cells(row)) {
+                column.push(value(py, &cell)?);
+            }
+        }
+        Ok(columns)
+    }
+}
+
+#[pymethods]
+impl Space {
+    /// Reads and checks a space, TOML or JSON; `name` is what messages call it, and files that it
+    /// names are looked for beside that.
+    #[new]
+    fn new(py: Python<'_>, name: &str, text: &str) -> PyResult<Space> {
+        let beside = Path::new(name).parent().unwrap_or(Path::new("")).to_path_buf();
+        let parsed = py.detach(|| Runs::parse(name, text, &mut |file| read(&beside, file)));
+        let (runs, notes) = parsed.map_err(|error| errors::input(py, error))?;
+        Ok(Space { runs: Arc::new(runs), notes })
+    }
+
+    /// The same of JSON that a program made; files are looked for in `beside`.
+    #[staticmethod]
+    fn made(py: Python<'_>, text: &str, beside: PathBuf) -> PyResult<Space> {
+        let made = py.detach(|| {
+            let form: Form = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Runs::made(form, &mut |file| read(&beside, file))
+        });
+        let (runs, notes) = made.map_err(|error| errors::input(py, error))?;
+        Ok(Space { runs: Arc::new(runs), notes })
+    }
+
+    /// A space that was checked when `json` made this text of it.
+    #[staticmethod]
+    fn of_json(py: Python<'_>, text: &str) -> PyResult<Space> {
+        let runs = Runs::of_json(text).map_err(|error| errors::input(py, error))?;
+        Ok(Space { runs: Arc::new(runs), notes: vec![] })
+    }
+
+    /// The same with these points; None = as it is.
+    fn with_points(&self, py: Python<'_>, points: Vec<Vec<Option<Scalar>>>) -> PyResult<Space> {
+        let points: Vec<Vec<AxisValue>> = (points.into_iter())
+            .map(|point| point.into_iter().map(Scalar::value).collect())
+            .collect();
+        let runs = py.detach(|| self.runs.with_points(points));
+        let runs = runs.map_err(|error| errors::input(py, error))?;
+        Ok(Space { runs: Arc::new(runs), notes: vec![] })
+    }
+
+    /// All that results depend on.
+    fn json(&self) -> String {
+        self.runs.to_json()
+    }
+
+    /// What it is called.
+    #[getter]
+    fn title(&self) -> String {
+        self.runs.title().into()
+    }
+
+    /// What the user should know of it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// How many points there are.
+    #[getter]
+    fn points(&self) -> u64 {
+        self.runs.points()
+    }
+
+    /// With how many seeds each is run.
+    #[getter]
+    fn repeat(&self) -> u64 {
+        self.runs.repeat()
+    }
+
+    /// How many runs there are.
+    #[getter]
+    fn runs(&self) -> u64 {
+        self.runs.runs()
+    }
+
+    /// How many parts the results are written in.
+    #[getter]
+    fn parts(&self) -> u64 {
+        self.runs.parts()
+    }
+
+    /// The columns of results, and what they hold: `int`, `real`, `text`.
+    fn columns(&self) -> Vec<(String, &'static str)> {
+        let kind = |kind: Kind| match kind {
+            Kind::Int => "int",
+            Kind::Real => "real",
+            Kind::Text => "text",
+        };
+        self.runs.columns().into_iter().map(|(name, it)| (name, kind(it))).collect()
+    }
+
+    /// What is told of each run: name, unit, which is better (`less`, `more`, `neither`).
+    fn metrics(&self) -> Vec<(String, &'static str, &'static str)> {
+        let told = self.runs.told().iter();
+        told.map(|told| (told.name.clone(), told.unit, told.better.name())).collect()
+    }
+
+    /// The axes: name; values, if it is a list; else least, most, whether by ratios, whether whole.
+    #[allow(clippy::type_complexity)]
+    fn axes(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<Vec<(String, Option<Vec<Py<PyAny>>>, Option<(f64, f64, bool, bool)>)>> {
+        let axis = |axis: &schedlab_lab::space::Axis| match &axis.domain {
+            Domain::List(values) => {
+                let values = values.iter().map(|it| value(py, it)).collect::<PyResult<_>>()?;
+                Ok((axis.name.clone(), Some(values), None))
+            }
+            Domain::Between { from, to, log, whole } => {
+                Ok((axis.name.clone(), None, Some((*from, *to, *log, *whole))))
+            }
+        };
+        self.runs.axes().iter().map(axis).collect()
+    }
+
+    /// The values of a point.
+    fn point(&self, py: Python<'_>, number: u64) -> PyResult<Vec<Py<PyAny>>> {
+        if number >= self.runs.points() {
+            return Err(errors::input(py, format!("there is no point {number}")));
+        }
+        self.runs.point(number).iter().map(|it| value(py, it)).collect()
+    }
+
+    /// The points at these parts of the way along the axes, each at least 0 and less than 1.
+    fn at(&self, py: Python<'_>, parts: Vec<Vec<f64>>) -> PyResult<Vec<Vec<Py<PyAny>>>> {
+        let point = |parts: &Vec<f64>| {
+            self.runs.at(parts).iter().map(|it| value(py, it)).collect::<PyResult<_>>()
+        };
+        parts.iter().map(point).collect()
+    }
+
+    /// Makes the runs of `parts` on so many threads, and calls `ready(part, bytes, columns)` for
+    /// each when it is there, in their order; `columns` only if `read`. An exception of `ready`
+    /// ends it.
+    #[pyo3(signature = (parts, form, threads, ready, read=false))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        parts: Vec<u64>,
+        form: &str,
+        threads: Option<usize>,
+        ready: Py<PyAny>,
+        read: bool,
+    ) -> PyResult<()> {
+        let form = self::form(py, form)?;
+        let threads = self::threads(threads);
+        let mut raised: Option<PyErr> = None;
+        let ran = interruptible(py, false, |stop| {
+            let over = AtomicBool::new(false);
+            let done = |_: &[Row]| {
+                if stop.is_set() {
+                    over.store(true, Ordering::Relaxed);
+                }
+            };
+            self.runs.run(&parts, threads, &over, done, |part, rows| {
+                if stop.is_set() {
+                    return false;
+                }
+                let bytes = match encode(&self.runs, form, &rows) {
+                    Ok(bytes) => bytes,
+                    Err(error) => {
+                        raised = Some(Python::attach(|py| errors::input(py, error)));
+                        return false;
+                    }
+                };
+                let told = Python::attach(|py| {
+                    let columns = match read {
+                        true => Some(self.columns_of(py, &rows)?),
+                        false => None,
+                    };
+                    ready.call1(py, (part, PyBytes::new(py, &bytes), columns))
+                });
+                raised = told.err();
+                raised.is_none()
+            })
+        });
+        let ran = ran?;
+        match raised {
+            Some(raised) => Err(raised),
+            None => ran.map_err(|error| errors::input(py, error)),
+        }
+    }
+
+    /// What came of parts, given as their bytes: as text for people, as a page for a browser, or
+    /// as CSV (`table`, `page`, `csv`).
+    fn shown(
+        &self,
+        py: Python<'_>,
+        form: &str,
+        parts: Vec<Vec<u8>>,
+        how: &str,
+    ) -> PyResult<String> {
+        let form = self::form(py, form)?;
+        let made = py.detach(|| {
+            let mut rows = vec![];
+            for part in &parts {
+                rows.extend(decode(&self.runs, form, part)?);
+            }
+            if how == "csv" {
+                let bytes = encode(&self.runs, PartForm::Csv, &rows)?;
+                return String::from_utf8(bytes).map_err(|error| error.to_string());
+            }
+            let mut summary = Summary::default();
+            rows.iter().for_each(|row| summary.add(row));
+            let cells = summary.cells();
+            Ok(match how {
+                "page" => schedlab_cli::sweep_page(&self.runs, &cells),
+                _ => schedlab_cli::sweep_table(&self.runs, &cells, true),
+            })
+        });
+        made.map_err(|error: String| errors::input(py, error))
+    }
+
+    /// The columns of a part's bytes.
+    fn decode(&self, py: Python<'_>, form: &str, bytes: &[u8]) -> PyResult<Vec<Column>> {
+        let form = self::form(py, form)?;
+        let rows = decode(&self.runs, form, bytes).map_err(|error| errors::input(py, error))?;
+        self.columns_of(py, &rows)
+    }
+}
+
+/// A number or a text.
+#[derive(FromPyObject)]
+enum Scalar {
+    Whole(i64),
+    Real(f64),
+    Text(String),
+}
+
+impl Scalar {
+    fn value(this: Option<Scalar>) -> AxisValue {
+        match this {
+            None => AxisValue::Default,
+            Some(Scalar::Whole(number)) => AxisValue::Whole(number),
+            Some(Scalar::Real(number)) => AxisValue::Real(number),
+            Some(Scalar::Text(text)) => AxisValue::Text(text),
+        }
+    }
+}
+
+/// A directory of results.
+#[pyclass(frozen, module = "schedlab._native")]
+pub struct Store {
+    runs: Arc<Runs>,
+    store: store::Store,
+}
+
+#[pymethods]
+impl Store {
+    /// The directory for the results of `space`: made anew, or found with some parts in it.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        directory: PathBuf,
+        space: PyRef<'_, Space>,
+        form: &str,
+        program: &str,
+    ) -> PyResult<Store> {
+        let form = self::form(py, form)?;
+        let opened = store::Store::open(&directory, &space.runs, form, program);
+        let store = opened.map_err(|error| errors::input(py, error))?;
+        Ok(Store { runs: Arc::clone(&space.runs), store })
+    }
+
+    /// The parts that are not there yet.
+    fn missing(&self) -> Vec<u64> {
+        self.store.missing()
+    }
+
+    /// The file of a part.
+    fn path(&self, part: u64) -> PathBuf {
+        self.store.path(part)
+    }
+
+    /// Writes a part.
+    fn write(&self, py: Python<'_>, part: u64, bytes: &[u8]) -> PyResult<()> {
+        self.store.write(part, bytes).map_err(|error| errors::input(py, error))
+    }
+
+    /// The bytes of a part that is there, and can be read.
+    fn read<'py>(&self, py: Python<'py>, part: u64) -> PyResult<Bound<'py, PyBytes>> {
+        self.store.read(&self.runs, part).map_err(|error| errors::input(py, error))?;
+        let path = self.store.path(part);
+        let bytes = std::fs::read(&path)
+            .map_err(|error| errors::input(py, format!("{}: {error}", path.display())))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+/// The best form of parts that this build can write.
+#[pyfunction]
+pub fn part_form() -> &'static str {
+    PartForm::best().ending()
+}
