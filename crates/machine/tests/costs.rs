@@ -334,8 +334,8 @@ fn of_those_that_wait_for_the_one_lock_who_has_waited_longest_is_next() {
 #[test]
 fn who_is_woken_before_its_cpu_has_the_lock_does_not_sleep() {
     let sleeper = vec![Do::Run(10 * US), Do::Block, Do::Run(US)];
-    // The three begin at 3, 6 and 9 us. At 12 the third wants to sleep, and searches until 14. At 13
-    // the first wants to, and spins.
+    // The three begin at 3, 6 and 9 us. At 12 the third wants to sleep, and searches until 14. At
+    // 13 the first wants to, and spins.
     let woken_after = |ns| {
         let waker = vec![Do::Run(ns), Do::Wake(0), Do::Run(100 * US)];
         let machine = searched(vec![sleeper.clone(), waker, vec![Do::Run(3 * US), Do::Block]]);

@@ -183,10 +183,9 @@ impl Catalogue {
         chosen: &[&File],
         reduced: bool,
         threads: NonZeroUsize,
-        mut progress: impl FnMut(usize, usize) -> bool,
+        progress: impl FnMut(usize, usize) -> bool,
     ) -> Result<Outcomes, PapersError> {
-        let mut ran =
-            self.run_changed(chosen, reduced, threads, &[None], |done, of| progress(done, of))?;
+        let mut ran = self.run_changed(chosen, reduced, threads, &[None], progress)?;
         Ok(ran.remove(0))
     }
 

@@ -77,7 +77,7 @@ mod tests {
         let value = |name: &str| Change { name: name.into(), percent: 120 }.value_on(&machine);
         assert_eq!(value("lock_remote"), Some(300.0));
         assert_eq!(value("call.message_remote"), Some(3000.0));
-        assert_eq!(value("o_n.scan_miss"), Some(144.0));
+        assert_eq!(value("o_n.scan_miss"), Some(153.6));
         assert_eq!(value("message_remote"), None);
     }
 
