@@ -56,6 +56,18 @@ pub trait Inspect {
         Locking::PerCpu
     }
 
+    /// What its linear scans look at of each task lies at a multiple of so many KiB, if that is so:
+    /// such places compete for a few lines of a cache. None: they lie anywhere.
+    fn scanned_apart_kib(&self) -> Option<u32> {
+        None
+    }
+
+    /// How many tasks the linear scan of a pick would look at now, where that scan is done under
+    /// the one lock, with interrupts off. 0: it has none.
+    fn scan_len(&self) -> u64 {
+        0
+    }
+
     /// The rules by which it decides, which its decisions name by number.
     fn rules(&self) -> Vec<&'static RuleDoc> {
         Vec::new()

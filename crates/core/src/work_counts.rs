@@ -14,6 +14,8 @@
 pub struct WorkCounts {
     /// Tasks that a linear scan looked at (goodness, counters, deadlines).
     pub scanned: u64,
+    /// Scans, if several: each began anew with the first task.
+    pub rescans: u64,
     /// Tasks that were given new ticks in a recalculation loop.
     pub recalculated: u64,
     /// Levels of trees walked, one tree of n entities having about log2 n.

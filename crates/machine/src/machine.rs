@@ -28,7 +28,7 @@ use crate::order::{Order, SplitMix64};
 use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
-use costs::{Modelled, Work};
+use costs::{Modelled, Sleep, Work};
 use groups::Groups;
 use schedlab_core::platform::{Migration, TimerOrder};
 use schedlab_core::{
@@ -651,6 +651,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
             self.make_runnable(task, waker);
+        } else if self.costs.is_some() {
+            // It does not sleep yet, and now need not.
+            let _ = self.take_sleep(task);
         }
     }
 
@@ -730,12 +733,18 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
                 Op::Sleep { until_ns, reason } => {
                     if until_ns > self.now_ns {
+                        if self.sleep_waits(cpu, task, Sleep { until_ns, reason }) {
+                            return Ok(());
+                        }
                         self.sleepers.set(task.0, until_ns);
                         self.block(cpu, task, reason);
                         return Ok(());
                     }
                 }
                 Op::Block { reason } => {
+                    if self.sleep_waits(cpu, task, Sleep { until_ns: NEVER, reason }) {
+                        return Ok(());
+                    }
                     self.block(cpu, task, reason);
                     return Ok(());
                 }

@@ -144,6 +144,7 @@ fn dear(cpus: u32) -> Setup {
         of: schedlab_machine::costs::CacheOf::Core,
         size_kib: 256,
         refill_kib_ps: 33_333,
+        ways: Some(8),
     }];
     setup
 }
@@ -310,6 +311,82 @@ fn one_lock_for_all_is_had_by_one_after_the_other() {
     assert_eq!(two_woken("bfs", &[("wakeup", 10_000.0)]), [10 * US, 10 * US]);
 }
 
+/// `tasks` that are bound to a CPU each, under 2.4, which takes 1 us for each that it looks at.
+fn searched(tasks: Vec<Vec<Do>>) -> Ran {
+    let cpus = tasks.len() as u32;
+    let bound = |(cpu, program)| (CpuSet::from_cpus([CpuId(cpu as u32)]), 0, program);
+    let scripts = Scripts::new(tasks.into_iter().enumerate().map(bound).collect());
+    let setup = setup(cpus, &[("scan", 1000.0)]);
+    let mut machine = machine(release("o_n@2.4.19"), cpus, 100, scripts, Some(setup));
+    machine.run(SECOND).expect("it cannot fail");
+    machine
+}
+
+#[test]
+fn of_those_that_wait_for_the_one_lock_who_has_waited_longest_is_next() {
+    let long = || vec![Do::Run(100 * US)];
+    let machine = searched(vec![vec![Do::Run(US), Do::Block], long(), long()]);
+    let scripts = machine.workload();
+    // CPU 0 searches until 3 us, CPU 1 until 6. At 4 CPU 0 wants to again; CPU 2 has since 0.
+    assert_eq!([0, 1, 2].map(|task| scripts.taken(task, 1)), [4 * US, 106 * US, 109 * US]);
+}
+
+#[test]
+fn who_is_woken_before_its_cpu_has_the_lock_does_not_sleep() {
+    let sleeper = vec![Do::Run(10 * US), Do::Block, Do::Run(US)];
+    // The three begin at 3, 6 and 9 us. At 12 the third wants to sleep, and searches until 14. At
+    // 13 the first wants to, and spins.
+    let woken_after = |ns| {
+        let waker = vec![Do::Run(ns), Do::Wake(0), Do::Run(100 * US)];
+        let machine = searched(vec![sleeper.clone(), waker, vec![Do::Run(3 * US), Do::Block]]);
+        (machine.workload().taken(0, 2), machine.counts().switches)
+    };
+    // Woken at 13.5 us it goes through a search of two tasks for nothing.
+    let (in_time_ns, few) = woken_after(7500);
+    assert_eq!(in_time_ns, 16 * US);
+    // At 16 its CPU has looked at the one that is left, and idles.
+    let (late_ns, more) = woken_after(10 * US);
+    assert_eq!((late_ns, more), (18 * US, few + 2));
+}
+
+#[test]
+fn a_tick_during_a_search_is_that_of_the_task_that_is_replaced() {
+    let programs = vec![(CpuSet::All, 0, vec![Do::Run(9_995 * US), Do::Block]); 2];
+    let setup = setup(1, &[("scan", 2000.0)]);
+    let mut machine = machine(release("o_n@2.4.19"), 1, 100, Scripts::new(programs), Some(setup));
+    // One is found after 4 us, and searches for the other from 9,999 us until 10,001.
+    machine.run(10_000 * US + 1).expect("it cannot fail");
+    let first = machine.current(CpuId(0));
+    machine.run(10_002 * US).expect("it cannot fail");
+    assert_ne!(machine.current(CpuId(0)), first);
+    let mut candidates = vec![];
+    machine.scheduler().inspect().candidates(CpuId(0), &mut candidates);
+    let [second] = &candidates[..] else { panic!("{candidates:?}") };
+    let counter = second.terms.iter().find(|term| term.name == "counter").map(|term| term.value);
+    assert_eq!(counter, Some(6), "none of its ticks is gone");
+}
+
+#[test]
+fn tasks_that_fall_into_one_set_are_in_no_cache_if_they_are_more_than_its_ways() {
+    let first_begins_ns = |tasks: usize| {
+        let programs = vec![(CpuSet::All, 0, vec![Do::Run(US)]); tasks];
+        let mut setup = setup(1, &[("scan", 10.0), ("scan_miss", 100.0)]);
+        // 64 KiB of 8 ways: what lies 8 KiB apart has one set.
+        setup.caches = vec![schedlab_machine::costs::CacheLevel {
+            of: schedlab_machine::costs::CacheOf::Core,
+            size_kib: 64,
+            refill_kib_ps: 0,
+            ways: Some(8),
+        }];
+        let scripts = Scripts::new(programs);
+        let mut machine = machine(release("o_n@2.4.19"), 1, 100, scripts, Some(setup));
+        machine.run(SECOND).expect("it cannot fail");
+        machine.workload().taken.iter().map(|&(ns, _, _)| ns).min()
+    };
+    assert_eq!(first_begins_ns(8), Some(80));
+    assert_eq!(first_begins_ns(9), Some(990));
+}
+
 #[test]
 fn a_lock_that_another_cpu_had_costs_more() {
     let [first, second] = two_woken("bfs", &[("lock_remote", 500.0)]);
@@ -414,6 +491,7 @@ fn cold_caches_are_filled_after_a_switch_to_another_working_set() {
                 of: schedlab_machine::costs::CacheOf::Core,
                 size_kib,
                 refill_kib_ps: 100_000,
+                ways: None,
             });
         }
         let mut machine = machine(release("round_robin"), 1, 100, script, Some(setup));

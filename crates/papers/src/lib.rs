@@ -17,6 +17,7 @@
 //! * [`expression`]: the language of the criteria.
 //! * [`targets`]: the ranges.
 //! * [`judge`]: the verdicts.
+//! * [`sensitivity`]: how much verdicts hang on single costs.
 //! * [`contradictions`]: where the published documents contradict each other.
 //! * [`catalogue`]: all experiments together.
 //! * [`embedded`]: those that come with the program.
@@ -43,6 +44,7 @@ pub mod judge;
 pub mod measure;
 pub mod page;
 pub mod rules;
+pub mod sensitivity;
 pub mod simulate;
 pub mod strip;
 pub mod targets;

@@ -6,6 +6,7 @@ use crate::error::{At, Error};
 use crate::file::Run;
 use crate::measure::{measure, table};
 use crate::rules;
+use crate::sensitivity::Change;
 use schedlab_bench::{Findings, Values};
 use schedlab_core::Observer;
 use schedlab_core::topology::CPUS_MAX;
@@ -60,6 +61,8 @@ pub struct Simulation {
     pub idealised: bool,
     /// Single costs that are set, in thousandths of a ns.
     pub costs: Vec<(String, i64)>,
+    /// A cost of the machine that is changed.
+    pub change: Option<Change>,
     /// Whether idle CPUs go without ticks.
     pub nohz: Option<bool>,
     /// Ticks a second.
@@ -222,6 +225,7 @@ impl Run {
             machine: self.machine.as_deref().map(fill),
             idealised: self.idealised,
             costs,
+            change: None,
             nohz,
             hz,
             phase: condition.phase,
@@ -416,6 +420,11 @@ impl Simulation {
     fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, Error> {
         let mut costs =
             machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);
+        if let (Some(change), Some(machine), Some(costs)) = (&self.change, machine, &mut costs)
+            && let Some(ns) = change.value_on(machine)
+        {
+            schedlab_lab::machines::set_cost(costs, &change.name, ns).map_err(Error::new)?;
+        }
         for (name, thousandths) in &self.costs {
             let costs = costs.get_or_insert_default();
             schedlab_lab::machines::set_cost(costs, name, *thousandths as f64 / 1000.0)

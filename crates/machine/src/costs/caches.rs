@@ -52,6 +52,9 @@ pub struct CacheLevel {
     pub size_kib: u32,
     /// What it costs to bring in 1 KiB that the next level has (memory, for the last), picoseconds.
     pub refill_kib_ps: u64,
+    /// How many lines a set holds, if that is known: what lies at the same place of every page then
+    /// has only so many places, times the sets that it can fall into.
+    pub ways: Option<u32>,
 }
 
 /// What a task remembers of a level of caches.
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
 
     fn one_level(size_kib: u32) -> Residency {
-        let level = CacheLevel { of: CacheOf::Core, size_kib, refill_kib_ps: 1 };
+        let level = CacheLevel { of: CacheOf::Core, size_kib, refill_kib_ps: 1, ways: None };
         Residency::new(&[level], &Topology::flat(2))
     }
 
@@ -195,8 +198,9 @@ mod tests {
             |core: u32| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
         let topology =
             Topology::new(vec![places(0), places(1)], &[]).expect("two cores of a package");
-        let near = CacheLevel { of: CacheOf::Core, size_kib: 256, refill_kib_ps: 1 };
-        let far = CacheLevel { of: CacheOf::Package, size_kib: 4096, refill_kib_ps: 100 };
+        let near = CacheLevel { of: CacheOf::Core, size_kib: 256, refill_kib_ps: 1, ways: None };
+        let far =
+            CacheLevel { of: CacheOf::Package, size_kib: 4096, refill_kib_ps: 100, ways: None };
         let mut caches = Residency::new(&[near, far], &topology);
         assert_eq!(caches.switch_in(CpuId(0), 0, 64), 64 * 101);
         assert_eq!(caches.switch_in(CpuId(1), 0, 64), 64);

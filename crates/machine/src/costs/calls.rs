@@ -19,6 +19,10 @@ pub struct CallCosts {
     pub copy_kib_ns: u64,
     /// On top, if another CPU wrote the message: its lines come over from that CPU's cache, ns.
     pub message_remote_ns: u64,
+    /// For so long a message, written and read, keeps the memory bus that all CPUs share: whoever
+    /// comes meanwhile waits. It is part of what writing and reading cost; nothing on top of them
+    /// as long as the bus is free. ns.
+    pub message_bus_ns: u64,
     /// A call on a semaphore or a futex that enters the kernel, ns.
     pub futex_ns: u64,
     /// One try at a user-space lock, ns.
@@ -39,13 +43,14 @@ pub struct CallCosts {
 
 impl CallCosts {
     /// What files and options call them, in the order above.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "socket_write",
         "socket_read",
         "pipe_write",
         "pipe_read",
         "copy_kib",
         "message_remote",
+        "message_bus",
         "futex",
         "try_lock",
         "clock",
@@ -64,6 +69,7 @@ impl CallCosts {
             "pipe_read" => Some(&mut self.pipe_read_ns),
             "copy_kib" => Some(&mut self.copy_kib_ns),
             "message_remote" => Some(&mut self.message_remote_ns),
+            "message_bus" => Some(&mut self.message_bus_ns),
             "futex" => Some(&mut self.futex_ns),
             "try_lock" => Some(&mut self.try_lock_ns),
             "clock" => Some(&mut self.clock_ns),
@@ -108,6 +114,7 @@ impl Default for CallCosts {
             pipe_read_ns: 1_000,
             copy_kib_ns: 0,
             message_remote_ns: 0,
+            message_bus_ns: 0,
             futex_ns: 0,
             try_lock_ns: 100,
             clock_ns: 0,

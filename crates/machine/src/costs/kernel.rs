@@ -9,6 +9,8 @@ use std::ops::{Index, IndexMut};
 pub enum Cost {
     /// A task that a linear scan looks at.
     Scan,
+    /// On top, if the task is in none of the CPU's caches.
+    ScanMiss,
     /// A task whose ticks are given out anew in 2.4's and 1.x's recalculation loop.
     Recalculate,
     /// A level of a tree.
@@ -57,8 +59,9 @@ pub enum Cost {
 
 impl Cost {
     /// All of them.
-    pub const ALL: [Cost; 23] = [
+    pub const ALL: [Cost; 24] = [
         Cost::Scan,
+        Cost::ScanMiss,
         Cost::Recalculate,
         Cost::Level,
         Cost::Word,
@@ -87,6 +90,7 @@ impl Cost {
     pub const fn name(self) -> &'static str {
         match self {
             Cost::Scan => "scan",
+            Cost::ScanMiss => "scan_miss",
             Cost::Recalculate => "recalculate",
             Cost::Level => "level",
             Cost::Word => "word",

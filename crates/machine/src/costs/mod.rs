@@ -7,6 +7,7 @@
 //!   locking.
 //! * [`calls`]: what programs pay for system calls and copying.
 //! * [`caches`]: what it costs to find caches cold.
+//! * [`walk`]: what a linear search finds in the cache.
 //! * [`power`]: what the machine draws.
 //! * [`overheads`]: what the kernel's time went into.
 
@@ -15,6 +16,7 @@ pub mod calls;
 pub mod kernel;
 pub mod overheads;
 pub mod power;
+pub mod walk;
 
 pub use caches::{CacheLevel, CacheOf};
 pub use calls::CallCosts;

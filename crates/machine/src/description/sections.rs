@@ -62,6 +62,8 @@ pub(super) struct Cache {
     size_kib: Number,
     /// ns.
     refill_kib: Number,
+    /// Lines of a set.
+    ways: Option<Number>,
 }
 
 /// `power`.
@@ -205,8 +207,14 @@ pub(super) fn read(
         })?;
         let size = reader.take(format!("{place}.size_kib"), cache.size_kib, 1.0, 1e9)?;
         let refill = reader.take(format!("{place}.refill_kib"), cache.refill_kib, 0.0, 1e6)?;
-        let refill_kib_ps = picoseconds(refill).map_err(|message| (place, message))?;
-        model.caches.push(CacheLevel { of, size_kib: size.round() as u32, refill_kib_ps });
+        let refill_kib_ps = picoseconds(refill).map_err(|message| (place.clone(), message))?;
+        let ways = match cache.ways {
+            Some(ways) => {
+                Some(reader.take(format!("{place}.ways"), ways, 1.0, 1024.0)?.round() as u32)
+            }
+            None => None,
+        };
+        model.caches.push(CacheLevel { of, size_kib: size.round() as u32, refill_kib_ps, ways });
     }
     if let Some(draws) = power {
         let mut watts = |key: &str, number| reader.take(format!("power.{key}"), number, 0.0, 1e6);

@@ -3,9 +3,9 @@
 //! # How time is spent
 //!
 //! An operation of the kernel (a wakeup, a tick, a reschedule) **takes effect at the instant at
-//! which it begins, and then burns its time**: its CPU is *busy* until then. What a task that runs
-//! there has yet to do is put off by as much. Two things wait until a CPU is no longer busy,
-//! because they happen on the way out of the kernel:
+//! which it begins, and then burns its time**: its CPU is *busy* until then. (One lock for all
+//! makes exceptions, below.) What a task that runs there has yet to do is put off by as much. Two
+//! things wait until a CPU is no longer busy, because they happen on the way out of the kernel:
 //!
 //! * a task's **next operation**: two wakeups in a row take two wakeups' time;
 //! * a **reschedule** that was asked for: requests that come meanwhile are served by one. It comes
@@ -22,6 +22,20 @@
 //! runqueue locks the kernel takes the one of the lower CPU first; a CPU that has only the higher
 //! one, and finds the lower one held, lets go of its own and takes it again: that is charged.
 //!
+//! Where there is one lock for all, it may be waited for longer than a task runs, and a
+//! `schedule()` that decided before it had the lock would decide by what has changed since. So
+//! there a reschedule **waits for the lock first**, spinning, and takes effect when it has it; of
+//! those that wait, who has waited longest is next. Until then the CPU keeps its task, and a task
+//! that calls to sleep is still runnable: a wakeup that comes before it has the lock keeps it
+//! awake, and it goes through `schedule()` for nothing, as in the kernel. Wakeups take effect at
+//! once here, too, and wait only for who has the lock, not for those who wait for it: that is a
+//! simplification, and a large one (docs/calibration.md). Handing the lock over takes a line's way
+//! more for each CPU that waits.
+//!
+//! A **linear search** ([`Inspect::scan_len`](schedlab_core::Inspect::scan_len)) takes effect when
+//! it ends. The lock is held and interrupts are off meanwhile, so a tick finds the task that is
+//! about to be replaced, and not the one that is found: a search may take a millisecond.
+//!
 //! # What is not charged
 //!
 //! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known
@@ -31,10 +45,13 @@
 use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
+use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_core::{CpuId, Event, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
+use schedlab_core::{
+    BlockReason, CpuId, Event, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts,
+};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +79,26 @@ struct Lock {
     free_at_ns: u64,
     /// Who had it last.
     last_holder: Option<CpuId>,
+}
+
+/// A sleep that a task is about to begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sleep {
+    /// When it ends, ns; [`NEVER`]: when somebody wakes the task.
+    pub until_ns: u64,
+    /// What kind of sleep.
+    pub reason: BlockReason,
+}
+
+/// A linear search for the next task, which is under way.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    /// Who searches, and has the lock.
+    cpu: CpuId,
+    /// Until when, ns.
+    ends_ns: u64,
+    /// How many tasks are looked at.
+    tasks: u64,
 }
 
 /// An operation's time, picoseconds: before it takes its locks, while it has them, and after.
@@ -93,6 +130,17 @@ pub(super) struct Modelled {
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
+    /// How many tasks a scan finds in no cache; none if that is not known.
+    walks: Option<Walks>,
+    /// By CPU: since when its `schedule()` waits for the one lock, ns; [`NEVER`]: it does not.
+    waits_since_ns: Vec<u64>,
+    /// How many of them wait.
+    waiting: u64,
+    /// The search that is under way under the one lock.
+    search: Option<Search>,
+    /// By task: the sleep that it will have begun once it has searched for a successor, if nobody
+    /// wakes it before.
+    falling_asleep: Vec<Option<Sleep>>,
     /// Where each task last ran.
     last_cpu: Vec<Option<CpuId>>,
     /// How long the CPU that spent time last took to get out of its idle state, ns.
@@ -116,14 +164,56 @@ impl Modelled {
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
+            walks: None,
+            waits_since_ns: vec![NEVER; cpus],
+            waiting: 0,
+            search: None,
+            falling_asleep: Vec::new(),
             last_cpu: Vec::new(),
             awake_ns: 0,
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
         }
     }
 
+    /// Of the CPUs that wait for the lock and do nothing else at `now_ns`, the one that has waited
+    /// longest, if that is since before `since_ns`.
+    fn waits_longer(&self, now_ns: u64, since_ns: u64) -> Option<CpuId> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let rows = self.waits_since_ns.iter().zip(&self.busy_until_ns).enumerate();
+        let free = rows.filter(|&(_, (&since, &busy))| since < since_ns && busy <= now_ns);
+        free.min_by_key(|&(_, (&since, _))| since).map(|(row, _)| CpuId(row as u32))
+    }
+
+    /// What it takes to look at `tasks` in one search, ps.
+    fn search_ps(&self, tasks: u64) -> u64 {
+        let missed_milli = self.walks.as_ref().map_or(0, |walks| walks.missed_milli(tasks));
+        tasks * self.kernel[Cost::Scan] + missed_milli * self.kernel[Cost::ScanMiss] / 1000
+    }
+
+    /// `cpu` no longer waits for the lock.
+    fn stops_waiting(&mut self, cpu: CpuId) {
+        if std::mem::replace(&mut self.waits_since_ns[cpu.index()], NEVER) != NEVER {
+            self.waiting -= 1;
+        }
+    }
+
     /// The time that `work` takes on `cpu`, for the steps in `counts`, by kind.
     fn bill(&mut self, cpu: CpuId, work: Work, counts: &WorkCounts) -> Bill {
+        // What a search has taken that ends now was charged when it began.
+        let found = match work {
+            Work::Schedule { .. } => self.search.filter(|search| search.cpu == cpu),
+            _ => None,
+        };
+        let scans = 1 + counts.rescans - u64::from(found.is_some());
+        let scanned = counts.scanned.saturating_sub(found.map_or(0, |search| search.tasks));
+        let recalculating = counts.recalculated * self.kernel[Cost::Recalculate]
+            + self.walks.as_ref().map_or(0, |walks| walks.missed_milli(counts.recalculated))
+                * self.kernel[Cost::ScanMiss]
+                / 1000;
+        let scanning =
+            scans * self.search_ps(scanned.checked_div(scans).unwrap_or(0)) + recalculating;
         let costs = &self.kernel;
         let row = &mut self.overheads.cpus[cpu.index()];
         let mut bill = Bill::default();
@@ -134,8 +224,6 @@ impl Modelled {
             + counts.words * costs[Cost::Word]
             + counts.swaps * costs[Cost::Swap]
             + counts.clock_reads * costs[Cost::Clock];
-        let scanning =
-            counts.scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
         let balancing = counts.balances * costs[Cost::Balance]
             + counts.queues * costs[Cost::Queue]
             + counts.moves * costs[Cost::Move];
@@ -165,9 +253,13 @@ impl Modelled {
                 row.add(Overhead::Tick, bill.before_ps);
             }
             Work::Schedule { switches, refill_ps } => {
-                bill.needs_lock = true;
-                bill.inside_ps += costs[Cost::Pick];
-                row.add(Overhead::Pick, costs[Cost::Pick]);
+                // After a search it takes the lock again only for a new epoch, and to find another
+                // CPU for the task that was preempted.
+                bill.needs_lock = found.is_none() || counts.rescans + counts.queues > 0;
+                if found.is_none() {
+                    bill.inside_ps += costs[Cost::Pick];
+                    row.add(Overhead::Pick, costs[Cost::Pick]);
+                }
                 if switches {
                     bill.after_ps = costs[Cost::Switch] + refill_ps;
                     row.add(Overhead::Switch, costs[Cost::Switch]);
@@ -194,7 +286,9 @@ impl Modelled {
     fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
-        self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
+        // Whoever else waits for it reads it, too, when it is let go, and tries.
+        let turns = u64::from(far) + self.waiting;
+        self.kernel[Cost::Lock] + turns * self.kernel[Cost::LockRemote]
     }
 
     /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
@@ -306,7 +400,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// If `setup` is for another number of CPUs.
     pub fn set_costs(&mut self, setup: Setup) {
         assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
-        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.inspect().locking())));
+        let asked = self.scheduler.inspect();
+        let (locking, apart_kib) = (asked.locking(), asked.scanned_apart_kib());
+        let walks = apart_kib.and_then(|apart_kib| Walks::new(setup.caches.last()?, apart_kib));
+        self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
     /// What the kernel's time went into so far; none on an idealised machine.
@@ -441,6 +538,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let now_ns = self.now_ns;
         let Some(costs) = &mut self.costs else { return };
         costs.put_off.set(cpu.index(), NEVER);
+        costs.stops_waiting(cpu);
         costs.between_operations[cpu.index()] = false;
         // Kernel time that is still to come is the next one's.
         let ahead_ns = costs.busy_until_ns[cpu.index()].saturating_sub(now_ns);
@@ -461,6 +559,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             _ => 0,
         };
         self.charge_modelled(cpu, Some(Work::Schedule { switches: prev != next, refill_ps }), cpu);
+        self.search_ends(cpu);
+    }
+
+    /// What `cpu` searches, if it does, is no longer waited for.
+    fn search_ends(&mut self, cpu: CpuId) {
+        if let Some(costs) = &mut self.costs {
+            costs.search = costs.search.filter(|search| search.cpu != cpu);
+        }
     }
 
     /// When `cpu` gets round to user code: now, or when it is no longer busy.
@@ -515,36 +621,149 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// As [`reschedules`](Machine::reschedules), where CPUs that are busy put it off.
     #[cold]
     pub(super) fn reschedules_when_free(&mut self) {
+        if let Some(Search { cpu, ends_ns, .. }) =
+            self.costs.as_ref().and_then(|costs| costs.search)
+            && ends_ns <= self.now_ns
+        {
+            self.reschedule_with_lock(cpu);
+        }
         let (mut from, mut some) = (0, false);
         loop {
             match self.platform.next_resched(from) {
-                Some(cpu) => {
-                    if !self.puts_off(cpu) {
-                        self.reschedule(cpu);
+                Some(cpu) => match self.whose_turn(cpu) {
+                    Some(first) => {
+                        self.reschedule_with_lock(first);
                         some = true;
+                        // One that had to let another go first asks again.
+                        from = cpu.0 + u32::from(first == cpu);
                     }
-                    from = cpu.0 + 1;
-                }
+                    None => from = cpu.0 + 1,
+                },
                 None if !some => break,
                 None => (from, some) = (0, false),
             }
         }
     }
 
-    /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the
+    fn reschedule_with_lock(&mut self, cpu: CpuId) {
+        self.falls_asleep(cpu);
+        self.reschedule(cpu);
+        self.search_ends(cpu);
+    }
+
+    /// Which CPU reschedules now that `cpu` is asked to: it, or one that has waited longer for the
+    /// lock. None: it is busy, and does so later. If its task has blocked it does so at once: the
     /// task itself called.
-    fn puts_off(&mut self, cpu: CpuId) -> bool {
-        let Some(costs) = &self.costs else { return false };
+    fn whose_turn(&mut self, cpu: CpuId) -> Option<CpuId> {
+        let Some(costs) = &mut self.costs else { return Some(cpu) };
+        let now_ns = self.now_ns;
+        let runs_on = self.current[cpu.index()]
+            .is_none_or(|task| self.tasks[task.index()].state == TaskState::Running);
+        let is_online = self.online.contains(cpu);
+        if !runs_on || !is_online {
+            return Some(cpu);
+        }
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
-        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
+        if busy_until_ns > now_ns {
+            costs.put_off.set(cpu.index(), busy_until_ns);
+            return None;
+        }
+        if costs.locking == Locking::PerCpu {
+            return Some(cpu);
+        }
+        let since_ns = costs.waits_since_ns[cpu.index()].min(now_ns);
+        if costs.locks[0].free_at_ns <= now_ns {
+            // Processors get the bus in turn.
+            let first = costs.waits_longer(now_ns, since_ns).unwrap_or(cpu);
+            if !self.searches(first) {
+                return Some(first);
+            }
+            if first == cpu {
+                return None;
+            }
+        }
+        let Some(costs) = &mut self.costs else { return None };
+        if std::mem::replace(&mut costs.waits_since_ns[cpu.index()], since_ns) == NEVER {
+            costs.waiting += 1;
+            costs.overheads.contended += 1;
+        }
+        let spin_ps = (costs.locks[0].free_at_ns - now_ns) * 1000;
+        costs.overheads.cpus[cpu.index()].add(Overhead::Spin, spin_ps);
+        self.spend(cpu, Bill { before_ps: spin_ps, ..Bill::default() }, cpu);
+        if let Some(costs) = &mut self.costs {
+            costs.put_off.set(cpu.index(), costs.busy_until_ns[cpu.index()]);
+        }
+        None
+    }
+
+    /// `cpu` has the one lock: if there is something to search it begins to, and reschedules when
+    /// it has done. Interrupts are off until then: a tick finds the task that is going to be
+    /// replaced.
+    fn searches(&mut self, cpu: CpuId) -> bool {
+        let leaves =
+            self.current[cpu.index()].is_some_and(|task| self.coming_sleep(task).is_some());
+        let tasks = self.scheduler.inspect().scan_len().saturating_sub(u64::from(leaves));
+        let Some(costs) = &mut self.costs else { return false };
+        let search_ps = costs.search_ps(tasks);
+        if search_ps == 0 {
             return false;
         }
-        let blocked = self.current[cpu.index()]
-            .is_some_and(|task| self.tasks[task.index()].state != TaskState::Running);
-        if !blocked && let Some(costs) = &mut self.costs {
-            costs.put_off.set(cpu.index(), busy_until_ns);
+        costs.stops_waiting(cpu);
+        let row = &mut costs.overheads.cpus[cpu.index()];
+        row.add(Overhead::Scan, search_ps);
+        row.add(Overhead::Pick, costs.kernel[Cost::Pick]);
+        let inside_ps = search_ps + costs.kernel[Cost::Pick];
+        self.spend(cpu, Bill { inside_ps, needs_lock: true, ..Bill::default() }, cpu);
+        if let Some(costs) = &mut self.costs {
+            let ends_ns = costs.busy_until_ns[cpu.index()];
+            costs.put_off.set(cpu.index(), ends_ns);
+            costs.search = Some(Search { cpu, ends_ns, tasks });
         }
-        !blocked
+        true
+    }
+
+    /// `task`, which runs on `cpu`, calls `schedule()` to sleep: whether that has to wait for the
+    /// lock. It is runnable until then, and whoever wakes it meanwhile keeps it from sleeping.
+    #[inline]
+    pub(super) fn sleep_waits(&mut self, cpu: CpuId, task: TaskId, sleep: Sleep) -> bool {
+        let Some(costs) = &mut self.costs else { return false };
+        let waits = costs.locking == Locking::Global
+            && (costs.waiting > 0
+                || costs.locks[0].free_at_ns > self.now_ns
+                || costs.search_ps(self.scheduler.inspect().scan_len()) > 0);
+        if waits {
+            if task.index() >= costs.falling_asleep.len() {
+                costs.falling_asleep.resize((task.index() + 1).next_power_of_two(), None);
+            }
+            costs.falling_asleep[task.index()] = Some(sleep);
+            self.platform.resched(cpu);
+        }
+        waits
+    }
+
+    /// Takes the sleep that `task` is about to begin, if it is.
+    #[inline]
+    pub(super) fn take_sleep(&mut self, task: TaskId) -> Option<Sleep> {
+        self.costs.as_mut()?.falling_asleep.get_mut(task.index())?.take()
+    }
+
+    /// The sleep that `task` is about to begin, if it is.
+    pub(super) fn coming_sleep(&self, task: TaskId) -> Option<Sleep> {
+        *self.costs.as_ref()?.falling_asleep.get(task.index())?
+    }
+
+    /// The task that runs on `cpu` has the lock: if it was about to sleep, and has not been woken
+    /// since, it does.
+    fn falls_asleep(&mut self, cpu: CpuId) {
+        let Some(task) = self.current[cpu.index()] else { return };
+        if let Some(Sleep { until_ns, reason }) = self.take_sleep(task)
+            && until_ns > self.now_ns
+        {
+            if until_ns != NEVER {
+                self.sleepers.set(task.0, until_ns);
+            }
+            self.block(cpu, task, reason);
+        }
     }
 
     /// `cpu` is to reschedule in any case, as it goes off line: what it is busy with is forgotten.
@@ -554,6 +773,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let busy = &mut costs.busy_until_ns[cpu.index()];
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);
+            costs.stops_waiting(cpu);
+            costs.search = costs.search.filter(|search| search.cpu != cpu);
             let row = &mut costs.overheads.cpus[cpu.index()];
             let part = if self.current[cpu.index()].is_some() {
                 &mut row.with_task_ns

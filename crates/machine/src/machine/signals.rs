@@ -77,6 +77,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match row.state {
             TaskState::New if signal == Signals::KILL => self.never_born(task),
             TaskState::Running => {
+                if let Some(sleep) = self.coming_sleep(task) {
+                    if sleep.reason != BlockReason::Interruptible {
+                        return;
+                    }
+                    let _ = self.take_sleep(task);
+                    let row = &mut self.tasks[task.index()];
+                    row.restart.until_ns = sleep.until_ns;
+                    row.signals.insert(Signals::RESTART);
+                }
                 if let Some(cpu) = self.current.iter().position(|&current| current == Some(task)) {
                     let done_ns = self.completions.get(cpu);
                     if done_ns != NEVER && !attends_already {

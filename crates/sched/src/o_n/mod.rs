@@ -67,6 +67,9 @@ const PROC_CHANGE_PENALTY: i32 = 15;
 /// Goodness of a task whose address space is loaded already.
 const MM_BONUS: i32 = 1;
 
+/// A task's structure lies at the foot of its kernel stack, of two pages.
+const TASK_APART_KIB: u32 = 8;
+
 /// What the walk begins with: anything is better than the idle task.
 const NOTHING_FOUND: i32 = -1000;
 
@@ -271,6 +274,7 @@ impl OrderN {
             return next;
         }
         platform.work.scanned += self.run_queue.len() as u64;
+        platform.work.rescans += 1;
         let (_, next) = self.walk(cpu, mm);
         self.explain_pick(platform, cpu, rules::NEW_EPOCH);
         next
@@ -546,6 +550,14 @@ impl Scheduler for OrderN {
 impl Inspect for OrderN {
     fn locking(&self) -> Locking {
         Locking::Global
+    }
+
+    fn scanned_apart_kib(&self) -> Option<u32> {
+        Some(TASK_APART_KIB)
+    }
+
+    fn scan_len(&self) -> u64 {
+        self.run_queue.len() as u64
     }
 
     fn promises(&self, load: &Load) -> Promises {

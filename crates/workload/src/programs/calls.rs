@@ -6,7 +6,7 @@
 //!
 //! | call | cost |
 //! |---|---|
-//! | write, read | `socket_write`, `pipe_write`; `socket_read`, `pipe_read`, and `message_remote` |
+//! | write, read | `socket_write`, `pipe_write`; `socket_read`, `pipe_read`, and `message_remote`, and what others keep the bus busy for (`message_bus`) |
 //! | lock, unlock (`MutexKind::{Urgency, Inherit}`) | `try_lock`; `futex` if one waits or wakes |
 //! | lock, unlock (other mutexes) | nothing: it is part of what the program computes |
 //! | trying a lock | `try_lock` |
@@ -36,6 +36,7 @@ pub(super) const FREE: CallCosts = CallCosts {
     pipe_read_ns: 0,
     copy_kib_ns: 0,
     message_remote_ns: 0,
+    message_bus_ns: 0,
     futex_ns: 0,
     try_lock_ns: 0,
     clock_ns: 0,

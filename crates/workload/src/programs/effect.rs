@@ -117,6 +117,11 @@ impl Kernel {
                 if channel.written_on != cpu {
                     ns += costs.message_remote_ns;
                 }
+                if costs.message_bus_ns > 0 {
+                    let from_ns = self.bus_free_at_ns.max(now_ns);
+                    self.bus_free_at_ns = from_ns + costs.message_bus_ns;
+                    ns += from_ns - now_ns;
+                }
                 if !room || channel.writers.is_empty() {
                     return if ns > 0 { op(Op::Run { ns }) } else { Ok(Outcome::Done) };
                 }

@@ -92,6 +92,8 @@ pub(super) enum Forking {
 /// The kernel that programs see, and the programs: a [`Workload`].
 pub struct Kernel {
     pub(super) costs: CallCosts,
+    /// Until when the messages so far keep the memory bus, ns.
+    pub(super) bus_free_at_ns: u64,
     pub(super) calls_are_free: bool,
     seed: u64,
     pub(super) objects: Objects,
@@ -130,6 +132,7 @@ impl Kernel {
         Kernel {
             calls_are_free: costs == calls::FREE,
             costs,
+            bus_free_at_ns: 0,
             seed,
             objects: Objects::new(profile),
             tasks: vec![],

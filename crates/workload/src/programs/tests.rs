@@ -75,6 +75,27 @@ fn a_message_costs_the_writer_before_and_the_reader_after() {
 }
 
 #[test]
+fn a_message_waits_while_others_keep_the_bus() {
+    let gap_ns = |message_bus_ns| {
+        let costs = CallCosts { message_bus_ns, ..CallCosts::default() };
+        let mut os = Kernel::new(Profile::of("2.6.0"), costs, 1);
+        let socket = os.objects().socket();
+        let diary = Diary::default();
+        let write = || ("write", Step::Write(socket, 100));
+        let read = |what| (what, Step::Read(socket, 100));
+        let steps = vec![write(), write(), read("1"), read("2"), ("end", Step::Run(1))];
+        os.start(0, Spawn::new("both", script(&diary, steps)));
+        assert_eq!(run(os).0, Ok(RunEnd::AllEnded));
+        let diary = diary.borrow();
+        let at = |what| diary.iter().find(|entry| entry.1 == what).expect("it was taken").0;
+        (at("2") - at("1"), at("end") - at("2"))
+    };
+    // The first has been read after 1700 ns. If it keeps the bus for longer, the second waits.
+    assert_eq!(gap_ns(1000), (1700, 1700));
+    assert_eq!(gap_ns(2000), (1700, 1700 + 300));
+}
+
+#[test]
 fn a_full_channel_blocks_its_writers_and_no_cost_is_paid_twice() {
     let mut os = os();
     let pipe = os.objects().channel(Capacity::Socket { messages: 1 });
