@@ -117,7 +117,7 @@ fn a_mistake_is_told_with_its_place() {
     let (scratch, _) = scratch("sweep-wrong");
     let cases = [
         ("axis = [", "axes = [", ":7:1: unknown field `axes`"),
-        ("set.sched_latency_ns", "set.sched_latncy_ns", ":8:15: axis set.sched_latncy_ns"),
+        ("set.sched_latency_ns", "set.sched_latncy_ns", ":8:14: axis set.sched_latncy_ns"),
         ("tasks.video.run", "tasks.vido.run", "did you mean `video`"),
         ("\"24ms\"", "\"24 parsecs\"", "is not a whole number"),
         ("w.json", "v.json", "v.json"),
