@@ -34,9 +34,8 @@ PYTHON
 # shellcheck disable=SC2086 # words are wanted
 "${pip[@]}" install $needs || skip 'what its tests need could not be installed (no network?)'
 
-# In the target directory of `cargo test` and with its profile: that is built in a fraction of the
-# time of the one for users, and much of it is there.
-export CARGO_TARGET_DIR=$PWD/target
+# With the profile of `cargo test`, which is built in a fraction of the time of the one for users.
+export CARGO_TARGET_DIR=$PWD/target/python
 export PATH=$PWD/$environment/bin:$PATH
 cargo fmt --manifest-path python/Cargo.toml --check
 cargo clippy --manifest-path python/Cargo.toml --quiet -- -D warnings

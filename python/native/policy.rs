@@ -5,6 +5,7 @@
 //! the run.
 
 use crate::slots::{self, keep};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use schedlab_core::control::{Command, ControlError, Reply};
@@ -463,6 +464,15 @@ impl Scheduler for PyScheduler {
 type TunableRow = (String, i64, i64, i64, String);
 
 impl PyScheduler {
+    /// What was raised to end the program (`KeyboardInterrupt`) ends the run, wherever the policy
+    /// was when it came.
+    fn pass_on_signal(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        if error.is_instance_of::<PyException>(py) {
+            return error;
+        }
+        Failure::new(py, error, "a signal", 0).unwind(self.slot)
+    }
+
     /// Asks the policy something; nothing if it cannot answer.
     fn ask<T>(&self, method: &str, arguments: impl FnOnce(Python<'_>) -> Py<PyTuple>) -> Option<T>
     where
@@ -471,7 +481,8 @@ impl PyScheduler {
         Python::attach(|py| {
             let arguments = arguments(py);
             let answer = self.policy.bind(py).call_method1(method, arguments.bind(py));
-            answer.and_then(|answer| answer.extract::<T>().map_err(Into::into)).ok()
+            let answer = answer.and_then(|answer| answer.extract::<T>().map_err(Into::into));
+            answer.map_err(|error| self.pass_on_signal(py, error)).ok()
         })
     }
 }
@@ -519,7 +530,9 @@ impl Inspect for PyScheduler {
     fn audit(&self) -> Result<(), String> {
         Python::attach(|py| match self.policy.bind(py).call_method0("audit") {
             Ok(_) => Ok(()),
-            Err(error) => Err(Failure::new(py, error, "audit", 0).traceback),
+            Err(error) => {
+                Err(Failure::new(py, self.pass_on_signal(py, error), "audit", 0).traceback)
+            }
         })
     }
 }

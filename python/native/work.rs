@@ -11,7 +11,7 @@ use schedlab_lab::replay::Replay;
 use schedlab_lab::select;
 use schedlab_lab::stress::{World, check, recent_events};
 use schedlab_lab::verify::{Collected, GoldenError, collect, verify_file};
-use schedlab_lab::{page, parallel};
+use schedlab_lab::{catch_panic, page, parallel};
 use schedlab_papers::{Outcomes, embedded, text};
 use schedlab_replay::{Arrivals, Books, Tokens, Trace};
 use schedlab_report::Style;
@@ -145,7 +145,7 @@ pub fn stress(
     let mut rows = vec![];
     for choice in chosen.iter().map(|one| one.choice) {
         let (mut done, mut events, mut broken) = (0, 0, None);
-        let one = |&seed: &u64| {
+        let one_world = |seed: u64| {
             let world = World::random(seed, &choice);
             let checked = check(&world, &choice);
             let before = checked.failure.as_ref().map(|failure| {
@@ -154,8 +154,18 @@ pub fn stress(
             });
             (checked, before)
         };
+        // A policy that cannot even be made breaks off before there is a world.
+        let one = |&seed: &u64| catch_panic(|| one_world(seed));
+        let mut broke_off = None;
         interruptible(py, stays, |stop| {
-            parallel::for_each_in_order(&seeds, threads, one, |place, (checked, before)| {
+            parallel::for_each_in_order(&seeds, threads, one, |place, made| {
+                let (checked, before) = match made {
+                    Ok(made) => made,
+                    Err(message) => {
+                        broke_off = Some(message);
+                        return false;
+                    }
+                };
                 done += 1;
                 events += checked.events;
                 broken = checked.failure.map(|failure| BrokenRule {
@@ -170,6 +180,9 @@ pub fn stress(
                 broken.is_none() && !stop.is_set()
             });
         })?;
+        if let Some(message) = broke_off {
+            return Err(held.broken(py, &message));
+        }
         if let Some(signal) = held.signal(py) {
             return Err(signal);
         }

@@ -163,6 +163,20 @@ def test_an_error_comes_with_pythons_traceback_and_the_virtual_time(desktop):
     assert len(schedlab.run(desktop, [RoundRobin], duration=1)) == 1
 
 
+def test_a_policy_that_cannot_be_made_says_why(desktop):
+    class Unborn(RoundRobin):
+        """Fails at once."""
+
+        def start(self):
+            raise ValueError("no such thing")
+
+    with pytest.raises(schedlab.PolicyError, match="no such thing") as caught:
+        schedlab.run(desktop, Unborn)
+    assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(Broken, match="(?s)its making failed.*no such thing"):
+        check_policy(Unborn, worlds=2)
+
+
 def test_wrong_picks_are_refused(desktop):
     class Odd(Policy):
         """Answers a number."""

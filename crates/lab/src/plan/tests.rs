@@ -343,6 +343,13 @@ fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
         assert_eq!(run.report.end.at_ns, 100_000_000);
         assert_eq!(counter.decided > 0, reasons);
     }
+    plan.schedulers = vec!["cfs".into(), "own".into()];
+    let unknown = plan.prepare().err().expect("nobody knows it").to_string();
+    assert!(unknown.contains("there is no scheduler \"own\""), "{unknown}");
+    let named = plan.prepare_with(&[&OWN]).expect("it was brought along");
+    let names: Vec<String> = named.schedulers().iter().map(Contender::to_string).collect();
+    assert_eq!(names, ["cfs@2.6.32", "own@1"]);
+    plan.schedulers.truncate(1);
     plan.machine.cpus = Some(2);
     let error = plan.prepare().expect("cfs can").run(&own).expect_err("it has one CPU");
     assert_eq!(error.to_string(), "it cannot run w.json: it has only one CPU");
