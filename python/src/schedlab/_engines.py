@@ -171,8 +171,7 @@ class _Dask(_Cluster):
         self.started = client is None
         if client is None:
             if address is None:
-                # Samples of what workers do, taken a hundred times a second, cost more than all
-                # else that the cluster does beside the runs.
+                # Nobody looks at the samples of what workers do, a hundred a second.
                 import dask
 
                 dask.config.set({"distributed.worker.profile.enabled": False})
