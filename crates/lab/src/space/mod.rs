@@ -18,9 +18,12 @@
 //! use std::sync::atomic::AtomicBool;
 //!
 //! let text = r#"
-//! workload = { file = "hogs.json", text = '{"tasks": {"hog": {"instance": 2, "run": 10000}}}' }
 //! schedulers = ["round_robin", "cfs"]
 //! metrics = ["length"]
+//!
+//! [workload]
+//! file = "hogs.json"
+//! text = '{"tasks": {"hog": {"instance": 2, "loop": 1, "run": 10000}}}'
 //!
 //! [[axis]]
 //! name = "workload.tasks.hog.run"
