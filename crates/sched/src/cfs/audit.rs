@@ -67,8 +67,8 @@ impl Cfs {
         if queue.entity.is_some_and(|e| self.entities[e].on_rq != competes) {
             return Err("a group is queued although it has nothing to run, or the other way round");
         }
-        // `skip` may be a group that is throttled: its task yields while it is on its way out. It is
-        // only compared with the leftmost.
+        // `skip` may be a group that is throttled: its task yields on its way out. It is only
+        // compared with the leftmost.
         for buddy in [queue.next, queue.last].into_iter().flatten() {
             if !self.entities[buddy].on_rq {
                 return Err("a buddy is not queued");
