@@ -48,6 +48,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(work::papers, module)?)?;
     module.add_function(wrap_pyfunction!(work::paper_ids, module)?)?;
     module.add_function(wrap_pyfunction!(work::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(work::beside_trace, module)?)?;
     module.add_function(wrap_pyfunction!(work::trace_workload, module)?)?;
     module.add_class::<work::Bench>()?;
     module.add_class::<work::BrokenRule>()?;
@@ -57,5 +58,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Store>()?;
     module.add_function(wrap_pyfunction!(sweep::part_form, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::toml_json, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::t_95, module)?)?;
     Ok(())
 }

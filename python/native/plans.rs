@@ -12,13 +12,12 @@ use schedlab_lab::explain;
 use schedlab_lab::plan::{Contender, Plan, Prepared as Checked};
 use schedlab_lab::run::Run;
 use schedlab_lab::snapshot::Watch;
-use schedlab_lab::{Error, catch_panic, page, parallel};
+use schedlab_lab::{Error, catch_panic, page};
 use schedlab_report::{
     Report, RunReport, Style, TimelineOptions, csv, json, metrics, table, timeline,
 };
 use schedlab_trace::writer::is_replaceable;
-use schedlab_trace::{Header, Recorder, TraceFormat, TraceWriter};
-use std::num::NonZeroUsize;
+use schedlab_trace::{Recorder, TraceFormat, TraceWriter};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,11 +26,6 @@ use std::sync::Arc;
 pub struct Prepared {
     pub checked: Arc<Checked>,
     pub policies: slots::Held,
-}
-
-/// So many threads; none: as many as there are cores.
-pub fn threads(asked: Option<usize>) -> NonZeroUsize {
-    asked.and_then(NonZeroUsize::new).unwrap_or_else(parallel::cores)
 }
 
 impl Prepared {
@@ -111,10 +105,7 @@ impl Prepared {
     #[pyo3(signature = (threads=None))]
     fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<Outcome> {
         let stays = self.policies.are_there();
-        let threads = match stays {
-            true => NonZeroUsize::MIN,
-            false => self::threads(threads),
-        };
+        let threads = self.policies.threads(threads);
         let results = interruptible(py, stays, |stop| {
             let mut results: Vec<(String, Result<Run, Error>)> = vec![];
             let one = |column: usize, repetition| {
@@ -221,20 +212,12 @@ impl Prepared {
             let message = format!("{shown} is there and is not a trace; name another file");
             return Err(errors::input(py, message));
         }
-        let (cpus, hz) = self
-            .checked
-            .experiment()
-            .map_or((1, None), |experiment| (experiment.config.cpus, experiment.config.hz));
-        let header = Header {
-            cpus,
-            hz: hz.unwrap_or(contender.choice.release.hz_default),
-            scheduler: contender.to_string(),
-        };
+        let header = self.checked.trace_header(contender);
         let failed = |error: std::io::Error| {
             errors::input(py, format!("{shown}: cannot be written: {error}"))
         };
         let writer = TraceWriter::create(&path, format, &header).map_err(failed)?;
-        let recorder = Recorder::new(cpus, writer);
+        let recorder = Recorder::new(header.cpus, writer);
         let (_, recorder) = self.observe(py, place, recorder)?;
         py.detach(|| recorder.into_sink().close()).map_err(failed)
     }
@@ -254,7 +237,7 @@ impl Prepared {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let stays = self.policies.are_there();
-        let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
+        let threads = self.policies.threads(threads);
         let report = &outcome.get().report;
         let page = interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;
         page.ok_or_else(|| errors::input(py, "only a workload has a page of its own"))

@@ -13,8 +13,9 @@ use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{
     BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler,
 };
-use schedlab_lab::Error;
+use schedlab_lab::{Error, parallel};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 /// So many policies can be in use at a time.
@@ -231,10 +232,21 @@ impl Drop for Held {
     }
 }
 
+/// So many threads; none: as many as there are cores.
+pub fn threads(asked: Option<usize>) -> NonZeroUsize {
+    asked.and_then(NonZeroUsize::new).unwrap_or_else(parallel::cores)
+}
+
 impl Held {
     /// Whether there are any.
     pub fn are_there(&self) -> bool {
         !self.all.is_empty()
+    }
+
+    /// On so many threads work with them is done: on the calling one if there are any, as they call
+    /// back into Python; else on so many as are asked for; none: on all cores.
+    pub fn threads(&self, asked: Option<usize>) -> NonZeroUsize {
+        if self.are_there() { NonZeroUsize::MIN } else { threads(asked) }
     }
 
     /// As the engine knows them.

@@ -3,14 +3,14 @@
 
 use crate::errors;
 use crate::interrupt::interruptible;
-use crate::plans::threads;
+use crate::slots;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use schedlab_lab::compressed;
 use schedlab_lab::plan::Source;
 use schedlab_lab::space::store::{self, Kind, PartForm, decode, encode};
-use schedlab_lab::space::summary::Summary;
-use schedlab_lab::space::{AxisValue, Domain, Form, Row, Space as Runs};
+use schedlab_lab::space::summary::{self, Cell, Mean, Summary};
+use schedlab_lab::space::{AxisValue, Domain, Form, Row, Rung, Space as Runs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,7 +62,29 @@ pub struct Space {
     notes: Vec<String>,
 }
 
+/// Rows over seeds.
+fn cells(rows: &[Row]) -> Vec<Cell> {
+    let mut summary = Summary::default();
+    rows.iter().for_each(|row| summary.add(row));
+    summary.cells()
+}
+
+/// The 97.5 % quantile of Student's t with so many degrees of freedom.
+#[pyfunction]
+pub fn t_95(freedom: usize) -> f64 {
+    summary::t_95(freedom)
+}
+
 impl Space {
+    /// The rows of parts, given as their bytes.
+    fn rows(&self, form: PartForm, parts: &[Vec<u8>]) -> Result<Vec<Row>, String> {
+        let mut rows = vec![];
+        for part in parts {
+            rows.extend(decode(&self.runs, form, part)?);
+        }
+        Ok(rows)
+    }
+
     fn columns_of(&self, py: Python<'_>, rows: &[Row]) -> PyResult<Vec<Column>> {
         let mut columns: Vec<Column> = (self.runs.column_names().into_iter())
             .map(|name| (name, Vec::with_capacity(rows.len())))
@@ -221,7 +243,7 @@ impl Space {
         read: bool,
     ) -> PyResult<()> {
         let form = self::form(py, form)?;
-        let threads = self::threads(threads);
+        let threads = slots::threads(threads);
         let mut raised: Option<PyErr> = None;
         let ran = interruptible(py, false, |stop| {
             let over = AtomicBool::new(false);
@@ -259,6 +281,41 @@ impl Space {
         }
     }
 
+    /// Makes the runs of all points on so many threads, each judged at `rungs`: a time, ns; the
+    /// name of what is told that is looked at; whether more of it is better; by repetition, what
+    /// must not be exceeded (None: any value will do). Their columns, what each came to at the
+    /// rungs, and whether it was ended at the last of these.
+    #[pyo3(signature = (rungs, threads))]
+    #[allow(clippy::type_complexity)]
+    fn run_judged(
+        &self,
+        py: Python<'_>,
+        rungs: Vec<(u64, String, bool, Vec<Option<f64>>)>,
+        threads: Option<usize>,
+    ) -> PyResult<(Vec<Column>, Vec<Vec<Option<f64>>>, Vec<bool>)> {
+        let told = |name: &String| {
+            let place = self.runs.told().iter().position(|told| told.name == *name);
+            place.ok_or_else(|| errors::input(py, format!("{name} is not told of runs")))
+        };
+        let rungs: Vec<Rung> = (rungs.into_iter())
+            .map(|(at_ns, name, more_is_better, limits)| {
+                Ok(Rung { at_ns, told: told(&name)?, more_is_better, limits })
+            })
+            .collect::<PyResult<_>>()?;
+        let mut judged = vec![];
+        let ran = interruptible(py, false, |stop| {
+            self.runs.run_judged(slots::threads(threads), &rungs, |one| {
+                judged.push(one);
+                !stop.is_set()
+            })
+        })?;
+        ran.map_err(|error| errors::input(py, error))?;
+        let passed = judged.iter().map(|one| one.passed.clone()).collect();
+        let ended = judged.iter().map(|one| one.is_ended).collect();
+        let rows: Vec<Row> = judged.into_iter().map(|one| one.row).collect();
+        Ok((self.columns_of(py, &rows)?, passed, ended))
+    }
+
     /// What came of parts, given as their bytes: as text for people, as a page for a browser, or
     /// as CSV (`table`, `page`, `csv`).
     fn shown(
@@ -270,23 +327,36 @@ impl Space {
     ) -> PyResult<String> {
         let form = self::form(py, form)?;
         let made = py.detach(|| {
-            let mut rows = vec![];
-            for part in &parts {
-                rows.extend(decode(&self.runs, form, part)?);
-            }
+            let rows = self.rows(form, &parts)?;
             if how == "csv" {
                 let bytes = encode(&self.runs, PartForm::Csv, &rows)?;
                 return String::from_utf8(bytes).map_err(|error| error.to_string());
             }
-            let mut summary = Summary::default();
-            rows.iter().for_each(|row| summary.add(row));
-            let cells = summary.cells();
+            let cells = cells(&rows);
             Ok(match how {
                 "page" => schedlab_cli::sweep_page(&self.runs, &cells),
                 _ => schedlab_cli::sweep_table(&self.runs, &cells, true),
             })
         });
         made.map_err(|error: String| errors::input(py, error))
+    }
+
+    /// What came of parts, given as their bytes, over seeds: of each point and scheduler, of each
+    /// thing that is told, the mean and half of its 95 % confidence interval.
+    #[allow(clippy::type_complexity)]
+    fn summary(
+        &self,
+        py: Python<'_>,
+        form: &str,
+        parts: Vec<Vec<u8>>,
+    ) -> PyResult<Vec<(u64, String, Vec<(Option<f64>, Option<f64>)>)>> {
+        let form = self::form(py, form)?;
+        let made = py.detach(|| Ok(cells(&self.rows(form, &parts)?)));
+        let cells = made.map_err(|error: String| errors::input(py, error))?;
+        let mean = |mean: Option<Mean>| (mean.map(|it| it.mean), mean.and_then(|it| it.half_width));
+        let of_cell =
+            |cell: Cell| (cell.point, cell.scheduler, cell.means.into_iter().map(mean).collect());
+        Ok(cells.into_iter().map(of_cell).collect())
     }
 
     /// The columns of a part's bytes.

@@ -3,22 +3,20 @@
 
 use crate::errors;
 use crate::interrupt::interruptible;
-use crate::plans::{Prepared, threads};
+use crate::plans::Prepared;
 use crate::slots;
 use pyo3::prelude::*;
-use schedlab_lab::plan::{MachineSpec, SetValues, Source};
-use schedlab_lab::replay::Replay;
+use schedlab_lab::replay::{Replay, beside};
 use schedlab_lab::select;
 use schedlab_lab::stress::{World, check, recent_events};
 use schedlab_lab::verify::{Collected, GoldenError, collect, verify_file};
 use schedlab_lab::{catch_panic, page, parallel};
 use schedlab_papers::{Outcomes, embedded, text};
-use schedlab_replay::{Arrivals, Books, Tokens, Trace};
+use schedlab_replay::{Books, Trace};
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchReport, csv, curve, table};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// What came of a benchmark with all of its values.
@@ -42,7 +40,7 @@ impl Bench {
             return Err(errors::input(py, "that is a workload; run() runs it"));
         };
         let stays = prepared.policies.are_there();
-        let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
+        let threads = prepared.policies.threads(threads);
         let report = interruptible(py, stays, |stop| {
             sweep.run_with(threads, None, || stop.observer(), || ())
         })?;
@@ -88,7 +86,7 @@ impl Bench {
     ) -> PyResult<String> {
         let prepared = prepared.get();
         let stays = prepared.policies.are_there();
-        let threads = if stays { NonZeroUsize::MIN } else { parallel::cores() };
+        let threads = prepared.policies.threads(None);
         let page = interruptible(py, stays, |_| {
             page::bench_page(&prepared.checked, &self.report, figure, threads)
         })?;
@@ -140,7 +138,7 @@ pub fn stress(
         return Err(errors::input(py, "the last seed is beyond the largest there is"));
     }
     let stays = held.are_there();
-    let threads = if stays { NonZeroUsize::MIN } else { self::threads(threads) };
+    let threads = held.threads(threads);
     let seeds: Vec<u64> = (first_seed..first_seed + worlds).collect();
     let mut rows = vec![];
     for choice in chosen.iter().map(|one| one.choice) {
@@ -204,7 +202,7 @@ pub fn verify(
     threads: Option<usize>,
 ) -> PyResult<Vec<Verdict>> {
     let files = collect(&paths).map_err(|error| errors::input(py, error.to_string()))?;
-    let threads = self::threads(threads);
+    let threads = slots::threads(threads);
     let mut rows: Vec<Verdict> = vec![];
     interruptible(py, false, |stop| {
         let one = |file: &Collected| verify_file(&file.path);
@@ -249,7 +247,7 @@ pub fn papers(
         |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
     let catalogue = embedded::catalogue().map_err(wrong)?;
     let chosen = catalogue.choose(&ids).map_err(wrong)?;
-    let threads = self::threads(threads);
+    let threads = slots::threads(threads);
     let ran = interruptible(py, false, |stop| {
         catalogue.run(&chosen, reduced, threads, |_, _| !stop.is_set())
     })?;
@@ -277,47 +275,6 @@ pub fn paper_ids(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
     Ok(all.iter().map(|file| (file.id.clone(), file.title.clone())).collect())
 }
 
-/// What is asked of a recorded trace, as JSON; the fields are those of the command's options.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Asked {
-    recorded: Option<String>,
-    hz: Option<u32>,
-    schedulers: Vec<String>,
-    set: Vec<(String, SetValues)>,
-    at: Vec<String>,
-    machine: MachineSpec,
-    changes: Vec<String>,
-    groups: Option<Source>,
-    only: Option<String>,
-    without: Option<String>,
-    counted: bool,
-    open: bool,
-    seeds: u32,
-    limit_ns: Option<u64>,
-}
-
-impl Default for Asked {
-    fn default() -> Asked {
-        Asked {
-            recorded: None,
-            hz: None,
-            schedulers: vec![],
-            set: vec![],
-            at: vec![],
-            machine: MachineSpec::default(),
-            changes: vec![],
-            groups: None,
-            only: None,
-            without: None,
-            counted: false,
-            open: false,
-            seeds: schedlab_lab::replay::SEEDS,
-            limit_ns: None,
-        }
-    }
-}
-
 /// Reads a trace.
 fn recorded(path: &Path) -> Result<Trace, String> {
     let wrong = |error: read::ReadError| format!("{}: {error}", path.display());
@@ -327,24 +284,16 @@ fn recorded(path: &Path) -> Result<Trace, String> {
     Ok(books.into_trace())
 }
 
-fn replay_of(path: &Path, asked: Asked) -> Replay {
-    Replay {
-        recorded: asked.recorded,
-        hz: asked.hz,
-        schedulers: asked.schedulers,
-        set: asked.set,
-        at: asked.at,
-        machine: asked.machine,
-        changes: asked.changes,
-        groups: asked.groups,
-        only: asked.only,
-        without: asked.without,
-        tokens: if asked.counted { Tokens::Counted } else { Tokens::Strict },
-        arrivals: if asked.open { Arrivals::Open } else { Arrivals::Closed },
-        seeds: asked.seeds,
-        limit_ns: asked.limit_ns,
-        ..Replay::new(path.display().to_string())
-    }
+/// What is asked of a trace, given as JSON with the fields of [`Replay`].
+fn asked(py: Python<'_>, json: &str) -> PyResult<Replay> {
+    serde_json::from_str(json).map_err(|error| errors::input(py, error.to_string()))
+}
+
+/// The files beside a recorded trace that say in which groups tasks were, and what else
+/// `schedlab record` noted.
+#[pyfunction]
+pub fn beside_trace(path: PathBuf) -> (Option<PathBuf>, Option<PathBuf>) {
+    (beside::groups(&path), beside::side(&path))
 }
 
 /// A recorded trace under other schedulers: the answer as `schedlab replay --json` writes it.
@@ -356,12 +305,11 @@ pub fn replay(
     asked: &str,
     threads: Option<usize>,
 ) -> PyResult<String> {
-    let asked: Asked =
-        serde_json::from_str(asked).map_err(|error| errors::input(py, error.to_string()))?;
-    let threads = self::threads(threads);
+    let replay = self::asked(py, asked)?;
+    let threads = slots::threads(threads);
     let answer = interruptible(py, false, |_| {
         let trace = recorded(&path)?;
-        let prepared = replay_of(&path, asked).prepare(trace).map_err(|error| error.to_string())?;
+        let prepared = replay.prepare(trace).map_err(|error| error.to_string())?;
         prepared.answer(threads).map_err(|error| error.to_string())
     })?;
     let answer = answer.map_err(|wrong| errors::input(py, wrong))?;
@@ -369,13 +317,13 @@ pub fn replay(
     Ok(json.map_err(|error| errors::run(py, error.to_string()))? + "\n")
 }
 
-/// The work of a recorded trace as a workload file.
+/// The work of a recorded trace as a workload file, as `schedlab replay --write` writes it.
 #[pyfunction]
-pub fn trace_workload(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+pub fn trace_workload(py: Python<'_>, path: PathBuf, asked: &str) -> PyResult<String> {
+    let replay = self::asked(py, asked)?;
     let model = interruptible(py, false, |_| {
         let trace = recorded(&path)?;
-        let prepared = replay_of(&path, Asked::default()).prepare(trace);
-        let prepared = prepared.map_err(|error| error.to_string())?;
+        let prepared = replay.prepare(trace).map_err(|error| error.to_string())?;
         Ok(rt_app::write(&prepared.model(false)))
     })?;
     model.map_err(|wrong: String| errors::input(py, wrong))

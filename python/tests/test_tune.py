@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from pathlib import Path
 
@@ -130,8 +131,8 @@ def test_a_search_is_kept_and_goes_on(tmp_path):
 
 
 def test_hopeless_settings_are_not_tried_on_all_workloads():
-    found = small(budget=40, yardsticks=[])
-    assert not any(trial.pruned for trial in found.trials["tpe"]), "there is one workload"
+    whole = small(budget=40, yardsticks=[], prune=False)
+    assert not any(trial.pruned for trial in whole.trials["tpe"])
     other = {**WORKLOAD, "global": {"duration": 2}}
     several = schedlab.tune(
         [WORKLOAD, other], "cfs", GOAL, space=SPACE, budget=40, seeds=1, held_out_seeds=2,
@@ -139,6 +140,34 @@ def test_hopeless_settings_are_not_tried_on_all_workloads():
     )
     assert any(trial.pruned for trial in several.trials["tpe"])
     assert not several.best["tpe"].pruned
+
+
+def test_hopeless_runs_end_in_their_middle():
+    found = small(budget=40, yardsticks=[])
+    ended = [trial for trial in found.trials["tpe"] if trial.pruned]
+    assert 0 < len(ended) < 40 and not found.best["tpe"].pruned
+    assert f"({len(ended)} of them ended early)" in found.report()
+    # The first ones have nothing to be compared with; whoever ended came to the last rung it has.
+    assert not any(trial.pruned for trial in found.trials["tpe"][:8])
+    assert all(min(len(way) for way in trial.passed[0]) < 2 or trial.passed[0][0][1] is not None
+               for trial in ended)
+    again = small(budget=40, yardsticks=[], threads=1)
+    assert again.trials == found.trials
+    # One goal only can be compared on the way, and only one that the engine knows.
+    both = schedlab.tune(
+        WORKLOAD, "cfs", [GOAL, "maximize key_cpu(hog)"], space=SPACE, budget=24, seeds=1,
+        held_out_seeds=2, duration=0.5,
+    )
+    assert not any(trial.pruned for trial in both.trials["nsga2"])
+
+
+def test_a_run_without_a_value_is_no_good_run():
+    from schedlab._problem import ratio
+
+    assert ratio(1, 3.0, 2.0) == 1.5
+    assert ratio(-1, 3.0, 2.0) == pytest.approx(2 / 3)
+    assert ratio(1, math.inf, 2.0) == ratio(-1, math.inf, 2.0) == math.inf
+    assert ratio(1, 0.0, 0.0) == 1.0
 
 
 def test_a_callable_is_a_goal():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -103,3 +104,28 @@ def test_a_recorded_trace(program, tmp_path):
     assert len(runs["cfs"].tasks) > 5
     with pytest.raises(schedlab.InputError, match="nowhere.data"):
         schedlab.replay("nowhere.data", "cfs")
+
+
+def test_what_lies_beside_a_trace_is_taken_as_the_command_takes_it(program, tmp_path):
+    trace = tmp_path / "desk.xz"
+    trace.write_bytes((ROOT / "examples" / "traces" / "desk.xz").read_bytes())
+    bare = schedlab.replay(trace, seeds=1)
+    groups = (ROOT / "examples" / "traces" / "desk.groups").read_text()
+    (tmp_path / "desk.groups").write_text(groups)
+    grouped = schedlab.replay(trace, seeds=1)
+    assert grouped.data["groups"] and not bare.data["groups"]
+    assert schedlab.replay(trace, seeds=1, groups="none").to_json() == bare.to_json()
+    side = {"schema": "schedlab-side/1", "kernel": "6.6.1", "tunables": {"base_slice_ns": 700000}}
+    (tmp_path / "desk.xz.side.json").write_text(json.dumps(side))
+    noted = schedlab.replay(trace, seeds=1)
+    path = tmp_path / "replay.json"
+    program("replay", str(trace), "--seeds", "1", "--json", str(path))
+    assert noted.to_json() == path.read_text() != grouped.to_json()
+    assert schedlab.replay(trace, seeds=1, side="none").to_json() == grouped.to_json()
+    # The workload of a trace has its groups, too.
+    (tmp_path / "desk.xz.side.json").unlink()
+    model = tmp_path / "desk.json"
+    program("replay", str(trace), "--write", str(model))
+    runs = [schedlab.run(it, "eevdf", cpus=2, duration=2) for it in (trace, model)]
+    assert runs[0]["eevdf"].groups.to_pandas().equals(runs[1]["eevdf"].groups.to_pandas())
+    assert len(runs[0]["eevdf"].groups)

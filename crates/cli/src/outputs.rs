@@ -236,7 +236,8 @@ impl Outputs {
                 complaints.extend(written.err().map(|error| format!("--snapshot: {error}")));
             }
         };
-        let watch = Watch { names: true, stops_ns: &self.stops_ns, look: Some(&mut look) };
+        let watch =
+            Watch { names: true, stops_ns: &self.stops_ns, look: Some(&mut look), judge: None };
         let close = |filled: Filled| close(filled).map_err(|message| vec![message]);
         let observer = self.interrupts.watch(filled, close);
         match prepared.run_watched(contender, 0, observer, watch) {
@@ -263,14 +264,7 @@ fn one_run(
     number: usize,
     of: usize,
 ) -> Result<OneRun, Failure> {
-    let (cpus, hz) = prepared
-        .experiment()
-        .map_or((1, None), |experiment| (experiment.config.cpus, experiment.config.hz));
-    let header = Header {
-        cpus,
-        hz: hz.unwrap_or(contender.choice.release.hz_default),
-        scheduler: contender.to_string(),
-    };
+    let header = prepared.trace_header(contender);
     let name = file_name(contender);
     let trace = match &args.trace {
         None => None,
@@ -300,8 +294,8 @@ fn one_run(
             Some((begun.map_err(|message| format!("--snapshot: {message}"))?, kernel))
         }
     };
-    let counters = snapshots.is_some().then(|| Counters::new(cpus));
-    let recorder = Recorder::new(cpus, (trace, (tables, counters)));
+    let counters = snapshots.is_some().then(|| Counters::new(header.cpus));
+    let recorder = Recorder::new(header.cpus, (trace, (tables, counters)));
     let fluid = if args.trace_lag { prepared.fairness(contender) } else { None };
     let filled = Filled { recorder, fluid };
     Ok(OneRun { filled, snapshots })

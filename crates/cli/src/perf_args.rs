@@ -2,6 +2,7 @@
 
 use crate::traced::SourceArgs;
 use clap::{Args, ValueEnum};
+use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_trace::latency::SortKey;
 
 /// Show every slice with its wait and its delay, as `perf sched timehist` does
@@ -58,18 +59,9 @@ pub struct Cpus(pub Vec<u32>);
 
 /// `0,2-3`
 fn cpu_list(text: &str) -> Result<Cpus, String> {
-    let wrong = || format!("\"{text}\" is no list of CPUs; write numbers and ranges, e.g. 0,2-3");
-    let mut cpus = vec![];
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&cpu| cpu < 4096);
-        let (first, last) = number(first).zip(number(last)).ok_or_else(wrong)?;
-        if first > last {
-            return Err(wrong());
-        }
-        cpus.extend(first..=last);
-    }
-    Ok(Cpus(cpus))
+    parse_cpu_list(text).map(Cpus).ok_or_else(|| {
+        format!("\"{text}\" is no list of CPUs; write numbers and ranges, e.g. 0,2-3")
+    })
 }
 
 /// Show how long tasks waited for a CPU, as `perf sched latency` does

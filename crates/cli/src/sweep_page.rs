@@ -3,11 +3,12 @@
 
 use crate::sweep_table::{extent, goals, shown};
 use maud::{Markup, PreEscaped, html};
-use schedlab_lab::space::summary::{Cell, best, pareto};
-use schedlab_lab::space::{AxisValue, Space};
+use schedlab_lab::space::summary::{Cell, Mean, best, pareto};
+use schedlab_lab::space::{AxisValue, Space, Told};
 use schedlab_report::format::amount;
 use schedlab_report::html::frame::{Frame, clean};
 use schedlab_report::plot::{Chart, Point, Series};
+use std::collections::HashMap;
 
 /// How it looks.
 const STYLE: &str = include_str!("../assets/sweep.css");
@@ -24,12 +25,16 @@ const HEAT_MAPS: usize = 3;
 /// So many values of an axis a heat map has room for.
 const HEAT_VALUES: usize = 40;
 
+/// So many points of a cloud are drawn.
+const CLOUD: usize = 3_000;
+
 /// So many points stand in the table.
 const POINTS: usize = 2_000;
 
 /// The page.
 pub fn page(space: &Space, cells: &[Cell]) -> String {
     let drawn = space.told().len().min(DRAWN);
+    let axes = Drawn::all(space, cells);
     let frame = Frame {
         title: &format!("{} - schedlab", clean(space.title())),
         styles: &[STYLE],
@@ -44,10 +49,10 @@ pub fn page(space: &Space, cells: &[Cell]) -> String {
                 section {
                     h2 { (clean(&space.told()[place].name)) }
                     div.figures {
-                        @for chart in curves(space, cells, place) {
+                        @for chart in curves(space, cells, &axes, place) {
                             figure { (PreEscaped(chart.to_svg())) }
                         }
-                        @for map in heat_maps(space, cells, place) { figure { (map) } }
+                        @for map in heat_maps(space, cells, &axes, place) { figure { (map) } }
                     }
                 }
             }
@@ -84,76 +89,146 @@ fn the_best(space: &Space, cells: &[Cell]) -> Markup {
     }
 }
 
-/// The values of an axis among `cells`, each once: numbers by size, texts as they come.
-fn values(space: &Space, cells: &[Cell], axis: usize) -> Vec<AxisValue> {
-    let mut found: Vec<AxisValue> = vec![];
-    for cell in cells {
-        let value = space.point(cell.point).swap_remove(axis);
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    if found.iter().all(|value| value.as_f64().is_some()) {
-        found.sort_by(|one, other| {
-            one.as_f64().unwrap_or(0.0).total_cmp(&other.as_f64().unwrap_or(0.0))
-        });
-    }
-    found
+/// An axis as it is drawn.
+struct Drawn {
+    /// Its number.
+    number: usize,
+    /// The values that were run, each once: numbers rise, others come as they first did.
+    values: Vec<AxisValue>,
+    /// Which of them each cell has.
+    of_cells: Vec<usize>,
 }
 
-/// The mean over `cells` of what is told at `place`; the least and the most of it.
-fn mean<'a>(cells: impl Iterator<Item = &'a Cell>, place: usize) -> Option<(f64, f64, f64)> {
-    let means: Vec<f64> =
-        cells.filter_map(|cell| cell.means[place].map(|mean| mean.mean)).collect();
-    let fold = |from, least: fn(f64, f64) -> f64| means.iter().copied().fold(from, least);
-    let sum: f64 = means.iter().sum();
-    (!means.is_empty()).then(|| {
-        (sum / means.len() as f64, fold(f64::INFINITY, f64::min), fold(-f64::INFINITY, f64::max))
-    })
+impl Drawn {
+    /// All axes over `cells`.
+    fn all(space: &Space, cells: &[Cell]) -> Vec<Drawn> {
+        let points: Vec<Vec<AxisValue>> =
+            cells.iter().map(|cell| space.point(cell.point)).collect();
+        (0..space.axes().len()).map(|number| Drawn::of(number, &points)).collect()
+    }
+
+    fn of(number: usize, points: &[Vec<AxisValue>]) -> Drawn {
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut values: Vec<AxisValue> = vec![];
+        let mut of_cells: Vec<usize> = vec![];
+        for point in points {
+            let value = &point[number];
+            // Reals are no keys; what they are written as is, and tells them apart.
+            let place = *places.entry(format!("{value:?}")).or_insert(values.len());
+            if place == values.len() {
+                values.push(value.clone());
+            }
+            of_cells.push(place);
+        }
+        if values.iter().all(|value| value.as_f64().is_some()) {
+            let number = |place: &usize| values[*place].as_f64().unwrap_or(0.0);
+            let mut order: Vec<usize> = (0..values.len()).collect();
+            order.sort_by(|one, other| number(one).total_cmp(&number(other)));
+            let mut ranks = vec![0; order.len()];
+            for (rank, &place) in order.iter().enumerate() {
+                ranks[place] = rank;
+            }
+            of_cells.iter_mut().for_each(|place| *place = ranks[*place]);
+            values = order.iter().map(|&place| values[place].clone()).collect();
+        }
+        Drawn { number, values, of_cells }
+    }
+}
+
+/// Means that are drawn as one point: their mean, the least and the most of them.
+#[derive(Clone, Copy)]
+struct Gathered {
+    count: u32,
+    sum: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Gathered {
+    const NONE: Gathered =
+        Gathered { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+
+    fn add(&mut self, mean: Option<Mean>) {
+        let Some(Mean { mean, .. }) = mean else { return };
+        self.count += 1;
+        self.sum += mean;
+        self.least = self.least.min(mean);
+        self.most = self.most.max(mean);
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+/// What is told as it is drawn: times in ms, so that marks can be read.
+struct Scaled {
+    /// With its unit.
+    label: String,
+    /// So much of it is 1 in the chart.
+    of: f64,
+}
+
+impl Scaled {
+    fn new(told: &Told) -> Scaled {
+        let (unit, of) = if told.unit == "ns" { ("ms", 1e6) } else { (told.unit, 1.0) };
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        Scaled { label: format!("{}{unit}", told.name), of }
+    }
+}
+
+/// `points`, or so many of them that a browser draws them without waiting, evenly taken.
+fn thinned(points: Vec<Point>) -> Vec<Point> {
+    let every = points.len().div_ceil(CLOUD).max(1);
+    points.into_iter().step_by(every).collect()
 }
 
 /// A chart over each axis: a curve for each scheduler.
-fn curves(space: &Space, cells: &[Cell], place: usize) -> Vec<Chart> {
+fn curves(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Chart> {
     let told = &space.told()[place];
+    let scaled = Scaled::new(told);
     let mut schedulers: Vec<&str> = vec![];
-    for cell in cells {
-        if !schedulers.contains(&cell.scheduler.as_str()) {
-            schedulers.push(&cell.scheduler);
-        }
-    }
-    schedulers.truncate(CURVES);
-    // Times are drawn in ms, so that marks can be read.
-    let (unit, of) = if told.unit == "ns" { ("ms", 1e6) } else { (told.unit, 1.0) };
+    let of_cells: Vec<usize> = cells
+        .iter()
+        .map(|cell| {
+            let known = schedulers.iter().position(|name| *name == cell.scheduler);
+            known.unwrap_or_else(|| {
+                schedulers.push(&cell.scheduler);
+                schedulers.len() - 1
+            })
+        })
+        .collect();
     let mut charts = vec![];
-    for (number, axis) in space.axes().iter().enumerate() {
-        let values = values(space, cells, number);
-        if values.len() < 2 || axis.name == "scheduler" {
+    for axis in axes {
+        let name = &space.axes()[axis.number].name;
+        if axis.values.len() < 2 || name == "scheduler" {
             continue;
         }
-        let named = values.iter().any(|value| value.as_f64().is_none());
-        let series = schedulers.iter().map(|scheduler| {
-            let at = |(index, value): (usize, &AxisValue)| {
-                let here = cells.iter().filter(|cell| {
-                    cell.scheduler == *scheduler && space.point(cell.point)[number] == *value
-                });
-                let (mean, low, high) = mean(here, place)?;
+        let mut gathered = vec![vec![Gathered::NONE; axis.values.len()]; schedulers.len()];
+        for ((cell, value), scheduler) in cells.iter().zip(&axis.of_cells).zip(&of_cells) {
+            gathered[*scheduler][*value].add(cell.means[place]);
+        }
+        let named = axis.values.iter().any(|value| value.as_f64().is_none());
+        let series = schedulers.iter().zip(&gathered).take(CURVES).map(|(scheduler, gathered)| {
+            let at = |(index, (value, here)): (usize, (&AxisValue, &Gathered))| {
                 let x = if named { index as f64 } else { value.as_f64()? };
-                Some(Point { x, y: mean / of, low: low / of, high: high / of })
+                let (y, of) = (here.mean()?, scaled.of);
+                Some(Point { x, y: y / of, low: here.least / of, high: here.most / of })
             };
+            let points = axis.values.iter().zip(gathered).enumerate().filter_map(at).collect();
             Series {
                 name: (*scheduler).into(),
-                points: values.iter().enumerate().filter_map(at).collect(),
+                points: thinned(points),
                 // Of many sampled values there is a cloud, no curve.
-                published: values.len() > 60,
+                published: axis.values.len() > 60,
             }
         });
-        let label = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
         charts.push(Chart {
-            title: format!("{} by {}", told.name, axis.name),
-            x_label: axis.name.clone(),
-            y_label: format!("{}{label}", told.name),
+            title: format!("{} by {name}", told.name),
+            x_label: name.clone(),
+            y_label: scaled.label.clone(),
             x_names: match named {
-                true => values.iter().map(ToString::to_string).collect(),
+                true => axis.values.iter().map(ToString::to_string).collect(),
                 false => vec![],
             },
             bars: false,
@@ -164,42 +239,26 @@ fn curves(space: &Space, cells: &[Cell], place: usize) -> Vec<Chart> {
 }
 
 /// Heat maps over pairs of axes.
-fn heat_maps(space: &Space, cells: &[Cell], place: usize) -> Vec<Markup> {
-    let mut maps = vec![];
-    let axes: Vec<(usize, Vec<AxisValue>)> = (0..space.axes().len())
-        .map(|number| (number, values(space, cells, number)))
-        .filter(|(_, values)| (2..=HEAT_VALUES).contains(&values.len()))
-        .collect();
-    for (nth, (x, xs)) in axes.iter().enumerate() {
-        for (y, ys) in &axes[nth + 1..] {
-            if maps.len() < HEAT_MAPS {
-                maps.push(heat_map(space, cells, place, (*x, xs), (*y, ys)));
-            }
-        }
-    }
-    maps
+fn heat_maps(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Markup> {
+    let fits = |axis: &&Drawn| (2..=HEAT_VALUES).contains(&axis.values.len());
+    let axes: Vec<&Drawn> = axes.iter().filter(fits).collect();
+    let pairs =
+        axes.iter().enumerate().flat_map(|(nth, x)| axes[nth + 1..].iter().map(move |y| (*x, *y)));
+    pairs.take(HEAT_MAPS).map(|(x, y)| heat_map(space, cells, place, x, y)).collect()
 }
 
-fn heat_map(
-    space: &Space,
-    cells: &[Cell],
-    place: usize,
-    (x, xs): (usize, &[AxisValue]),
-    (y, ys): (usize, &[AxisValue]),
-) -> Markup {
+fn heat_map(space: &Space, cells: &[Cell], place: usize, x: &Drawn, y: &Drawn) -> Markup {
     const LEFT: usize = 130;
     const TOP: usize = 40;
     let told = &space.told()[place];
-    let (width, height) = ((560 / xs.len()).clamp(12, 90), (320 / ys.len()).clamp(12, 48));
-    let value = |column: &AxisValue, row: &AxisValue| {
-        let here = cells.iter().filter(|cell| {
-            let point = space.point(cell.point);
-            point[x] == *column && point[y] == *row
-        });
-        mean(here, place).map(|(mean, ..)| mean)
-    };
+    let mut gathered = vec![vec![Gathered::NONE; x.values.len()]; y.values.len()];
+    for ((cell, column), row) in cells.iter().zip(&x.of_cells).zip(&y.of_cells) {
+        gathered[*row][*column].add(cell.means[place]);
+    }
     let grid: Vec<Vec<Option<f64>>> =
-        ys.iter().map(|row| xs.iter().map(|column| value(column, row)).collect()).collect();
+        gathered.iter().map(|row| row.iter().map(Gathered::mean).collect()).collect();
+    let (xs, ys, x, y) = (&x.values, &y.values, x.number, y.number);
+    let (width, height) = ((560 / xs.len()).clamp(12, 90), (320 / ys.len()).clamp(12, 48));
     let all = || grid.iter().flatten().flatten().copied();
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(-f64::INFINITY, f64::max));
     let (whole, high) = (LEFT + xs.len() * width + 20, TOP + ys.len() * height + 60);
@@ -270,32 +329,24 @@ fn front(space: &Space, cells: &[Cell]) -> Markup {
     let goals = goals(space);
     let [x, y, ..] = goals.as_slice() else { return html! {} };
     let front = pareto(space, cells, &[*x, *y]);
-    let of = |place: usize| if space.told()[place].unit == "ns" { 1e6 } else { 1.0 };
+    let [across, upwards] = [*x, *y].map(|place| Scaled::new(&space.told()[place]));
     let point = |cell: &&Cell| {
-        let (x, y) = (cell.means[*x]?.mean / of(*x), cell.means[*y]?.mean / of(*y));
+        let (x, y) = (cell.means[*x]?.mean / across.of, cell.means[*y]?.mean / upwards.of);
         Some(Point::new(x, y))
-    };
-    let label = |place: usize| {
-        let told = &space.told()[place];
-        match told.unit {
-            "" => told.name.clone(),
-            "ns" => format!("{} (ms)", told.name),
-            unit => format!("{} ({unit})", told.name),
-        }
     };
     let mut all: Vec<Point> = cells.iter().filter_map(|cell| point(&cell)).collect();
     all.sort_by(|one, other| one.x.total_cmp(&other.x));
     let chart = Chart {
         title: "Pareto front".into(),
-        x_label: label(*x),
-        y_label: label(*y),
+        x_label: across.label.clone(),
+        y_label: upwards.label.clone(),
         series: vec![
             Series {
                 name: "what no other point beats in both".into(),
                 points: front.iter().filter_map(point).collect(),
                 published: false,
             },
-            Series { name: "all points".into(), points: all, published: true },
+            Series { name: "all points".into(), points: thinned(all), published: true },
         ],
         ..Chart::default()
     };

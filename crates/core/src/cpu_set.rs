@@ -1,6 +1,7 @@
 //! A set of CPUs: an affinity mask.
 
 use crate::CpuId;
+use crate::topology::CPUS_MAX;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -114,6 +115,21 @@ pub fn cpu_list(cpus: &[CpuId]) -> String {
     text
 }
 
+/// The CPUs of such a list, as they are written; blanks around numbers do not count. None: it is no
+/// list, a range runs backwards, or no machine has so many CPUs ([`CPUS_MAX`]).
+pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = vec![];
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= CPUS_MAX {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +151,14 @@ mod tests {
         assert_eq!(CpuSet::Low(0b101), CpuSet::from_cpus([CpuId(2), CpuId(0)]));
         assert_eq!(CpuSet::High(alloc::vec![0b101, 0].into()), CpuSet::Low(0b101));
         assert_ne!(CpuSet::Low(u64::MAX), CpuSet::All);
+    }
+
+    #[test]
+    fn lists_are_read_as_they_are_written() {
+        assert_eq!(parse_cpu_list("0-2,8"), Some(vec![0, 1, 2, 8]));
+        assert_eq!(parse_cpu_list(" 4 - 5 , 1"), Some(vec![4, 5, 1]));
+        for wrong in ["", "a", "1,", "3-1", "4096", "0-4096", "1-2-3"] {
+            assert_eq!(parse_cpu_list(wrong), None, "{wrong}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::setup::{self, NewGroup};
 use crate::snapshot::{Snapshot, Watch};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
+use schedlab_core::{Event, GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{
@@ -22,6 +22,7 @@ use schedlab_workload::timetable::{self, Drive, Surroundings};
 use schedlab_workload::{
     Diagnostic, GroupPlan, GroupSettings, Kernel, Log, Model, Options, Target, Timetable, rt_app,
 };
+use std::ops::ControlFlow;
 
 /// A workload with the machine it is to run on.
 #[derive(Clone, Debug)]
@@ -219,7 +220,7 @@ impl Experiment {
         })?;
         machine.ask_names(watch.names);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
-        let Watch { stops_ns, mut look, .. } = watch;
+        let Watch { stops_ns, mut look, mut judge, .. } = watch;
         let outcome = timetable.run_with_stops(
             &mut machine,
             &self.groups,
@@ -230,6 +231,10 @@ impl Experiment {
                 if let Some(look) = &mut look {
                     let snapshot = Snapshot::of(machine, &self.groups, &ids);
                     look(&snapshot, &mut machine.observer_mut().1);
+                }
+                match &mut judge {
+                    Some(judge) => judge(self.report_so_far(config, choice, machine, &ids)),
+                    None => ControlFlow::Continue(()),
                 }
             },
         )?;
@@ -254,8 +259,7 @@ impl Experiment {
             warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
         }
         let outcome = Outcome::of(&machine, outcome.end);
-        let in_force: Vec<SchedAttr> =
-            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect();
+        let in_force = in_force(&machine);
         let (scheduler, vm, ((measures, refusals), others)) = machine.into_parts();
         let ((stats, fairness), ((slices, spans), usage)) = measures;
         let over = slices.as_ref().is_some_and(SliceRecorder::is_over)
@@ -274,13 +278,7 @@ impl Experiment {
                 self.log_lines
             ));
         }
-        let has_limits = choice.release.can.quotas;
-        let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
-            .map(|(group, &id)| GroupInfo {
-                path: group.path.clone(),
-                stats: if has_limits { scheduler.inspect().group_stats(id).ok() } else { None },
-            })
-            .collect();
+        let group_infos = self.group_infos(choice, &*scheduler, &ids);
         let observed = Observed {
             tasks: &task_infos(&vm, &in_force),
             groups: &group_infos,
@@ -299,6 +297,50 @@ impl Experiment {
             None => Ok((run, others)),
             Some(waits) => Err(Error::Stuck { waits, run: Box::new(run) }),
         }
+    }
+
+    /// What came of a run so far, as if it ended now. Who ran when is not in it.
+    fn report_so_far<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        machine: &Plain<(Measures, O)>,
+        ids: &[GroupId],
+    ) -> RunReport {
+        let now_ns = machine.now_ns();
+        let ((((stats, fairness), (_, usage)), refusals), _) = machine.observer();
+        let mut so_far = (stats.clone(), (fairness.clone(), usage.clone()));
+        so_far.on(now_ns, Event::Finished);
+        let (stats, (fairness, usage)) = so_far;
+        let scheduler = machine.scheduler();
+        let observed = Observed {
+            tasks: &task_infos(machine.workload(), &in_force(machine)),
+            groups: &self.group_infos(choice, &**scheduler, ids),
+            stats: &stats,
+            fairness: Some(&fairness),
+            group_usage: usage.as_ref(),
+            refusals: Some(refusals),
+            slices: None,
+            spans: None,
+        };
+        let outcome = Outcome::of(machine, RunEnd::TimeUp);
+        assembly::report(config, choice, config.seed, outcome, &**scheduler, observed)
+    }
+
+    /// What the report says of each group but the root.
+    fn group_infos(
+        &self,
+        choice: &Choice,
+        scheduler: &dyn Scheduler,
+        ids: &[GroupId],
+    ) -> Vec<GroupInfo> {
+        let limited = choice.release.can.quotas;
+        let groups = self.groups.groups().iter().zip(ids);
+        let info = |(group, &id): (&schedlab_workload::Group, &GroupId)| GroupInfo {
+            path: group.path.clone(),
+            stats: if limited { scheduler.inspect().group_stats(id).ok() } else { None },
+        };
+        groups.map(info).collect()
     }
 
     /// A machine that is ready to run under `choice`, with the observer that `observer` makes of
@@ -376,7 +418,7 @@ impl Experiment {
                 &ids,
                 until_ns,
                 times_ns,
-                at_times,
+                going_on(at_times),
             )?;
             let seen = look(&mut machine);
             Ok((seen, machine.into_parts().2))
@@ -415,12 +457,10 @@ impl Experiment {
                 &ids,
                 until_ns,
                 times_ns,
-                at_times,
+                going_on(at_times),
             )?;
             let outcome = Outcome::of(&machine, outcome.end);
-            let in_force: Vec<SchedAttr> = (0..machine.task_count() as u32)
-                .map(|task| machine.task_attr(TaskId(task)))
-                .collect();
+            let in_force = in_force(&machine);
             let (scheduler, vm, ((stats, usage), observer)) = machine.into_parts();
             let mut tasks = task_infos(&vm, &in_force);
             for task in &mut tasks {
@@ -509,6 +549,19 @@ fn start_late(vm: &mut Kernel, seed: u64, hz: u32) {
     let tick_ns = u128::from(1_000_000_000 / u64::from(hz.max(1)));
     let mut random = SplitMix64::new(seed ^ STREAM);
     vm.start_later(|| ((u128::from(random.next_u64()) * tick_ns) >> 64) as u64);
+}
+
+/// `act`, after which the run goes on.
+fn going_on<M>(mut act: impl FnMut(&mut M)) -> impl FnMut(&mut M) -> ControlFlow<()> {
+    move |machine| {
+        act(machine);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The attributes of all tasks, by number.
+fn in_force<O: Observer>(machine: &Plain<O>) -> Vec<SchedAttr> {
+    (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect()
 }
 
 /// The observers that make the report.

@@ -3,7 +3,9 @@
 use schedlab_core::reason::Candidate;
 use schedlab_core::{CpuId, GroupId, Observer, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Machine, TaskState};
+use schedlab_report::RunReport;
 use schedlab_workload::{GroupPlan, Kernel};
+use std::ops::ControlFlow;
 
 /// What somebody wants of a run besides its events. By default nothing, which costs nothing.
 pub struct Watch<'a, O> {
@@ -13,14 +15,19 @@ pub struct Watch<'a, O> {
     pub stops_ns: &'a [u64],
     /// Looks at it, with the observer as it is at that time.
     pub look: Option<Look<'a, O>>,
+    /// Is told at each of these times what came of the run so far, and may end it there.
+    pub judge: Option<Judge<'a>>,
 }
 
 /// Looks at a machine that stands still.
 pub type Look<'a, O> = &'a mut dyn FnMut(&Snapshot, &mut O);
 
+/// Judges a run by its report as if it ended now: whether it goes on.
+pub type Judge<'a> = &'a mut dyn FnMut(RunReport) -> ControlFlow<()>;
+
 impl<O> Default for Watch<'_, O> {
     fn default() -> Self {
-        Watch { names: false, stops_ns: &[], look: None }
+        Watch { names: false, stops_ns: &[], look: None, judge: None }
     }
 }
 

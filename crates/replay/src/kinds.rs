@@ -4,10 +4,12 @@
 
 use crate::trace::{Burst, Kind, Sleep, Task, Trace};
 use schedlab_trace::tracepoint::{Context, State};
+use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
 /// How arrivals are understood.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// What an interrupt ends takes its time from the sleep's beginning, unless a clock is seen.
     #[default]

@@ -6,10 +6,12 @@ use schedlab_core::Policy;
 use schedlab_workload::model::{
     Action, Event, Global, Loops, Model, Phase, Properties, Task as ModelTask,
 };
+use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
 /// How edges become semaphores.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tokens {
     /// One for each edge: causality exactly as recorded.
     #[default]

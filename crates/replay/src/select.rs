@@ -3,6 +3,7 @@
 use crate::program::{Program, Workload};
 use crate::trace::Trace;
 use schedlab_core::Policy;
+use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_workload::{close_names, timetable::matches};
 
 const DESCENDANTS: &str = "descendants of ";
@@ -212,18 +213,9 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
     Ok(())
 }
 
-/// `4`, `4-11`, `0-3,8`.
+/// `4`, `4-11`, `0-3,8`, without blanks.
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = vec![];
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= 4096 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
+    if text.contains(char::is_whitespace) { None } else { parse_cpu_list(text) }
 }
 
 fn slice_us(text: &str) -> Option<u64> {

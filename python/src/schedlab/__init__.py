@@ -20,7 +20,8 @@ from ._runs import Comparison, Explanation, Run, Runs
 from ._sweep import Sweep, sweep
 from ._table import Table
 from ._tasks import Task, Workload
-from ._tune import Tuning, tune
+from ._tune import tune
+from ._tuning import Tuning
 from ._work import (
     Bench,
     Experiment,

@@ -33,10 +33,11 @@ def _tunable(name: str, value: Any, release: tuple[int, ...]) -> str:
 def command(name: str, value: Any, scheduler: str) -> str:
     """The command that sets the axis ``name`` to ``value`` under a kernel with ``scheduler``."""
     kind, _, rest = name.partition(".")
-    pids = f"$(pgrep -x {shlex.quote(rest)})"
-    if kind == "set" and ":" in rest:
+    of_one = kind == "set" and ":" in rest
+    if of_one:
         kind, _, rest = rest.partition(":")
-        pids = f"$(pgrep -x {shlex.quote(rest)})"
+    pids = f"$(pgrep -x {shlex.quote(rest)})"
+    if of_one:
         group = f"/sys/fs/cgroup{rest}"
         if kind == "nice":
             return f"renice -n {value} -p {pids}"

@@ -30,6 +30,24 @@ def source(path: PathLike) -> dict[str, str]:
     return {"file": name, "text": _native.read_text(name)}
 
 
+def noted_beside(
+    trace: str, groups: PathLike | None = None, side: PathLike | None = None
+) -> dict[str, dict[str, str]]:
+    """What files beside a recorded trace say of it: ``groups``, in which groups tasks were, and
+    ``side``, what ``schedlab record`` noted. None: the file that lies beside the trace, if there is
+    one; "none": leaves it out."""
+    found = _native.beside_trace(trace)
+    chosen = {
+        "groups": groups if groups is not None else found[0],
+        "side": side if side is not None else found[1],
+    }
+    return {
+        name: source(path)
+        for name, path in chosen.items()
+        if path is not None and os.fspath(path) != "none"
+    }
+
+
 def benchmark_names() -> list[str]:
     """The names of all benchmarks."""
     return [name for name, _, _ in _native.benchmarks()]
@@ -75,7 +93,8 @@ def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, An
     if parameters:
         raise InputError(f"{name}: parameters are a benchmark's, and this is a file")
     if _native.is_trace(name):
-        return {"workload": {"file": name, "text": _native.trace_workload(name)}}
+        asked = {"name": name, **noted_beside(name)}
+        return {"workload": {"file": name, "text": _native.trace_workload(name, json.dumps(asked))}}
     text = _native.read_text(name)
     if _native.is_plan(text):
         return {"plan": json.loads(text)}

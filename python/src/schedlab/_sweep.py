@@ -43,6 +43,10 @@ def axis(name: str, values: Any) -> dict[str, Any]:
     return {"name": full, "values": [_plain(value) for value in values]}
 
 
+def _listed(metrics: str | Sequence[str]) -> list[str]:
+    return [metrics] if isinstance(metrics, str) else list(metrics)
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     if hasattr(value, "item"):
@@ -167,7 +171,7 @@ def sweep(
             raise InputError("a policy in Python is run by schedlab.run(), not in a sweep")
         form["plan"] = made
         if metrics:
-            form["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
+            form["metrics"] = _listed(metrics)
         if sample != "grid":
             form.update(sample=sample, sample_seed=sample_seed)
         if samples is not None:
@@ -192,7 +196,7 @@ def read_file(name: str, metrics: str | Sequence[str] = ()) -> Any:
     if not metrics and form.get("sample") != "sobol":
         return _native.Space(name, text)
     if metrics:
-        form["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
+        form["metrics"] = _listed(metrics)
     return space_of(form, os.path.dirname(name))
 
 
@@ -272,21 +276,6 @@ class _Progress:
         if self.on and self.done:
             self.stream.write("\n")
             self.stream.flush()
-
-
-def t_95(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t."""
-    table = (
-        12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010,
-        2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739,
-        2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
-    )
-    if freedom < 1:
-        return math.inf
-    if freedom <= len(table):
-        return table[freedom - 1]
-    z, n = 1.959964, float(freedom)
-    return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n * n)
 
 
 class Sweep:
@@ -406,24 +395,13 @@ class Sweep:
     def summary(self) -> list[dict[str, Any]]:
         """A row for each point and scheduler: of every metric the mean over seeds under its name,
         and half of the 95 % confidence interval (Student's t; None of one seed) as ``NAME ±``."""
-        groups: dict[tuple[int, str], list[int]] = {}
-        keys = zip(self._columns["point"], self._columns["scheduler"])
-        for number, key in enumerate(keys):
-            groups.setdefault(key, []).append(number)
         result = []
-        for (point, scheduler), numbers in sorted(groups.items()):
+        for point, scheduler, means in self._space.summary(self._form, self._parts):
             row: dict[str, Any] = {"point": point}
             row.update(zip(self.axes, self._space.point(point)))
             row["scheduler"] = scheduler
-            for name in self.metrics:
-                column = self._columns[name]
-                values = [column[number] for number in numbers if column[number] is not None]
-                row[name] = math.fsum(values) / len(values) if values else None
-                half = None
-                if len(values) > 1:
-                    half = t_95(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(
-                        len(values)
-                    )
+            for name, (mean, half) in zip(self.metrics, means):
+                row[name] = mean
                 row[f"{name} ±"] = half
             result.append(row)
         return result

@@ -6,7 +6,7 @@ import html
 import math
 from typing import Any
 
-from ._tune import Trial, Tuning
+from ._tuning import Trial, Tuning
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 70rem; padding: 1rem; }

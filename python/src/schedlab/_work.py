@@ -16,7 +16,7 @@ from ._html import table as html_table
 from ._html import text as html_text
 from ._plan import Scheduler, make, schedulers_of
 from ._runs import write
-from ._sources import PathLike, benchmark_names, setting, source
+from ._sources import PathLike, benchmark_names, noted_beside, setting
 from ._units import Moment, moment_ns
 
 
@@ -307,6 +307,7 @@ def replay(
     cpus: int | None = None,
     changes: str | Iterable[str] = (),
     groups: PathLike | None = None,
+    side: PathLike | None = None,
     only: str | None = None,
     without: str | None = None,
     counted: bool = False,
@@ -318,18 +319,20 @@ def replay(
     """What a recorded machine would have done under other schedulers (``docs/replay.md``).
 
     ``trace``: what perf, ftrace or trace-cmd recorded. ``recorded``, ``hz``: the scheduler and the
-    ticks of that machine; ``changes``: of tasks, as ``"nice make +10"``; ``groups``: in which
-    groups tasks were, None: as a file beside the trace says, if there is one; ``counted``: whoever
-    comes first wakes a sleeper, instead of whom the trace saw; ``open_arrivals``: what interrupts
-    end comes at its time (a server's requests), instead of taking its time; ``seeds``: how often
-    each is run.
+    ticks of that machine; ``changes``: of tasks, as ``"nice make +10"``; ``groups``: a file that
+    says in which groups tasks were; ``side``: what ``schedlab record`` noted (None: the files that
+    lie beside the trace, if there are any; "none": without them); ``counted``: whoever comes first
+    wakes a sleeper, instead of whom the trace saw; ``open_arrivals``: what interrupts end comes at
+    its time (a server's requests), instead of taking its time; ``seeds``: how often each is run.
     """
     names, policies = schedulers_of(schedulers if isinstance(schedulers, str) else list(schedulers))
     if policies:
         raise InputError("a trace is replayed under schedulers by name, not under a policy")
+    path = os.fspath(trace)
     asked: dict[str, Any] = {
-        "schedulers": [name for name in names if name], "counted": counted, "open": open_arrivals,
-        "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
+        "name": path, "schedulers": [name for name in names if name],
+        "tokens": "counted" if counted else "strict",
+        "arrivals": "open" if open_arrivals else "closed", "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
         "at": [at] if isinstance(at, str) else list(at),
         "changes": [changes] if isinstance(changes, str) else list(changes),
         "set": [[name, setting(value)] for name, value in (set or {}).items()],
@@ -343,21 +346,5 @@ def replay(
     if cpus is not None:
         spec["cpus"] = cpus
     asked["machine"] = spec
-    beside = groups if groups is not None else groups_beside(trace)
-    if beside is not None:
-        asked["groups"] = source(beside)
-    return Replay(_native.replay(os.fspath(trace), json.dumps(asked), threads))
-
-
-def groups_beside(trace: PathLike) -> str | None:
-    """The file that says in which groups tasks were and lies beside a trace: ``desk.groups`` of
-    ``desk.txt.xz``. To leave groups out where they were is the largest mistake that can be
-    avoided."""
-    name = os.fspath(trace)
-    while True:
-        stem, ending = os.path.splitext(name)
-        if not ending:
-            return None
-        if os.path.isfile(f"{stem}.groups"):
-            return f"{stem}.groups"
-        name = stem
+    asked |= noted_beside(path, groups, side)
+    return Replay(_native.replay(path, json.dumps(asked), threads))

@@ -9,7 +9,7 @@ use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
-use schedlab_lab::replay::{Answer, Column, Replay, Shown, Table, duration};
+use schedlab_lab::replay::{Answer, Column, Replay, Shown, Table, beside, duration};
 use schedlab_replay::{Arrivals, Books, Tokens, Trace};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
@@ -86,44 +86,37 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
 }
 
 /// The file that says in which groups tasks were: the one that was named, or one that lies beside
-/// the trace and is called as it is (`desk.groups` for `desk.xz` or `desk.txt.xz`). To leave groups
-/// out where they were is the largest mistake that can be avoided (their weights are half of the
-/// schedule), so the file is taken without being asked for; and that it was is said.
+/// the trace; that it was taken without being asked for is said.
 fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
-    if let Some(named) = &args.groups {
-        return (named.as_os_str() != "none").then(|| named.clone());
-    }
-    let mut name = args.file.clone();
-    while name.extension().is_some() {
-        name.set_extension("groups");
-        if name != args.file && name.is_file() {
-            complain(&format!(
-                "note: groups as {} says, which lies beside the trace (--groups none: without)",
-                name.display()
-            ));
-            return Some(name);
-        }
-        name.set_extension("");
-    }
-    None
+    named_or(&args.groups, || {
+        let found = beside::groups(&args.file)?;
+        complain(&format!(
+            "note: groups as {} says, which lies beside the trace (--groups none: without)",
+            found.display()
+        ));
+        Some(found)
+    })
 }
 
 /// The file that `schedlab record` has written beside the trace, or that was named.
 fn side_file(args: &ReplayArgs) -> Option<PathBuf> {
-    if let Some(named) = &args.side {
-        return (named.as_os_str() != "none").then(|| named.clone());
-    }
-    let mut name = args.file.clone().into_os_string();
-    name.push(".side.json");
-    let path = PathBuf::from(name);
-    path.is_file().then(|| {
+    named_or(&args.side, || {
+        let found = beside::side(&args.file)?;
         complain(&format!(
             "note: the kernel, policies, affinity, groups, topology and tunables as {} says, which \
              lies beside the trace (--side none: without)",
-            path.display()
+            found.display()
         ));
-        path
+        Some(found)
     })
+}
+
+/// The file that was named, none if that is `none`, or what is found.
+fn named_or(named: &Option<PathBuf>, find: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
+    match named {
+        Some(named) => (named.as_os_str() != "none").then(|| named.clone()),
+        None => find(),
+    }
 }
 
 /// What a trace says of its tasks.

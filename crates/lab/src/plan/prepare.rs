@@ -12,6 +12,7 @@ use crate::sweep::Sweep;
 use schedlab_core::{Entry, Observer};
 use schedlab_measure::Fairness;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
+use schedlab_trace::Header;
 use schedlab_workload::groups::Feature;
 use std::fmt;
 
@@ -312,6 +313,18 @@ impl Prepared {
         match &self.load {
             Checked::Workload(variants) => Some(variants.first()),
             Checked::Benchmark(_) => None,
+        }
+    }
+
+    /// What a trace of a run under `contender` says of itself.
+    pub fn trace_header(&self, contender: &Contender) -> Header {
+        let (cpus, hz) = self
+            .experiment()
+            .map_or((1, None), |experiment| (experiment.config.cpus, experiment.config.hz));
+        Header {
+            cpus,
+            hz: hz.unwrap_or(contender.choice.release.hz_default),
+            scheduler: contender.to_string(),
         }
     }
 

@@ -450,7 +450,7 @@ fn who_looks_at_a_run_does_not_change_it() {
             seen.push((snapshot.at_ns, snapshot.tasks.len()));
         };
         let stops_ns = [0, 1, 100_000_000, 250_000_000, 999_999_999];
-        let watch = Watch { names: true, stops_ns: &stops_ns, look: Some(&mut look) };
+        let watch = Watch { names: true, stops_ns: &stops_ns, look: Some(&mut look), judge: None };
         let (_, watched) =
             prepared.run_watched(scheduler, 0, Fingerprint::default(), watch).expect("it runs");
         assert_eq!(alone, watched, "{scheduler}");

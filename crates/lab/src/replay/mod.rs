@@ -11,6 +11,7 @@
 //! ensemble: a schedule is chaotic, and one run says nothing.
 
 mod answer;
+pub mod beside;
 mod columns;
 mod ensemble;
 mod messages;
@@ -33,6 +34,7 @@ use schedlab_replay::program::{self, is_machinery};
 use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::{Arrivals, Tokens, Trace, Workload, select};
 use schedlab_workload::Model;
+use serde::Deserialize;
 use std::num::NonZeroUsize;
 
 /// The scheduler that a trace was recorded under, if nobody says.
@@ -44,8 +46,9 @@ pub const HZ: u32 = 250;
 /// How often each scheduler is run, if nobody says.
 pub const SEEDS: u32 = 8;
 
-/// What is asked of a trace.
-#[derive(Clone, PartialEq, Debug)]
+/// What is asked of a trace, as plain data that every front end fills.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Replay {
     /// The trace's name, for messages.
     pub name: String,
@@ -83,11 +86,10 @@ pub struct Replay {
     pub limit_ns: Option<u64>,
 }
 
-impl Replay {
-    /// A replay under nothing but the recorded scheduler.
-    pub fn new(name: impl Into<String>) -> Replay {
+impl Default for Replay {
+    fn default() -> Replay {
         Replay {
-            name: name.into(),
+            name: String::new(),
             recorded: None,
             hz: None,
             schedulers: vec![],
@@ -105,6 +107,13 @@ impl Replay {
             explain: false,
             limit_ns: None,
         }
+    }
+}
+
+impl Replay {
+    /// A replay under nothing but the recorded scheduler.
+    pub fn new(name: impl Into<String>) -> Replay {
+        Replay { name: name.into(), ..Replay::default() }
     }
 
     /// Finds out what the tasks of `trace` did, and checks all that is asked.

@@ -2,6 +2,7 @@
 
 use super::form::{AxisForm, Scale};
 use crate::settings::Setting;
+use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_core::topology::CPUS_MAX;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -191,7 +192,8 @@ impl Subject {
             Subject::Policy(_) => text("policy"),
             Subject::Affinity(_) => {
                 let written = value.to_string();
-                cpus(&written).ok_or_else(|| format!("\"{written}\" is no list such as 0-3,6"))?;
+                parse_cpu_list(&written)
+                    .ok_or_else(|| format!("\"{written}\" is no list such as 0-3,6"))?;
                 Ok(AxisValue::Text(written))
             }
             Subject::Workload(_) | Subject::Parameter(_) => match value {
@@ -202,20 +204,6 @@ impl Subject {
             },
         }
     }
-}
-
-/// `0-3,6` as numbers.
-pub fn cpus(text: &str) -> Option<Vec<u32>> {
-    let mut all = vec![];
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last >= CPUS_MAX {
-            return None;
-        }
-        all.extend(first..=last);
-    }
-    Some(all)
 }
 
 /// Over what an axis goes.

@@ -2,10 +2,11 @@
 //! only, so that their workload is read and checked once.
 
 use super::Space;
-use super::axis::{AxisValue, Subject, cpus};
+use super::axis::{AxisValue, Subject};
 use crate::error::Error;
 use crate::plan::{Contender, Load, MachineSource, Plan, Prepared, SetValues};
 use crate::run::Run;
+use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_report::data::EndState;
 use schedlab_workload::rt_app::{Place, replaced};
 use std::borrow::Cow;
@@ -144,7 +145,7 @@ impl Space {
                 | Subject::Slice(_) => {
                     let json = match (&axis.subject, value) {
                         (Subject::Affinity(_), value) => {
-                            let cpus = cpus(&value.to_string()).unwrap_or_default();
+                            let cpus = parse_cpu_list(&value.to_string()).unwrap_or_default();
                             format!("{cpus:?}")
                         }
                         (_, AxisValue::Text(text)) => {
@@ -271,6 +272,19 @@ impl Space {
     /// # Errors
     /// What is asked of each run is not there, of no run. (A run that fails is a row that says so.)
     pub fn run_point(&self, number: u64, repetition: u64) -> Result<Vec<Row>, String> {
+        self.rows_of(number, repetition, |prepared, contender, offset| {
+            prepared.run_repetition(contender, offset, ()).map(|(run, ())| run)
+        })
+    }
+
+    /// The same with runs that `run` makes: of the plan, under one of its schedulers, with its
+    /// repetition of this number.
+    pub(super) fn rows_of(
+        &self,
+        number: u64,
+        repetition: u64,
+        mut run: impl FnMut(&Prepared, &Contender, u64) -> Result<Run, Error>,
+    ) -> Result<Vec<Row>, String> {
         let point = self.point(number);
         let seed_axis = self.axes.iter().position(|axis| axis.subject == Subject::Seed);
         let row = |scheduler: String, seed, end, error, values| Row {
@@ -310,8 +324,8 @@ impl Space {
         for one in self.contenders(&stage, &point) {
             let name = one.to_string();
             let values = |run: &Run| self.told.iter().map(|told| told.value(run)).collect();
-            rows.push(match stage.prepared.run_repetition(&one, offset, ()) {
-                Ok((run, ())) => {
+            rows.push(match run(&stage.prepared, &one, offset) {
+                Ok(run) => {
                     let unknown = self.told.iter().find_map(|told| told.unknown_figure(&run));
                     if let (Some(unknown), EndState::AllEnded) = (unknown, run.report.end.state) {
                         return Err(unknown);

@@ -11,7 +11,8 @@
 //!
 //! * `axis`: what varies, and over what; `sample`: which points are run.
 //! * `metric`: what is told of each run.
-//! * `execute`: runs; [`store`]: results in files; [`summary`]: what came of it.
+//! * `execute`: runs; `judged`: runs that end where they are hopeless.
+//! * [`store`]: results in files; [`summary`]: what came of it.
 //!
 //! ```
 //! use schedlab_lab::space::Space;
@@ -44,6 +45,7 @@
 mod axis;
 mod execute;
 mod form;
+mod judged;
 mod metric;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -56,6 +58,7 @@ mod tests;
 pub use axis::{Axis, AxisValue, Domain, Subject};
 pub use execute::Row;
 pub use form::{AxisForm, Form, PlanForm, Sample, Scale, toml_json};
+pub use judged::{Judged, Rung};
 pub use metric::Told;
 
 use crate::parallel;
@@ -541,8 +544,8 @@ fn points(form: &Form, axes: &[Axis]) -> Result<Points, String> {
         Sample::Grid => Ok(Points::Grid),
         Sample::Random => Ok(Points::Listed(sample::random(axes, samples()?, seed))),
         Sample::Latin => Ok(Points::Listed(sample::latin(axes, samples()?, seed))),
-        Sample::Sobol => Err("sample = \"sobol\": SciPy makes the points; run it with \
-                              `python3 -m schedlab sweep` or `schedlab sweep --engine python`"
+        Sample::Sobol => Err("sample = \"sobol\": SciPy makes the points; it needs the Python \
+                              package: `pip install ./python scipy`, then `schedlab sweep`"
             .into()),
     }
 }

@@ -8,9 +8,10 @@ use super::axis::{Axis, AxisValue, Domain};
 use super::{Row, Space, has_column};
 use crate::sweep::fingerprint;
 use schedlab_report::data::EndState;
+use schedlab_trace::Output;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The name of the form and its version.
@@ -190,18 +191,13 @@ impl Store {
     }
 }
 
-/// Writes a file under another name first, so that under its own it is there in whole or not at
-/// all.
+/// Writes a file that is there in whole or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{}: cannot be written: {error}", path.display());
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(failed)
+    let written = Output::create(path).and_then(|mut output| {
+        output.write_all(bytes)?;
+        output.finish()
+    });
+    written.map_err(|error| format!("{}: cannot be written: {error}", path.display()))
 }
 
 /// What a column of results holds.

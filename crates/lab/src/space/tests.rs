@@ -401,3 +401,57 @@ fn the_front_has_what_nothing_beats() {
     let front: Vec<u64> = pareto(&space, &cells, &[0, 1]).iter().map(|it| it.point).collect();
     assert_eq!(front, [1, 3, 0]);
 }
+
+fn judged(space: &Space, rungs: &[Rung], count: usize) -> Vec<Judged> {
+    let mut all = vec![];
+    let ready = |one| {
+        all.push(one);
+        true
+    };
+    space.run_judged(threads(count), rungs, ready).expect("metrics are there");
+    all
+}
+
+#[test]
+fn the_figure_at_a_rung_is_that_of_a_run_which_ends_there() {
+    let metrics = "metrics = [\"wait_mean\", \"key_jobs(hog)\", \"burst_lag_max\"]\nrepeat = 2\n\
+                   schedulers = [\"cfs\"]\nseed = 3\n";
+    let axis =
+        |name: &str, values: &str| format!("[[axis]]\nname = \"{name}\"\nvalues = {values}\n");
+    let varied = axis("set.sched_min_granularity_ns", "[1000000, 9000000]");
+    let whole = space(&format!("{metrics}{varied}"));
+    let rung = |at_ns, told| Rung { at_ns, told, more_is_better: false, limits: vec![] };
+    let rungs = [rung(250_000_000, 0), rung(500_000_000, 1), rung(750_000_000, 2)];
+    let on_the_way = judged(&whole, &rungs, 3);
+    assert_eq!(on_the_way.len(), 4);
+    let runs: Vec<Row> = on_the_way.iter().map(|one| one.row.clone()).collect();
+    assert_eq!(runs, rows(&whole, 1), "looking at a run changes nothing");
+    assert!(on_the_way.iter().all(|one| !one.is_ended));
+    for (number, seconds) in [(0, 0.25), (1, 0.5), (2, 0.75)] {
+        let cut = space(&format!("{metrics}{varied}{}", axis("duration", &format!("[{seconds}]"))));
+        let values: Vec<_> = rows(&cut, 1).iter().map(|row| row.values[number]).collect();
+        let passed: Vec<_> = on_the_way.iter().map(|one| one.passed[number]).collect();
+        assert_eq!(passed, values, "at {seconds} s");
+        assert!(values[0].is_some());
+    }
+}
+
+#[test]
+fn a_run_that_is_worse_than_its_limit_ends_at_the_rung() {
+    let space = space(
+        "metrics = [\"length\"]\nrepeat = 2\nschedulers = [\"cfs\"]\nseed = 3\n\
+         [[axis]]\nname = \"cpus\"\nvalues = [2]\n",
+    );
+    let half = Rung {
+        at_ns: 500_000_000,
+        told: 0,
+        more_is_better: false,
+        limits: vec![Some(499_999_999.0), Some(500_000_000.0)],
+    };
+    let ended = judged(&space, std::slice::from_ref(&half), 1);
+    let lengths: Vec<_> = ended.iter().map(|one| (one.is_ended, one.row.values[0])).collect();
+    assert_eq!(lengths, [(true, Some(5e8)), (false, Some(1e9))]);
+    let more = Rung { more_is_better: true, limits: vec![Some(500_000_001.0), None], ..half };
+    let ended = judged(&space, &[more], 1);
+    assert_eq!(ended.iter().map(|one| one.is_ended).collect::<Vec<_>>(), [true, false]);
+}

@@ -7,6 +7,7 @@ use crate::cgroups::parameter::Write;
 use crate::error::Error;
 use crate::groups::GroupPlan;
 use crate::programs::Kernel;
+use core::ops::ControlFlow;
 use schedlab_core::{GroupId, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState, Workload};
 
@@ -66,11 +67,11 @@ impl Timetable {
     where
         W: Workload<Error = Error> + AsRef<Kernel>,
     {
-        self.run_with_stops(machine, plan, ids, until_ns, &[], |_| {})
+        self.run_with_stops(machine, plan, ids, until_ns, &[], |_| ControlFlow::Continue(()))
     }
 
     /// The same, and `look` sees the machine as it is at some times (rising, no two equal), before
-    /// anything that falls on them. The run is the same.
+    /// anything that falls on them, and may end the run there. A run that goes on is the same.
     ///
     /// # Errors
     /// When the workload says so.
@@ -81,7 +82,7 @@ impl Timetable {
         ids: &[GroupId],
         until_ns: u64,
         stops_ns: &[u64],
-        mut look: impl FnMut(&mut Machine<S, W, O>),
+        mut look: impl FnMut(&mut Machine<S, W, O>) -> ControlFlow<()>,
     ) -> Result<Outcome, Error>
     where
         W: Workload<Error = Error> + AsRef<Kernel>,
@@ -91,7 +92,9 @@ impl Timetable {
             if drive.run_to(self, machine, at_ns)? != RunEnd::TimeUp {
                 break;
             }
-            look(machine);
+            if look(machine).is_break() {
+                return drive.finish(self, machine, at_ns);
+            }
         }
         drive.finish(self, machine, until_ns)
     }

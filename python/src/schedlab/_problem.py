@@ -1,0 +1,194 @@
+"""What a search for settings evaluates: :class:`Problem`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._errors import InputError
+from ._objective import Constraint, Objective
+from ._sweep import space_of
+from ._tuning import Point
+
+#: What is told besides objectives and constraints, to see what they left out.
+BESIDES = (
+    "throughput", "wakeup_latency_p99", "wakeup_latency_max", "wait_mean", "wait_max",
+    "slowdown_p99", "burst_lag_max", "jain_backlogged", "missed_periods",
+)
+
+#: Of these more is better.
+_MORE = ("throughput", "jain_backlogged")
+
+#: The length of a run, ns, under this name.
+_LENGTH = "besides length"
+
+#: Runs are judged when so much of the length is over that they have by default.
+RUNGS = (0.25, 0.5)
+
+
+@dataclass
+class Rung:
+    """A time at which a run is judged by the first goal."""
+
+    at_ns: int
+    #: By seed: a run that is worse ends there; None: none ends.
+    limits: list[float | None]
+
+
+@dataclass
+class Judged:
+    """A run that was judged on its way."""
+
+    row: dict[str, Any]
+    #: The first goal's figure at each rung that it came to; None: it had none.
+    passed: list[float | None]
+    #: Whether the last of these rungs ended it.
+    ended: bool
+
+
+class Problem:
+    """What is evaluated: workloads, what varies, goals."""
+
+    def __init__(
+        self,
+        plans: list[tuple[str, dict[str, Any]]],
+        axes: list[dict[str, Any]],
+        objectives: list[Objective],
+        constraints: list[Constraint],
+        callables: list[tuple[str, Callable[[Mapping[str, float]], float]]],
+        metrics: Sequence[str],
+        threads: int | None,
+    ) -> None:
+        self.objectives, self.constraints, self.callables = objectives, constraints, callables
+        told = [f"objective {n} = {goal.expression}" for n, goal in enumerate(objectives)]
+        for n, limit in enumerate(constraints):
+            told.append(f"constraint {n} = {limit.expression}")
+            if limit.part is None:
+                told.append(f"limit {n} = {limit.limit}")
+        told.append(f"{_LENGTH} = length")
+        told.extend(f"besides {name} = {name}" for name in BESIDES)
+        told.extend(metrics)
+        self.threads = threads
+        self.spaces: list[tuple[str, Any]] = []
+        #: What each axis may not be above: the place of another.
+        self.at_most: list[int | None] = []
+        self.only: list[list[str] | None] = []
+        names = [one["name"] for one in axes]
+        plain: list[dict[str, Any]] = []
+        for one in axes:
+            bound = one.get("at_most")
+            if bound is not None and bound not in names:
+                bound = f"set.{bound}"
+            if bound is not None and bound not in names[: len(plain)]:
+                raise InputError(
+                    f"axis {one['name']}: at_most names an axis before it; {one['at_most']} is none"
+                )
+            self.at_most.append(None if bound is None else names.index(bound))
+            only = one.get("only")
+            self.only.append([only] if isinstance(only, str) else only)
+            plain.append({key: one[key] for key in one if key not in ("at_most", "only")})
+        for name, plan in plans:
+            form = {
+                "plan": plan, "axis": plain, "metrics": told, "sample": "latin", "samples": 16,
+                "part_runs": 1,
+            }
+            try:
+                self.spaces.append((name, space_of(form)))
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from None
+        space = self.spaces[0][1]
+        self.axes: list[tuple[str, Any, Any]] = space.axes()
+        better_of = {name: better for name, _, better in space.metrics()}
+        self.signs: list[int] = []
+        for n, goal in enumerate(objectives):
+            sign = goal.sign or {"less": 1, "more": -1}.get(better_of[f"objective {n}"])
+            if sign is None:
+                raise InputError(
+                    f"objective `{goal.expression}`: say what is better: minimize or maximize it"
+                )
+            self.signs.append(sign)
+        self.signs.extend(1 for _ in callables)
+        self.scheduler = next((n for n, a in enumerate(self.axes) if a[0] == "scheduler"), None)
+
+    @property
+    def goals(self) -> list[str]:
+        """What the goals are called."""
+        texts = [one.expression for one in self.objectives]
+        return texts + [name for name, _ in self.callables]
+
+    def default(self) -> Point:
+        """Nothing is set."""
+        point: Point = [None] * len(self.axes)
+        if self.scheduler is not None:
+            point[self.scheduler] = self.axes[self.scheduler][1][0]
+        return point
+
+    def runs(self, workload: int, points: list[Point]) -> list[list[dict[str, Any]]]:
+        """The rows of each point, by seed."""
+        judged = self.judged(workload, points, [])
+        return [[one.row for one in runs] for runs in judged]
+
+    def judged(
+        self, workload: int, points: list[Point], rungs: list[Rung]
+    ) -> list[list[Judged]]:
+        """The runs of each point, by seed, judged at ``rungs`` by the first goal."""
+        space = self.spaces[workload][1].with_points(points)
+        more = self.signs[0] < 0
+        asked = [(rung.at_ns, "objective 0", more, rung.limits) for rung in rungs]
+        columns, passed, ended = space.run_judged(asked, self.threads)
+        runs: list[list[Judged]] = [[] for _ in points]
+        names = [name for name, _ in columns]
+        for values, way, end in zip(zip(*(values for _, values in columns)), passed, ended):
+            row = dict(zip(names, values))
+            runs[row["point"]].append(Judged(row, way, end))
+        return runs
+
+    def goal_values(self, row: dict[str, Any]) -> list[float]:
+        """The goals of a run, as they are."""
+        values = [number(row[f"objective {n}"]) for n in range(len(self.objectives))]
+        for _, call in self.callables:
+            known = {name: it for name, it in row.items() if isinstance(it, (int, float))}
+            values.append(float(call(known)) if row["error"] is None else math.inf)
+        return values
+
+    def violation(self, which: int, rows: list[dict[str, Any]], default: list[Any]) -> float:
+        """How far a constraint is violated on a workload."""
+        one = self.constraints[which]
+        value = mean([number(row[f"constraint {which}"]) for row in rows])
+        if one.part is None:
+            limit = mean([number(row[f"limit {which}"]) for row in rows])
+        else:
+            limit = one.part * mean([number(row[f"constraint {which}"]) for row in default])
+        if not math.isfinite(value) or not math.isfinite(limit):
+            return math.inf
+        return one.sign * (value - limit) / (abs(limit) or 1.0)
+
+    def rungs(self, default: list[dict[str, Any]]) -> list[int]:
+        """When runs of a workload are judged, ns: at parts of the default's length."""
+        length = mean([number(row[_LENGTH]) for row in default])
+        if not self.objectives or not math.isfinite(length):
+            return []
+        times = (round(length * part) for part in RUNGS)
+        return sorted({at_ns for at_ns in times if at_ns > 0})
+
+
+def number(value: Any) -> float:
+    return math.inf if value is None else float(value)
+
+
+def mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.inf
+
+
+def ratio(sign: int, value: float, default: float) -> float:
+    """A goal over the default's; less is better."""
+    if not math.isfinite(value):
+        return math.inf
+    if sign < 0:
+        value, default = default, value
+    if default == 0:
+        # Nothing is to be gained where nothing is lost.
+        return 1.0 if value == 0 else math.inf
+    return value / default
