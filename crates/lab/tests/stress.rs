@@ -76,6 +76,8 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         ("cfs@5.10", 10_006),
         // A migration thread waited for real-time throttling to end, and with it a bound task.
         ("cfs@3.2", 10_414),
+        // The watch took jiffies of cache distance for milliseconds, at HZ 100.
+        ("bfs@0.316", 24_656),
         // It waited for a task of its own priority to sleep.
         ("cfs@2.6.24", 11_731),
         // A throttled CPU went off line, and its real-time tasks were not counted again.

@@ -66,6 +66,11 @@ impl Locality {
         }
     }
 
+    /// The longest [`distance`](Locality::distance) there is.
+    pub(super) fn most_distant(&self) -> i64 {
+        self.topology.iter().map(|cpu| self.distance(CpuId(0), cpu)).max().unwrap_or(0)
+    }
+
     /// How good the idle CPU `to` is for a task that last ran on `from`, the smaller the better:
     /// the same core, a shared cache, the same package, another one, another node. A thread whose
     /// core is otherwise busy is worse than any whole core of its node, and better than another
@@ -111,6 +116,7 @@ mod tests {
         assert_eq!([0, 1, 3, 4, 8, 16].map(distance), [0, 0, 0, 1, 1, 3]);
         let flat = Locality::new(&Topology::flat(3));
         assert_eq!([0, 1, 2].map(|b| flat.distance(CpuId(0), CpuId(b))), [0, 1, 1]);
+        assert_eq!((locality.most_distant(), flat.most_distant()), (3, 1));
         assert!(flat.is_flat() && !locality.is_flat());
     }
 

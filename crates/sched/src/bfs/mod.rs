@@ -646,15 +646,24 @@ impl Inspect for Bfs {
                 Clock::Niffies => distance,
             }
         };
+        // CPUs other than its last may see a task's deadline later. 0.316 counts that in jiffies,
+        // however long these are: at HZ 100 it is ten times as long as at HZ 1000.
+        let seen_later_ns = match self.version.affinity {
+            _ if alone => 0,
+            Affinity::CacheDistance => {
+                let step = self.version.task_timeslice(load.nice_max, self.rr_interval) as u64;
+                self.locality.most_distant() as u64 * step * self.tick_ns
+            }
+            Affinity::Sticky => distance_ns(19),
+        };
         Promises {
             // Several tasks that wake at once may all ask the same idle CPU, which takes one.
             idle_beside_waiting_ns: alone.then_some(0),
             // Once its own deadline is past, each other task can at most use up the slice that goes
-            // with an even earlier deadline. CPUs other than its last may see its deadline with the
-            // longest distance on top.
+            // with an even earlier deadline.
             wait_ns: Some(
                 distance_ns(load.nice_max)
-                    + if alone { 0 } else { distance_ns(19) }
+                    + seen_later_ns
                     + (u64::from(load.tasks) + 1) * slice_ns,
             ),
             // Equal hogs take turns, slice by slice.
