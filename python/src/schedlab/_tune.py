@@ -205,7 +205,7 @@ def _search_all(
         if far > 0:
             warnings.append(f"not met on held-out runs: {text} (off by {100 * far:.1f} %)")
     for name in yardsticks:
-        mine, other = verdict.ratios[0], verdicts[name].ratios[0]
+        mine, other = own.ratios[0], verdicts[name].ratios[0]
         if name != sampler and other[0] < mine[0]:
             warnings.append(f"{name} found as good or better: {other[0]:.3f} of the default")
     pool = trials.get("random") or [it for list_ in trials.values() for it in list_]
