@@ -325,17 +325,25 @@ impl PerfData {
         }
         let mut all = std::mem::take(&mut self.packed);
         let unpacked = &mut all.unpacked;
+        let mut is_senseless = false;
         let mut take = |bytes: &[u8]| {
-            unpacked.extend_from_slice(bytes);
-            let taken = self.unpacked(unpacked, place, feed);
-            unpacked.drain(..taken);
+            if !is_senseless {
+                unpacked.extend_from_slice(bytes);
+                match self.unpacked(unpacked, place, feed) {
+                    Some(taken) => drop(unpacked.drain(..taken)),
+                    None => is_senseless = true,
+                }
+            }
         };
-        let result = match packed {
+        let mut result = match packed {
             Some(packed) => all.pieces.take(packed, &mut take),
             None => all.pieces.finish(&mut take),
         };
+        if is_senseless {
+            result = Err("a record has no length".into());
+        }
         if let Err(error) = result {
-            all.is_broken = true;
+            all = Packed { is_broken: true, ..Packed::default() };
             feed.problems.note(Trouble::Torn, 1, place, || {
                 format!(
                     "its packed records do not unpack from here on ({error}): record without -z, \
@@ -349,8 +357,9 @@ impl PerfData {
         self.packed = all;
     }
 
-    /// Takes the records that these bytes begin with; how many bytes they have.
-    fn unpacked(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) -> usize {
+    /// Takes the records that these bytes begin with; how many bytes they have. None: they are no
+    /// records.
+    fn unpacked(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) -> Option<usize> {
         let mut at = 0;
         while let Some(head) = bytes.get(at..at + 8) {
             let mut head = self.bytes(head);
@@ -358,9 +367,7 @@ impl PerfData {
             let _misc = head.u16();
             let length = usize::from(head.u16().unwrap_or(0));
             if length < 8 {
-                feed.problems
-                    .note(Trouble::Unreadable, 1, place, || "a packed record has no length".into());
-                return bytes.len();
+                return None;
             }
             let Some(body) = bytes.get(at + 8..at + length) else { break };
             // Only what the kernel writes is packed; nothing stands behind such a record.
@@ -369,7 +376,7 @@ impl PerfData {
             }
             at += length;
         }
-        at
+        Some(at)
     }
 
     /// Takes a record; how many bytes of data belong to it that stand behind it.

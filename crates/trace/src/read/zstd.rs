@@ -33,6 +33,10 @@ pub(super) fn window_of(header: &[u8]) -> Option<u64> {
     Some(if size == 2 { number + 256 } else { number })
 }
 
+/// What unpacks to more than so many times its size is no recording, but made to keep its reader
+/// busy.
+const TIMES_MAX: u64 = 1000;
+
 /// Unpacks frames that come piece by piece.
 #[derive(Default)]
 pub(super) struct Pieces {
@@ -41,6 +45,9 @@ pub(super) struct Pieces {
     frame: Option<FrameDecoder>,
     /// A sum of four bytes follows the frame's last block. Nobody checks it.
     has_sum: bool,
+    /// How many bytes have come, and how many they were unpacked to.
+    came: u64,
+    gave: u64,
 }
 
 impl std::fmt::Debug for Pieces {
@@ -57,6 +64,7 @@ impl Pieces {
     /// It is no Zstandard.
     pub fn take(&mut self, piece: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         self.packed.extend_from_slice(piece);
+        self.came += piece.len() as u64;
         let mut at = 0;
         let result = self.unpack(&mut at, out);
         self.packed.drain(..at);
@@ -126,6 +134,10 @@ impl Pieces {
             let is_over = frame.is_finished();
             if let Some(bytes) = frame.collect().filter(|bytes| !bytes.is_empty()) {
                 out(&bytes);
+                self.gave += bytes.len() as u64;
+                if self.gave > TIMES_MAX * self.came + (1 << 20) {
+                    return Err("it unpacks to more than a thousand times its size".into());
+                }
             }
             if is_over {
                 self.frame = None;
@@ -207,5 +219,9 @@ mod tests {
         assert!(unpacked(b"PERFILE2", 3).is_err());
         let far = [0x28, 0xb5, 0x2f, 0xfd, 0, 20 << 3, 1, 0, 0];
         assert!(unpacked(&far, 100).is_err_and(|error| error.contains("128 MiB")));
+        // Blocks of four bytes that are 128 KiB.
+        let mut bomb = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+        (0..100).for_each(|_| bomb.extend([2, 0, 16, b'x']));
+        assert!(unpacked(&bomb, 100).is_err_and(|error| error.contains("thousand times")));
     }
 }
