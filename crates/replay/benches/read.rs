@@ -49,7 +49,7 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
         };
         let current = running[cpu];
         // Whoever runs wakes another or goes to sleep, and is seldom preempted.
-        if roll % 2 == 0 && !asleep.is_empty() {
+        if roll.is_multiple_of(2) && !asleep.is_empty() {
             let task = asleep.swap_remove((roll >> 4) % asleep.len());
             let context = match roll & 0x30 {
                 0 => Context::Hard,
