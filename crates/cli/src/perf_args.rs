@@ -80,6 +80,10 @@ pub struct LatencyArgs {
     /// A row for each task
     #[arg(short, long)]
     pub pids: bool,
+    /// Only this CPU: time on it, switches to it, and the delays that these end
+    #[arg(short = 'C', long = "cpu", alias = "CPU", value_name = "CPU")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..4096))]
+    pub only_cpu: Option<u32>,
     /// Sort by this, then by that
     #[arg(
         short,
@@ -124,10 +128,14 @@ impl From<SortOption> for SortKey {
 #[command(after_help = "\
 Examples:
   schedlab map examples/desktop.json --scheduler cfs --cpus 4
-  schedlab map trace.txt                           of a recorded trace")]
+  schedlab map trace.txt                           of a recorded trace
+  schedlab map trace.txt --compact                 columns for CPUs that switch")]
 pub struct MapArgs {
     #[command(flatten)]
     pub source: SourceArgs,
+    /// Show columns only for CPUs that switch, in the order in which they first do
+    #[arg(long)]
+    pub compact: bool,
 }
 
 /// Show who ran, and who stood in line, while a task was runnable and waited

@@ -203,3 +203,26 @@ fn what_was_noted_beside_the_trace_holds() {
     }
     std::fs::remove_dir_all(&here).expect("it can be removed");
 }
+
+/// Recordings of all tools, with gaps and without contexts.
+#[test]
+fn every_recording_is_told_of() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
+    let mut told = 0;
+    for file in std::fs::read_dir(directory).expect("it is there") {
+        let path = file.expect("it can be read").path();
+        if path.extension().is_none_or(|ending| ending != "xz") {
+            continue;
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+            .args(["trace", "info"])
+            .arg(&path)
+            .output()
+            .expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let said = text(&output);
+        assert!(said.contains("sched_switch") && said.contains("span"), "{said}");
+        told += 1;
+    }
+    assert!(told >= 8, "{told}");
+}

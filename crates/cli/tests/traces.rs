@@ -269,6 +269,12 @@ fn latency_map_and_antagonists_agree_with_each_other() {
     let map = run("map", &[]);
     assert!(map.lines().next().is_some_and(|line| line.starts_with("  *A0 ")), "{map}");
     assert!(map.contains("=> light-0:3"), "{map}");
+    let compact = run("map", &["--compact"]);
+    assert!(compact.lines().next().is_some_and(|line| line.ends_with(" (CPU 0)")), "{compact}");
+    assert_eq!(compact.replace(" (CPU 0)", ""), map, "one CPU, and it switches");
+    assert_eq!(run("latency", &["-C", "0"]), latency, "all is on the one CPU");
+    let nothing = run("latency", &["-C", "1"]);
+    assert!(!nothing.contains("hog"), "{nothing}");
     let seen = run("antagonists", &["--task", "hog-0"]);
     assert!(seen.contains("hog-1[2]") && seen.contains("light-0[3]"), "{seen}");
     // Two hogs and one CPU: while one waits, somebody runs all the time.

@@ -1,10 +1,10 @@
 //! Recordings replayed: against other recordings of the same work, damaged, and of runs of our own.
 
 use schedlab_lab::parallel;
-use schedlab_lab::plan::Source;
+use schedlab_lab::plan::{MachineSpec, Source};
 use schedlab_lab::replay::{Answer, Replay};
 use schedlab_machine::SplitMix64;
-use schedlab_replay::{Books, Tokens, Trace};
+use schedlab_replay::{Books, Tokens, Trace, select};
 use schedlab_trace::read::Trace as Recording;
 use std::num::NonZeroUsize;
 
@@ -25,9 +25,9 @@ fn books(text: &str) -> Option<Trace> {
     Some(books.into_trace())
 }
 
-/// The question about a recording whose work ran in a group.
+/// The question about a recording whose work ran in a group: that of the program's name.
 fn question(name: &str, root: &str) -> (Replay, Trace) {
-    let file = format!("{name}.groups");
+    let file = format!("{}.groups", root.trim_end_matches(".sh"));
     let groups = String::from_utf8(bytes(&file)).expect("it is text");
     let replay = Replay {
         groups: Some(Source { file, text: groups }),
@@ -72,14 +72,43 @@ fn a_desk_on_one_cpu_is_predicted() {
     // second, in which they stood in one queue for 216 ms. docs/replay.md says why those of the
     // replay do not.
     assert!(answer.e_wait <= 0.35, "{}", answer.e_wait);
+    near_one_cpu(&answer);
+    // All of the machine, and not the work alone, on one CPU.
+    let (replay, trace) = question("desk", "desk.sh");
+    let machine = MachineSpec { cpus: Some(1), ..MachineSpec::default() };
+    near_one_cpu(&self::answer(&Replay { machine, ..replay }, trace));
+}
+
+/// That the third column is what was recorded of a desk on one CPU.
+fn near_one_cpu(answer: &Answer) {
     for (name, end, wait) in [
         ("hog", 1402.4, 1748.2),
         ("video", 1135.8, 739.7),
         ("audio", 1029.2, 204.3),
         ("typist", 1110.4, 133.3),
     ] {
-        let got = of_column(&answer, 2, |group| group == name);
+        let got = of_column(answer, 2, |group| group == name);
         near(name, got, (end, wait), (0.03, 0.10));
+    }
+}
+
+/// What ran where one CPU was allowed to it has but one order, and the replay has it, if it is told
+/// of that: no trace is.
+#[test]
+fn a_desk_on_one_cpu_is_replayed() {
+    let (replay, trace) = question("desk-cpu1", "desk.sh");
+    let own = select::tasks(&trace, "descendants of desk.sh").expect("it is there");
+    let rows: Vec<String> = (trace.tasks.iter().zip(own))
+        .filter(|(_, own)| *own)
+        .map(|(task, _)| format!("{{\"tid\": {}, \"allowed\": \"1\"}}", task.pid))
+        .collect();
+    let text = format!("{{\"schema\": \"schedlab-side/1\", \"tasks\": [{}]}}", rows.join(", "));
+    let side = Some(Source { file: "side".into(), text });
+    let answer = answer(&Replay { side, ..replay }, trace);
+    assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
+    assert!(answer.e_end <= 0.02 && answer.e_wait <= 0.05, "{} {}", answer.e_end, answer.e_wait);
+    for group in answer.groups.iter().filter(|group| group.is_large) {
+        assert!(group.err_end <= 0.02 && group.err_wait <= 0.05, "{group:?}");
     }
 }
 
@@ -94,6 +123,19 @@ fn a_build_beside_a_nicer_hog_is_predicted() {
     let build = of_column(&answer, 2, |group| group != "hog");
     near("build", build, (2551.7, 3723.0), (0.04, 0.10));
     near("hog", of_column(&answer, 2, |group| group == "hog"), (2551.1, 1922.8), (0.04, 0.10));
+}
+
+/// And the other way round.
+#[test]
+fn a_build_beside_a_less_nice_hog_is_predicted() {
+    let (replay, trace) = question("build-hog10", "build.sh");
+    let changes = vec!["renice hog 0".into()];
+    let answer = answer(&Replay { changes, ..replay }, trace);
+    assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
+    assert!(answer.e_end <= 0.04 && answer.e_wait <= 0.10, "{} {}", answer.e_end, answer.e_wait);
+    let build = of_column(&answer, 2, |group| group != "hog");
+    near("build", build, (2540.6, 4745.0), (0.04, 0.10));
+    near("hog", of_column(&answer, 2, |group| group == "hog"), (1444.1, 822.8), (0.04, 0.10));
 }
 
 #[test]

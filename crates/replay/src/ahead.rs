@@ -127,7 +127,7 @@ pub fn overtaking(
         let mut done_ns = 0;
         let before = task.before.iter().filter(|sleep| sleep.kind == Kind::Edge);
         let mut known: Vec<u32> = before.filter_map(|sleep| sleep.waker).collect();
-        for (burst, sleep) in task.bursts.iter().zip(&task.sleeps) {
+        for (burst, sleep) in task.bursts().zip(task.sleeps()) {
             done_ns += burst.cpu_ns;
             let Some(waker) = sleep.waker.filter(|_| sleep.kind == Kind::Edge) else { continue };
             if !known.contains(&waker) {
@@ -143,7 +143,7 @@ pub fn overtaking(
             let Some(&(_, at_ns)) = here else { continue };
             let was = recorded.entry(waker).or_insert_with(|| {
                 let mut before_ns = 0;
-                let slices = trace.tasks[waker as usize].slices.iter();
+                let slices = trace.tasks[waker as usize].all_slices();
                 slices
                     .map(|slice| {
                         let stretch = (slice.from_ns, slice.to_ns, before_ns);

@@ -4,8 +4,8 @@
 //! Real traces lose events without saying so. A *gap* on a CPU is an event whose current task is
 //! not the one that was switched to last; what happened in between is guessed half and half.
 
-use crate::trace::{Act, BEFORE, Burst, Origin, Sleep, Slice, Task, Trace, What};
-use schedlab_trace::tracepoint::{Context, Record, Sink, State, Tracepoint, Who};
+use crate::trace::{Act, BEFORE, Origin, Sleep, Slice, Task, Trace, What};
+use schedlab_trace::tracepoint::{Context, NewTask, Record, Sink, State, Tracepoint, Who};
 use std::collections::HashMap;
 
 /// A wakeup that came before the sleep counts if the other half of it comes within this, ns.
@@ -48,10 +48,15 @@ struct Early {
 #[derive(Clone, Debug)]
 struct Own {
     now: Now,
-    /// Demand of the current burst that is done; it is that of the burst when that is over.
+    /// It has a burst that is not over.
     is_open: bool,
+    /// CPU time of the last burst, ns.
+    done_ns: u64,
+    /// When the last burst ended, ns, or where it stands.
+    end_ns: u64,
+    /// When the last sleep began, ns.
+    slept_ns: u64,
     prio: Option<i32>,
-    last_cpu: Option<u32>,
     early: Option<Early>,
     /// A priority that was seen while it had no burst.
     new_prio: Option<i32>,
@@ -75,6 +80,8 @@ pub struct Books {
     states: Vec<Own>,
     /// The last task with each number.
     tasks: HashMap<u32, u32>,
+    /// Who forked whom before the trace began, by their numbers.
+    parents: HashMap<u32, u32>,
     lanes: Vec<Lane>,
     is_begun: bool,
     last_ns: u64,
@@ -116,8 +123,10 @@ impl Books {
         self.states.push(Own {
             now,
             is_open: false,
+            done_ns: 0,
+            end_ns: 0,
+            slept_ns: 0,
             prio: None,
-            last_cpu: None,
             early: None,
             new_prio: None,
         });
@@ -132,8 +141,7 @@ impl Books {
                 self.stop(task, self.last_ns, State::Dead);
             }
             Now::Runnable | Now::Lost { .. } => {
-                let end_ns =
-                    self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.end_ns);
+                let end_ns = self.states[task as usize].end_ns;
                 self.stop(task, end_ns, State::Dead);
             }
             Now::Unborn | Now::Asleep | Now::Dead => {}
@@ -142,115 +150,72 @@ impl Books {
 
     /// A burst begins.
     fn open(&mut self, task: u32, wake_ns: u64, is_woken: bool) {
-        let this = &mut self.trace.tasks[task as usize];
-        let (slices, acts) = (this.slices.len() as u32, this.acts.len() as u32);
-        this.bursts.push(Burst {
-            wake_ns,
-            is_woken,
-            first_ns: None,
-            slices: slices..slices,
-            acts: acts..acts,
-            cpu_ns: 0,
-            end_ns: wake_ns,
-            state: None,
-        });
+        self.trace.tasks[task as usize].history.open(wake_ns, is_woken);
         let state = &mut self.states[task as usize];
         state.is_open = true;
+        (state.done_ns, state.end_ns) = (0, wake_ns);
         if let Some(prio) = state.new_prio.take() {
             self.act(task, 0, What::Prio { prio });
         }
     }
 
     fn act(&mut self, task: u32, offset_ns: u64, what: What) {
-        let this = &mut self.trace.tasks[task as usize];
-        this.acts.push(Act { offset_ns, what });
-        if let Some(burst) = this.bursts.last_mut() {
-            burst.acts.end = this.acts.len() as u32;
-        }
+        self.trace.tasks[task as usize].history.act(Act { offset_ns, what });
     }
 
     /// `task` has done this at `at_ns`, if it runs. Whether it does.
     fn does(&mut self, task: u32, at_ns: u64, what: What) -> bool {
         let Now::Running { since_ns, .. } = self.states[task as usize].now else { return false };
-        let done_ns = self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.cpu_ns);
+        let done_ns = self.states[task as usize].done_ns;
         self.act(task, done_ns + at_ns.saturating_sub(since_ns), what);
         true
     }
 
     /// A piece of the burst ends.
     fn slice(&mut self, task: u32, cpu: u32, from_ns: u64, to_ns: u64) {
-        let this = &mut self.trace.tasks[task as usize];
-        let Some(burst) = this.bursts.last_mut() else { return };
         let to_ns = to_ns.max(from_ns);
-        this.slices.push(Slice { cpu, from_ns, to_ns });
-        burst.slices.end = this.slices.len() as u32;
-        burst.cpu_ns += to_ns - from_ns;
-        burst.end_ns = to_ns;
-        self.states[task as usize].last_cpu = Some(cpu);
+        self.trace.tasks[task as usize].history.slice(Slice { cpu, from_ns, to_ns });
+        let own = &mut self.states[task as usize];
+        own.done_ns += to_ns - from_ns;
+        own.end_ns = to_ns;
     }
 
     /// `task` is on a CPU.
     fn run(&mut self, task: u32, cpu: u32, from_ns: u64) {
         self.states[task as usize].now = Now::Running { cpu, since_ns: from_ns };
-        if let Some(burst) = self.trace.tasks[task as usize].bursts.last_mut() {
-            burst.first_ns.get_or_insert(from_ns);
-        }
     }
 
     /// The current burst is over at `at_ns`, and `task` sleeps, or is dead.
     fn stop(&mut self, task: u32, at_ns: u64, state: State) {
         let own = &mut self.states[task as usize];
         own.is_open = false;
-        let last_cpu = own.last_cpu;
         own.now = if state.is_gone() { Now::Dead } else { Now::Asleep };
+        (own.end_ns, own.slept_ns) = (at_ns, at_ns);
         let this = &mut self.trace.tasks[task as usize];
-        if let Some(burst) = this.bursts.last_mut() {
-            burst.end_ns = at_ns;
-            burst.state = Some(state);
-        }
-        if state.is_gone() {
-            this.exited = true;
-            return;
-        }
+        this.history.stop(at_ns, state);
+        this.exited |= state.is_gone();
         this.is_kernel |= state == State::Idle;
-        this.sleeps.push(Sleep {
-            at_ns,
-            wake_ns: None,
-            waker: None,
-            context: Context::Unknown,
-            cpu: 0,
-            last_cpu,
-            state,
-            kind: crate::trace::Kind::End,
-        });
     }
 
     /// Ends the sleep of `task` at `at_ns`, and begins its next burst.
     fn wake(&mut self, task: u32, at_ns: u64, waker: Option<u32>, context: Context, cpu: u32) {
-        let this = &mut self.trace.tasks[task as usize];
-        let at = this.sleeps.len();
-        let (sleep, number) = match this.sleeps.last_mut() {
-            Some(sleep) => (sleep, at as u32 - 1),
-            None => match &mut this.before {
-                Some(sleep) => (sleep, BEFORE),
-                None => return,
-            },
-        };
-        let at_ns = at_ns.max(sleep.at_ns);
-        sleep.wake_ns = Some(at_ns);
-        sleep.context = context;
-        sleep.cpu = cpu;
+        let count = self.trace.tasks[task as usize].history.len();
+        let number = count.checked_sub(1).map_or(BEFORE, |at| at as u32);
+        if number == BEFORE && self.trace.tasks[task as usize].before.is_none() {
+            return;
+        }
+        let at_ns = at_ns.max(self.states[task as usize].slept_ns);
         self.trace.wakeups += 1;
         self.states[task as usize].now = Now::Runnable;
-        if let Some(waker) = waker
-            && self.does(waker, at_ns, What::Wake { task, sleep: number })
-        {
-            let this = &mut self.trace.tasks[task as usize];
-            let sleep =
-                if number == BEFORE { this.before.as_mut() } else { this.sleeps.last_mut() };
-            if let Some(sleep) = sleep {
-                sleep.waker = Some(waker);
+        let waker =
+            waker.filter(|&waker| self.does(waker, at_ns, What::Wake { task, sleep: number }));
+        let this = &mut self.trace.tasks[task as usize];
+        match this.before.as_mut().filter(|_| number == BEFORE) {
+            Some(before) => {
+                before.wake_ns = Some(at_ns);
+                (before.waker, before.context, before.cpu) = (waker, context, cpu);
             }
+            None => this.history.woken(waker, context, cpu),
         }
         self.open(task, at_ns, true);
     }
@@ -265,15 +230,12 @@ impl Books {
         };
         match self.states[task as usize].now {
             Now::Runnable => {
-                let burst = self.trace.tasks[task as usize].bursts.last();
-                let from_ns = burst.map_or(middle_ns, |burst| middle_ns.max(burst.end_ns));
+                let from_ns = middle_ns.max(self.states[task as usize].end_ns);
                 self.run(task, cpu, from_ns);
             }
             Now::Lost { since_ns } => self.run(task, cpu, middle_ns.max(since_ns)),
             Now::Asleep => {
-                let since_ns =
-                    self.trace.tasks[task as usize].sleeps.last().map_or(0, |it| it.at_ns);
-                let from_ns = middle_ns.max(since_ns);
+                let from_ns = middle_ns.max(self.states[task as usize].slept_ns);
                 self.wake(task, from_ns, None, Context::Unknown, cpu);
                 self.run(task, cpu, from_ns);
             }
@@ -371,7 +333,7 @@ impl Books {
         } else if !own.is_open {
             own.new_prio = Some(prio);
         } else if !self.does(task, at_ns, What::Prio { prio }) {
-            let done_ns = self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.cpu_ns);
+            let done_ns = self.states[task as usize].done_ns;
             self.act(task, done_ns, What::Prio { prio });
         }
     }
@@ -442,8 +404,7 @@ impl Books {
             self.states[task as usize].now = Now::Runnable;
             if let Some(early) = early {
                 // It wanted to wait, and did not have to.
-                let done_ns =
-                    self.trace.tasks[task as usize].bursts.last().map_or(0, |it| it.cpu_ns);
+                let done_ns = self.states[task as usize].done_ns;
                 self.trace.tokens[early.token as usize] = true;
                 self.act(task, done_ns, What::Wait { token: early.token });
             }
@@ -483,8 +444,7 @@ impl Books {
         match self.states[task as usize].now {
             Now::Asleep => {
                 self.prio(task, at_ns, who.prio);
-                let slept_ns =
-                    self.trace.tasks[task as usize].sleeps.last().map_or(0, |it| it.at_ns);
+                let slept_ns = self.states[task as usize].slept_ns;
                 let early = self.states[task as usize].early.take().filter(|early| {
                     early.slept && !is_waking && at_ns - slept_ns <= LATE_WAKEUP_NS
                 });
@@ -522,18 +482,15 @@ impl Books {
     /// The second half of a wakeup whose first half came before the sleep.
     fn woken_early(&mut self, task: u32, at_ns: u64, early: Early) {
         self.wake(task, at_ns, None, early.context, early.cpu);
-        let this = &mut self.trace.tasks[task as usize];
-        let number = this.sleeps.len() as u32 - 1;
-        if let Some(sleep) = this.sleeps.last_mut() {
-            sleep.waker = Some(early.waker);
-        }
+        let history = &mut self.trace.tasks[task as usize].history;
+        // The burst that begins with it is the last.
+        let number = history.len().saturating_sub(2) as u32;
+        history.set_waker(early.waker);
         debug_assert!(early.at_ns <= at_ns);
         // What stands in the waker's books as a post was this wakeup.
         let posted = What::Post { token: early.token };
-        let acts = &mut self.trace.tasks[early.waker as usize].acts;
-        if let Some(act) = acts.iter_mut().rev().find(|act| act.what == posted) {
-            act.what = What::Wake { task, sleep: number };
-        }
+        let history = &mut self.trace.tasks[early.waker as usize].history;
+        history.replace_act(posted, What::Wake { task, sleep: number });
     }
 
     /// The task that is current where something happens.
@@ -557,7 +514,22 @@ impl Books {
         self.born(task, at_ns);
     }
 
+    /// Finds the parents of tasks that were there before the trace. A parent without an event of
+    /// its own is not in the trace.
+    fn find_parents(&mut self) {
+        let was_before = |task: &Task| {
+            task.incarnation == 0 && matches!(task.origin, Origin::Before | Origin::Gap)
+        };
+        let all = self.trace.tasks.iter().enumerate().filter(|(_, task)| was_before(task));
+        let by_pid: HashMap<u32, usize> = all.map(|(at, task)| (task.pid, at)).collect();
+        for task in self.trace.tasks.iter_mut().filter(|task| was_before(task)) {
+            let parent = self.parents.get(&task.pid).and_then(|parent| by_pid.get(parent));
+            task.forked_by = task.forked_by.or(parent.copied());
+        }
+    }
+
     fn close(&mut self) {
+        self.find_parents();
         let end_ns = self.last_ns;
         self.trace.span_ns = end_ns;
         for task in 0..self.trace.tasks.len() as u32 {
@@ -568,9 +540,10 @@ impl Books {
             }
             let is_open = self.states[task as usize].is_open;
             let this = &mut self.trace.tasks[task as usize];
-            if let Some(burst) = this.bursts.last_mut().filter(|_| is_open) {
-                burst.end_ns = end_ns;
+            if is_open {
+                this.history.cut(end_ns);
             }
+            this.history.shrink();
             this.is_kernel |= is_kernel_name(&this.name);
         }
         for lane in &self.lanes {
@@ -620,6 +593,12 @@ pub fn is_kernel_name(name: &str) -> bool {
 }
 
 impl Sink for Books {
+    fn task(&mut self, _at_ns: u64, task: &NewTask<'_>) {
+        if task.parent != 0 && !self.tasks.contains_key(&task.pid) {
+            self.parents.insert(task.pid, task.parent);
+        }
+    }
+
     fn record(&mut self, record: &Record<'_>) {
         if !std::mem::replace(&mut self.is_begun, true) {
             self.trace.origin_ns = record.at_ns;

@@ -37,20 +37,20 @@ pub struct Counts {
 
 /// Finds out the kind of every sleep of `trace`. `in_model`: for each task whether it is replayed.
 pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts {
-    let guessed = (!trace.has_contexts).then(|| guess(trace));
+    let guessed = (!trace.has_contexts).then(|| Guessed::of(trace));
     let pairs = Pairs::of(trace);
     let mut counts = Counts::default();
     for number in 0..trace.tasks.len() {
-        let by = |at: u32, sleep: &Sleep| -> Context {
+        let by = |trace: &Trace, sleep: &Sleep| -> Context {
             match &guessed {
-                Some(guessed) => guessed.context(number as u32, at, sleep),
+                Some(guessed) => guessed.context(trace, number, sleep),
                 None => sleep.context,
             }
         };
         let task = &trace.tasks[number];
         let mut kinds: Vec<(u32, Option<Kind>)> = vec![];
         for (at, sleep) in task.ended_sleeps() {
-            let context = by(at, sleep);
+            let context = by(trace, &sleep);
             let vfork = || {
                 let waker = sleep.waker.map(|waker| &trace.tasks[waker as usize]);
                 waker.is_some_and(|waker| waker.forked_by == Some(number))
@@ -82,23 +82,22 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
         counts.clocked += u64::from(clocked);
         let task = &mut trace.tasks[number];
         for (at, kind) in kinds {
-            let sleep = if at == crate::trace::BEFORE {
-                task.before.as_mut()
-            } else {
-                task.sleeps.get_mut(at as usize)
-            };
-            let Some(sleep) = sleep else { continue };
+            let Some(state) = task.sleep(at).map(|sleep| sleep.state) else { continue };
             let is_before = at == crate::trace::BEFORE;
-            let open = arrivals == Arrivals::Open && sleep.state == State::Interruptible;
-            let of_interrupt = match sleep.state {
+            let open = arrivals == Arrivals::Open && state == State::Interruptible;
+            let of_interrupt = match state {
                 _ if is_before => Kind::Absolute,
                 State::Uninterruptible => Kind::Relative,
                 _ if clocked || open => Kind::Absolute,
                 _ => Kind::Relative,
             };
-            sleep.kind = kind.unwrap_or(of_interrupt);
+            let kind = kind.unwrap_or(of_interrupt);
+            match task.before.as_mut().filter(|_| is_before) {
+                Some(before) => before.kind = kind,
+                None => task.history.set_kind(at as usize, kind),
+            }
         }
-        for sleep in task.before.iter().chain(&task.sleeps) {
+        for sleep in task.before.iter().cloned().chain(task.sleeps()) {
             match sleep.kind {
                 Kind::Edge => counts.edge += 1,
                 Kind::Relative => counts.relative += 1,
@@ -112,11 +111,10 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
 
 /// Whether a clock ends those sleeps of `task` that an interrupt does.
 fn is_clocked(task: &Task, kinds: &[(u32, Option<Kind>)]) -> bool {
-    let by_interrupt: HashSet<u32> =
-        kinds.iter().filter(|(_, kind)| kind.is_none()).map(|&(at, _)| at).collect();
-    let ended = task.ended_sleeps();
-    let ended = ended
-        .filter(|(at, sleep)| by_interrupt.contains(at) && sleep.state != State::Uninterruptible);
+    // `kinds` has them one by one.
+    let ended = task.ended_sleeps().zip(kinds).filter(|(_, (_, kind))| kind.is_none());
+    let ended = ended.map(|(sleep, _)| sleep);
+    let ended = ended.filter(|(_, sleep)| sleep.state != State::Uninterruptible);
     let (mut wakes, mut lengths) = (vec![], vec![]);
     for (at, sleep) in ended {
         let wake_ns = sleep.wake_ns.unwrap_or(sleep.at_ns);
@@ -228,25 +226,85 @@ pub fn passes(of_pair: u64, all: u64, cpu_ns: u64, busy_ns: u64) -> bool {
     of_pair >= 3 && u128::from(of_pair) * 20 * busy >= u128::from(all) * needed
 }
 
-/// Contexts of wakeups, found out without being told.
+/// By what contexts of wakeups are guessed where the trace does not tell them.
 struct Guessed {
-    contexts: HashMap<(u32, u32), Context>,
+    /// Of each task, ns.
+    cpu_ns: Vec<u64>,
+    busy_ns: u64,
+    timer_like: Vec<bool>,
+    /// Pairs of waker and sleeper, and those of them across CPUs.
+    pairs: HashSet<(u32, u32)>,
+    across: HashSet<(u32, u32)>,
+    /// How often a pair is on the same CPU; and all wakeups of a sleeper that are, or are of
+    /// nobody.
+    same: HashMap<(u32, u32), u64>,
+    all_same: HashMap<u32, u64>,
+}
+
+fn is_across(sleep: &Sleep) -> bool {
+    sleep.last_cpu.is_some_and(|last| last != sleep.cpu)
 }
 
 impl Guessed {
-    fn context(&self, task: u32, at: u32, sleep: &Sleep) -> Context {
-        match sleep.waker {
-            Some(_) => self.contexts.get(&(task, at)).copied().unwrap_or(Context::Hard),
-            None => Context::Hard,
+    fn of(trace: &Trace) -> Guessed {
+        let cpu_ns: Vec<u64> = trace.tasks.iter().map(Task::cpu_ns).collect();
+        let mut this = Guessed {
+            busy_ns: cpu_ns.iter().sum(),
+            cpu_ns,
+            timer_like: trace.tasks.iter().map(is_timer_like).collect(),
+            pairs: HashSet::new(),
+            across: HashSet::new(),
+            same: HashMap::new(),
+            all_same: HashMap::new(),
+        };
+        for (number, task) in trace.tasks.iter().enumerate() {
+            let number = number as u32;
+            for (_, sleep) in task.ended_sleeps() {
+                let is_across = is_across(&sleep);
+                if let Some(waker) = sleep.waker {
+                    this.pairs.insert((waker, number));
+                    if is_across {
+                        this.across.insert((waker, number));
+                    } else {
+                        *this.same.entry((waker, number)).or_default() += 1;
+                    }
+                }
+                if sleep.waker.is_none() || !is_across {
+                    *this.all_same.entry(number).or_default() += 1;
+                }
+            }
         }
+        this
+    }
+
+    /// The context in which a sleep of this task was ended.
+    fn context(&self, trace: &Trace, number: usize, sleep: &Sleep) -> Context {
+        let Some(waker) = sleep.waker else { return Context::Hard };
+        let (sleeper, task) = (number as u32, &trace.tasks[number]);
+        let by = &trace.tasks[waker as usize];
+        let kin = by.forked_by == Some(number)
+            || task.forked_by == Some(waker as usize)
+            || task.forked_by.is_some() && task.forked_by == by.forked_by;
+        let often = || {
+            let count = self.same.get(&(waker, sleeper)).copied().unwrap_or(0);
+            let all = self.all_same.get(&sleeper).copied().unwrap_or(0);
+            let share = 3 * u128::from(self.cpu_ns[waker as usize]);
+            count >= 3 && u128::from(count) * u128::from(self.busy_ns) > share * u128::from(all)
+        };
+        let is_task = is_across(sleep)
+            || !(self.timer_like[number] || sleep.state == State::Idle || task.is_kernel)
+                && (self.across.contains(&(waker, sleeper))
+                    || self.pairs.contains(&(sleeper, waker))
+                    || kin
+                    || often());
+        if is_task { Context::Task } else { Context::Hard }
     }
 }
 
 /// Whether the sleeps of `task` look like a timer's.
 fn is_timer_like(task: &Task) -> bool {
-    let ended: Vec<(u32, &Sleep)> = task.ended_sleeps().collect();
-    let mut lengths: Vec<u64> = ended
-        .iter()
+    let mut lengths: Vec<u64> = task
+        .ended_sleeps()
         .filter(|(at, _)| *at != crate::trace::BEFORE)
         .filter_map(|(_, sleep)| Some(sleep.wake_ns? - sleep.at_ns))
         .collect();
@@ -257,69 +315,14 @@ fn is_timer_like(task: &Task) -> bool {
     let tolerance2 = (2 * 100_000).max(median2 * 3 / 100);
     let near = lengths.iter().filter(|&&length| (2 * length).abs_diff(median2) <= tolerance2);
     let alike = median2 > 2 * 100_000 && near.count() * 10 >= lengths.len() * 7;
-    let wakes: Vec<u64> = ended.iter().filter_map(|(_, sleep)| sleep.wake_ns).collect();
+    let wakes: Vec<u64> = task.ended_sleeps().filter_map(|(_, sleep)| sleep.wake_ns).collect();
     alike || grid(&wakes).is_some()
 }
 
-/// Guesses the context of each wakeup that has a waker.
-fn guess(trace: &Trace) -> Guessed {
-    let cpu_ns: Vec<u64> = trace.tasks.iter().map(Task::cpu_ns).collect();
-    let busy_ns: u64 = cpu_ns.iter().sum();
-    let is_across = |sleep: &Sleep| sleep.last_cpu.is_some_and(|last| last != sleep.cpu);
-    // Pairs of waker and sleeper, and those of them across CPUs.
-    let (mut pairs, mut across) = (HashSet::new(), HashSet::new());
-    let mut same: HashMap<(u32, u32), u64> = HashMap::new();
-    let mut all_same: HashMap<u32, u64> = HashMap::new();
-    for (number, task) in trace.tasks.iter().enumerate() {
-        let number = number as u32;
-        for (_, sleep) in task.ended_sleeps() {
-            let is_across = is_across(sleep);
-            if let Some(waker) = sleep.waker {
-                pairs.insert((waker, number));
-                if is_across {
-                    across.insert((waker, number));
-                } else {
-                    *same.entry((waker, number)).or_default() += 1;
-                }
-            }
-            if sleep.waker.is_none() || !is_across {
-                *all_same.entry(number).or_default() += 1;
-            }
-        }
-    }
-    let mut contexts = HashMap::new();
-    for (number, task) in trace.tasks.iter().enumerate() {
-        let sleeper = number as u32;
-        let timer_like = is_timer_like(task);
-        for (at, sleep) in task.ended_sleeps() {
-            let Some(waker) = sleep.waker else { continue };
-            let by = &trace.tasks[waker as usize];
-            let kin = by.forked_by == Some(number)
-                || task.forked_by == Some(waker as usize)
-                || task.forked_by.is_some() && task.forked_by == by.forked_by;
-            let often = || {
-                let count = same.get(&(waker, sleeper)).copied().unwrap_or(0);
-                let all = all_same.get(&sleeper).copied().unwrap_or(0);
-                let share = 3 * u128::from(cpu_ns[waker as usize]);
-                count >= 3 && u128::from(count) * u128::from(busy_ns) > share * u128::from(all)
-            };
-            let is_task = is_across(sleep)
-                || !(timer_like || sleep.state == State::Idle || task.is_kernel)
-                    && (across.contains(&(waker, sleeper))
-                        || pairs.contains(&(sleeper, waker))
-                        || kin
-                        || often());
-            contexts.insert((sleeper, at), if is_task { Context::Task } else { Context::Hard });
-        }
-    }
-    Guessed { contexts }
-}
-
 /// Whether `bursts` go on until so much wall time has passed, whatever part of it they compute.
-pub fn is_wall_loop(bursts: &[Burst]) -> bool {
-    let ended = |burst: &&Burst| burst.state.is_some() && burst.first_ns.is_some();
+pub fn is_wall_loop(bursts: impl Iterator<Item = Burst>) -> bool {
+    let ended = |burst: &Burst| burst.state.is_some() && burst.first_ns.is_some();
     let both: Vec<(u64, u64)> = bursts
-        .iter()
         .filter(ended)
         .map(|burst| (burst.end_ns - burst.first_ns.unwrap_or(burst.end_ns), burst.cpu_ns))
         .collect();

@@ -8,6 +8,8 @@ use schedlab_workload::model::{
 };
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 /// How edges become semaphores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -65,7 +67,7 @@ pub struct Program {
     /// The priority it begins with, as the kernel counts.
     pub prio: i32,
     /// What it does.
-    pub steps: Vec<Step>,
+    pub steps: Arc<[Step]>,
     /// The trace ends before it does, and it ends there.
     pub is_exhausted: bool,
     /// What is changed of it, and where it may run.
@@ -101,11 +103,18 @@ pub fn is_machinery(name: &str) -> bool {
 /// The workload of `trace`, whose sleeps have their kinds. `in_model`: for each task whether it is
 /// replayed.
 pub fn programs(trace: &Trace, in_model: &[bool], tokens: Tokens) -> Workload {
-    let mut maker = Maker { trace, in_model, tokens, semaphores: HashMap::new(), next: 0 };
+    let mut maker = Maker {
+        trace,
+        in_model,
+        tokens,
+        of_edges: vec![vec![]; trace.tasks.len()],
+        of_tokens: vec![None; trace.tokens.len()],
+        next: 0,
+    };
     let mut places: Vec<Option<u32>> = vec![];
     let mut count = 0;
     for (number, task) in trace.tasks.iter().enumerate() {
-        let is_there = in_model[number] && !(task.bursts.is_empty());
+        let is_there = in_model[number] && task.burst_count() > 0;
         places.push(is_there.then(|| {
             count += 1;
             count - 1
@@ -126,43 +135,46 @@ pub fn programs(trace: &Trace, in_model: &[bool], tokens: Tokens) -> Workload {
     Workload { tasks, semaphores: maker.next, is_endless }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Semaphore {
-    Edge(u32, u32),
-    Sleeper(u32),
-    Token(u32),
-}
-
 struct Maker<'a> {
     trace: &'a Trace,
     in_model: &'a [bool],
     tokens: Tokens,
-    semaphores: HashMap<Semaphore, u32>,
+    /// For each task those of its sleeps, the one before the trace last; or the one of all.
+    of_edges: Vec<Vec<Option<NonZeroU32>>>,
+    of_tokens: Vec<Option<NonZeroU32>>,
+    /// How many semaphores there are; a number is stored as one more, so that none takes no room.
     next: u32,
 }
 
+/// The number in `slot`, or the next.
+fn number(slot: &mut Option<NonZeroU32>, next: &mut u32) -> u32 {
+    let number = slot.get_or_insert_with(|| {
+        *next += 1;
+        NonZeroU32::new(*next).unwrap_or(NonZeroU32::MAX)
+    });
+    number.get() - 1
+}
+
 impl Maker<'_> {
-    fn number(&mut self, what: Semaphore) -> u32 {
-        *self.semaphores.entry(what).or_insert_with(|| {
-            self.next += 1;
-            self.next - 1
-        })
+    fn edge(&mut self, task: u32, sleep: u32) -> u32 {
+        let count = match self.tokens {
+            Tokens::Strict => self.trace.tasks[task as usize].burst_count() + 1,
+            Tokens::Counted => 1,
+        };
+        let of_task = &mut self.of_edges[task as usize];
+        if of_task.is_empty() {
+            of_task.resize(count, None);
+        }
+        number(&mut of_task[(sleep as usize).min(count - 1)], &mut self.next)
     }
 
-    fn edge(&mut self, task: u32, sleep: u32) -> u32 {
-        self.number(match self.tokens {
-            Tokens::Strict => Semaphore::Edge(task, sleep),
-            Tokens::Counted => Semaphore::Sleeper(task),
-        })
+    fn token(&mut self, token: u32) -> u32 {
+        number(&mut self.of_tokens[token as usize], &mut self.next)
     }
 
     /// Whether the sleep is an edge of the workload.
     fn is_edge(&self, task: u32, sleep: u32) -> bool {
-        let of = &self.trace.tasks[task as usize];
-        let sleep = match sleep {
-            crate::trace::BEFORE => of.before.as_ref(),
-            at => of.sleeps.get(at as usize),
-        };
+        let sleep = self.trace.tasks[task as usize].sleep(sleep);
         self.in_model[task as usize] && sleep.is_some_and(|sleep| sleep.kind == Kind::Edge)
     }
 
@@ -190,11 +202,12 @@ impl Maker<'_> {
             (Origin::Forked | Origin::Born, _) if !is_forked => delay_ns = task.born_ns,
             _ => {}
         }
-        let by_wall = is_wall_loop(&task.bursts);
+        let by_wall = is_wall_loop(task.bursts());
         let mut is_exhausted = false;
-        for (at, burst) in task.bursts.iter().enumerate() {
+        for (at, burst) in task.bursts().enumerate() {
             let mut done_ns = 0;
-            let acts = task.acts(burst);
+            let acts = task.acts(&burst);
+            let has_acts = acts.len() > 0;
             for act in acts {
                 let step = match act.what {
                     What::Wake { task, sleep } => {
@@ -210,8 +223,8 @@ impl Maker<'_> {
                     What::Post { token } | What::Wait { token } if !self.is_token(token) => {
                         continue;
                     }
-                    What::Post { token } => Step::Post(self.number(Semaphore::Token(token))),
-                    What::Wait { token } => Step::Wait(self.number(Semaphore::Token(token))),
+                    What::Post { token } => Step::Post(self.token(token)),
+                    What::Wait { token } => Step::Wait(self.token(token)),
                     What::Prio { prio } => Step::Prio(prio),
                 };
                 // In a gap less may be left of the burst than it had done by then.
@@ -226,13 +239,13 @@ impl Maker<'_> {
             let is_cut = burst.state.is_none();
             if is_cut && burst.cpu_ns > ENDLESS_NS {
                 steps.push(Step::Endless);
-            } else if by_wall && acts.is_empty() && !is_cut {
+            } else if by_wall && !has_acts && !is_cut {
                 steps.push(Step::Runtime(burst.end_ns - burst.first_ns.unwrap_or(burst.wake_ns)));
             } else if rest_ns > 0 {
                 steps.push(Step::Run(rest_ns));
             }
             is_exhausted |= is_cut && burst.cpu_ns <= ENDLESS_NS;
-            let Some(sleep) = task.sleeps.get(at).filter(|_| !is_cut) else { continue };
+            let Some(sleep) = task.sleep(at as u32).filter(|_| !is_cut) else { continue };
             let wake_ns = sleep.wake_ns.unwrap_or(sleep.at_ns);
             match sleep.kind {
                 Kind::Edge => steps.push(Step::Wait(self.edge(own, at as u32))),
@@ -251,7 +264,7 @@ impl Maker<'_> {
             is_forked,
             delay_ns,
             prio: task.prio.unwrap_or(120),
-            steps,
+            steps: steps.into(),
             is_exhausted,
             set: Properties::default(),
             nice_by: 0,
@@ -294,7 +307,7 @@ impl Workload {
                 priority.filter(|&nice| nice != 0 || policy != Some(Policy::Other));
         }
         let mut phases = vec![Phase::default()];
-        for &step in &program.steps {
+        for &step in program.steps.iter() {
             let action = match step {
                 Step::Run(ns) => Action::Run(vary(ns)),
                 Step::Runtime(ns) => Action::Runtime(ns),

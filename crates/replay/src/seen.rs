@@ -46,8 +46,9 @@ impl Seen {
     /// Of a task of a trace.
     pub fn of_task(trace: &Trace, task: &Task) -> Seen {
         let mut seen = Seen::default();
-        for burst in &task.bursts {
-            let slices = task.slices(burst);
+        for burst in task.bursts() {
+            let slices = task.slices(&burst);
+            let pieces = slices.len();
             let mut runnable_ns = burst.wake_ns;
             for slice in slices {
                 seen.wait_ns += slice.from_ns.saturating_sub(runnable_ns);
@@ -58,7 +59,7 @@ impl Seen {
                 seen.wait_ns += trace.span_ns.saturating_sub(runnable_ns);
             }
             seen.cpu_ns += burst.cpu_ns;
-            seen.preemptions += slices.len().saturating_sub(1) as u64;
+            seen.preemptions += pieces.saturating_sub(1) as u64;
             if burst.is_woken {
                 seen.wakeups += 1;
                 if let Some(first_ns) = burst.first_ns {

@@ -37,9 +37,18 @@ pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
             return Err(format!("there is no task \"{name}\" in the trace; {hint}"));
         }
         if with_children {
-            // Parents come before their children.
-            for at in 0..own.len() {
-                own[at] |= trace.tasks[at].forked_by.is_some_and(|parent| own[parent]);
+            let mut children = vec![vec![]; own.len()];
+            for (child, task) in trace.tasks.iter().enumerate() {
+                if let Some(parent) = task.forked_by {
+                    children[parent].push(child);
+                }
+            }
+            let mut next: Vec<usize> = (0..own.len()).filter(|&at| own[at]).collect();
+            while let Some(parent) = next.pop() {
+                for child in std::mem::take(&mut children[parent]) {
+                    own[child] = true;
+                    next.push(child);
+                }
             }
         }
         found.iter_mut().zip(own).for_each(|(all, own)| *all |= own);

@@ -1,6 +1,7 @@
 //! What a recorded trace says of its tasks, before anything is inferred: [`Trace`]. Times are in ns
 //! from the trace's first event.
 
+use crate::history::History;
 use schedlab_trace::tracepoint::{Context, State};
 use std::ops::Range;
 
@@ -54,14 +55,8 @@ pub struct Task {
     pub forked_by: Option<usize>,
     /// The sleep in which it was when the trace began.
     pub before: Option<Sleep>,
-    /// Its turns at work: from a wakeup to the next sleep.
-    pub bursts: Vec<Burst>,
-    /// `sleeps[i]` follows `bursts[i]`.
-    pub sleeps: Vec<Sleep>,
-    /// All pieces of its bursts.
-    pub slices: Vec<Slice>,
-    /// All acts of its bursts.
-    pub acts: Vec<Act>,
+    /// Its turns at work, from a wakeup to the next sleep, and the sleeps.
+    pub(crate) history: History,
     /// The priority that it has first.
     pub prio: Option<i32>,
     /// Whether it ended.
@@ -93,9 +88,9 @@ pub struct Burst {
     pub is_woken: bool,
     /// When it was first on a CPU.
     pub first_ns: Option<u64>,
-    /// Its pieces, in [`Task::slices`].
+    /// Its pieces, for [`Task::slices`].
     pub slices: Range<u32>,
-    /// What it did, in [`Task::acts`].
+    /// What it did, for [`Task::acts`].
     pub acts: Range<u32>,
     /// CPU time.
     pub cpu_ns: u64,
@@ -196,26 +191,59 @@ pub enum Kind {
 }
 
 impl Task {
+    /// How many bursts it has.
+    pub fn burst_count(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Its bursts.
+    pub fn bursts(&self) -> impl ExactSizeIterator<Item = Burst> {
+        (0..self.history.len()).map(|at| self.history.burst(at).expect("it is one of them"))
+    }
+
+    /// Its last burst.
+    pub fn last_burst(&self) -> Option<Burst> {
+        self.history.burst(self.history.len().checked_sub(1)?)
+    }
+
+    /// Its sleeps: the first follows the first burst, and so on.
+    pub fn sleeps(&self) -> impl Iterator<Item = Sleep> {
+        (0..self.history.len()).map_while(|at| self.history.sleep(at))
+    }
+
+    /// The sleep with this number, or [`BEFORE`].
+    pub fn sleep(&self, number: u32) -> Option<Sleep> {
+        match number {
+            BEFORE => self.before.clone(),
+            at => self.history.sleep(at as usize),
+        }
+    }
+
     /// The burst's pieces.
-    pub fn slices(&self, burst: &Burst) -> &[Slice] {
-        &self.slices[burst.slices.start as usize..burst.slices.end as usize]
+    pub fn slices(&self, burst: &Burst) -> impl ExactSizeIterator<Item = Slice> {
+        self.history.slices(&burst.slices)
+    }
+
+    /// The pieces of all its bursts.
+    pub fn all_slices(&self) -> impl ExactSizeIterator<Item = Slice> {
+        self.history.all_slices()
     }
 
     /// What it did in the burst.
-    pub fn acts(&self, burst: &Burst) -> &[Act] {
-        &self.acts[burst.acts.start as usize..burst.acts.end as usize]
+    pub fn acts(&self, burst: &Burst) -> impl ExactSizeIterator<Item = Act> {
+        self.history.acts(&burst.acts)
     }
 
     /// All its sleeps whose end is known, the one before the trace among them, with their numbers.
-    pub fn ended_sleeps(&self) -> impl Iterator<Item = (u32, &Sleep)> {
-        let before = self.before.iter().map(|sleep| (BEFORE, sleep));
-        let sleeps = self.sleeps.iter().enumerate().map(|(at, sleep)| (at as u32, sleep));
+    pub fn ended_sleeps(&self) -> impl Iterator<Item = (u32, Sleep)> {
+        let before = self.before.iter().map(|sleep| (BEFORE, sleep.clone()));
+        let sleeps = self.sleeps().enumerate().map(|(at, sleep)| (at as u32, sleep));
         before.chain(sleeps).filter(|(_, sleep)| sleep.wake_ns.is_some())
     }
 
     /// All of its CPU time.
     pub fn cpu_ns(&self) -> u64 {
-        self.bursts.iter().map(|burst| burst.cpu_ns).sum()
+        self.history.cpu_ns()
     }
 
     /// What programs and reports call it: `name.pid`.

@@ -48,6 +48,13 @@ fn percentile(seen: &Seen, percent: usize) -> f64 {
     all[(all.len() * percent).div_ceil(100) - 1] as f64 / 1e3
 }
 
+/// The part of the CPUs' time that lies in gaps, per cent with a digit behind the point.
+fn check_gaps(trace: &Trace, percent: f64) {
+    let all = f64::from(trace.cpus) * trace.span_ns as f64;
+    let got = 100.0 * trace.gap_ns as f64 / all;
+    assert!((got - percent).abs() <= 0.06, "{got} is not {percent}");
+}
+
 #[test]
 fn desk() {
     let (trace, seen) = check_all("desk", "desk.sh", 1346.4, 786.6, 1018.2);
@@ -57,15 +64,17 @@ fn desk() {
     near("90 %", percentile(&seen, 90), 2230.0);
     near("99 %", percentile(&seen, 99), 4190.0);
     assert_eq!((trace.gaps, trace.tasks.len()), (5, 52));
-    let all = f64::from(trace.cpus) * trace.span_ns as f64;
-    assert!((trace.gap_ns as f64 / all - 0.008).abs() < 0.0006);
+    check_gaps(&trace, 0.8);
 }
 
 #[test]
 fn desk_on_one_cpu() {
     let (trace, seen) = check_all("desk-cpu1", "desk.sh", 1332.1, 2811.5, 1395.0);
     assert_eq!((seen.wakeups, trace.gaps, trace.tasks.len()), (262, 4, 82));
+    near("median", percentile(&seen, 50), 11.6);
     near("90 %", percentile(&seen, 90), 3720.0);
+    near("99 %", percentile(&seen, 99), 10_970.0);
+    check_gaps(&trace, 0.5);
 }
 
 #[test]
@@ -73,9 +82,11 @@ fn build() {
     let (trace, _) = check_all("build", "build.sh", 4533.0, 5482.5, 2540.6);
     check_cpu(&trace, &[("cc1", 3801.1), ("hog", 600.4)]);
     assert_eq!((trace.gaps, trace.tasks.len()), (11, 106));
+    check_gaps(&trace, 0.7);
     let (trace, _) = check_all("build-hog10", "build.sh", 4492.1, 5566.3, 2467.2);
     check_cpu(&trace, &[("cc1", 3759.9), ("hog", 600.3)]);
     assert_eq!((trace.gaps, trace.tasks.len()), (37, 108));
+    check_gaps(&trace, 1.8);
 }
 
 #[test]
@@ -83,6 +94,10 @@ fn redis() {
     let (trace, seen) = check_all("redis", "redis.sh", 585.0, 89.8, 609.1);
     check_cpu(&trace, &[("redis-server", 33.8), ("redis-benchmark", 39.6), ("hog", 493.5)]);
     assert_eq!((trace.gaps, trace.tasks.len(), seen.wakeups), (3, 69, 4684));
+    // Of the facts this one has two digits.
+    assert!((percentile(&seen, 50) - 1.1).abs() <= 0.05);
+    near("99 %", percentile(&seen, 99), 21.2);
+    check_gaps(&trace, 2.4);
 }
 
 #[test]
@@ -102,4 +117,10 @@ fn older_recordings() {
     let sleepers = example("sleepers");
     assert_eq!(sleepers.gaps, 3);
     check_cpu(&sleepers, &[("other-2", 1513.0)]);
+    // By the switches alone, in whole milliseconds; what ran in its gaps comes to it.
+    for (name, cpu) in [("hog", 966.0), ("video", 82.0), ("audio", 31.0), ("typist", 25.0)] {
+        let got = ms(of(&sleepers, name).cpu_ns);
+        assert!((cpu - 0.5..=cpu * 1.03 + 0.5).contains(&got), "{name}: {got}");
+    }
+    assert_eq!(sleepers.switches, 7591);
 }

@@ -173,9 +173,9 @@ fn a_loop_by_wall_time_is_known_by_its_preempted_rounds() {
     };
     let whole = (600, 600);
     let preempted = [whole, whole, (602, 400), whole, (598, 300), whole];
-    assert!(is_wall_loop(&bursts(&preempted)));
+    assert!(is_wall_loop(bursts(&preempted).into_iter()));
     let longer = [whole, whole, (800, 600), whole, (900, 600), whole];
-    assert!(!is_wall_loop(&bursts(&longer)));
+    assert!(!is_wall_loop(bursts(&longer).into_iter()));
 }
 
 #[test]

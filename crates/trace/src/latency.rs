@@ -47,6 +47,8 @@ pub struct Latency {
     lanes: Vec<Option<u64>>,
     /// The trace says what tasks were charged.
     has_runtimes: bool,
+    /// Only what is on this CPU counts.
+    only_cpu: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,6 +103,12 @@ impl Latency {
     /// Nothing measured yet.
     pub fn new() -> Latency {
         Latency::default()
+    }
+
+    /// The same, where only one CPU counts (`-C`): time on it, and switches to it with the delays
+    /// that they end, wherever the task was woken.
+    pub fn of_cpu(cpu: u32) -> Latency {
+        Latency { only_cpu: Some(cpu), ..Latency::default() }
     }
 
     fn task(&mut self, who: Who<'_>) -> &mut Task {
@@ -231,6 +239,7 @@ impl Sink for Latency {
 
     fn record(&mut self, record: &Record<'_>) {
         let &Record { at_ns, cpu, tracepoint, .. } = record;
+        let counts = self.only_cpu.is_none_or(|only| only == cpu);
         match tracepoint {
             Tracepoint::Switch { prev, prev_state, next } => {
                 let cpu = cpu as usize;
@@ -239,7 +248,8 @@ impl Sink for Latency {
                 }
                 let since_ns = self.lanes[cpu].replace(at_ns).unwrap_or(at_ns);
                 let task = self.task(prev);
-                task.row.runtime_ns = task.row.runtime_ns.saturating_add(at_ns - since_ns);
+                let ran_ns = if counts { at_ns - since_ns } else { 0 };
+                task.row.runtime_ns = task.row.runtime_ns.saturating_add(ran_ns);
                 task.stage = match prev_state {
                     State::Runnable | State::Preempted => Stage::Waiting(at_ns),
                     _ => Stage::Asleep,
@@ -251,7 +261,7 @@ impl Sink for Latency {
                     Stage::Asleep | Stage::Running => None,
                 };
                 task.stage = Stage::Running;
-                if let Some(since_ns) = since_ns {
+                if let Some(since_ns) = since_ns.filter(|_| counts) {
                     let delay_ns = at_ns.saturating_sub(since_ns);
                     let row = &mut task.row;
                     row.switches += 1;
@@ -270,12 +280,47 @@ impl Sink for Latency {
                     task.stage = Stage::Waiting(at_ns);
                 }
             }
-            Tracepoint::Runtime { task, runtime_ns } => {
+            Tracepoint::Runtime { task, runtime_ns } if counts => {
                 self.has_runtimes = true;
                 let charged_ns = &mut self.task(task).charged_ns;
                 *charged_ns = charged_ns.saturating_add(runtime_ns);
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracepoint::Context;
+
+    /// `a` runs on both CPUs, and waits for each.
+    fn told(latency: &mut Latency) {
+        let task = Who { comm: "a", pid: 1, prio: 120 };
+        let on = |prev, prev_state, next| Tracepoint::Switch { prev, prev_state, next };
+        for (at_us, cpu, tracepoint) in [
+            (100, 0, Tracepoint::Waking { task, target_cpu: 1 }),
+            (130, 1, on(Who::IDLE, State::Runnable, task)),
+            (200, 1, on(task, State::Runnable, Who::IDLE)),
+            (205, 0, on(Who::IDLE, State::Runnable, task)),
+            (305, 0, on(task, State::Interruptible, Who::IDLE)),
+        ] {
+            let (at_ns, context) = (at_us * 1000, Context::Task);
+            latency.record(&Record { at_ns, cpu, current: Who::IDLE, context, tracepoint });
+        }
+    }
+
+    #[test]
+    fn of_one_cpu_only_what_ran_there_counts() {
+        let of = |mut latency: Latency| {
+            told(&mut latency);
+            let rows = latency.rows(&Options::default());
+            rows.first().map(|row| (row.runtime_ns, row.switches, row.delay_ns))
+        };
+        assert_eq!(of(Latency::new()), Some((170_000, 2, 35_000)));
+        assert_eq!(of(Latency::of_cpu(0)), Some((100_000, 1, 5_000)));
+        assert_eq!(of(Latency::of_cpu(1)), Some((70_000, 1, 30_000)));
+        assert_eq!(of(Latency::of_cpu(2)), None);
     }
 }

@@ -12,6 +12,8 @@ pub struct Map<L> {
     lines: L,
     /// By CPU: who runs there.
     current: Vec<Option<String>>,
+    /// The CPUs that have columns, in the order of these; none: all, by their numbers.
+    active: Option<Vec<u32>>,
     names: BTreeMap<u32, Known>,
     next: usize,
     /// What comes now only brings to an end what still runs.
@@ -30,10 +32,17 @@ impl<L: Lines> Map<L> {
         Map {
             lines,
             current: vec![None; cpus as usize],
+            active: None,
             names: BTreeMap::new(),
             next: 0,
             is_closing: false,
         }
+    }
+
+    /// The same with columns only for CPUs that switched, in the order in which they first did
+    /// (`--compact`): a CPU's number stands behind the line with which its column begins.
+    pub fn compact(lines: L) -> Map<L> {
+        Map { active: Some(vec![]), ..Map::new(0, lines) }
     }
 
     /// Where the lines went.
@@ -78,21 +87,33 @@ impl<L: Lines> Sink for Map<L> {
             }
         };
         self.current[cpu as usize] = Some(short);
+        let is_new = self.active.as_ref().is_some_and(|active| !active.contains(&cpu));
+        if let Some(active) = self.active.as_mut().filter(|_| is_new) {
+            active.push(cpu);
+        }
+        let all = 0..self.current.len() as u32;
         let mut line = String::from("  ");
-        for (other, current) in self.current.iter().enumerate() {
-            let mark = if other == cpu as usize { '*' } else { ' ' };
-            match current {
+        let mut column = |other: u32| {
+            let mark = if other == cpu { '*' } else { ' ' };
+            match &self.current[other as usize] {
                 // Writing into a string does not fail.
                 Some(short) => {
                     let _ = write!(line, "{mark}{short:<2} ");
                 }
                 None => line.push_str("    "),
             }
+        };
+        match &self.active {
+            Some(active) => active.iter().copied().for_each(&mut column),
+            None => all.for_each(&mut column),
         }
         let time = format!("{}.{:06}", at_ns / 1_000_000_000, at_ns / 1_000 % 1_000_000);
         let _ = write!(line, "  {time:>12} secs ");
         if let Some(short) = explained {
             let _ = write!(line, "{short} => {}:{}", next.comm, next.pid);
+        }
+        if is_new {
+            let _ = write!(line, " (CPU {cpu})");
         }
         line.push('\n');
         self.lines.line(&line);
@@ -100,5 +121,48 @@ impl<L: Lines> Sink for Map<L> {
 
     fn closing(&mut self, _at_ns: u64) {
         self.is_closing = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracepoint::{Context, State, Who};
+
+    /// Three CPUs of a hundred switch.
+    fn told(map: &mut Map<String>) {
+        let task = |pid| Who { comm: "t", pid, prio: 120 };
+        for (at_us, cpu, next) in [
+            (1_000_000, 70, task(1)),
+            (1_000_010, 3, task(2)),
+            (1_000_020, 70, Who::IDLE),
+            (1_000_030, 99, task(1)),
+        ] {
+            let prev_state = State::Interruptible;
+            map.record(&Record {
+                at_ns: at_us * 1000,
+                cpu,
+                current: Who::IDLE,
+                context: Context::Task,
+                tracepoint: Tracepoint::Switch { prev: Who::IDLE, prev_state, next },
+            });
+        }
+    }
+
+    #[test]
+    fn a_compact_map_has_columns_for_cpus_that_switch_in_the_order_in_which_they_do() {
+        let mut map = Map::compact(String::new());
+        told(&mut map);
+        let expected = [
+            "  *A0       1.000000 secs A0 => t:1 (CPU 70)",
+            "   A0 *B0       1.000010 secs B0 => t:2 (CPU 3)",
+            "  *.   B0       1.000020 secs ",
+            "   .   B0 *A0       1.000030 secs  (CPU 99)",
+        ];
+        assert_eq!(map.into_lines().lines().collect::<Vec<_>>(), expected);
+        let mut map = Map::new(100, String::new());
+        told(&mut map);
+        let lines = map.into_lines();
+        assert!(lines.lines().all(|line| line.len() > 4 * 100 && !line.contains("CPU")), "{lines}");
     }
 }

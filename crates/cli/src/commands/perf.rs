@@ -56,14 +56,18 @@ pub fn timehist(args: &TimehistArgs, output: &mut Output) -> Result<Status, Fail
 pub fn latency(args: &LatencyArgs, output: &mut Output) -> Result<Status, Failure> {
     let sort = args.sort.iter().map(|&key| key.into()).collect();
     let options = latency::Options { per_task: args.pids, sort, ..latency::Options::default() };
-    let measured = args.source.open()?.show(|_| Latency::new())?;
+    let new = || args.only_cpu.map_or_else(Latency::new, Latency::of_cpu);
+    let measured = args.source.open()?.show(|_| new())?;
     output.write_all(measured.table(&options).as_bytes())?;
     Ok(Status::Good)
 }
 
 /// A line a switch.
 pub fn map(args: &MapArgs, output: &mut Output) -> Result<Status, Failure> {
-    args.source.open()?.show(|cpus| Map::new(cpus, Printed { output }))?;
+    args.source.open()?.show(|cpus| match args.compact {
+        true => Map::compact(Printed { output }),
+        false => Map::new(cpus, Printed { output }),
+    })?;
     Ok(Status::Good)
 }
 

@@ -30,28 +30,40 @@ pub(super) struct Outcome {
     pub behind: Vec<(usize, Option<usize>, u64)>,
 }
 
-/// What is observed of a run.
-type Observers = (Watcher, (Option<Progress>, Option<Behind>));
+/// What is observed of a run; the last is the caller's.
+type Observers<O> = ((Watcher, (Option<Progress>, Option<Behind>)), O);
 
-/// For each column all its runs.
-pub(super) fn run_all(
+/// For each column all its runs. `observer` makes one for each; when a run breaks down no other is
+/// begun.
+pub(super) fn run_all<O: Observer>(
     prepared: &Prepared,
     threads: NonZeroUsize,
+    observer: impl Fn() -> O + Sync,
 ) -> Result<Vec<Vec<Outcome>>, Error> {
     let columns = &prepared.setup.columns;
     let seeds = u64::from(prepared.replay.seeds);
     let items: Vec<(usize, u64)> =
         (0..columns.len()).flat_map(|column| (0..seeds).map(move |seed| (column, seed))).collect();
-    let work = |&(column, seed): &(usize, u64)| run(prepared, &columns[column], seed);
+    let work = |&(column, seed): &(usize, u64)| run(prepared, &columns[column], seed, observer());
     let mut all: Vec<Vec<Outcome>> = columns.iter().map(|_| vec![]).collect();
-    for (outcome, (column, _)) in parallel::map(&items, threads, work).into_iter().zip(&items) {
-        all[*column].push(outcome?);
-    }
-    Ok(all)
+    let mut broken = None;
+    parallel::for_each_in_order(&items, threads, work, |at, outcome| {
+        match outcome {
+            Ok(outcome) => all[items[at].0].push(outcome),
+            Err(error) => broken = Some(error),
+        }
+        broken.is_none()
+    });
+    broken.map_or(Ok(all), Err)
 }
 
 /// The run with this seed; 0 is the workload as it is.
-fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error> {
+fn run<O: Observer>(
+    prepared: &Prepared,
+    column: &Runner,
+    seed: u64,
+    observer: O,
+) -> Result<Outcome, Error> {
     let trace = &prepared.trace;
     let mut random = SplitMix64::new(seed);
     let vary = |ns: u64| match seed {
@@ -63,15 +75,16 @@ fn run(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Outcome, Error
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
-    let observers = (
+    let own = (
         Watcher::default(),
         ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
     );
-    let look = |machine: &mut Plain<Observers>| {
+    let observers = (own, observer);
+    let look = |machine: &mut Plain<Observers<O>>| {
         let end_ns = machine.now_ns();
-        machine.observer_mut().1.on(end_ns, Event::Finished);
+        machine.observer_mut().0.1.on(end_ns, Event::Finished);
         let kernel = machine.workload();
-        let (watcher, (progress, behind)) = machine.observer();
+        let ((watcher, (progress, behind)), _) = machine.observer();
         let mut tasks = vec![Seen::default(); programs.len()];
         let mut left = vec![];
         let mut task_of = vec![None; programs.len()];

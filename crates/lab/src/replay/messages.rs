@@ -147,12 +147,12 @@ fn waits_for_devices(prepared: &Prepared) -> Vec<String> {
             continue;
         }
         let (waited, all) = times.entry(&program.name).or_default();
-        for sleep in &task.sleeps {
+        for sleep in task.sleeps() {
             if let (State::Uninterruptible, Some(wake_ns)) = (sleep.state, sleep.wake_ns) {
                 *waited += wake_ns - sleep.at_ns;
             }
         }
-        let end_ns = task.bursts.last().map_or(task.born_ns, |burst| burst.end_ns);
+        let end_ns = task.last_burst().map_or(task.born_ns, |burst| burst.end_ns);
         *all += end_ns - task.born_ns.min(end_ns);
     }
     let much = times.into_iter().filter(|(_, (waited, all))| waited * 10 > *all);

@@ -1,8 +1,10 @@
 //! What a user is told about a replay.
 
 use super::*;
+use schedlab_core::{Event, Observer};
 use schedlab_replay::Books;
 use schedlab_trace::read::Trace as Recording;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The letters of the messages about a trace in text, and whether a replay hangs.
 fn letters(text: &str, change: impl FnOnce(&mut Replay)) -> (String, bool) {
@@ -194,4 +196,45 @@ fn what_cannot_be_replayed_is_refused() {
         let said = refused(lines);
         assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
     }
+}
+
+/// Counts runs and events, and ends its run at the event of this number.
+struct Impatient<'a> {
+    events: &'a AtomicU64,
+    end_at: u64,
+}
+
+impl Observer for Impatient<'_> {
+    fn on(&mut self, _now_ns: u64, _event: Event<'_>) {
+        if self.events.fetch_add(1, Ordering::Relaxed) + 1 == self.end_at {
+            std::panic::resume_unwind(Box::new("enough".to_string()));
+        }
+    }
+}
+
+#[test]
+fn an_observer_may_end_the_answer_in_the_midst_of_a_run() {
+    let mut books = Books::new();
+    let recording = Recording::of_bytes(trace("d.h2.", 120).into_bytes()).expect("it is a trace");
+    recording.read(&mut books).expect("it can be read");
+    let replay = Replay { seeds: 3, ..Replay::new("t") };
+    let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
+    let (runs, events) = (AtomicU64::new(0), AtomicU64::new(0));
+    let answer = |threads: usize, end_at: u64| {
+        (runs.store(0, Ordering::Relaxed), events.store(0, Ordering::Relaxed));
+        let observer = || {
+            runs.fetch_add(1, Ordering::Relaxed);
+            Impatient { events: &events, end_at }
+        };
+        prepared.answer_observed(NonZeroUsize::new(threads).expect("it is not 0"), observer)
+    };
+    // Who ends nothing changes nothing.
+    assert_eq!(answer(2, u64::MAX).ok(), prepared.answer(NonZeroUsize::MIN).ok());
+    assert_eq!(runs.load(Ordering::Relaxed), 3);
+    let all = events.load(Ordering::Relaxed);
+    // In the midst of the second run: there is no third.
+    let error = answer(1, all / 2).err().map(|error| error.to_string());
+    assert!(error.as_ref().is_some_and(|error| error.contains("enough")), "{error:?}");
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert_eq!(events.load(Ordering::Relaxed), all / 2);
 }

@@ -1,5 +1,6 @@
 //! Compressed files, told from their first bytes and unpacked while they are read: [`Packing`].
 
+use super::zstd;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// So much is unpacked at a time, bytes.
@@ -83,8 +84,13 @@ impl<R: BufRead> Read for Frames<R> {
             match std::mem::replace(self, Frames::Over) {
                 Frames::Over => return Ok(0),
                 Frames::Between(mut raw) => {
-                    if raw.fill_buf()?.is_empty() {
+                    let begin = raw.fill_buf()?;
+                    if begin.is_empty() {
                         return Ok(0);
+                    }
+                    if zstd::window_of(begin).is_some_and(|window| window > zstd::WINDOW_MAX) {
+                        let what = "it needs more than 128 MiB of memory to be unpacked";
+                        return Err(io::Error::other(what));
                     }
                     let frame = ruzstd::decoding::StreamingDecoder::new(raw)
                         .map_err(|error| io::Error::other(error.to_string()))?;

@@ -178,6 +178,16 @@ impl<'s> Feed<'s> {
         }
     }
 
+    /// Who forked a task that was there before the recording.
+    pub fn parent(&mut self, pid: u32, parent: u32) {
+        if pid != 0 && pid <= PID_MAX && parent <= PID_MAX && parent != pid {
+            let known = self.known(pid);
+            if !known.is_told {
+                known.parent = parent;
+            }
+        }
+    }
+
     /// A task's name, that of an event apart.
     pub fn named(&mut self, pid: u32, name: Name) {
         if pid != 0 && pid <= PID_MAX && name != Names::UNKNOWN {

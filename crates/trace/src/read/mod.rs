@@ -28,6 +28,7 @@ mod slices;
 mod text;
 mod trace_dat;
 mod wire;
+mod zstd;
 
 pub use compressed::Packing;
 pub use detect::Format;

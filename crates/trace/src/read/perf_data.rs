@@ -9,6 +9,7 @@ use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
 use super::formats::{Decoded, Formats};
 use super::names::Names;
 use super::problems::{Place, Trouble};
+use super::zstd::Pieces;
 use crate::tracepoint::Era;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -70,6 +71,17 @@ struct PerfData {
     ids: BTreeMap<u64, usize>,
     formats: Formats,
     at: u64,
+    packed: Packed,
+}
+
+/// Records that are packed into others (`perf record -z`).
+#[derive(Debug, Default)]
+struct Packed {
+    pieces: Pieces,
+    /// What is unpacked and not yet a whole record.
+    unpacked: Vec<u8>,
+    /// It does not unpack: nothing of it is looked at any more.
+    is_broken: bool,
 }
 
 /// Reads a whole file.
@@ -302,6 +314,69 @@ impl PerfData {
         if let Some(what) = torn {
             feed.problems.note(Trouble::Torn, 1, Place::Byte(self.at), || what.into());
         }
+        self.unpack(None, Place::Byte(self.at), feed);
+    }
+
+    /// Takes the records that are packed into one; none: there is no more. One may begin in one
+    /// and end in the next.
+    fn unpack(&mut self, packed: Option<&[u8]>, place: Place, feed: &mut Feed<'_>) {
+        if self.packed.is_broken {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.packed);
+        let unpacked = &mut all.unpacked;
+        let mut is_senseless = false;
+        let mut take = |bytes: &[u8]| {
+            if !is_senseless {
+                unpacked.extend_from_slice(bytes);
+                match self.unpacked(unpacked, place, feed) {
+                    Some(taken) => drop(unpacked.drain(..taken)),
+                    None => is_senseless = true,
+                }
+            }
+        };
+        let mut result = match packed {
+            Some(packed) => all.pieces.take(packed, &mut take),
+            None => all.pieces.finish(&mut take),
+        };
+        if is_senseless {
+            result = Err("a record has no length".into());
+        }
+        if let Err(error) = result {
+            all = Packed { is_broken: true, ..Packed::default() };
+            feed.problems.note(Trouble::Torn, 1, place, || {
+                format!(
+                    "its packed records do not unpack from here on ({error}): record without -z, \
+                     or read the text of `perf script`"
+                )
+            });
+        } else if packed.is_none() && !all.unpacked.is_empty() {
+            let detail = || "the file ends within a packed record".into();
+            feed.problems.note(Trouble::Torn, 1, place, detail);
+        }
+        self.packed = all;
+    }
+
+    /// Takes the records that these bytes begin with; how many bytes they have. None: they are no
+    /// records.
+    fn unpacked(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) -> Option<usize> {
+        let mut at = 0;
+        while let Some(head) = bytes.get(at..at + 8) {
+            let mut head = self.bytes(head);
+            let kind = head.u32().unwrap_or(0);
+            let _misc = head.u16();
+            let length = usize::from(head.u16().unwrap_or(0));
+            if length < 8 {
+                return None;
+            }
+            let Some(body) = bytes.get(at + 8..at + length) else { break };
+            // Only what the kernel writes is packed; nothing stands behind such a record.
+            if !matches!(kind, 66 | 71 | 81 | 83) {
+                let _ = self.record(kind, body, place, feed);
+            }
+            at += length;
+        }
+        Some(at)
     }
 
     /// Takes a record; how many bytes of data belong to it that stand behind it.
@@ -332,6 +407,16 @@ impl PerfData {
                     feed.named(tid, name);
                 }
             }
+            7 => {
+                // PERF_RECORD_FORK. That of a task that was there before has no time: perf wrote it
+                // when it began. All others stand among the events.
+                let mut bytes = self.bytes(body);
+                let mut next = || bytes.u32().unwrap_or(0);
+                let (_, _, tid, parent) = (next(), next(), next(), next());
+                if bytes.u64() == Some(0) {
+                    feed.parent(tid, parent);
+                }
+            }
             64 => {
                 // HEADER_ATTR, in a pipe: the attribute, then its samplers.
                 let size = self.bytes(body.get(4..).unwrap_or(&[])).u32().unwrap_or(0) as usize;
@@ -351,10 +436,13 @@ impl PerfData {
                 let feature = u32::try_from(feature).unwrap_or(0);
                 self.feature(feature, bytes.rest, feed);
             }
-            81 | 83 => feed.problems.note(Trouble::Foreign, 1, place, || {
-                "its records are compressed: record without -z, or read the text of `perf script`"
-                    .into()
-            }),
+            // PERF_RECORD_COMPRESSED, and the same with its size, for it is padded.
+            81 => self.unpack(Some(body), place, feed),
+            83 => {
+                if let Some(packed) = self.bytes(body).sized64() {
+                    self.unpack(Some(packed), place, feed);
+                }
+            }
             _ => {}
         }
         None

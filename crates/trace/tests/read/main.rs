@@ -1,6 +1,7 @@
 //! Recorded traces of every format, read.
 
 mod formats;
+mod perf_data;
 mod recorded;
 mod text;
 mod written;

@@ -1,0 +1,311 @@
+//! What a task did, in few bytes: [`History`]. A trace of ten million events has some five million
+//! bursts, each with its sleep, its slices and its acts, so each of these is a row of 16 or 32
+//! bytes; [`Task`](crate::trace::Task) hands them out as [`Burst`], [`Sleep`], [`Slice`], [`Act`].
+
+use crate::trace::{Act, Burst, Kind, Sleep, Slice, What};
+use schedlab_trace::tracepoint::{Context, State};
+use std::ops::Range;
+
+/// The number of no task.
+const NOBODY: u32 = u32::MAX;
+
+/// A burst, and the sleep that follows it. They share their ends: a sleep begins where its burst
+/// ends, and ends where the next burst begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Turn {
+    wake_ns: u64,
+    end_ns: u64,
+    /// Its slices go from the end of those of the turn before to here; so do its acts.
+    slices_end: u32,
+    acts_end: u32,
+    /// Who ended the sleep, or [`NOBODY`].
+    waker: u32,
+    /// Where the sleep was ended.
+    cpu: u16,
+    /// How the burst ended; none: it has not.
+    state: Option<State>,
+    marks: Marks,
+}
+
+const _: () = assert!(size_of::<Turn>() == 32);
+
+/// Whether the beginning of the burst was seen; the sleep's context and kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Marks(u8);
+
+impl Marks {
+    const CONTEXTS: [Context; 4] = [Context::Task, Context::Soft, Context::Hard, Context::Unknown];
+    const KINDS: [Kind; 4] = [Kind::Edge, Kind::Relative, Kind::Absolute, Kind::End];
+
+    fn new(is_woken: bool, context: Context, kind: Kind) -> Marks {
+        Marks(u8::from(is_woken) | (context as u8) << 1 | (kind as u8) << 3)
+    }
+
+    fn is_woken(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn context(self) -> Context {
+        Marks::CONTEXTS[usize::from(self.0 >> 1 & 3)]
+    }
+
+    fn kind(self) -> Kind {
+        Marks::KINDS[usize::from(self.0 >> 3 & 3)]
+    }
+}
+
+/// A slice: when it begins; how long it is (48 bits: 78 hours) and on which CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct PackedSlice {
+    from_ns: u64,
+    length_and_cpu: u64,
+}
+
+impl PackedSlice {
+    const LENGTH_MAX: u64 = (1 << 48) - 1;
+
+    fn of(slice: Slice) -> PackedSlice {
+        let length_ns = (slice.to_ns - slice.from_ns).min(PackedSlice::LENGTH_MAX);
+        let cpu = u64::from(slice.cpu.min(u32::from(u16::MAX)));
+        PackedSlice { from_ns: slice.from_ns, length_and_cpu: length_ns << 16 | cpu }
+    }
+
+    fn length_ns(self) -> u64 {
+        self.length_and_cpu >> 16
+    }
+
+    fn slice(self) -> Slice {
+        let cpu = (self.length_and_cpu & 0xffff) as u32;
+        Slice { cpu, from_ns: self.from_ns, to_ns: self.from_ns + self.length_ns() }
+    }
+}
+
+/// An act: at which point of the burst and of what sort it is, and whom it is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct PackedAct {
+    offset_and_sort: u64,
+    first: u32,
+    second: u32,
+}
+
+impl PackedAct {
+    const OFFSET_MAX: u64 = (1 << 56) - 1;
+
+    fn of(act: Act) -> PackedAct {
+        let (sort, first, second) = match act.what {
+            What::Wake { task, sleep } => (0, task, sleep),
+            What::Fork { task } => (1, task, 0),
+            What::Post { token } => (2, token, 0),
+            What::Wait { token } => (3, token, 0),
+            What::Prio { prio } => (4, prio as u32, 0),
+        };
+        let offset_ns = act.offset_ns.min(PackedAct::OFFSET_MAX);
+        PackedAct { offset_and_sort: offset_ns << 8 | sort, first, second }
+    }
+
+    fn act(self) -> Act {
+        let PackedAct { offset_and_sort, first, second } = self;
+        let what = match offset_and_sort & 0xff {
+            0 => What::Wake { task: first, sleep: second },
+            1 => What::Fork { task: first },
+            2 => What::Post { token: first },
+            3 => What::Wait { token: first },
+            _ => What::Prio { prio: first as i32 },
+        };
+        Act { offset_ns: offset_and_sort >> 8, what }
+    }
+}
+
+/// A task's bursts and sleeps, slices and acts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct History {
+    turns: Vec<Turn>,
+    slices: Vec<PackedSlice>,
+    acts: Vec<PackedAct>,
+}
+
+impl History {
+    /// How many bursts there are.
+    pub fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// A burst begins.
+    pub fn open(&mut self, wake_ns: u64, is_woken: bool) {
+        self.turns.push(Turn {
+            wake_ns,
+            end_ns: wake_ns,
+            slices_end: self.slices.len() as u32,
+            acts_end: self.acts.len() as u32,
+            waker: NOBODY,
+            cpu: 0,
+            state: None,
+            marks: Marks::new(is_woken, Context::Unknown, Kind::End),
+        });
+    }
+
+    /// The burst was on a CPU.
+    pub fn slice(&mut self, slice: Slice) {
+        if let Some(turn) = self.turns.last_mut() {
+            self.slices.push(PackedSlice::of(slice));
+            turn.slices_end = self.slices.len() as u32;
+            turn.end_ns = slice.to_ns;
+        }
+    }
+
+    /// The burst does something.
+    pub fn act(&mut self, act: Act) {
+        if let Some(turn) = self.turns.last_mut() {
+            self.acts.push(PackedAct::of(act));
+            turn.acts_end = self.acts.len() as u32;
+        }
+    }
+
+    /// The burst ends. If the task does not, it sleeps from then on.
+    pub fn stop(&mut self, at_ns: u64, state: State) {
+        if let Some(turn) = self.turns.last_mut() {
+            (turn.end_ns, turn.state) = (at_ns, Some(state));
+        }
+    }
+
+    /// The trace ends within the burst.
+    pub fn cut(&mut self, at_ns: u64) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.end_ns = at_ns;
+        }
+    }
+
+    /// How the last sleep is ended: at the beginning of the burst that is opened next.
+    pub fn woken(&mut self, waker: Option<u32>, context: Context, cpu: u32) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.waker = waker.unwrap_or(NOBODY);
+            turn.cpu = cpu.min(u32::from(u16::MAX)) as u16;
+            turn.marks = Marks::new(turn.marks.is_woken(), context, turn.marks.kind());
+        }
+    }
+
+    /// Who ended the sleep before the last burst.
+    pub fn set_waker(&mut self, waker: u32) {
+        if let Some(at) = self.turns.len().checked_sub(2) {
+            self.turns[at].waker = waker;
+        }
+    }
+
+    /// What kind of sleep follows a burst.
+    pub fn set_kind(&mut self, at: usize, kind: Kind) {
+        if let Some(turn) = self.turns.get_mut(at) {
+            turn.marks = Marks::new(turn.marks.is_woken(), turn.marks.context(), kind);
+        }
+    }
+
+    /// Writes something else in place of the last act of this sort.
+    pub fn replace_act(&mut self, was: What, is: What) {
+        let found = self.acts.iter_mut().rev().find(|it| it.act().what == was);
+        if let Some(packed) = found {
+            *packed = PackedAct::of(Act { offset_ns: packed.act().offset_ns, what: is });
+        }
+    }
+
+    /// A burst, by its place.
+    pub fn burst(&self, at: usize) -> Option<Burst> {
+        let turn = self.turns.get(at)?;
+        let before = at.checked_sub(1).map(|before| &self.turns[before]);
+        let slices = before.map_or(0, |it| it.slices_end)..turn.slices_end;
+        let acts = before.map_or(0, |it| it.acts_end)..turn.acts_end;
+        let of_burst = &self.slices[range(&slices)];
+        Some(Burst {
+            wake_ns: turn.wake_ns,
+            is_woken: turn.marks.is_woken(),
+            first_ns: of_burst.first().map(|slice| slice.from_ns),
+            cpu_ns: of_burst.iter().map(|slice| slice.length_ns()).sum(),
+            slices,
+            acts,
+            end_ns: turn.end_ns,
+            state: turn.state,
+        })
+    }
+
+    /// The sleep that follows a burst, by its place.
+    pub fn sleep(&self, at: usize) -> Option<Sleep> {
+        let turn = self.turns.get(at)?;
+        let state = turn.state.filter(|state| !state.is_gone())?;
+        let last = turn.slices_end.checked_sub(1).map(|last| self.slices[last as usize]);
+        Some(Sleep {
+            at_ns: turn.end_ns,
+            wake_ns: self.turns.get(at + 1).map(|next| next.wake_ns),
+            waker: Some(turn.waker).filter(|&waker| waker != NOBODY),
+            context: turn.marks.context(),
+            cpu: u32::from(turn.cpu),
+            last_cpu: last.map(|slice| slice.slice().cpu),
+            state,
+            kind: turn.marks.kind(),
+        })
+    }
+
+    /// Some of the slices, in the order of time.
+    pub fn slices(&self, which: &Range<u32>) -> impl ExactSizeIterator<Item = Slice> {
+        self.slices[range(which)].iter().map(|slice| slice.slice())
+    }
+
+    /// All slices, in the order of time.
+    pub fn all_slices(&self) -> impl ExactSizeIterator<Item = Slice> {
+        self.slices.iter().map(|slice| slice.slice())
+    }
+
+    /// Some of the acts, in the order of time.
+    pub fn acts(&self, which: &Range<u32>) -> impl ExactSizeIterator<Item = Act> {
+        self.acts[range(which)].iter().map(|act| act.act())
+    }
+
+    /// CPU time of all bursts, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.length_ns()).sum()
+    }
+
+    /// There is no more to come.
+    pub fn shrink(&mut self) {
+        self.turns.shrink_to_fit();
+        self.slices.shrink_to_fit();
+        self.acts.shrink_to_fit();
+    }
+}
+
+fn range(which: &Range<u32>) -> Range<usize> {
+    which.start as usize..which.end as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_keep_what_is_put_in() {
+        for is_woken in [false, true] {
+            for context in Marks::CONTEXTS {
+                for kind in Marks::KINDS {
+                    let marks = Marks::new(is_woken, context, kind);
+                    let got = (marks.is_woken(), marks.context(), marks.kind());
+                    assert_eq!(got, (is_woken, context, kind));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slices_and_acts_keep_what_is_put_in() {
+        let slice = Slice { cpu: 4095, from_ns: u64::MAX / 2, to_ns: u64::MAX / 2 + (1 << 47) };
+        assert_eq!(PackedSlice::of(slice).slice(), slice);
+        let ever = Slice { cpu: 0, from_ns: 5, to_ns: u64::MAX };
+        assert_eq!(PackedSlice::of(ever).slice().to_ns, 5 + PackedSlice::LENGTH_MAX);
+        for what in [
+            What::Wake { task: 7, sleep: u32::MAX },
+            What::Fork { task: u32::MAX - 1 },
+            What::Post { token: 3 },
+            What::Wait { token: 0 },
+            What::Prio { prio: -1 },
+        ] {
+            let act = Act { offset_ns: 123_456_789_012_345, what };
+            assert_eq!(PackedAct::of(act).act(), act);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Zstandard that comes in pieces: [`Pieces`]. `perf record -z` packs its records into one frame,
+//! and cuts that anywhere to put it into records of its own; a recording may end before the frame
+//! does.
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// A frame looks back so far at most, bytes: as `zstd -22` and `perf record -z22` do. Who asks for
+/// more is up to something.
+pub(super) const WINDOW_MAX: u64 = 1 << 27;
+
+/// The longest header of a frame, bytes.
+pub(super) const HEADER_MAX: usize = 18;
+
+/// No block is longer, bytes; what is larger is no block.
+const BLOCK_MAX: usize = 1 << 17;
+
+/// How far back the frame that begins with `header` looks, bytes; none: more of it is needed, or it
+/// is no frame.
+pub(super) fn window_of(header: &[u8]) -> Option<u64> {
+    let rest = header.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
+    let (&descriptor, rest) = rest.split_first()?;
+    if descriptor & 0x20 == 0 {
+        let &window = rest.first()?;
+        let base = 1u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // It looks back as far as there is anything: the size of its content, which stands behind the
+    // number of the dictionary.
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let content = rest.get(dictionary..dictionary + size)?;
+    let number = super::binary::number(content, false);
+    Some(if size == 2 { number + 256 } else { number })
+}
+
+/// What unpacks to more than so many times its size is no recording, but made to keep its reader
+/// busy.
+const TIMES_MAX: u64 = 1000;
+
+/// Unpacks frames that come piece by piece.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// What has come and is not unpacked: less than a block, most of the time.
+    packed: Vec<u8>,
+    frame: Option<FrameDecoder>,
+    /// A sum of four bytes follows the frame's last block. Nobody checks it.
+    has_sum: bool,
+    /// How many bytes have come, and how many they were unpacked to.
+    came: u64,
+    gave: u64,
+}
+
+impl std::fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pieces").field("packed", &self.packed.len()).finish_non_exhaustive()
+    }
+}
+
+impl Pieces {
+    /// Takes the next piece, and gives `out` what it unpacks to, at most some 128 KiB at a time.
+    /// The last part of a frame (as far as it looks back) is kept until the frame is over.
+    ///
+    /// # Errors
+    /// It is no Zstandard.
+    pub fn take(&mut self, piece: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        self.packed.extend_from_slice(piece);
+        self.came += piece.len() as u64;
+        let mut at = 0;
+        let result = self.unpack(&mut at, out);
+        self.packed.drain(..at);
+        result
+    }
+
+    /// There are no more pieces: what is left of a frame that was not ended.
+    ///
+    /// # Errors
+    /// A block is not whole.
+    pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        if self.frame.is_some() {
+            // An empty last block ends it.
+            let is_whole = self.packed.is_empty();
+            self.packed.clear();
+            let end: &[u8] = if self.has_sum { &[1, 0, 0, 0, 0, 0, 0] } else { &[1, 0, 0] };
+            self.take(end, out)?;
+            return if is_whole { Ok(()) } else { Err("it ends within a block".into()) };
+        }
+        if self.packed.is_empty() { Ok(()) } else { Err("it ends within a header".into()) }
+    }
+
+    /// Block after block; `at`: up to where the pieces are unpacked.
+    fn unpack(&mut self, at: &mut usize, out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        loop {
+            let rest = &self.packed[*at..];
+            let Some(frame) = &mut self.frame else {
+                if rest.is_empty() {
+                    return Ok(());
+                }
+                let magic = [0x28, 0xb5, 0x2f, 0xfd];
+                if !magic.starts_with(&rest[..rest.len().min(4)]) {
+                    return Err("it is no Zstandard".into());
+                }
+                if window_of(rest).is_some_and(|window| window > WINDOW_MAX) {
+                    return Err("it looks back farther than 128 MiB".into());
+                }
+                let mut frame = FrameDecoder::new();
+                let mut source = rest;
+                match frame.init(&mut source) {
+                    Ok(()) => {}
+                    // Perhaps there is more to come.
+                    Err(_) if rest.len() < HEADER_MAX => return Ok(()),
+                    Err(error) => return Err(error.to_string()),
+                }
+                self.has_sum = rest[4] & 4 != 0;
+                *at += rest.len() - source.len();
+                self.frame = Some(frame);
+                continue;
+            };
+            let Some(head) = rest.first_chunk::<3>() else { return Ok(()) };
+            let head = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+            let size = (head >> 3) as usize;
+            let is_repeated = head >> 1 & 3 == 1;
+            if size > BLOCK_MAX {
+                return Err("a block is too long".into());
+            }
+            let is_last = head & 1 != 0;
+            let length = 3
+                + if is_repeated { 1 } else { size }
+                + if is_last && self.has_sum { 4 } else { 0 };
+            let Some(mut block) = rest.get(..length) else { return Ok(()) };
+            frame
+                .decode_blocks(&mut block, BlockDecodingStrategy::UptoBlocks(1))
+                .map_err(|error| error.to_string())?;
+            *at += length;
+            let is_over = frame.is_finished();
+            if let Some(bytes) = frame.collect().filter(|bytes| !bytes.is_empty()) {
+                out(&bytes);
+                self.gave += bytes.len() as u64;
+                if self.gave > TIMES_MAX * self.came + (1 << 20) {
+                    return Err("it unpacks to more than a thousand times its size".into());
+                }
+            }
+            if is_over {
+                self.frame = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    /// Something of which parts come again.
+    fn text(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at % 251) as u8 ^ (at / 4096) as u8).collect()
+    }
+
+    fn unpacked(packed: &[u8], piece: usize) -> Result<Vec<u8>, String> {
+        let (mut pieces, mut all) = (Pieces::default(), vec![]);
+        for part in packed.chunks(piece) {
+            pieces.take(part, &mut |bytes| all.extend_from_slice(bytes))?;
+        }
+        pieces.finish(&mut |bytes| all.extend_from_slice(bytes))?;
+        Ok(all)
+    }
+
+    #[test]
+    fn wherever_it_is_cut_it_unpacks() {
+        let text = text(400_000);
+        for level in [CompressionLevel::Fastest, CompressionLevel::Uncompressed] {
+            let packed = compress_to_vec(&text[..], level);
+            let twice = [&packed[..], &packed[..]].concat();
+            for piece in [1, 7, 1000, 65_000, usize::MAX] {
+                assert!(unpacked(&packed, piece) == Ok(text.clone()), "{piece}");
+                assert!(unpacked(&twice, piece) == Ok([&text[..], &text].concat()), "{piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_gives_what_was_whole() {
+        let text = text(400_000);
+        let packed = compress_to_vec(&text[..], CompressionLevel::Fastest);
+        let mut all = vec![];
+        let mut pieces = Pieces::default();
+        let cut = &packed[..packed.len() * 2 / 3];
+        pieces.take(cut, &mut |bytes| all.extend_from_slice(bytes)).expect("nothing is wrong yet");
+        let error = pieces.finish(&mut |bytes| all.extend_from_slice(bytes));
+        assert!(error.is_err() && all.len() >= 128 << 10 && text.starts_with(&all));
+    }
+
+    /// A sum may follow the last block, and be cut off from it.
+    #[test]
+    fn a_sum_belongs_to_its_frame() {
+        let frame = [0x28, 0xb5, 0x2f, 0xfd, 4, 0, 1 | 2 << 3, 0, 0, b'a', b'b', 1, 2, 3, 4];
+        let twice = [frame, frame].concat();
+        for piece in [1, 11, 100] {
+            assert_eq!(unpacked(&twice, piece).as_deref(), Ok(&b"abab"[..]), "{piece}");
+        }
+        // Without its end.
+        let frame = [&frame[..6], &[2 << 3, 0, 0, b'a', b'b']].concat();
+        assert_eq!(unpacked(&frame, 3).as_deref(), Ok(&b"ab"[..]));
+    }
+
+    #[test]
+    fn windows_are_as_the_header_says() {
+        let magic = [0x28, 0xb5, 0x2f, 0xfd];
+        let of = |rest: &[u8]| window_of(&[&magic[..], rest].concat());
+        assert_eq!(of(&[0, 9 << 3]), Some(1 << 19), "perf record -z");
+        assert_eq!(of(&[0, 17 << 3 | 7]), Some((1 << 27) + 7 * (1 << 24)));
+        assert_eq!(of(&[0x20, 200]), Some(200));
+        assert_eq!(of(&[0x61, 9, 1, 2]), Some(256 + 0x201));
+        assert_eq!((of(&[]), of(&[0]), window_of(b"PERFILE2")), (None, None, None));
+    }
+
+    #[test]
+    fn what_is_no_frame_or_asks_for_too_much_is_refused() {
+        assert!(unpacked(b"PERFILE2", 3).is_err());
+        let far = [0x28, 0xb5, 0x2f, 0xfd, 0, 20 << 3, 1, 0, 0];
+        assert!(unpacked(&far, 100).is_err_and(|error| error.contains("128 MiB")));
+        // Blocks of four bytes that are 128 KiB.
+        let mut bomb = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+        (0..100).for_each(|_| bomb.extend([2, 0, 16, b'x']));
+        assert!(unpacked(&bomb, 100).is_err_and(|error| error.contains("thousand times")));
+    }
+}
