@@ -307,10 +307,11 @@ pub fn replay(
 ) -> PyResult<String> {
     let replay = self::asked(py, asked)?;
     let threads = slots::threads(threads);
-    let answer = interruptible(py, false, |_| {
+    let answer = interruptible(py, false, |stop| {
         let trace = recorded(&path)?;
         let prepared = replay.prepare(trace).map_err(|error| error.to_string())?;
-        prepared.answer(threads).map_err(|error| error.to_string())
+        let answer = prepared.answer_observed(threads, || stop.observer());
+        answer.map_err(|error| error.to_string())
     })?;
     let answer = answer.map_err(|wrong| errors::input(py, wrong))?;
     let json = serde_json::to_string_pretty(&answer);

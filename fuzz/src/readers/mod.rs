@@ -10,6 +10,7 @@ mod lab;
 mod machines;
 mod papers;
 mod results;
+mod spaces;
 mod traces;
 mod workloads;
 
@@ -101,6 +102,8 @@ pub const ALL: &[Reader] = &[
     results::REPORT,
     results::BENCH_REPORT,
     results::SWEEP,
+    spaces::SPACE,
+    spaces::PART,
     papers::PAPER,
     papers::TARGETS,
     papers::CONTRADICTIONS,

@@ -662,9 +662,7 @@ impl Inspect for Bfs {
             // Once its own deadline is past, each other task can at most use up the slice that goes
             // with an even earlier deadline.
             wait_ns: Some(
-                distance_ns(load.nice_max)
-                    + seen_later_ns
-                    + (u64::from(load.tasks) + 1) * slice_ns,
+                distance_ns(load.nice_max) + seen_later_ns + (u64::from(load.tasks) + 1) * slice_ns,
             ),
             // Equal hogs take turns, slice by slice.
             hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(2 * slice_ns),
