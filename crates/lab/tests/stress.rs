@@ -78,6 +78,8 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         ("cfs@3.2", 10_414),
         // The watch took jiffies of cache distance for milliseconds, at HZ 100.
         ("bfs@0.316", 24_656),
+        ("bfs@0.316", 25_778),
+        ("bfs@0.316", 29_731),
         // It waited for a task of its own priority to sleep.
         ("cfs@2.6.24", 11_731),
         // A throttled CPU went off line, and its real-time tasks were not counted again.
