@@ -405,13 +405,7 @@ mod tests {
         let waits: Vec<_> = history.waits.iter().map(|w| (w.task, w.length_ns(), w.open)).collect();
         assert_eq!(
             waits,
-            [
-                (c, 49, true),
-                (b, 20, false),
-                (b, 18, false),
-                (a, 10, true),
-                (a, 2, false),
-            ]
+            [(c, 49, true), (b, 20, false), (b, 18, false), (a, 10, true), (a, 2, false),]
         );
         let sum = |row: &[u64]| row.iter().sum::<u64>();
         let of_tasks: Vec<u64> = history.buckets.tasks.rows().map(sum).collect();
