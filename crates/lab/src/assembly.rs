@@ -36,7 +36,8 @@ impl<'a> Assembly<'a> {
         let build = config.build_config(choice);
         let costs = match &config.costs {
             Some(costs) => {
-                Some(setup::costs(costs, choice, &build.topology, build.hz, config.nohz)?)
+                let costs = setup::costs(costs, choice, &build.topology, build.hz, config.nohz)?;
+                Some(Setup { seed: config.seed.unwrap_or(costs.seed), ..costs })
             }
             None => None,
         };

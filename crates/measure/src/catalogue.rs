@@ -590,9 +590,11 @@ pub const ALL: &[Metric] = &[
         "waiting longest",
         Ns,
         Lower,
-        "the longest single stretch that a task was runnable without a CPU",
-        "A stretch that had not ended with the run counts as far as it got. wait_max of \
-         /proc/PID/sched, over all tasks.",
+        "the longest single wait: from when a task is runnable without a CPU until it runs, or is \
+         not runnable any more",
+        "A wait that had not ended with the run counts as far as it got. A turn of no length that \
+         leaves the task runnable ends none: it did not run. wait_max of /proc/PID/sched, over \
+         all tasks, but that a kernel takes any turn for the end.",
     )
     .json("totals.wait_max_ns"),
     metric(
@@ -601,7 +603,7 @@ pub const ALL: &[Metric] = &[
         "tasks waiting at the end",
         Count,
         Lower,
-        "number of tasks that were runnable without a CPU when the run ended",
+        "number of tasks that were in a wait when the run ended",
         "Their last wakeup is in no latency.",
     )
     .json("totals.waiting_at_end"),
@@ -685,7 +687,7 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, one value a wakeup",
+        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a wakeup",
         "The wu_lat of rt-app, and the delay of perf sched latency, \
          which counts from preemptions too.",
     )
@@ -1278,7 +1280,7 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, one value a wakeup",
+        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a wakeup",
         "Percentiles for the first 256 keys only.",
     )
     .distribution("keys[].wakeup_latency"),
@@ -1451,8 +1453,9 @@ pub const ALL: &[Metric] = &[
         "longest wait",
         Ns,
         Lower,
-        "the longest single stretch runnable without a CPU",
-        "wait_max of /proc/PID/sched.",
+        "the longest single wait: from when it is runnable without a CPU until it runs, or is not \
+         runnable any more; a turn of no length that leaves it runnable ends none",
+        "wait_max of /proc/PID/sched, but that a kernel takes any turn for the end.",
     )
     .json("tasks[].wait_max_ns"),
     metric(
@@ -1461,7 +1464,7 @@ pub const ALL: &[Metric] = &[
         "wait at the end",
         Ns,
         Lower,
-        "how long it had been waiting when the run ended; 0 = it was not",
+        "how long its last wait had lasted when the run ended; 0 = it was not waiting",
         "",
     )
     .json("tasks[].wait_open_ns"),

@@ -86,6 +86,9 @@ pub struct TaskNow {
     cpu_ns: u64,
     wait_ns: u64,
     wait_max_ns: u64,
+    /// When the present wait began, ns; while it runs, the one that goes on if it has run for no
+    /// time.
+    waits_ns: u64,
     /// The wakeup whose latency is not yet known, ns.
     woken_ns: Option<u64>,
     /// The CPU whose current task it is, and the one that it had last.
@@ -107,7 +110,11 @@ impl TaskNow {
     /// The longest wait in one piece up to `at_ns`, ns; one that is not over counts as far as it
     /// got.
     pub fn wait_max_ns(&self, at_ns: u64) -> u64 {
-        self.wait_max_ns.max(self.passed(at_ns, Doing::Waiting))
+        let waited_ns = match self.doing {
+            Doing::Waiting => at_ns.saturating_sub(self.waits_ns),
+            _ => 0,
+        };
+        self.wait_max_ns.max(waited_ns)
     }
 
     fn passed(&self, at_ns: u64, doing: Doing) -> u64 {
@@ -325,13 +332,13 @@ impl Scene {
             }
             Note::Started { task, cpu, .. } => {
                 let row = self.row(task);
-                (row.start_ns, row.cpu) = (now_ns, Some(cpu));
+                (row.start_ns, row.waits_ns, row.cpu) = (now_ns, now_ns, Some(cpu));
                 row.becomes(now_ns, Doing::Waiting);
             }
             Note::Woken { task, cpu, .. } => {
                 let row = self.row(task);
                 row.cpu = Some(cpu);
-                row.woken_ns = Some(now_ns);
+                (row.woken_ns, row.waits_ns) = (Some(now_ns), now_ns);
                 // One woken in the instant in which it blocked may still be current.
                 let keeps = row.on_cpu.is_some();
                 row.becomes(now_ns, if keeps { Doing::Running } else { Doing::Waiting });
@@ -389,6 +396,10 @@ impl Scene {
                     if row.woken_ns.is_some_and(|woken_ns| woken_ns < now_ns) {
                         row.never_waited();
                     }
+                    // A turn of no length ends no wait.
+                    if row.since_ns < now_ns {
+                        row.waits_ns = now_ns;
+                    }
                     row.becomes(now_ns, Doing::Waiting);
                 }
             }
@@ -410,7 +421,7 @@ impl Scene {
             .tasks
             .iter()
             .filter(|(_, row)| waits(row))
-            .map(|(task, row)| (row.since_ns, task))
+            .map(|(task, row)| (row.waits_ns, task))
             .collect();
         queue.sort_unstable();
         queue.into_iter().map(|(_, task)| task).collect()

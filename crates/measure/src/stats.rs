@@ -16,10 +16,14 @@
 //! A task that is woken in the very nanosecond in which it blocked, and keeps its CPU, never
 //! stopped running: its latency is 0.
 //!
+//! A **wait** goes from the moment a task is runnable without a CPU until it runs, is not runnable
+//! any more, or the run ends. A turn of no length that leaves the task runnable (it gets a CPU and
+//! is preempted, or yields, in the same nanosecond) ends no wait: it did not run.
+//!
 //! # Words
 //!
-//! * **wakeup latency**: from a wakeup to the moment the task next has a CPU. The first time on a
-//!   CPU after the start is counted apart, as the **start latency** (the textbooks' response time
+//! * **wakeup latency**: from a wakeup to the moment the task next has a CPU, be it for no time, as
+//!   the tracepoints tell it. The first time on a CPU after the start is counted apart, as the **start latency** (the textbooks' response time
 //!   of a batch task).
 //! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time
 //!   of an interactive task).
@@ -74,8 +78,7 @@ pub struct TaskStats {
     pub cpu_ns: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
-    /// The longest such wait in one piece, ns; one that had not ended with the run counts as far as
-    /// it got.
+    /// The longest single wait, ns; one that had not ended with the run counts as far as it got.
     pub wait_max_ns: u64,
     /// Of a wait that had not ended with the run: how long it was by then, ns; 0 = it was not
     /// waiting.
@@ -104,6 +107,9 @@ pub struct TaskStats {
     state: State,
     /// Since when it has been in `state`, ns.
     since_ns: u64,
+    /// When the present wait began, ns; while it runs, the one that goes on if it has run for no
+    /// time.
+    waits_ns: u64,
     /// The wakeup whose latency is not yet known, ns.
     woken_ns: Option<u64>,
     /// The wakeup that began the present burst, ns.
@@ -150,7 +156,7 @@ impl TaskStats {
             State::Blocked => self.blocked_ns += passed_ns,
             State::Waiting => {
                 self.wait_ns += passed_ns;
-                self.wait_max_ns = self.wait_max_ns.max(passed_ns);
+                self.wait_max_ns = self.wait_max_ns.max(now_ns - self.waits_ns);
             }
             State::Unborn | State::Ended => {}
         }
@@ -382,6 +388,9 @@ impl Stats {
         if stats.state != State::Running {
             return;
         }
+        if stats.since_ns < now_ns {
+            stats.waits_ns = now_ns;
+        }
         stats.account(now_ns);
         stats.state = State::Waiting;
         if stats.woken_ns.is_some_and(|woken_ns| woken_ns < now_ns) {
@@ -488,7 +497,7 @@ impl Stats {
         }
         let stats = &mut self.tasks[task];
         stats.start_ns = Some(now_ns);
-        stats.since_ns = now_ns;
+        (stats.since_ns, stats.waits_ns) = (now_ns, now_ns);
         stats.state = State::Waiting;
     }
 
@@ -496,6 +505,7 @@ impl Stats {
         let stats = &mut self.tasks[task];
         stats.account(now_ns);
         stats.wakeups += 1;
+        stats.waits_ns = now_ns;
         stats.woken_ns = Some(now_ns);
         stats.burst_ns = Some(now_ns);
         stats.before_burst_ns = (stats.cpu_ns, stats.wait_ns);
@@ -566,8 +576,9 @@ impl Stats {
         for task in 0..self.tasks.len() {
             let task = TaskId(task as u32);
             let stats = &mut self.tasks[task];
-            if stats.state == State::Waiting {
-                stats.wait_open_ns = now_ns - stats.since_ns;
+            let has_just_a_cpu = stats.state == State::Running && stats.since_ns == now_ns;
+            if stats.state == State::Waiting || has_just_a_cpu {
+                stats.wait_open_ns = now_ns - stats.waits_ns;
             }
             stats.account(now_ns);
             if stats.state == State::Running && stats.woken_ns.is_some() {
@@ -767,6 +778,45 @@ mod tests {
         let a = &stats.tasks[A];
         assert_eq!((a.cpu_ns, a.wait_ns, a.blocked_ns), (7, 3, 0));
         assert_eq!((a.latencies, a.latency_sum_ns, a.involuntary), (1, 3, 1));
+    }
+
+    /// A turn of no length ends no wait, unless the task blocks in it.
+    #[test]
+    fn a_turn_of_no_length_ends_no_wait() {
+        let mut stats = Stats::new(1, &[]);
+        start(&mut stats, 0, A);
+        start(&mut stats, 10, B);
+        let switch = |stats: &mut Stats, now_ns, from: Option<TaskId>, to| {
+            stats.on(now_ns, Event::switched(CPU0, from, from.is_some(), to));
+        };
+        // A has the CPU for no time at 20, 30 and 40, and runs from 50 to 60: it waited for 50.
+        for (now_ns, preempted) in [(20, true), (30, true), (40, true), (50, false)] {
+            switch(&mut stats, now_ns, None, Some(A));
+            if preempted {
+                switch(&mut stats, now_ns, Some(A), None);
+            }
+        }
+        switch(&mut stats, 60, Some(A), Some(B));
+        assert_eq!((stats.tasks[A].wait_ns, stats.tasks[A].wait_max_ns), (50, 50));
+        // B ran at 60 for the first time. It blocks at 65, and is woken at 70. In its turn of no
+        // length at 90 it blocks and is woken again, so that a wait ends there and another begins.
+        stats.on(65, Event::blocked(B, CPU0, SLEEP));
+        stats.on(65, Event::switched(CPU0, Some(B), false, None));
+        stats.on(70, Event::woken(B, CPU0, IRQ));
+        switch(&mut stats, 90, None, Some(B));
+        stats.on(90, Event::blocked(B, CPU0, SLEEP));
+        stats.on(90, Event::woken(B, CPU0, IRQ));
+        switch(&mut stats, 90, Some(B), None);
+        // Both have a CPU for no time when the run ends: B since then, A not any more.
+        switch(&mut stats, 200, None, Some(A));
+        switch(&mut stats, 200, Some(A), Some(B));
+        stats.on(200, Event::Finished);
+        let (a, b) = (&stats.tasks[A], &stats.tasks[B]);
+        assert_eq!((a.wait_ns, a.wait_max_ns, a.wait_open_ns), (50 + 140, 140, 140));
+        assert_eq!((b.wait_ns, b.wait_max_ns, b.wait_open_ns), (50 + 20 + 110, 110, 110));
+        // Turns are turns, whatever their length, and latencies end with them: as tracepoints tell.
+        assert_eq!((a.switches_in, a.first_run_ns), (5, Some(20)));
+        assert_eq!((b.latencies, b.latency_sum_ns), (2, 20 + 110));
     }
 
     #[test]

@@ -33,6 +33,8 @@ struct Task {
     on_cpu: bool,
     is_victim: bool,
     waits_since_ns: u64,
+    /// When its last turn began, if it has not blocked since.
+    turn_ns: Option<u64>,
     ran_here_ns: u64,
     ran_elsewhere_ns: u64,
     in_line_ns: u64,
@@ -155,9 +157,12 @@ impl Antagonists {
             (None, true) => {
                 line.push(pid);
                 if is_victim {
-                    task.waits_since_ns = at_ns;
                     self.waiting.push(pid);
-                    self.waits += 1;
+                    // A turn of no length ends no wait.
+                    if task.turn_ns != Some(at_ns) {
+                        task.waits_since_ns = at_ns;
+                        self.waits += 1;
+                    }
                 }
             }
             (Some(place), false) => {
@@ -271,6 +276,7 @@ impl Sink for Antagonists {
                 if prev.pid != 0 {
                     let task = self.task(prev);
                     (task.on_cpu, task.runnable) = (false, prev_state.is_runnable());
+                    task.turn_ns = task.turn_ns.filter(|_| prev_state.is_runnable());
                     // Who was moved as it ran stands in another's line.
                     if !prev_state.is_runnable() {
                         self.go(prev.pid, cpu);
@@ -280,6 +286,7 @@ impl Sink for Antagonists {
                 if next.pid != 0 {
                     let task = self.task(next);
                     (task.on_cpu, task.runnable) = (true, true);
+                    task.turn_ns = Some(at_ns);
                     self.stand(at_ns, next.pid, false);
                     self.go(next.pid, cpu);
                 }
@@ -291,6 +298,7 @@ impl Sink for Antagonists {
                 self.go(who.pid, target_cpu);
                 let task = self.task(who);
                 task.runnable = true;
+                task.turn_ns = None;
                 let on_cpu = task.on_cpu;
                 if !on_cpu {
                     self.stand(at_ns, who.pid, true);
@@ -301,6 +309,7 @@ impl Sink for Antagonists {
                 let task = self.task(who);
                 let (runnable, on_cpu) = (task.runnable, task.on_cpu);
                 task.runnable = true;
+                task.turn_ns = None;
                 if !runnable && !on_cpu {
                     self.go(who.pid, target_cpu);
                     self.stand(at_ns, who.pid, true);
@@ -335,6 +344,42 @@ impl Sink for Antagonists {
 mod tests {
     use super::*;
     use crate::tracepoint::{Context, State};
+
+    /// A turn of no length ends no wait; one in which the task blocks does.
+    #[test]
+    fn a_wait_goes_on_over_a_turn_of_no_length() {
+        let who = |pid: u32| Who { comm: ["idle", "a", "b"][pid as usize], pid, prio: 120 };
+        let switch = |prev: u32, prev_state, next: u32| Tracepoint::Switch {
+            prev: who(prev),
+            prev_state,
+            next: who(next),
+        };
+        let wakeup = |pid: u32| Tracepoint::Wakeup { task: who(pid), target_cpu: 0 };
+        let (runs_on, sleeps) = (State::Preempted, State::Interruptible);
+        let mut antagonists = Antagonists::new("a");
+        for (at_ns, tracepoint) in [
+            (0, switch(0, State::Runnable, 2)),
+            (1_000_000, wakeup(1)),
+            (3_000_000, switch(2, runs_on, 1)),
+            (3_000_000, switch(1, runs_on, 2)),
+            (6_000_000, switch(2, runs_on, 1)),
+            (7_000_000, switch(1, sleeps, 2)),
+            (8_000_000, wakeup(1)),
+            (9_000_000, switch(2, runs_on, 1)),
+            (9_000_000, switch(1, sleeps, 2)),
+            (9_000_000, wakeup(1)),
+            (11_000_000, switch(2, runs_on, 1)),
+        ] {
+            let context = Context::Unknown;
+            antagonists.record(&Record { at_ns, cpu: 0, current: who(0), context, tracepoint });
+        }
+        antagonists.finish(12_000_000);
+        let table = antagonists.table();
+        assert!(
+            table.starts_with("a waited 3 times, 8.000 ms in all, 5.000 ms at the longest"),
+            "{table}"
+        );
+    }
 
     /// A table of columns may name any time: two tasks wait for as long as can be said, so that
     /// sums over them cannot be said any more. They stay at the most there is.

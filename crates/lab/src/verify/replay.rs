@@ -377,6 +377,33 @@ fn drive<S: Scheduler, O: Observer>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_measure::Stats;
+    use std::path::PathBuf;
+
+    /// What reports call the longest wait is what golden files call `max_wait_ns`: counted in
+    /// another way, of the same runs.
+    #[test]
+    fn the_longest_wait_of_reports_is_that_of_golden_files() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+        let folders: Vec<PathBuf> = ["o_n", "bfs"].iter().map(|name| root.join(name)).collect();
+        let mut tasks = 0;
+        for found in super::super::collect(&folders).expect("the golden schedules are there") {
+            let bytes = compressed::read(&found.path, compressed::LIMIT).expect("it can be read");
+            let name = found.path.display().to_string();
+            let (file, choice) = parse(&name, &bytes).expect("it is one");
+            let observer = (Figures::default(), Stats::new(file.cpus, &[]));
+            let machine = run(&file, &choice, false, |scheduler| scheduler, observer);
+            let (_, _, (figures, stats)) = machine.expect("it runs").into_parts();
+            for (task, counted) in figures.all() {
+                let did = stats.task(task).expect("it was born");
+                let said = (did.cpu_ns, did.wait_ns, did.wait_max_ns);
+                let right = (counted.runtime_ns, counted.wait_ns, counted.max_wait_ns);
+                assert_eq!(said, right, "{name}: {task:?}");
+                tasks += 1;
+            }
+        }
+        assert!(tasks > 500, "only {tasks} tasks");
+    }
 
     fn golden(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
         let mut file = serde_json::json!({

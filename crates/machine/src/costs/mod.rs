@@ -187,6 +187,8 @@ pub struct Setup {
     pub topology: Topology,
     /// Whether idle CPUs go without ticks.
     pub nohz: bool,
+    /// What races for a lock are drawn from.
+    pub seed: u64,
 }
 
 impl Setup {
@@ -205,6 +207,7 @@ impl Setup {
             power: model.power.clone(),
             topology: topology.clone(),
             nohz,
+            seed: 1,
         }
     }
 

@@ -30,7 +30,10 @@
 //! awake, and it goes through `schedule()` for nothing, as in the kernel. Wakeups take effect at
 //! once here, too, and wait only for who has the lock, not for those who wait for it: that is a
 //! simplification, and a large one (docs/calibration.md). Handing the lock over takes a line's way
-//! more for each CPU that waits.
+//! more for each CPU that waits. A task that wakes several others one after the other lets the lock
+//! go in between: whether a CPU that waits has it first is a **race** between a line's way to that
+//! CPU and the waker's way to the next wakeup. Nothing that is modelled decides it, so it is drawn
+//! (`Modelled::loses_lock`), from [`Setup`]'s seed.
 //!
 //! A **linear search** ([`Inspect::scan_len`](schedlab_core::Inspect::scan_len)) takes effect when
 //! it ends. The lock is held and interrupts are off meanwhile, so a tick finds the task that is
@@ -47,6 +50,7 @@ use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
 use crate::costs::walk::Walks;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
+use crate::order::SplitMix64;
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
 use schedlab_core::{
@@ -132,6 +136,8 @@ pub(super) struct Modelled {
     between_operations: Vec<bool>,
     /// How many tasks a scan finds in no cache; none if that is not known.
     walks: Option<Walks>,
+    /// Decides races for the one lock.
+    random: SplitMix64,
     /// By CPU: since when its `schedule()` waits for the one lock, ns; [`NEVER`]: it does not.
     waits_since_ns: Vec<u64>,
     /// How many of them wait.
@@ -165,6 +171,7 @@ impl Modelled {
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
             walks: None,
+            random: SplitMix64::new(setup.seed),
             waits_since_ns: vec![NEVER; cpus],
             waiting: 0,
             search: None,
@@ -184,6 +191,18 @@ impl Modelled {
         let rows = self.waits_since_ns.iter().zip(&self.busy_until_ns).enumerate();
         let free = rows.filter(|&(_, (&since, &busy))| since < since_ns && busy <= now_ns);
         free.min_by_key(|&(_, (&since, _))| since).map(|(row, _)| CpuId(row as u32))
+    }
+
+    /// A wakeup lets the one lock go, and will want it again after `again_ps` if there is another
+    /// task to wake: whether a CPU that waits for it has got it by then. Each of the two times, that
+    /// and a line's way to the other CPU, is drawn between nothing and twice what it is.
+    fn loses_lock(&mut self, again_ps: u64) -> bool {
+        if self.locking == Locking::PerCpu || self.waiting == 0 {
+            return false;
+        }
+        let again_ps = self.random.below(2 * again_ps + 1);
+        let way_ps = self.random.below(2 * self.kernel[Cost::LockRemote] + 1);
+        way_ps < again_ps
     }
 
     /// What it takes to look at `tasks` in one search, ps.
@@ -214,6 +233,8 @@ impl Modelled {
                 / 1000;
         let scanning =
             scans * self.search_ps(scanned.checked_div(scans).unwrap_or(0)) + recalculating;
+        let loses_lock =
+            matches!(work, Work::Wakeup { .. }) && self.loses_lock(self.kernel[Cost::Wakeup]);
         let costs = &self.kernel;
         let row = &mut self.overheads.cpus[cpu.index()];
         let mut bill = Bill::default();
@@ -235,8 +256,10 @@ impl Modelled {
         match work {
             Work::Wakeup { from_interrupt } => {
                 bill.needs_lock = true;
-                bill.before_ps = costs[Cost::Wakeup];
                 row.add(Overhead::Wakeup, costs[Cost::Wakeup]);
+                // Where it loses the lock, its own time comes behind: others have it meanwhile.
+                let part = if loses_lock { &mut bill.after_ps } else { &mut bill.before_ps };
+                *part = costs[Cost::Wakeup];
                 if from_interrupt {
                     bill.before_ps += costs[Cost::Interrupt];
                     row.add(Overhead::Interrupt, costs[Cost::Interrupt]);
@@ -347,10 +370,14 @@ impl Modelled {
             self.overheads.cpus[row].add(Overhead::Pick, taking_ps);
             self.overheads.cpus[row].add(Overhead::Spin, spin_ns * 1000);
             self.overheads.contended += u64::from(spin_ns > 0);
-            let free = Lock {
-                free_at_ns: wants_ns + spin_ns + held_ps.div_ceil(1000),
-                last_holder: Some(cpu),
-            };
+            let mut free_at_ns = wants_ns + spin_ns + held_ps.div_ceil(1000);
+            if self.locking == Locking::Global {
+                // Who does nothing behind it is out of the kernel when the lock is free: that must
+                // not hang on how parts of nanoseconds are rounded.
+                let ends_ns = starts_ns + spin_ns + total_ps / 1000;
+                free_at_ns = if bill.after_ps == 0 { ends_ns } else { free_at_ns.min(ends_ns) };
+            }
+            let free = Lock { free_at_ns, last_holder: Some(cpu) };
             let first = self.lock_of(queue);
             self.locks[first] = free;
             if self.locking == Locking::PerCpu {
@@ -828,6 +855,40 @@ mod tests {
         // Both, one after the other.
         let both = [(cpu, CpuId(0)), (cpu, CpuId(2))];
         assert_eq!(costs.take_locks(cpu, 100, cpu, &both), (600, 1000 + 12_000 + 11_000));
+    }
+
+    #[test]
+    fn whether_a_wakeup_loses_the_one_lock_is_drawn_from_how_long_both_take() {
+        let lost = |locking, waiting, again_ps| {
+            let mut costs = modelled(locking);
+            costs.waiting = waiting;
+            (0..10_000).filter(|_| costs.loses_lock(again_ps)).count()
+        };
+        // A line's way takes 10 ns. Evenly drawn up to twice of each: as likely as not, and 7 of 8
+        // times if it would want the lock again after four times as long.
+        assert!((4_800..5_200).contains(&lost(Locking::Global, 3, 10_000)));
+        assert!((8_600..8_900).contains(&lost(Locking::Global, 3, 40_000)));
+        assert_eq!(lost(Locking::Global, 3, 0), 0, "it is there at once");
+        assert_eq!(lost(Locking::Global, 0, 40_000), 0, "nobody waits");
+        assert_eq!(lost(Locking::PerCpu, 3, 40_000), 0);
+    }
+
+    /// The time at which the one lock is free, and that at which its holder is out of the kernel,
+    /// are the same if nothing lies between, whatever parts of nanoseconds there are.
+    #[test]
+    fn no_part_of_a_nanosecond_decides_a_race_for_the_one_lock() {
+        let cpu = CpuId(0);
+        for (before_ps, inside_ps, carry_ps) in [(600, 800, 0), (600, 200, 900), (1, 1, 999)] {
+            let mut costs = modelled(Locking::Global);
+            costs.carry_ps[0] = carry_ps;
+            let bill = Bill { before_ps, inside_ps, needs_lock: true, ..Bill::default() };
+            costs.spend(100, cpu, true, bill, cpu, &[]);
+            assert_eq!(costs.locks[0].free_at_ns, costs.busy_until_ns[0]);
+            let bill = Bill { after_ps: 5_500, ..bill };
+            costs.spend(200, cpu, true, bill, cpu, &[]);
+            let behind_ns = costs.busy_until_ns[0] - costs.locks[0].free_at_ns;
+            assert!((4..=6).contains(&behind_ns), "{behind_ns}");
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, Rule, TaskId, 
 /// So many of the longest waits are kept.
 pub const WAITS_KEPT: usize = 50;
 
-/// A stretch of time in which a task was runnable and had no CPU.
+/// A stretch of time in which a task was runnable and did not run. A turn of no length ends none,
+/// as in [`stats`](crate::stats).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// Who.
@@ -199,6 +200,13 @@ impl Recorder {
         let task = turn.task;
         let row = &mut self.tasks[task];
         row.running = false;
+        // A turn of no length ends no wait: unless the task blocked in it, it goes on.
+        if turn.start_ns == now_ns && row.runnable && row.came == Came::Runnable {
+            row.since_ns = turn.start_ns - turn.wait_ns;
+            row.came = turn.came;
+            (row.placed, row.preempts) = (turn.placed, turn.preempts);
+            return;
+        }
         row.since_ns = now_ns;
         if turn.wait_ns > 0 {
             self.note_wait(Wait {
@@ -370,7 +378,7 @@ mod tests {
         on(30, Event::switched(cpu, Some(a), false, Some(b)));
         on(50, Event::woken(a, cpu, Waker::Task { task: b, cpu, sync: false }));
         on(52, Event::switched(cpu, Some(b), true, Some(a)));
-        // b gets the CPU for no time, and waits anew.
+        // b gets the CPU for no time, and waits on.
         on(60, Event::switched(cpu, Some(a), true, Some(b)));
         on(60, Event::switched(cpu, Some(b), true, Some(a)));
         on(64, Event::Killed { task: c });
@@ -391,20 +399,13 @@ mod tests {
                 (b, 30, 52, 20, Came::Started, Left::Runnable),
                 // On for no time at 60, so one turn.
                 (a, 52, 70, 2, Came::Task(b), Left::Runnable),
-                (b, 70, 80, 10, Came::Runnable, Left::Finished),
+                (b, 70, 80, 18, Came::Runnable, Left::Finished),
             ]
         );
         let waits: Vec<_> = history.waits.iter().map(|w| (w.task, w.length_ns(), w.open)).collect();
         assert_eq!(
             waits,
-            [
-                (c, 49, true),
-                (b, 20, false),
-                (b, 10, false),
-                (a, 10, true),
-                (b, 8, false),
-                (a, 2, false),
-            ]
+            [(c, 49, true), (b, 20, false), (b, 18, false), (a, 10, true), (a, 2, false),]
         );
         let sum = |row: &[u64]| row.iter().sum::<u64>();
         let of_tasks: Vec<u64> = history.buckets.tasks.rows().map(sum).collect();

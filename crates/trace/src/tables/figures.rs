@@ -42,8 +42,10 @@ struct Task {
     migrations: u64,
     stage: Stage,
     since_ns: u64,
-    /// When the present wait began.
+    /// When the present wait began; while it runs, the one that goes on if it has run for no time.
     waits_ns: u64,
+    /// When its last turn began.
+    turn_ns: u64,
     /// It has a CPU, whatever its stage.
     on_cpu: bool,
 }
@@ -101,7 +103,9 @@ impl Figures {
             Stage::Unborn | Stage::Ended => {}
         }
         task.since_ns = at_ns;
-        if stage == Stage::Waiting && old != Stage::Waiting {
+        // A turn of no length ends no wait.
+        let ran = old == Stage::Running && task.turn_ns < at_ns;
+        if stage == Stage::Waiting && (ran || !matches!(old, Stage::Waiting | Stage::Running)) {
             task.waits_ns = at_ns;
         }
         task.stage = stage;
@@ -157,12 +161,14 @@ impl Figures {
                     let task = self.slot(next.pid);
                     task.on_cpu = true;
                     task.switches_in += 1;
+                    task.turn_ns = at_ns;
                     task.first_run_ns.get_or_insert(at_ns);
                 }
             }
             Tracepoint::Wakeup { task, .. } => {
                 let row = self.slot(task.pid);
                 row.wakeups += 1;
+                (row.waits_ns, row.turn_ns) = (at_ns, at_ns);
                 let (group, on_cpu) = (row.group, row.on_cpu);
                 self.group_slot(group).wakeups += 1;
                 let stage = if on_cpu { Stage::Running } else { Stage::Waiting };
