@@ -62,7 +62,7 @@ pub struct HostArgs {
     #[arg(long, value_name = "FILE")]
     pub groups: Vec<PathBuf>,
     /// What is recorded: `own` the switches of the workload's threads, `auto` the same if it is
-    /// permitted, `none` nothing
+    /// permitted, `all` in one run more everybody's, `none` nothing
     #[arg(long, value_enum, value_name = "auto|own|all|none", default_value = "auto")]
     pub trace: TraceOption,
     /// Run without the tasks that ask for what cannot be had, and say so in the result
@@ -136,7 +136,7 @@ pub enum TraceOption {
     Auto,
     /// The switches of the workload's threads; refused where that is not permitted.
     Own,
-    /// The switches of everything on the machine: not built yet.
+    /// The switches of everything on the CPUs of the placement, in a run of its own.
     All,
     /// Nothing.
     None,

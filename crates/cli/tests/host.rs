@@ -23,7 +23,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("schedlab-host-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("schedlab-host-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).expect("a directory can be made");
         Scratch(path)
     }
@@ -102,9 +103,9 @@ fn what_is_wrong_is_refused_before_anything_runs() {
     schedlab(&["host", &hogs, "--duration", "1", "--cpus", "4095"]).error(&["CPU 4095"]);
     schedlab(&["host", &hogs, "--cpus", "0-"]).error(&["list of CPUs"]);
     schedlab(&["host", &hogs, "--noise-limit", "2"]).error(&["from 0 to 1"]);
-    schedlab(&["host", &hogs, "--duration", "1", "--trace", "all"]).error(&["not built yet"]);
     schedlab(&["host", &hogs, "--duration", "1", "--group", "/proc"]).error(&["no control group"]);
-    let far = scratch.file("far.json", r#"{"tasks": {"H": {"cpus": [4000], "loop": 1, "run": 1}}}"#);
+    let far =
+        scratch.file("far.json", r#"{"tasks": {"H": {"cpus": [4000], "loop": 1, "run": 1}}}"#);
     schedlab(&["host", &far]).error(&["task `H`, `cpus`", "CPU 4000 is not on line"]);
     let disk = scratch.file("disk.json", r#"{"tasks": {"H": {"loop": 1, "iorun": 1}}}"#);
     schedlab(&["host", &disk]).error(&["task `H`, `iorun`", "--leave-out"]);
@@ -119,7 +120,8 @@ fn what_would_be_set_can_be_looked_at() {
     let scratch = Scratch::new("dry");
     let file = scratch.file("all.json", WORKLOAD);
     let text = schedlab(&["host", &file, "--dry-run", "--runs", "2", "--group", "none"]).good();
-    for part in ["2 quiet runs of at most 6", "--group none", "task nice: 1 threads", "priority 5"] {
+    for part in ["2 quiet runs of at most 6", "--group none", "task nice: 1 threads", "priority 5"]
+    {
         assert!(text.contains(part), "no {part} in: {text}");
     }
 }
@@ -182,7 +184,8 @@ fn threads_can_begin_by_being_made() {
         return;
     }
     let scratch = Scratch::new("fork");
-    let text = r#"{"tasks": {"a": {"instance": 3, "delay": 1000, "loop": 2, "run": 100, "sleep": 100}}}"#;
+    let text =
+        r#"{"tasks": {"a": {"instance": 3, "delay": 1000, "loop": 2, "run": 100, "sleep": 100}}}"#;
     let (file, out) = (scratch.file("a.json", text), scratch.path("out.json"));
     let args = ["host", &file, "--runs", "1", "--tries", "1", "--start", "fork", "--out", &out];
     let result = result(schedlab(&args), &out);

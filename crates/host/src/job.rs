@@ -2,7 +2,7 @@
 //! and output.
 
 use crate::noise::{Noise, Source};
-use crate::switches::Slice;
+use crate::switches::{Slice, Stay};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -83,6 +83,8 @@ pub struct Run {
     pub start: Start,
     /// Whether switches may be recorded.
     pub records: bool,
+    /// Whether everybody's switches are recorded.
+    pub records_all: bool,
     /// Where they may not: gaps from this length on are time without a CPU, ns.
     pub gap_ns: u64,
     /// How everybody's CPU time is known.
@@ -124,6 +126,19 @@ pub struct Measured {
     pub memory_locked: bool,
     /// The threads, in the order of the file and of forks.
     pub threads: Vec<Thread>,
+    /// Who had the CPUs, if everybody's switches were recorded.
+    pub everybody: Option<Everybody>,
+}
+
+/// Who had the CPUs of a placement.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Everybody {
+    /// By CPU and time, from the start of the run on, ns.
+    pub stays: Vec<Stay>,
+    /// Switches that found no room.
+    pub lost: u64,
+    /// Names of threads that are not of the workload, as far as they are known.
+    pub names: BTreeMap<u32, String>,
 }
 
 /// What became of a thread.
@@ -131,6 +146,8 @@ pub struct Measured {
 pub struct Thread {
     /// `key-0` ...
     pub name: String,
+    /// The kernel's number of it.
+    pub tid: u32,
     /// CPU time, ns.
     pub cpu_ns: u64,
     /// Time that it was runnable and had no CPU, ns.
@@ -166,6 +183,7 @@ pub struct Thread {
 /// The runner's answer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Answer {
     /// A run.
     Measured(Measured),

@@ -308,7 +308,7 @@ fn switches() -> io::Result<String> {
         let mut ring = SwitchRing::open(1)?;
         switch_away();
         let mut seen = 0;
-        ring.drain(|_| seen += 1);
+        ring.drain(|_, _| seen += 1);
         match seen {
             0 => Err(io::Error::other("the event can be opened, but records nothing")),
             _ => Ok("times, CPU, and whether preempted".into()),

@@ -1,5 +1,5 @@
-//! What a workload wants that cannot be had here, found out before anything runs: with the task, the
-//! key, and what would permit it.
+//! What a workload wants that cannot be had here, found out before anything runs: with the task,
+//! the key, and what would permit it.
 
 use crate::facts::format_cpus;
 use crate::probe::Probe;

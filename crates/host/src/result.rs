@@ -1,8 +1,8 @@
 //! What was measured, as a document and as a table.
 //!
 //! The document has the form `live-schedule/1`: for each placement and each task least, median and
-//! greatest value over the repetitions, and the slices of one of them. Beside that it holds what the
-//! figures come from: every repetition, with its noise and each latency.
+//! greatest value over the repetitions, and the slices of one of them. Beside that it holds what
+//! the figures come from: every repetition, with its noise and each latency.
 
 use crate::facts::format_cpus;
 use crate::figures::{Latencies, delta_coded, spread};
@@ -15,7 +15,7 @@ use crate::undertaking::{Outcome, Prepared, Repetition};
 use schedlab_workload::model::Model;
 use schedlab_workload::rt_app;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The form of the document.
@@ -162,7 +162,10 @@ fn placement(prepared: &Prepared, outcome: &Outcome) -> Value {
         "foreign_cpu_fraction": foreign,
         "steal_fraction": steal,
         "tasks": tasks(&counted),
-        "trace": quietest.and_then(|one| trace(&one.measured)),
+        "trace": match &outcome.traced {
+            Some(traced) => trace_of_all(traced),
+            None => quietest.and_then(|one| trace(&one.measured)),
+        },
         "repetitions": repetitions,
     })
 }
@@ -281,23 +284,13 @@ pub fn first_tick_ns(tick: &Tick, start_ns: u64) -> u64 {
 /// Where the threads ran in one repetition. None: that was not recorded.
 fn trace(measured: &Measured) -> Option<Value> {
     let mut slices = vec![];
-    let mut wakeups = vec![];
     for thread in &measured.threads {
         let own = thread.slices.as_ref()?;
         slices.extend(own.iter().map(|slice| (slice.start_ns, *slice, thread.name.as_str())));
-        // Where a thread went at a wakeup shows in its next slice.
-        for &due_ns in &thread.due_ns {
-            let next = own.partition_point(|slice| slice.start_ns < due_ns);
-            if let Some(slice) = own.get(next) {
-                wakeups.push((due_ns, thread.name.as_str(), slice.cpu));
-            }
-        }
     }
     slices.sort_by_key(|&(start_ns, slice, _)| (start_ns, slice.cpu));
-    wakeups.sort_unstable();
     let window_ns = slices.get(SLICES_MAX).map_or(measured.duration_ns, |&(start_ns, ..)| start_ns);
     slices.truncate(SLICES_MAX);
-    wakeups.retain(|&(at_ns, ..)| at_ns < window_ns);
     let why = |why| match why {
         Why::Preempted => 'p',
         Why::Blocked => 'b',
@@ -312,8 +305,81 @@ fn trace(measured: &Measured) -> Option<Value> {
             .map(|(_, slice, name)| json!([slice.cpu, slice.start_ns, slice.end_ns, name]))
             .collect::<Vec<_>>(),
         "slice_ends": slices.iter().map(|(_, slice, _)| why(slice.why)).collect::<String>(),
-        "wakeups": wakeups,
+        "wakeups": wakeups(measured, window_ns),
     }))
+}
+
+/// Other threads' stays that are shorter are left out, ns.
+const SHORT_NS: u64 = 1_000;
+
+/// Who had the CPUs in a repetition. None: that was not recorded.
+fn trace_of_all(measured: &Measured) -> Option<Value> {
+    let all = measured.everybody.as_ref()?;
+    let own: BTreeMap<u32, &str> =
+        measured.threads.iter().map(|thread| (thread.tid, thread.name.as_str())).collect();
+    let mut slices: Vec<(u32, u64, u64, &str, char)> = vec![];
+    let mut others: BTreeMap<u32, u64> = BTreeMap::new();
+    for stay in all.stays.iter().filter(|stay| stay.start_ns < measured.duration_ns) {
+        let end_ns = stay.end_ns.min(measured.duration_ns);
+        let name = own.get(&stay.tid).copied().unwrap_or(OTHER);
+        let end = if stay.preempted { 'p' } else { 'b' };
+        if name == OTHER {
+            *others.entry(stay.tid).or_default() += end_ns - stay.start_ns;
+            // One after the other is one.
+            if let Some(last) = slices.last_mut().filter(|last| {
+                last.0 == stay.cpu && last.3 == OTHER && last.2 + SHORT_NS > stay.start_ns
+            }) {
+                (last.2, last.4) = (end_ns, end);
+                continue;
+            }
+        }
+        slices.push((stay.cpu, stay.start_ns, end_ns, name, end));
+    }
+    slices.retain(|slice| slice.3 != OTHER || slice.2 - slice.1 >= SHORT_NS);
+    slices.sort_by_key(|slice| (slice.1, slice.0));
+    let window_ns = slices.get(SLICES_MAX).map_or(measured.duration_ns, |slice| slice.1);
+    slices.truncate(SLICES_MAX);
+    let mut by_time: Vec<(u64, u32)> = others.into_iter().map(|(tid, ns)| (ns, tid)).collect();
+    by_time.sort_unstable_by(|a, b| b.cmp(a));
+    let name = |tid: &u32| all.names.get(tid).map_or("", String::as_str);
+    Some(json!({
+        "window_ns": window_ns,
+        "foreign_cpu_fraction": measured.noise.foreign,
+        "recorded": "everybody's switches, in a run of its own whose figures do not count",
+        "lost_switches": all.lost,
+        "slices": slices
+            .iter()
+            .map(|(cpu, start_ns, end_ns, name, _)| json!([cpu, start_ns, end_ns, name]))
+            .collect::<Vec<_>>(),
+        "slice_ends": slices.iter().map(|slice| slice.4).collect::<String>(),
+        "wakeups": wakeups(measured, window_ns),
+        "others": by_time
+            .iter()
+            .take(OTHERS_MAX)
+            .map(|(ns, tid)| json!({"tid": tid, "name": name(tid), "cpu_ns": ns}))
+            .collect::<Vec<_>>(),
+    }))
+}
+
+/// What is not of the workload, in a trace.
+const OTHER: &str = "other";
+/// So many others are named.
+const OTHERS_MAX: usize = 50;
+
+/// Ends of sleeps, each with the CPU of the thread's next slice, if slices were recorded.
+fn wakeups(measured: &Measured, window_ns: u64) -> Vec<(u64, &str, u32)> {
+    let mut wakeups = vec![];
+    for thread in &measured.threads {
+        let own = thread.slices.as_deref().unwrap_or_default();
+        for &due_ns in thread.due_ns.iter().filter(|&&due_ns| due_ns < window_ns) {
+            let next = own.partition_point(|slice| slice.start_ns < due_ns);
+            if let Some(slice) = own.get(next) {
+                wakeups.push((due_ns, thread.name.as_str(), slice.cpu));
+            }
+        }
+    }
+    wakeups.sort_unstable();
+    wakeups
 }
 
 /// The noise in a line.
@@ -393,9 +459,10 @@ pub fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Everybody;
     use crate::noise::Noise;
     use crate::refusals::tests::root;
-    use crate::switches::Slice;
+    use crate::switches::{Slice, Stay};
     use crate::undertaking::Options;
     use schedlab_workload::Target;
 
@@ -420,8 +487,10 @@ mod tests {
                     slice(1, 155, 800, Why::Preempted),
                 ]),
                 preempted_by_others: Some(1),
+                tid: 71,
                 ..Thread::default()
             }],
+            everybody: None,
         }
     }
 
@@ -431,6 +500,7 @@ mod tests {
             Repetition { measured: measured(100 + number as u64, foreign), is_quiet }
         });
         Outcome {
+            traced: None,
             repetitions: repetitions.collect(),
             is_quiet: quiet.iter().filter(|&&quiet| quiet).count() >= 2,
             tick: Some(Tick {
@@ -467,6 +537,39 @@ mod tests {
         assert_eq!(trace["slices"], json!([[0, 100, 150, "A-0"], [1, 155, 800, "A-0"]]));
         assert_eq!(trace["slice_ends"], "bp");
         assert_eq!(trace["wakeups"], json!([[150, "A-0", 1]]));
+    }
+
+    #[test]
+    fn a_trace_of_all_has_others_between_the_own() {
+        let stay =
+            |cpu, start_ns, end_ns, tid, preempted| Stay { cpu, start_ns, end_ns, tid, preempted };
+        let stays = vec![
+            stay(0, 0, 5_000, 71, true),
+            // Two others, one after the other, and one that is too short.
+            stay(0, 5_000, 7_000, 8, false),
+            stay(0, 7_100, 9_000, 9, false),
+            stay(0, 10_000, 20_000, 71, false),
+            stay(0, 20_000, 20_500, 8, false),
+            stay(1, 999_999_000, 1_000_000_500, 71, false),
+            stay(1, 1_000_000_600, 1_000_000_700, 71, false),
+        ];
+        let names = [(8, "cc".to_string())].into();
+        let traced =
+            Measured { everybody: Some(Everybody { stays, lost: 0, names }), ..measured(100, 0.0) };
+        let outcome = Outcome { traced: Some(traced), ..outcome(&[true, true]) };
+        let document = document(&prepared(&[0, 1]), &outcome);
+        let trace = &document["placements"]["both"]["trace"];
+        assert_eq!(
+            trace["slices"],
+            json!([
+                [0, 0, 5_000, "A-0"],
+                [0, 5_000, 9_000, "other"],
+                [0, 10_000, 20_000, "A-0"],
+                [1, 999_999_000, 1_000_000_000, "A-0"]
+            ])
+        );
+        assert_eq!(trace["slice_ends"], "pbbb");
+        assert_eq!(trace["others"][0], json!({"tid": 8, "name": "cc", "cpu_ns": 2_500}));
     }
 
     #[test]

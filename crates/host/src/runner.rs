@@ -6,9 +6,9 @@
 //! a real-time thread that does not block for longer than the run (`RLIMIT_RTTIME`), and the whole
 //! process after too much CPU time (`RLIMIT_CPU`); and the parent has patience for so long only.
 
-use crate::job::{Accounts, Answer, Groups, Job, JobTask, Measured, Run, Start, Thread};
+use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Run, Start, Thread};
 use crate::noise::{self, Noise, Reading, Source};
-use crate::switches::Slice;
+use crate::switches::{CpuSlices, Slice};
 use crate::thread::{Begins, Shared, spawn};
 use crate::{measure, sys, tick};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -25,6 +25,8 @@ const LEAD_NS: u64 = 80_000_000;
 const READ_BEFORE_NS: u64 = 2_000_000;
 /// So long threads may take to end after the run's end, ns.
 const PATIENCE_NS: u64 = 3_000_000_000;
+/// How often the main thread looks whether anything failed, or all have ended, ns.
+const LOOK_NS: u64 = 100_000_000;
 /// The main thread's priority.
 const MAIN_PRIORITY: u32 = 90;
 
@@ -122,6 +124,7 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
             spawn(&shared, script, Begins::Asleep)?;
         }
         while shared.ready.load(Ordering::Acquire) < starts.len() {
+            fail_early(&shared)?;
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -131,6 +134,10 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
     // A thread that failed has set the end to 0.
     let _ = shared.end_ns.compare_exchange(u64::MAX, end_ns, Ordering::AcqRel, Ordering::Acquire);
     shared.start_ns.store(start_ns, Ordering::Release);
+    let mut recorder = match run.records_all {
+        true => Some(Recorder::new(&run.cpus)?),
+        false => None,
+    };
     sys::sleep_until(start_ns - READ_BEFORE_NS);
     let before = read(&run.accounts, &run.cpus)?;
     if run.start == Start::Fork {
@@ -144,10 +151,21 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
             spawn(&shared, script, Begins::Now(at_ns))?;
         }
     }
-    if end_ns < u64::MAX {
+    // Where the last task's end is the run's, it is to be seen soon.
+    let look_ns = if run.duration_ns.is_some() { LOOK_NS } else { LOOK_NS / 50 };
+    while sys::now_ns() < end_ns && shared.alive.load(Ordering::Acquire) > 0 {
+        // What has failed ends at once; those that sleep would not notice.
+        fail_early(&shared)?;
+        if let Some(recorder) = &mut recorder {
+            recorder.catch_up();
+        }
+        sys::sleep_until(end_ns.min(sys::now_ns() + look_ns));
+    }
+    if run.duration_ns.is_some() {
         sys::sleep_until(end_ns);
     }
     while shared.alive.load(Ordering::Acquire) > 0 {
+        fail_early(&shared)?;
         if end_ns < u64::MAX && sys::now_ns() > end_ns.saturating_add(PATIENCE_NS) {
             let left = shared.alive.load(Ordering::Acquire);
             return Err(format!("{left} threads did not end with the run"));
@@ -155,9 +173,8 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
         std::thread::sleep(Duration::from_micros(200));
     }
     let after = read(&run.accounts, &run.cpus)?;
-    if let Some(why) = own(&shared.failure).take() {
-        return Err(why);
-    }
+    let everybody = recorder.map(|recorder| recorder.finish(start_ns));
+    fail_early(&shared)?;
     let mut records = std::mem::take(&mut *own(&shared.records_done));
     records.sort_by_key(|&(number, _)| number);
     let mut threads: Vec<Thread> = records.into_iter().map(|(_, record)| record).collect();
@@ -171,7 +188,64 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
         main,
         memory_locked,
         threads,
+        everybody,
     })
+}
+
+/// Records everybody's switches on some CPUs.
+struct Recorder {
+    rings: Vec<(u32, sys::SwitchRing)>,
+    slices: CpuSlices,
+}
+
+/// Pages of a CPU's ring: 26,000 switches.
+const RING_PAGES: usize = 256;
+/// So many names of others are looked up.
+const NAMES_MAX: usize = 1000;
+
+impl Recorder {
+    fn new(cpus: &[u32]) -> Result<Recorder, String> {
+        let open = |&cpu: &u32| {
+            let ring = sys::SwitchRing::open_cpu(cpu, RING_PAGES);
+            let ring = ring.map_err(|error| {
+                format!("the switches on CPU {cpu} cannot be recorded: {error}")
+            })?;
+            Ok((cpu, ring))
+        };
+        let rings: Result<Vec<_>, String> = cpus.iter().map(open).collect();
+        Ok(Recorder { rings: rings?, slices: CpuSlices::default() })
+    }
+
+    fn catch_up(&mut self) {
+        for (cpu, ring) in &mut self.rings {
+            ring.drain(|tid, switch| self.slices.take(*cpu, tid, switch));
+        }
+    }
+
+    fn finish(mut self, start_ns: u64) -> Everybody {
+        self.catch_up();
+        self.slices.close(sys::now_ns());
+        let CpuSlices { done: mut stays, lost, .. } = self.slices;
+        stays.retain(|stay| stay.end_ns > start_ns);
+        for stay in &mut stays {
+            stay.start_ns = stay.start_ns.saturating_sub(start_ns);
+            stay.end_ns -= start_ns;
+        }
+        stays.sort_by_key(|stay| (stay.cpu, stay.start_ns));
+        let mut tids: Vec<u32> = stays.iter().map(|stay| stay.tid).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        let name = |tid: u32| {
+            let name = std::fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
+            Some((tid, name.trim_end().to_string()))
+        };
+        let names = tids.into_iter().take(NAMES_MAX).filter_map(name).collect();
+        Everybody { stays, lost, names }
+    }
+}
+
+fn fail_early(shared: &Shared) -> Result<(), String> {
+    own(&shared.failure).take().map_or(Ok(()), Err)
 }
 
 fn note_preemptions(threads: &mut [Thread]) {

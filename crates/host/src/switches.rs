@@ -1,9 +1,10 @@
-//! Context switches of a thread as perf records them: `PERF_RECORD_SWITCH`, and what it says with
-//! `sample_id_all` and the sample type `TID | TIME | CPU`.
+//! Context switches as perf records them, of a thread (`PERF_RECORD_SWITCH`) or on a CPU
+//! (`PERF_RECORD_SWITCH_CPU_WIDE`), with `sample_id_all` and the sample type `TID | TIME | CPU`.
 
 /// The kernel's numbers of records.
 const RECORD_LOST: u32 = 2;
 const RECORD_SWITCH: u32 = 14;
+const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 /// Of the record's `misc`: the thread lost its CPU, and it was runnable.
 const OUT: u16 = 1 << 13;
 const OUT_PREEMPTED: u16 = 1 << 14;
@@ -34,9 +35,10 @@ pub enum Switch {
     Lost(u64),
 }
 
-/// Reads the records in `bytes`, from one that begins there on. One that is cut off, or shorter
-/// than its kind, ends it.
-pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(Switch)) {
+/// Reads the records in `bytes`, from one that begins there on, each with the number of the thread
+/// that it is of (0: an idle CPU, or a record that was lost). One that is cut off, or shorter than
+/// its kind, ends it.
+pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(u32, Switch)) {
     let u32_at = |bytes: &[u8], at: usize| {
         bytes.get(at..at + 4).map(|four| u32::from_ne_bytes(four.try_into().expect("four")))
     };
@@ -53,17 +55,24 @@ pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(Switch)) {
         let (record, rest) = bytes.split_at(size);
         let body = &record[HEADER..];
         match kind {
-            // pid, tid, time, cpu, reserved.
-            RECORD_SWITCH => {
-                let (Some(at_ns), Some(cpu)) = (u64_at(body, 8), u32_at(body, 16)) else { return };
-                visit(match misc & OUT {
+            RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
+                // On a CPU: first pid and tid of the other side. Then pid, tid, time, cpu, reserved.
+                let from = if kind == RECORD_SWITCH { 0 } else { 8 };
+                let (Some(tid), Some(at_ns), Some(cpu)) =
+                    (u32_at(body, from + 4), u64_at(body, from + 8), u32_at(body, from + 16))
+                else {
+                    return;
+                };
+                let preempted = misc & OUT_PREEMPTED != 0;
+                let switch = match misc & OUT {
                     0 => Switch::In { at_ns, cpu },
-                    _ => Switch::Out { at_ns, cpu, preempted: misc & OUT_PREEMPTED != 0 },
-                });
+                    _ => Switch::Out { at_ns, cpu, preempted },
+                };
+                visit(tid, switch);
             }
             // id, lost, and then as above.
             RECORD_LOST => match u64_at(body, 8) {
-                Some(lost) => visit(Switch::Lost(lost)),
+                Some(lost) => visit(0, Switch::Lost(lost)),
                 None => return,
             },
             _ => {}
@@ -145,10 +154,70 @@ impl Slices {
         self.done.clear();
     }
 
-    /// The thread ends.
-    pub fn close(&mut self, now_ns: u64) {
+    /// The thread has ended at this time, ns; what it did after that does not count.
+    pub fn close(&mut self, ended_ns: u64) {
         if let Some((cpu, start_ns)) = self.open.take() {
-            self.done.push(Slice { cpu, start_ns, end_ns: now_ns, why: Why::End });
+            self.done.push(Slice { cpu, start_ns, end_ns: u64::MAX, why: Why::End });
+        }
+        self.done.retain(|slice| slice.start_ns < ended_ns);
+        if let Some(last) = self.done.last_mut().filter(|last| last.end_ns > ended_ns) {
+            (last.end_ns, last.why) = (ended_ns, Why::End);
+        }
+    }
+}
+
+/// A stay of any thread on a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Stay {
+    /// Where.
+    pub cpu: u32,
+    /// From, ns.
+    pub start_ns: u64,
+    /// To, ns.
+    pub end_ns: u64,
+    /// Whose.
+    pub tid: u32,
+    /// Whether the thread could have gone on.
+    pub preempted: bool,
+}
+
+/// The stays of all threads on CPUs, put together from the CPUs' switches. Idling is none.
+#[derive(Debug, Default)]
+pub struct CpuSlices {
+    /// Those that are over.
+    pub done: Vec<Stay>,
+    /// By CPU: who has it, and since when.
+    open: std::collections::BTreeMap<u32, (u32, u64)>,
+    /// Records that were lost.
+    pub lost: u64,
+}
+
+impl CpuSlices {
+    /// Takes a switch on `cpu` of the thread `tid`.
+    pub fn take(&mut self, cpu: u32, tid: u32, switch: Switch) {
+        match switch {
+            Switch::In { at_ns, .. } if tid != 0 => {
+                self.open.insert(cpu, (tid, at_ns));
+            }
+            Switch::In { .. } => {}
+            Switch::Out { at_ns, preempted, .. } => {
+                let open = self.open.remove(&cpu).filter(|&(open, _)| open == tid);
+                if let Some((tid, start_ns)) = open {
+                    self.done.push(Stay { cpu, start_ns, end_ns: at_ns, tid, preempted });
+                }
+            }
+            Switch::Lost(records) => {
+                self.lost += records;
+                self.open.remove(&cpu);
+            }
+        }
+    }
+
+    /// It is over.
+    pub fn close(&mut self, end_ns: u64) {
+        for (cpu, (tid, start_ns)) in std::mem::take(&mut self.open) {
+            let end_ns = end_ns.max(start_ns);
+            self.done.push(Stay { cpu, start_ns, end_ns, tid, preempted: false });
         }
     }
 }
@@ -173,7 +242,7 @@ mod tests {
 
     fn all(bytes: &[u8]) -> Vec<Switch> {
         let mut found = vec![];
-        parse(bytes, |switch| found.push(switch));
+        parse(bytes, |_, switch| found.push(switch));
         found
     }
 
@@ -193,6 +262,35 @@ mod tests {
                 Switch::Out { at_ns: 1900, cpu: 5, preempted: false },
             ]
         );
+    }
+
+    #[test]
+    fn switches_on_a_cpu_say_whose_they_are() {
+        let of = |pid: u32, tid: u32| u64::from(pid) | u64::from(tid) << 32;
+        let body = [of(1, 2), of(70, 71), 1000, 5];
+        // The words of the test are those of a machine that stores the low half first.
+        if cfg!(target_endian = "big") {
+            return;
+        }
+        let bytes = record(RECORD_SWITCH_CPU_WIDE, OUT, &body);
+        let mut found = vec![];
+        parse(&bytes, |tid, switch| found.push((tid, switch)));
+        assert_eq!(found, [(71, Switch::Out { at_ns: 1000, cpu: 5, preempted: false })]);
+    }
+
+    #[test]
+    fn stays_on_cpus_are_put_together() {
+        let mut all = CpuSlices::default();
+        all.take(0, 9, Switch::Out { at_ns: 50, cpu: 0, preempted: false });
+        all.take(0, 0, Switch::In { at_ns: 50, cpu: 0 });
+        all.take(0, 0, Switch::Out { at_ns: 90, cpu: 0, preempted: false });
+        all.take(0, 7, Switch::In { at_ns: 90, cpu: 0 });
+        all.take(1, 8, Switch::In { at_ns: 95, cpu: 1 });
+        all.take(0, 7, Switch::Out { at_ns: 99, cpu: 0, preempted: true });
+        all.close(120);
+        let of =
+            |cpu, start_ns, end_ns, tid, preempted| Stay { cpu, start_ns, end_ns, tid, preempted };
+        assert_eq!(all.done, [of(0, 90, 99, 7, true), of(1, 95, 120, 8, false)]);
     }
 
     #[test]
@@ -219,6 +317,17 @@ mod tests {
         slices.close(900);
         let of = |cpu, start_ns, end_ns, why| Slice { cpu, start_ns, end_ns, why };
         assert_eq!(slices.done, [of(0, 100, 300, Why::Preempted), of(1, 700, 900, Why::End)]);
+    }
+
+    #[test]
+    fn nothing_is_left_behind_the_end() {
+        let mut slices = Slices::default();
+        slices.take(Switch::In { at_ns: 100, cpu: 0 }, 0);
+        slices.take(Switch::Out { at_ns: 300, cpu: 0, preempted: true }, 0);
+        slices.take(Switch::In { at_ns: 700, cpu: 1 }, 0);
+        // It was preempted between its last look at the clock and this.
+        slices.close(250);
+        assert_eq!(slices.done, [Slice { cpu: 0, start_ns: 100, end_ns: 250, why: Why::End }]);
     }
 
     #[test]

@@ -243,6 +243,7 @@ impl Thread {
     }
 
     fn live(&mut self, begins: Begins) -> Result<(), String> {
+        self.record.tid = sys::thread_id() as u32;
         let prepared = self.prepare();
         if begins == Begins::Asleep {
             self.shared.ready.fetch_add(1, Ordering::AcqRel);

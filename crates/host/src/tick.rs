@@ -13,6 +13,13 @@ const RATES: [u32; 4] = [1000, 300, 250, 100];
 /// So far from its tooth a gap may begin, ns.
 const NEAR_NS: u64 = 40_000;
 
+/// Shortest gap that is no interrupt but somebody else's turn, ns.
+const TURN_NS: u64 = 100_000;
+
+/// Longer gaps weigh no more than this in the search for the phase, ns: one turn of another task is
+/// not worth many ticks.
+const WEIGHT_NS: u64 = 10_000;
+
 /// So many of a comb's teeth must be there.
 const SHARE: f64 = 0.8;
 
@@ -56,7 +63,18 @@ pub fn period_ns(hz: u32) -> u64 {
 pub fn find(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: Option<u32>) -> Option<Tick> {
     let known = hz.map(|hz| [hz]);
     let rates = known.as_ref().map_or(&RATES[..], |one| &one[..]);
-    rates.iter().find_map(|&hz| comb(gaps, from_ns, to_ns, hz))
+    let gaps = longest(gaps, to_ns.saturating_sub(from_ns) / period_ns(hz.unwrap_or(RATES[0])));
+    rates.iter().find_map(|&hz| comb(&gaps, from_ns, to_ns, hz))
+}
+
+/// The longest of the gaps, twice as many as the finest comb has teeth: among all the short ones
+/// that a machine may have, any comb would find its teeth.
+fn longest(gaps: &[Gap], teeth: u64) -> Vec<Gap> {
+    let mut longest = gaps.to_vec();
+    longest.sort_by_key(|gap| std::cmp::Reverse(gap.length_ns()));
+    longest.truncate(2 * teeth.max(1) as usize);
+    longest.sort_by_key(|gap| gap.start_ns);
+    longest
 }
 
 fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
@@ -73,10 +91,13 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
             continue;
         }
         teeth += 1;
-        let at_tooth = gaps.iter().find(|gap| gap.start_ns.abs_diff(tooth_ns) <= NEAR_NS);
-        if let Some(gap) = at_tooth {
+        let near = gaps.iter().filter(|gap| gap.start_ns.abs_diff(tooth_ns) <= NEAR_NS);
+        if let Some(length_ns) = near.map(|gap| gap.length_ns()).max() {
             there += 1;
-            lengths.push(gap.length_ns());
+            // Somebody else's turn that begins at a tick is no tick.
+            if length_ns < TURN_NS {
+                lengths.push(length_ns);
+            }
         }
     }
     let seen = there as f64 / teeth as f64;
@@ -93,18 +114,18 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
     })
 }
 
-/// Where in the period most gaps begin: the median of the densest place.
+/// Where in the period most of the lost time begins: the median of that place.
 fn densest(gaps: &[Gap], period_ns: u64) -> Option<u64> {
-    let phases: Vec<u64> = gaps.iter().map(|gap| gap.start_ns % period_ns).collect();
+    let phase = |gap: &Gap| gap.start_ns % period_ns;
     // Distances ahead of the first of a window, so that the period's end does not cut it.
     let ahead = |from: u64| {
-        phases
-            .iter()
-            .map(move |&phase| (phase + period_ns - from) % period_ns)
-            .filter(|&distance| distance <= NEAR_NS)
+        gaps.iter()
+            .map(move |gap| ((phase(gap) + period_ns - from) % period_ns, gap))
+            .filter(|&(distance, _)| distance <= NEAR_NS)
     };
-    let best = *phases.iter().max_by_key(|&&from| ahead(from).count())?;
-    let within: Vec<u64> = ahead(best).collect();
+    let lost = |from: u64| ahead(from).map(|(_, gap)| gap.length_ns().min(WEIGHT_NS)).sum::<u64>();
+    let best = gaps.iter().map(phase).max_by_key(|&from| lost(from))?;
+    let within: Vec<u64> = ahead(best).map(|(distance, _)| distance).collect();
     Some((best + median(&within)?) % period_ns)
 }
 
@@ -148,6 +169,17 @@ mod tests {
         assert!(find(&gaps, 0, 100_000_000, None).is_none(), "a third is missing");
         gaps.push(gap(29_900_000, 30_200_000));
         assert_eq!(find(&gaps, 0, 100_000_000, None).expect("there is one").hz, 250);
+    }
+
+    #[test]
+    fn short_gaps_everywhere_hide_no_tick() {
+        let mut gaps = ticks(250, 1_700_000);
+        gaps.extend((0..4000).map(|n| gap(n * 25_013, 400)));
+        gaps.sort_by_key(|gap| gap.start_ns);
+        let tick = find(&gaps, 0, 100_000_000, None).expect("there is one");
+        assert_eq!(tick.hz, 250);
+        assert!(tick.phase_ns.abs_diff(1_700_000) <= 5_000, "{}", tick.phase_ns);
+        assert!(tick.gap_p50_ns >= 5_000, "{}", tick.gap_p50_ns);
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub struct Options {
     pub group: GroupChoice,
     /// Whether switches are recorded.
     pub records: bool,
+    /// Whether everybody's switches are recorded, in a repetition of its own.
+    pub records_all: bool,
     /// Whether what cannot be done is left out.
     pub leave_out: bool,
     /// What holds in the workload's groups.
@@ -88,6 +90,7 @@ impl Default for Options {
             tries: None,
             group: GroupChoice::Auto,
             records: true,
+            records_all: false,
             leave_out: false,
             settings: GroupSettings::default(),
         }
@@ -167,6 +170,9 @@ pub struct Outcome {
     pub repetitions: Vec<Repetition>,
     /// Whether as many as were wanted are quiet.
     pub is_quiet: bool,
+    /// A repetition in which everybody's switches were recorded. Its figures do not count:
+    /// recording costs time.
+    pub traced: Option<Measured>,
     /// The tick, if it was found.
     pub tick: Option<Tick>,
     /// Whether all threads were in a group of great weight.
@@ -244,6 +250,13 @@ impl Prepared {
         let groups = GroupPlan::new(&options.settings, &model.group_paths(), CPUS_MAX)
             .map_err(|error| error.to_string())?;
         check_groups(&groups, &probe)?;
+        if options.records_all && !probe.switches_of_all.yes {
+            return Err(format!(
+                "--trace all: everybody's switches may not be recorded: {}; permit it with `sudo \
+                 setcap cap_perfmon+ep` on the program, run it as root, or take --trace own",
+                probe.switches_of_all.how
+            ));
+        }
         let notes = notes(&model, &groups, &probe, &options);
         let (name, text) = (name.to_string(), text.to_string());
         Ok(Prepared { name, text, model, groups, probe, cpus, left_out, notes, options })
@@ -383,6 +396,7 @@ impl Prepared {
             duration_ns: self.model.global.duration_ns,
             start: self.options.start,
             records: self.options.records && self.probe.switches.yes,
+            records_all: false,
             gap_ns: tick.map_or(GAP_NS, |tick| GAPS * tick.gap_p99_ns),
             accounts,
         };
@@ -409,7 +423,19 @@ impl Prepared {
                 other => return Err(unexpected(&other)),
             }
         }
+        let traced = match self.options.records_all {
+            true => {
+                std::thread::sleep(PAUSE);
+                let run = Run { records_all: true, ..run };
+                match start(JobTask::Run(run), length_ns)? {
+                    Answer::Measured(measured) => Some(measured),
+                    other => return Err(unexpected(&other)),
+                }
+            }
+            false => None,
+        };
         Ok(Outcome {
+            traced,
             is_quiet: quiet(&repetitions) >= self.options.runs,
             repetitions,
             tick,

@@ -5,7 +5,9 @@ use crate::terminal::{Output, complain};
 use crate::{Failure, Status, files};
 use schedlab_host::probe::Probe;
 use schedlab_host::undertaking::{self, this_program};
-use schedlab_host::{Error, GroupChoice, Options, Prepared, machine_file, measure, result, runner};
+use schedlab_host::{
+    Error, GroupChoice, Options, Prepared, Runner, machine_file, measure, result, runner,
+};
 use schedlab_machine::description::Description;
 use schedlab_workload::{GroupSettings, groups};
 use serde_json::Value;
@@ -22,13 +24,6 @@ const INTERRUPTED: i32 = 130;
 pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
     if args.as_runner {
         return Ok(runner::run(io::stdin().lock(), io::stdout().lock()).map(|()| Status::Good)?);
-    }
-    if args.trace == TraceOption::All {
-        return Err(Failure::Message(
-            "--trace all is not built yet; --trace own records the workload's own threads, and \
-             `schedlab record` the whole machine"
-                .into(),
-        ));
     }
     if let Some(path) = &args.out {
         files::check(path)?;
@@ -67,6 +62,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
         tries: args.tries,
         group: choice,
         records: args.trace != TraceOption::None,
+        records_all: args.trace == TraceOption::All,
         leave_out: args.leave_out,
         settings: settings(&args.groups)?,
     };
@@ -82,19 +78,17 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
         complain(&format!("note: {note}"));
     }
     let interrupted = listen()?;
-    let outcome = prepared.run(&this_program(runner_arguments())?, &interrupted, &mut |said| {
-        complain(said);
-    });
+    let outcome = prepared.run(&this_as_runner()?, &interrupted, &mut |said| complain(said));
     let outcome = outcome.map_err(ended)?;
     let document = result::document(&prepared, &outcome);
     if let Some(path) = &args.out {
         files::write_whole(path, &as_text(&document))?;
     }
     match args.format {
-        HostFormat::Json if args.out.is_none() => {
+        HostFormat::Json => {
             output.documents().write_all(as_text(&document).as_bytes())?;
         }
-        _ => {
+        HostFormat::Table => {
             let (head, rows) = result::rows(&outcome);
             let head = head.into_iter().map(String::from).collect();
             output.write_all(aligned(std::iter::once(head).chain(rows).collect()).as_bytes())?;
@@ -104,21 +98,24 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(if outcome.is_quiet { Status::Good } else { Status::TooNoisy })
 }
 
-/// What this program is called with to be the runner.
-fn runner_arguments() -> Vec<OsString> {
-    // Python is the program where its package calls this one.
-    let python = std::env::var_os("SCHEDLAB_PYTHON")
-        .and_then(|python| Path::new(&python).canonicalize().ok())
-        .filter(|python| {
-            std::env::current_exe()
-                .and_then(|program| program.canonicalize())
-                .is_ok_and(|program| program == *python)
-        });
-    let module = ["-m", "schedlab"].map(OsString::from);
-    let mut arguments: Vec<OsString> =
-        if python.is_some() { module.into_iter().collect() } else { vec![] };
-    arguments.extend(["host", "--as-runner"].map(OsString::from));
-    arguments
+/// This program as the process that has the threads.
+fn this_as_runner() -> Result<Runner, Failure> {
+    let arguments = ["host", "--as-runner"].map(OsString::from);
+    let this = this_program(arguments.clone())?;
+    // Where the Python package calls this, Python is the program. It names itself by a variable;
+    // the path that it was started by finds the package, and what that leads to may not.
+    let is_this = |python: &PathBuf| {
+        let of = |path: &Path| path.canonicalize().ok();
+        of(python).is_some_and(|python| Some(python) == of(&this.program))
+    };
+    let python = std::env::var_os("SCHEDLAB_PYTHON").map(PathBuf::from).filter(is_this);
+    Ok(match python {
+        None => this,
+        Some(program) => {
+            let module = ["-m", "schedlab"].map(OsString::from);
+            Runner { program, arguments: module.into_iter().chain(arguments).collect() }
+        }
+    })
 }
 
 /// Whether what is there may be written over.
@@ -223,7 +220,7 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
         complain(&format!("note: without a group of great weight: {}", probe.group.how));
     }
     let interrupted = listen()?;
-    let runner = this_program(runner_arguments())?;
+    let runner = this_as_runner()?;
     let measured = undertaking::measure(probe, &cpus, REPETITIONS, &runner, &interrupted);
     let costs = measured.map_err(ended)?;
     let name = args.out.as_deref().and_then(Path::file_stem);

@@ -125,17 +125,30 @@ impl SwitchRing {
     /// two. The ring is to be used by this thread alone.
     ///
     /// # Errors
-    /// The kernel's: EACCES or EPERM where `kernel.perf_event_paranoid` forbids it, EPERM also where
-    /// too much memory would be locked.
+    /// The kernel's: EACCES or EPERM where `kernel.perf_event_paranoid` forbids it, EPERM also
+    /// where too much memory would be locked.
     pub fn open(pages: usize) -> io::Result<SwitchRing> {
+        SwitchRing::of(0, -1, pages)
+    }
+
+    /// Begins to record the switches of all threads on a CPU. The ring is to be used by this thread
+    /// alone.
+    ///
+    /// # Errors
+    /// The kernel's: EACCES or EPERM without CAP_PERFMON where `kernel.perf_event_paranoid` is
+    /// above 0.
+    pub fn open_cpu(cpu: u32, pages: usize) -> io::Result<SwitchRing> {
+        SwitchRing::of(-1, cpu as i32, pages)
+    }
+
+    fn of(thread: i32, cpu: i32, pages: usize) -> io::Result<SwitchRing> {
         assert!(pages.is_power_of_two(), "the kernel wants a power of two");
         let attr = EventAttr {
             kind: TYPE_SOFTWARE,
             size: SIZE,
             config: COUNT_SW_DUMMY,
             sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU,
-            flags: EXCLUDE_KERNEL
-                | EXCLUDE_HV
+            flags: if thread == 0 { EXCLUDE_KERNEL | EXCLUDE_HV } else { 0 }
                 | WATERMARK
                 | SAMPLE_ID_ALL
                 | USE_CLOCKID
@@ -145,7 +158,7 @@ impl SwitchRing {
             clockid: libc::CLOCK_MONOTONIC,
             ..EventAttr::default()
         };
-        let event = open(&attr, 0, -1)?;
+        let event = open(&attr, thread, cpu)?;
         let page = rustix::param::page_size();
         let data = pages * page;
         // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
@@ -190,8 +203,8 @@ impl SwitchRing {
         self.tail
     }
 
-    /// Gives all new records to `visit`, the oldest first.
-    pub fn drain(&mut self, visit: impl FnMut(Switch)) {
+    /// Gives all new records to `visit`, the oldest first, each with its thread's number.
+    pub fn drain(&mut self, visit: impl FnMut(u32, Switch)) {
         let head = self.head();
         let length = (head - self.tail) as usize;
         if length == 0 {
