@@ -4,8 +4,8 @@
 //! Version 1: a directory of the `cpu` controller below the one this process is in, `cpu.shares`
 //! 262144. Version 2: a threaded group below the one this process is in (which must be delegated
 //! and have the `cpu` controller), `cpu.weight` 10000. What is made is removed when [`Made`] is
-//! dropped; what an earlier run left behind, killed before it could tidy up, when the next one makes
-//! its own.
+//! dropped; what an earlier run left behind, killed before it could tidy up, when the next one
+//! makes its own.
 
 use schedlab_workload::Group;
 use std::fs;

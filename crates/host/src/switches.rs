@@ -56,7 +56,7 @@ pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(u32, Switch)) {
         let body = &record[HEADER..];
         match kind {
             RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
-                // On a CPU: first pid and tid of the other side. Then pid, tid, time, cpu, reserved.
+                // On a CPU pid and tid of the other side first. Then pid, tid, time, cpu, reserved.
                 let from = if kind == RECORD_SWITCH { 0 } else { 8 };
                 let (Some(tid), Some(at_ns), Some(cpu)) =
                     (u32_at(body, from + 4), u64_at(body, from + 8), u32_at(body, from + 16))
