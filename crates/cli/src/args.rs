@@ -2,6 +2,8 @@
 
 use crate::bench_args::BenchArgs;
 use crate::explain_args::ExplainArgs;
+#[cfg(all(feature = "host", target_os = "linux"))]
+use crate::host_args::HostArgs;
 use crate::options::{Color, OnOff, RunFormat, cost_setting, setting, time};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
@@ -47,13 +49,14 @@ Examples:
   schedlab trace info perf.data                    what is in a recorded trace
   schedlab record -- make -j4                      record this machine, to be read here
   schedlab replay TRACE -s eevdf,cfs               a recorded machine under other schedulers
+  schedlab host examples/desktop.json              the same workload on this machine's own kernel
   schedlab explain-metric slowdown                 what a row of the table means
   schedlab new-scheduler mine                      a scheduler of your own, ready to be changed
 
 `schedlab COMMAND --help` tells more about each.
 
 Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what was asked for cannot
-be done.";
+be done; 3 (host) too noisy.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -77,6 +80,8 @@ pub enum Command {
     Trace(TraceArgs),
     Record(RecordArgs),
     Replay(Box<ReplayArgs>),
+    #[cfg(all(feature = "host", target_os = "linux"))]
+    Host(Box<HostArgs>),
     ExplainMetric(ExplainMetricArgs),
     NewScheduler(NewSchedulerArgs),
     Completions(CompletionsArgs),

@@ -5,6 +5,8 @@ pub mod calibrate;
 pub mod completions;
 pub mod explain;
 pub mod explain_metric;
+#[cfg(all(feature = "host", target_os = "linux"))]
+pub mod host;
 pub mod list;
 pub mod new_scheduler;
 pub mod papers;

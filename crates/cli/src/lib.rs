@@ -1,7 +1,8 @@
 //! The program `schedlab`: what would this workload have done under that scheduler?
 //!
 //! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule
-//! disagrees or a rule was broken, 2 what was asked for cannot be done. What it does is done in
+//! disagrees or a rule was broken, 2 what was asked for cannot be done, 3 a measurement was too
+//! noisy. What it does is done in
 //! `schedlab-lab`.
 //!
 //! [`run`] is all of it, a function so that the Python package brings the same program.
@@ -13,6 +14,8 @@ mod commands;
 mod escape;
 mod explain_args;
 mod files;
+#[cfg(all(feature = "host", target_os = "linux"))]
+mod host_args;
 mod interrupt;
 mod mix_args;
 mod options;
@@ -78,6 +81,9 @@ enum Status {
     Bad,
     /// Some of what was asked for could not be done.
     Error,
+    /// Measured, but others had too much of the machine.
+    #[cfg(all(feature = "host", target_os = "linux"))]
+    TooNoisy,
 }
 
 /// What the command line's parser has to say. What is wrong quotes arguments and files, so it goes
@@ -95,7 +101,7 @@ fn usage(error: &clap::Error) -> u8 {
 /// The file that holds the engine, if it is not this program's own.
 static ENGINE: OnceLock<PathBuf> = OnceLock::new();
 
-/// The program: reads `args` (the first is its name), prints, and returns the exit status, 0 to 2.
+/// The program: reads `args` (the first is its name), prints, and returns the exit status, 0 to 3.
 ///
 /// `engine` is the file that holds the compiled engine where that is not the program's own, as in
 /// the Python package: results that are to be resumed are known by it.
@@ -125,6 +131,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) ->
         Command::Record(args) => commands::record::record(args, &mut output),
         Command::Trace(args) => commands::trace::trace(args, &mut output),
         Command::Replay(args) => commands::replay::replay(args, &mut output),
+        #[cfg(all(feature = "host", target_os = "linux"))]
+        Command::Host(args) => commands::host::host(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),
@@ -139,6 +147,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) ->
         Ok(Status::Good) => 0,
         Ok(Status::Bad) => 1,
         Ok(Status::Error) => 2,
+        #[cfg(all(feature = "host", target_os = "linux"))]
+        Ok(Status::TooNoisy) => 3,
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(Failure::Output(error)) => {
             terminal::complain(&format!("cannot write: {error}"));

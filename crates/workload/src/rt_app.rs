@@ -47,7 +47,7 @@ use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source};
 use crate::json;
 use crate::model::Model;
-use crate::programs::{Conventions, Kernel, ScriptOptions};
+use crate::programs::{Conventions, Kernel, ScriptOptions, Scripts};
 use schedlab_core::GroupId;
 use schedlab_machine::costs::CallCosts;
 
@@ -114,6 +114,15 @@ pub(crate) fn check_as(model: &Model, dialect: Dialect, target: &Target) -> Resu
 /// The model as a file in rt-app's language. [`load`] makes the same model of it again.
 pub fn write(model: &Model) -> String {
     write::write(model)
+}
+
+/// The scripts that [`prepare`] runs, for whoever executes them elsewhere than in a [`Kernel`].
+///
+/// # Errors
+/// As [`prepare`].
+pub fn scripts(model: &Model, target: &Target, costs: &Costs) -> Result<Scripts, Diagnostic> {
+    check_as(model, Dialect::RtApp, target)?;
+    Ok(compile::compile(model, Dialect::RtApp, costs))
 }
 
 /// Makes `model` ready to run on `target`.

@@ -1,0 +1,127 @@
+//! Using up a given amount of CPU time without system calls.
+//!
+//! The thread looks at the clock until its time is over, and moves the end by whatever time it did
+//! not have a CPU. The kernel says when that was: it records the thread's switches in a ring of the
+//! thread's own ([`SwitchRing`]), and a look at whether there is anything new is one load. Where
+//! the ring is not to be had, gaps between two looks that are longer than a tick's are taken for
+//! it.
+//!
+//! The thread's CPU clock would be exact too, but reading it is a system call at which the kernel
+//! charges the thread: slices would end there and not at the tick.
+
+use crate::switches::Slices;
+use crate::sys::{self, SwitchRing};
+
+/// Burns CPU time, and notes where the thread ran meanwhile.
+#[derive(Debug)]
+pub struct Burner {
+    ring: Option<SwitchRing>,
+    /// Without a ring: from this length on a gap is time without a CPU, ns.
+    gap_ns: u64,
+    /// Where the thread ran, if the ring says so.
+    pub slices: Slices,
+    /// Without a ring: gaps that were taken for time without a CPU.
+    pub gaps: u64,
+}
+
+impl Burner {
+    /// For the calling thread. Without a ring `gap_ns` counts.
+    pub fn new(ring: Option<SwitchRing>, gap_ns: u64) -> Burner {
+        let mut slices = Slices::default();
+        slices.done.reserve(1024);
+        Burner { ring, gap_ns, slices, gaps: 0 }
+    }
+
+    /// Whether the kernel tells when the thread had no CPU.
+    pub fn has_ring(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// Uses up `ns` of CPU time. False: the clock has come to `until_ns` before.
+    pub fn burn(&mut self, ns: u64, until_ns: u64) -> bool {
+        let start_ns = sys::now_ns();
+        let mut end_ns = start_ns.saturating_add(ns);
+        let mut before_ns = start_ns;
+        loop {
+            let now_ns = sys::now_ns();
+            // Switches after the clock was read move the end, too: so none is missed.
+            match &mut self.ring {
+                Some(ring) => {
+                    if ring.head() != ring.seen() {
+                        let slices = &mut self.slices;
+                        let mut off_ns = 0;
+                        ring.drain(|_, switch| off_ns += slices.take(switch, start_ns));
+                        end_ns = end_ns.saturating_add(off_ns);
+                    }
+                }
+                None => {
+                    let gap_ns = now_ns - before_ns;
+                    if gap_ns >= self.gap_ns {
+                        end_ns = end_ns.saturating_add(gap_ns);
+                        self.gaps += 1;
+                    }
+                    before_ns = now_ns;
+                }
+            }
+            if now_ns >= until_ns {
+                return false;
+            }
+            if now_ns >= end_ns {
+                return true;
+            }
+        }
+    }
+
+    /// Takes what the ring has, so that it does not overflow.
+    pub fn catch_up(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            let slices = &mut self.slices;
+            ring.drain(|_, switch| {
+                slices.take(switch, u64::MAX);
+            });
+        }
+    }
+
+    /// Forgets what was before.
+    pub fn restart(&mut self) {
+        self.catch_up();
+        self.slices.restart();
+        self.gaps = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_takes_its_cpu_time_whatever_else_runs() {
+        let Ok(ring) = SwitchRing::open(8) else {
+            let why = "this user's own switches cannot be recorded here";
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                format!("SKIPPED: {why}\n").as_bytes(),
+            );
+            return;
+        };
+        let mut burner = Burner::new(Some(ring), 0);
+        burner.restart();
+        let start_ns = sys::now_ns();
+        assert!(burner.burn(5_000_000, u64::MAX));
+        let end_ns = sys::now_ns();
+        burner.catch_up();
+        burner.slices.close(end_ns);
+        // The first slice has begun before, and was not seen to.
+        let slices = &burner.slices.done;
+        let off_ns: u64 = slices.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).sum();
+        assert!(end_ns - start_ns - off_ns >= 5_000_000, "{off_ns} of {}", end_ns - start_ns);
+    }
+
+    #[test]
+    fn a_burst_ends_with_the_run() {
+        let mut burner = Burner::new(None, 1_000_000);
+        let end_ns = sys::now_ns() + 2_000_000;
+        assert!(!burner.burn(u64::MAX, end_ns));
+        assert!(sys::now_ns() >= end_ns);
+    }
+}

@@ -1,0 +1,141 @@
+//! Figures of samples and of repetitions: quantiles by nearest rank, least, median and greatest.
+
+use serde_json::{Value, json};
+
+/// The smallest of `sorted` that at least `share` (0 to 1) of them do not exceed: nearest rank.
+/// None of nothing.
+pub fn quantile(sorted: &[u64], share: f64) -> Option<u64> {
+    let last = sorted.len().checked_sub(1)?;
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    Some(sorted[rank.saturating_sub(1).min(last)])
+}
+
+/// The median: the middle one, or the mean of the two in the middle. None of nothing.
+pub fn median(values: &[u64]) -> Option<u64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    match sorted.len() % 2 {
+        1 => Some(upper),
+        _ => Some(sorted[middle - 1].midpoint(upper)),
+    }
+}
+
+/// Least, median and greatest value over the repetitions, as results have them.
+pub fn spread(values: &[u64]) -> Value {
+    json!({
+        "min": values.iter().min(),
+        "median": median(values),
+        "max": values.iter().max(),
+    })
+}
+
+/// Of latencies: how many, mean and quantiles, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Latencies {
+    /// How many.
+    pub count: u64,
+    /// Their mean, rounded down.
+    pub mean: u64,
+    /// Quantiles by nearest rank.
+    pub p50: u64,
+    /// 95 %.
+    pub p95: u64,
+    /// 99 %.
+    pub p99: u64,
+    /// 99.9 %.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Latencies {
+    /// Of these; none of nothing.
+    pub fn of(values: &[u64]) -> Option<Latencies> {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        let sum: u128 = sorted.iter().map(|&value| u128::from(value)).sum();
+        Some(Latencies {
+            count: sorted.len() as u64,
+            mean: (sum / sorted.len().max(1) as u128) as u64,
+            p50: quantile(&sorted, 0.5)?,
+            p95: quantile(&sorted, 0.95)?,
+            p99: quantile(&sorted, 0.99)?,
+            p999: quantile(&sorted, 0.999)?,
+            max: *sorted.last()?,
+        })
+    }
+
+    /// The figures with the names that results give them.
+    pub fn named(&self) -> [(&'static str, u64); 7] {
+        [
+            ("count", self.count),
+            ("mean", self.mean),
+            ("p50", self.p50),
+            ("p95", self.p95),
+            ("p99", self.p99),
+            ("p99.9", self.p999),
+            ("max", self.max),
+        ]
+    }
+}
+
+/// A list of whole numbers as the first and then the difference to the one before.
+pub fn delta_coded(values: &[u64]) -> Vec<i64> {
+    let mut before = 0;
+    let delta = |&value: &u64| {
+        let delta = value as i64 - before;
+        before = value as i64;
+        delta
+    };
+    values.iter().map(delta).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_there_were() {
+        let hundred: Vec<u64> = (1..=100).collect();
+        assert_eq!(quantile(&hundred, 0.5), Some(50));
+        assert_eq!(quantile(&hundred, 0.95), Some(95));
+        assert_eq!(quantile(&hundred, 0.999), Some(100));
+        assert_eq!(quantile(&[7], 0.5), Some(7));
+        assert_eq!(quantile(&[7, 9], 0.0), Some(7));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn the_median_of_two_is_their_mean() {
+        assert_eq!(median(&[9, 1, 5]), Some(5));
+        assert_eq!(median(&[9, 1]), Some(5));
+        assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn latencies_have_their_figures() {
+        let latencies = Latencies::of(&[30, 10, 20]).unwrap();
+        assert_eq!(
+            (latencies.count, latencies.mean, latencies.p50, latencies.max),
+            (3, 20, 20, 30)
+        );
+        assert_eq!(Latencies::of(&[]), None);
+    }
+
+    #[test]
+    fn deltas_add_up_to_the_values() {
+        let values = [5, 3, 3, 10];
+        let mut sum = 0;
+        let back: Vec<i64> = delta_coded(&values)
+            .into_iter()
+            .map(|delta| {
+                sum += delta;
+                sum
+            })
+            .collect();
+        assert_eq!(back, [5, 3, 3, 10]);
+    }
+}

@@ -1,0 +1,430 @@
+//! What this user may do on this kernel: each thing is tried, on a thread that is made for it.
+
+use crate::facts::{CAP_SYS_NICE, Facts, has_capability};
+use crate::groups::{self, Home, Made};
+use crate::job::Accounts;
+use crate::noise::Source;
+use crate::sys::{self, SwitchRing, Whose};
+use schedlab_core::{Policy, SchedAttr};
+use serde_json::{Value, json};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Whether something can be had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// It can.
+    pub yes: bool,
+    /// How much of it, or why not.
+    pub how: String,
+}
+
+impl Answer {
+    /// It can, in this way.
+    pub fn yes(how: impl Into<String>) -> Answer {
+        Answer { yes: true, how: how.into() }
+    }
+
+    /// It cannot, for this reason.
+    pub fn no(why: impl Into<String>) -> Answer {
+        Answer { yes: false, how: why.into() }
+    }
+
+    fn of(tried: io::Result<impl Into<String>>) -> Answer {
+        match tried {
+            Ok(how) => Answer::yes(how),
+            Err(error) => Answer::no(error_name(&error)),
+        }
+    }
+}
+
+/// `EPERM (Operation not permitted)`, or what the system says.
+pub fn error_name(error: &io::Error) -> String {
+    let name = match error.raw_os_error() {
+        Some(libc::EPERM) => "EPERM",
+        Some(libc::EACCES) => "EACCES",
+        Some(libc::EINVAL) => "EINVAL",
+        Some(libc::EBUSY) => "EBUSY",
+        Some(libc::ENOENT) => "ENOENT",
+        Some(libc::ENOSYS) => "ENOSYS",
+        _ => return error.to_string(),
+    };
+    let said = error.to_string();
+    format!("{name} ({})", said.split(" (os error").next().unwrap_or_default())
+}
+
+/// What was found. What cannot be tried in a test is plain data, so that refusals can be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Probe {
+    /// The host.
+    pub facts: Facts,
+    /// The user's number.
+    pub user: u32,
+    /// Whether CAP_SYS_NICE is in force.
+    pub may_nice: bool,
+    /// Raising the nice value to 19.
+    pub nice_up: Answer,
+    /// The lowest nice value to be had, by going from 0.
+    pub nice_floor: i32,
+    /// Whether a thread may go back from nice 1 to nice 0.
+    pub nice_back: Answer,
+    /// SCHED_BATCH.
+    pub batch: Answer,
+    /// SCHED_IDLE.
+    pub idle: Answer,
+    /// A custom slice of a fair task.
+    pub slice: Answer,
+    /// The highest priority under SCHED_FIFO; 0: none.
+    pub fifo: u32,
+    /// Why no higher one.
+    pub fifo_why: String,
+    /// The highest priority under SCHED_RR; 0: none.
+    pub round_robin: u32,
+    /// SCHED_DEADLINE.
+    pub deadline: Answer,
+    /// CPUs that may be used.
+    pub allowed: Vec<u32>,
+    /// A timer slack of 1 ns.
+    pub timer_slack: Answer,
+    /// Locked memory.
+    pub memory_lock: Answer,
+    /// The switches of own threads, recorded by the kernel.
+    pub switches: Answer,
+    /// The counter of context switches of an own thread; without the kernel's part.
+    pub counter_user: Answer,
+    /// The counter of context switches of an own thread, all of it.
+    pub counter: Answer,
+    /// The switches of all tasks.
+    pub switches_of_all: Answer,
+    /// Where tracefs is.
+    pub tracefs: Answer,
+    /// `/proc/self/task/TID/schedstat`.
+    pub schedstat: Answer,
+    /// `/sys/kernel/debug/sched/features`.
+    pub features: Answer,
+    /// A group of great weight.
+    pub group: Answer,
+    /// Where groups can be made, if they can.
+    pub home: Option<Home>,
+    /// Whether real-time tasks in a group need a budget there.
+    pub group_realtime: Answer,
+    /// How everybody's CPU time is known.
+    pub accounts: Accounts,
+}
+
+/// Runs `f` on a thread of its own, whose attributes nobody misses.
+fn aside<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(f).join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn tried(attr: SchedAttr) -> io::Result<String> {
+    aside(|| sys::set_attr(&attr, false)).map(|()| String::new())
+}
+
+fn with_policy(policy: Policy) -> SchedAttr {
+    SchedAttr { policy, ..SchedAttr::default() }
+}
+
+/// A slice that no kernel has by default, ns.
+const ODD_SLICE_NS: u64 = 3_700_000;
+
+impl Probe {
+    /// Tries everything. `group`: where groups are to be made; none: where this process is.
+    pub fn new(group: Option<&Home>) -> Probe {
+        let facts = Facts::of(Path::new("/"));
+        let home = group.cloned().or_else(Home::of_this_process);
+        let (fifo, fifo_why) = highest_priority(Policy::Fifo);
+        let accounts = accounts(&facts);
+        let group = try_group(home.as_ref());
+        Probe {
+            user: rustix::process::geteuid().as_raw(),
+            may_nice: has_capability(CAP_SYS_NICE),
+            nice_up: Answer::of(tried(SchedAttr::nice(19)).map(|_| "to 19")),
+            nice_floor: (-20..0).find(|&nice| tried(SchedAttr::nice(nice)).is_ok()).unwrap_or(0),
+            nice_back: Answer::of(aside(|| {
+                sys::set_attr(&SchedAttr::nice(1), false)?;
+                sys::set_attr(&SchedAttr::nice(0), false).map(|()| "from 1 to 0")
+            })),
+            batch: Answer::of(tried(with_policy(Policy::Batch))),
+            idle: Answer::of(tried(with_policy(Policy::Idle))),
+            slice: slice(),
+            fifo,
+            fifo_why,
+            round_robin: highest_priority(Policy::RoundRobin).0,
+            deadline: Answer::of(tried(SchedAttr {
+                runtime_ns: 1_000_000,
+                deadline_ns: 100_000_000,
+                period_ns: 100_000_000,
+                ..with_policy(Policy::Deadline)
+            })),
+            allowed: aside(sys::affinity).unwrap_or_default(),
+            timer_slack: Answer::of(timer_slack()),
+            memory_lock: memory_lock(),
+            switches: Answer::of(switches()),
+            counter_user: Answer::of(count(Whose::OwnWithoutKernel)),
+            counter: Answer::of(count(Whose::Own)),
+            switches_of_all: Answer::of(
+                sys::count_switches(Whose::OnCpu(facts.cpus[0]), || ()).map(|_| "perf events"),
+            ),
+            tracefs: tracefs(),
+            schedstat: schedstat(),
+            features: match &facts.features {
+                Some(_) => Answer::yes("/sys/kernel/debug/sched/features"),
+                None => Answer::no("/sys/kernel/debug/sched/features may not be read"),
+            },
+            group_realtime: group_realtime(home.as_ref().filter(|_| group.yes)),
+            home: home.filter(|_| group.yes),
+            group,
+            accounts,
+            facts,
+        }
+    }
+
+    /// Line by line: what, whether, and how.
+    pub fn lines(&self) -> Vec<(&'static str, bool, String)> {
+        let facts = &self.facts;
+        let of = |answer: &Answer| (answer.yes, answer.how.clone());
+        let priority = |highest: u32| match highest {
+            0 => (false, self.fifo_why.clone()),
+            highest => (true, format!("priorities 1 to {highest}")),
+        };
+        let known = |what: Option<String>, why: &str| match what {
+            Some(what) => (true, what),
+            None => (false, why.to_string()),
+        };
+        let down = match self.nice_floor {
+            0 => (false, format!("nice -1: EPERM; back to 0: {}", self.nice_back.how)),
+            floor => (true, format!("to {floor}")),
+        };
+        let rows = [
+            ("nice upwards", of(&self.nice_up)),
+            ("nice downwards", down),
+            ("SCHED_BATCH", of(&self.batch)),
+            ("SCHED_IDLE", of(&self.idle)),
+            ("affinity", (!self.allowed.is_empty(), crate::facts::format_cpus(&self.allowed))),
+            ("timer slack of 1 ns", of(&self.timer_slack)),
+            ("locked memory", of(&self.memory_lock)),
+            ("custom slice of a fair task", of(&self.slice)),
+            ("SCHED_FIFO", priority(self.fifo)),
+            ("SCHED_RR", priority(self.round_robin)),
+            ("SCHED_DEADLINE", of(&self.deadline)),
+            ("switches of own threads", of(&self.switches)),
+            ("switch counter, user part", of(&self.counter_user)),
+            ("switch counter", of(&self.counter)),
+            ("switches of all tasks", of(&self.switches_of_all)),
+            ("tracefs", of(&self.tracefs)),
+            ("schedstat of threads", of(&self.schedstat)),
+            (
+                "base slice",
+                known(facts.base_slice_ns.map(|ns| format!("{ns} ns")), "the kernel does not say"),
+            ),
+            ("scheduler features", of(&self.features)),
+            (
+                "ticks a second",
+                known(
+                    facts.hz.as_ref().map(|(hz, from)| format!("{hz}, by {from}")),
+                    "neither /proc/config.gz nor /boot/config-RELEASE can be read; it is measured",
+                ),
+            ),
+            ("group of great weight", of(&self.group)),
+            ("real-time tasks in it", of(&self.group_realtime)),
+            ("CPU time of everything", (true, self.accounts.source.name().into())),
+            ("topology", (!facts.places.is_empty(), facts.topology())),
+        ];
+        rows.into_iter().map(|(what, (yes, how))| (what, yes, how)).collect()
+    }
+
+    /// As a document, `schedlab-host-probe/1`.
+    pub fn to_json(&self) -> Value {
+        let rights: Vec<Value> = self
+            .lines()
+            .into_iter()
+            .map(|(what, yes, how)| json!({"what": what, "yes": yes, "how": how}))
+            .collect();
+        json!({
+            "format": "schedlab-host-probe/1",
+            "kernel": self.facts.release,
+            "arch": self.facts.arch,
+            "virtual_machine": self.facts.virtual_machine,
+            "user": self.user,
+            "perf_event_paranoid": self.facts.perf_event_paranoid,
+            "preempt": self.facts.preempt,
+            "rights": rights,
+        })
+    }
+}
+
+fn highest_priority(policy: Policy) -> (u32, String) {
+    let mut why = String::new();
+    for priority in (1..=99).rev() {
+        match tried(SchedAttr::realtime(policy, priority)) {
+            Ok(_) => return (priority, why),
+            Err(error) => why = error_name(&error),
+        }
+    }
+    (0, why)
+}
+
+/// A slice is set and asked for: kernels before 6.12 take it without an error, and forget it.
+fn slice() -> Answer {
+    let tried = aside(|| {
+        let attr = SchedAttr { runtime_ns: ODD_SLICE_NS, ..SchedAttr::default() };
+        sys::set_attr(&attr, false)?;
+        sys::get_attr()
+    });
+    match tried {
+        Ok(attr) if attr.runtime_ns == ODD_SLICE_NS => Answer::yes("0.1 to 100 ms"),
+        Ok(_) => Answer::no("this kernel has none (6.12 and later do)"),
+        Err(error) => Answer::no(error_name(&error)),
+    }
+}
+
+fn timer_slack() -> io::Result<String> {
+    aside(|| {
+        rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?;
+        Ok(format!("{} ns", rustix::thread::current_timer_slack()?))
+    })
+}
+
+fn memory_lock() -> Answer {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let limit = limit.map_or("no limit".into(), |bytes| format!("limit {} KiB", bytes / 1024));
+    match sys::lock_a_page() {
+        Ok(()) => Answer::yes(limit),
+        Err(error) => Answer::no(format!("{}, {limit}", error_name(&error))),
+    }
+}
+
+/// Sleeps, so that there are switches.
+fn switch_away() {
+    sys::sleep_until(sys::now_ns() + 200_000);
+}
+
+fn switches() -> io::Result<String> {
+    aside(|| {
+        let mut ring = SwitchRing::open(1)?;
+        switch_away();
+        let mut seen = 0;
+        ring.drain(|_, _| seen += 1);
+        match seen {
+            0 => Err(io::Error::other("the event can be opened, but records nothing")),
+            _ => Ok("times, CPU, and whether preempted".into()),
+        }
+    })
+}
+
+fn count(whose: Whose) -> io::Result<String> {
+    let counted = aside(|| sys::count_switches(whose, switch_away))?;
+    Ok(format!("counted {counted} while it slept once"))
+}
+
+fn tracefs() -> Answer {
+    for place in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
+        let id = Path::new(place).join("events/sched/sched_switch/id");
+        match std::fs::read(&id) {
+            Ok(_) => return Answer::yes(place),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Answer::no(format!("{place} may not be read"));
+            }
+            Err(_) => {}
+        }
+    }
+    Answer::no("not mounted, or not to be seen")
+}
+
+fn schedstat() -> Answer {
+    let path = "/proc/thread-self/schedstat";
+    match std::fs::read_to_string(path) {
+        Ok(text) if text.split_ascii_whitespace().count() == 3 => {
+            Answer::yes("CPU time, waiting, times scheduled in")
+        }
+        Ok(_) => Answer::no(format!("{path} is of another form")),
+        Err(error) => Answer::no(error_name(&error)),
+    }
+}
+
+fn try_group(home: Option<&Home>) -> Answer {
+    let Some(home) = home else {
+        return Answer::no("no control group hierarchy with the cpu controller is mounted");
+    };
+    match Made::new(home, false) {
+        Ok(made) => {
+            // A thread must get in, too.
+            let attach = made.load().join(home.attach());
+            let moved = aside(|| std::fs::write(&attach, sys::thread_id().to_string()));
+            match moved {
+                Ok(()) => Answer::yes(format!("below {}", home.directory.display())),
+                Err(error) => Answer::no(format!("{}: {}", attach.display(), error_name(&error))),
+            }
+        }
+        Err(why) => Answer::no(why),
+    }
+}
+
+fn group_realtime(home: Option<&Home>) -> Answer {
+    let Some(home) = home else { return Answer::no("there is no group") };
+    match Made::new(home, true) {
+        Ok(made) => match made.rt_runtime_us {
+            Some(us) => Answer::yes(format!("{us} us of each second")),
+            None => Answer::yes("no budget is needed"),
+        },
+        Err(why) => Answer::no(why),
+    }
+}
+
+/// How everybody's CPU time can be known.
+fn accounts(facts: &Facts) -> Accounts {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let in_steps = crate::noise::of_proc_stat(&stat, &facts.cpus).map_or(0, |(busy, _)| busy);
+    let candidates =
+        [(groups::Version::V1, Source::Cpuacct), (groups::Version::V2, Source::CpuStat)];
+    for (version, source) in candidates {
+        let Some(file) = groups::accounting_file(version) else { continue };
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let busy_ns = match source {
+            Source::Cpuacct => crate::noise::of_usage_percpu(&text, &facts.cpus),
+            _ => crate::noise::of_cpu_stat(&text),
+        };
+        // In a container the root may be one of a part: then it knows much less than the kernel.
+        if busy_ns.is_some_and(|ns| ns >= in_steps / 2) {
+            return Accounts { source, file };
+        }
+    }
+    Accounts { source: Source::ProcStat, file: PathBuf::from("/proc/stat") }
+}
+
+impl Accounts {
+    /// Those for a placement: what knows only all CPUs together does not know some of them.
+    pub fn for_cpus(&self, cpus: &[u32], facts: &Facts) -> Accounts {
+        if self.source == Source::CpuStat && cpus.len() < facts.cpus.len() {
+            return Accounts { source: Source::ProcStat, file: PathBuf::from("/proc/stat") };
+        }
+        self.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_an_answer_and_a_reason() {
+        let probe = Probe::new(None);
+        let lines = probe.lines();
+        assert_eq!(lines.len(), 24);
+        for (what, yes, how) in &lines {
+            assert!(*yes || !how.is_empty(), "{what}: why not?");
+        }
+        let json = probe.to_json();
+        assert_eq!(json["rights"].as_array().unwrap().len(), lines.len());
+    }
+
+    #[test]
+    fn errors_have_the_kernels_names() {
+        let error = io::Error::from_raw_os_error(libc::EPERM);
+        assert_eq!(error_name(&error), "EPERM (Operation not permitted)");
+    }
+}

@@ -1,0 +1,329 @@
+//! The runner: the process that has the workload's threads. The parent gives it a [`Job`] on its
+//! standard input and reads its [`Answer`] from its standard output.
+//!
+//! It ends with the parent, whatever happens to that, and its threads end with it. Three guards end
+//! it if it hangs: every thread looks at the clock and stops at the end of the run; the kernel ends
+//! a real-time thread that does not block for longer than the run (`RLIMIT_RTTIME`), and the whole
+//! process after too much CPU time (`RLIMIT_CPU`); and the parent has patience for so long only.
+
+use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Run, Start, Thread};
+use crate::noise::{self, Noise, Reading, Source};
+use crate::switches::{CpuSlices, Slice};
+use crate::thread::{Begins, Shared, spawn};
+use crate::{measure, sys, tick};
+use rustix::process::{Resource, Rlimit, Signal};
+use schedlab_core::{Policy, SchedAttr};
+use schedlab_workload::{Costs, Target, rt_app};
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// From the moment all threads are ready to the start of the run, ns.
+const LEAD_NS: u64 = 80_000_000;
+/// CPU time is read so long before the start, ns.
+const READ_BEFORE_NS: u64 = 2_000_000;
+/// So long threads may take to end after the run's end, ns.
+const PATIENCE_NS: u64 = 3_000_000_000;
+/// How often the main thread looks whether anything failed, or all have ended, ns.
+const LOOK_NS: u64 = 100_000_000;
+/// The main thread's priority.
+const MAIN_PRIORITY: u32 = 90;
+
+/// What a process does that was started as the runner. The answer goes to `output`.
+///
+/// # Errors
+/// Its input is no job, or there is nobody to answer to.
+pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
+    let job: Job = serde_json::from_reader(input)?;
+    let answer = match guard(&job) {
+        Ok(()) => answer(job),
+        Err(why) => Answer::Refused(why),
+    };
+    serde_json::to_writer(&mut output, &answer)?;
+    output.flush()
+}
+
+fn answer(job: Job) -> Answer {
+    let answer = match job.task {
+        JobTask::Run(run) => workload(run, job.groups).map(Answer::Measured),
+        JobTask::Tick { cpus, hz } => ticks(&cpus, hz, &job.groups).map(Answer::Tick),
+        JobTask::Measure { cpus, repetitions } => {
+            measure::costs(&cpus, repetitions, &job.groups).map(Answer::Costs)
+        }
+    };
+    answer.unwrap_or_else(Answer::Refused)
+}
+
+/// Sees to it that this process does not outlive its parent or its time.
+fn guard(job: &Job) -> Result<(), String> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| format!("the runner cannot tie itself to its parent: {error}"))?;
+    if sys::parent_process() != job.parent {
+        return Err("the runner's parent is gone".into());
+    }
+    let at_most = |resource, limit: u64| {
+        let now = rustix::process::getrlimit(resource);
+        let limit = now.maximum.map_or(limit, |maximum| maximum.min(limit));
+        rustix::process::setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
+            .map_err(|error| format!("the runner cannot limit itself: {error}"))
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    at_most(Resource::Core, 0)?;
+    at_most(Resource::Cpu, job.guard_s.saturating_mul(cpus))?;
+    at_most(Resource::Rttime, job.guard_s.saturating_mul(1_000_000))
+}
+
+/// Moves the calling thread to a group.
+pub fn join_group(groups: &Groups) -> Result<(), String> {
+    let Some(directory) = &groups.load else { return Ok(()) };
+    let file = directory.join(&groups.attach);
+    std::fs::write(&file, sys::thread_id().to_string())
+        .map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Makes the main thread as urgent as it may be. What it is then.
+fn urgent() -> String {
+    let fifo = SchedAttr::realtime(Policy::Fifo, MAIN_PRIORITY);
+    if sys::set_attr(&fifo, true).is_ok() {
+        return format!("fifo {MAIN_PRIORITY}");
+    }
+    if sys::set_attr(&SchedAttr::nice(-20), true).is_ok() {
+        return "nice -20".into();
+    }
+    "as it was".into()
+}
+
+/// Locks the memory of this process, where that cannot make it run out of what may be locked.
+fn lock_memory() -> bool {
+    use rustix::mm::MlockAllFlags;
+    let limit = rustix::process::getrlimit(Resource::Memlock).current;
+    let is_ample = limit.is_none_or(|bytes| bytes >= 256 << 20);
+    // Who may lock whatever it wants is not bound by the limit.
+    let may = is_ample || crate::facts::has_capability(crate::facts::CAP_IPC_LOCK);
+    may && rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok()
+}
+
+fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
+    let target = Target { cpus: run.machine_cpus, limited: run.duration_ns.is_some() };
+    let mut model = rt_app::load(&run.name, &run.text, &target).map_err(|e| e.to_string())?;
+    model.tasks.retain(|task| !run.without.contains(&task.key));
+    let scripts = rt_app::scripts(&model, &target, &Costs::default()).map_err(|e| e.to_string())?;
+    let memory_locked = lock_memory();
+    let mut shared = Shared::new(scripts, run.cpus.clone(), run.machine_cpus, groups);
+    (shared.records, shared.gap_ns) = (run.records, run.gap_ns);
+    let shared = Arc::new(shared);
+
+    let mut starts: Vec<(u64, u32)> = vec![];
+    for (number, script) in shared.scripts.scripts.iter().enumerate() {
+        let start = (script.delay_ns, number as u32);
+        starts.extend((0..script.instances).map(|_| start));
+    }
+    if run.start == Start::Wake {
+        for &(_, script) in &starts {
+            spawn(&shared, script, Begins::Asleep)?;
+        }
+        while shared.ready.load(Ordering::Acquire) < starts.len() {
+            fail_early(&shared)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let main = urgent();
+    let start_ns = sys::now_ns() + LEAD_NS;
+    let end_ns = run.duration_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns));
+    // A thread that failed has set the end to 0.
+    let _ = shared.end_ns.compare_exchange(u64::MAX, end_ns, Ordering::AcqRel, Ordering::Acquire);
+    shared.start_ns.store(start_ns, Ordering::Release);
+    let mut recorder = match run.records_all {
+        true => Some(Recorder::new(&run.cpus)?),
+        false => None,
+    };
+    sys::sleep_until(start_ns - READ_BEFORE_NS);
+    let before = read(&run.accounts, &run.cpus)?;
+    if run.start == Start::Fork {
+        starts.sort_by_key(|&(delay_ns, _)| delay_ns);
+        for (delay_ns, script) in starts {
+            let at_ns = start_ns.saturating_add(delay_ns);
+            if at_ns >= end_ns {
+                break;
+            }
+            sys::sleep_until(at_ns);
+            spawn(&shared, script, Begins::Now(at_ns))?;
+        }
+    }
+    // Where the last task's end is the run's, it is to be seen soon.
+    let look_ns = if run.duration_ns.is_some() { LOOK_NS } else { LOOK_NS / 50 };
+    while sys::now_ns() < end_ns && shared.alive.load(Ordering::Acquire) > 0 {
+        // What has failed ends at once; those that sleep would not notice.
+        fail_early(&shared)?;
+        if let Some(recorder) = &mut recorder {
+            recorder.catch_up();
+        }
+        sys::sleep_until(end_ns.min(sys::now_ns() + look_ns));
+    }
+    if run.duration_ns.is_some() {
+        sys::sleep_until(end_ns);
+    }
+    while shared.alive.load(Ordering::Acquire) > 0 {
+        fail_early(&shared)?;
+        if end_ns < u64::MAX && sys::now_ns() > end_ns.saturating_add(PATIENCE_NS) {
+            let left = shared.alive.load(Ordering::Acquire);
+            return Err(format!("{left} threads did not end with the run"));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let after = read(&run.accounts, &run.cpus)?;
+    let everybody = recorder.map(|recorder| recorder.finish(start_ns));
+    fail_early(&shared)?;
+    let mut records = std::mem::take(&mut *own(&shared.records_done));
+    records.sort_by_key(|&(number, _)| number);
+    let mut threads: Vec<Thread> = records.into_iter().map(|(_, record)| record).collect();
+    let workload_ns = threads.iter().map(|thread| thread.cpu_ns).sum();
+    note_preemptions(&mut threads);
+    let last_ns = threads.iter().map(|thread| thread.end_ns).max().unwrap_or(0);
+    Ok(Measured {
+        duration_ns: run.duration_ns.unwrap_or(last_ns),
+        start_ns,
+        noise: Noise::between(before, after, workload_ns, run.cpus.len()),
+        main,
+        memory_locked,
+        threads,
+        everybody,
+    })
+}
+
+/// Records everybody's switches on some CPUs.
+struct Recorder {
+    rings: Vec<(u32, sys::SwitchRing)>,
+    slices: CpuSlices,
+}
+
+/// Pages of a CPU's ring: 26,000 switches.
+const RING_PAGES: usize = 256;
+/// So many names of others are looked up.
+const NAMES_MAX: usize = 1000;
+
+impl Recorder {
+    fn new(cpus: &[u32]) -> Result<Recorder, String> {
+        let open = |&cpu: &u32| {
+            let ring = sys::SwitchRing::open_cpu(cpu, RING_PAGES);
+            let ring = ring.map_err(|error| {
+                format!("the switches on CPU {cpu} cannot be recorded: {error}")
+            })?;
+            Ok((cpu, ring))
+        };
+        let rings: Result<Vec<_>, String> = cpus.iter().map(open).collect();
+        Ok(Recorder { rings: rings?, slices: CpuSlices::default() })
+    }
+
+    fn catch_up(&mut self) {
+        for (cpu, ring) in &mut self.rings {
+            ring.drain(|tid, switch| self.slices.take(*cpu, tid, switch));
+        }
+    }
+
+    fn finish(mut self, start_ns: u64) -> Everybody {
+        self.catch_up();
+        self.slices.close(sys::now_ns());
+        let CpuSlices { done: mut stays, lost, .. } = self.slices;
+        stays.retain(|stay| stay.end_ns > start_ns);
+        for stay in &mut stays {
+            stay.start_ns = stay.start_ns.saturating_sub(start_ns);
+            stay.end_ns -= start_ns;
+        }
+        stays.sort_by_key(|stay| (stay.cpu, stay.start_ns));
+        let mut tids: Vec<u32> = stays.iter().map(|stay| stay.tid).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        let name = |tid: u32| {
+            let name = std::fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
+            Some((tid, name.trim_end().to_string()))
+        };
+        let names = tids.into_iter().take(NAMES_MAX).filter_map(name).collect();
+        Everybody { stays, lost, names }
+    }
+}
+
+fn fail_early(shared: &Shared) -> Result<(), String> {
+    own(&shared.failure).take().map_or(Ok(()), Err)
+}
+
+fn note_preemptions(threads: &mut [Thread]) {
+    let lists: Option<Vec<&[Slice]>> =
+        threads.iter().map(|thread| thread.slices.as_deref()).collect();
+    // If one is not known, nobody can say who ran.
+    let Some(lists) = lists else { return };
+    let counts = noise::preempted_by_others(&lists);
+    for (thread, count) in threads.iter_mut().zip(counts) {
+        thread.preempted_by_others = Some(count);
+    }
+}
+
+fn own<T>(guarded: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    guarded.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The CPU time of everything on these CPUs, now.
+///
+/// # Errors
+/// What cannot be read.
+pub fn read(accounts: &Accounts, cpus: &[u32]) -> Result<Reading, String> {
+    let text_of = |path: &std::path::Path| {
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let stat = text_of("/proc/stat".as_ref())?;
+    let (in_steps_ns, steal_ns) = noise::of_proc_stat(&stat, cpus)
+        .ok_or_else(|| format!("/proc/stat does not tell of CPUs {cpus:?}"))?;
+    let busy_ns = match accounts.source {
+        Source::ProcStat => Some(in_steps_ns),
+        Source::Cpuacct => noise::of_usage_percpu(&text_of(&accounts.file)?, cpus),
+        Source::CpuStat => noise::of_cpu_stat(&text_of(&accounts.file)?),
+    };
+    let busy_ns =
+        busy_ns.ok_or_else(|| format!("{}: not of the known form", accounts.file.display()))?;
+    Ok(Reading { at_ns: sys::now_ns(), busy_ns, steal_ns })
+}
+
+/// How long CPUs are watched for the tick, ns.
+const WATCH_NS: u64 = 100_000_000;
+/// Gaps from this length on are noted, ns.
+const GAP_NS: u64 = 300;
+
+/// Watches all CPUs at once and gives the tick of that which saw it best.
+fn ticks(cpus: &[u32], hz: Option<u32>, groups: &Groups) -> Result<Option<tick::Tick>, String> {
+    std::thread::scope(|scope| {
+        let watch = |cpu: u32| {
+            scope.spawn(move || -> Result<Option<tick::Tick>, String> {
+                join_group(groups)?;
+                sys::set_affinity(&[cpu]).map_err(|error| format!("CPU {cpu}: {error}"))?;
+                let (gaps, from_ns, to_ns) = gaps(WATCH_NS);
+                Ok(tick::find(&gaps, from_ns, to_ns, hz))
+            })
+        };
+        let watched: Vec<_> = cpus.iter().map(|&cpu| watch(cpu)).collect();
+        let mut best: Option<tick::Tick> = None;
+        for watcher in watched {
+            let seen = watcher.join().map_err(|_| "a thread panicked".to_string())??;
+            let better = |tick: &tick::Tick| best.as_ref().is_none_or(|best| tick.seen > best.seen);
+            if let Some(tick) = seen.filter(better) {
+                best = Some(tick);
+            }
+        }
+        Ok(best)
+    })
+}
+
+/// Looks at the clock for so long; the gaps, and from when to when.
+pub fn gaps(length_ns: u64) -> (Vec<tick::Gap>, u64, u64) {
+    let mut gaps = Vec::with_capacity(4096);
+    let from_ns = sys::now_ns();
+    let mut before_ns = from_ns;
+    while before_ns < from_ns + length_ns {
+        let now_ns = sys::now_ns();
+        if now_ns - before_ns >= GAP_NS && gaps.len() < gaps.capacity() {
+            gaps.push(tick::Gap { start_ns: before_ns, end_ns: now_ns });
+        }
+        before_ns = now_ns;
+    }
+    (gaps, from_ns, before_ns)
+}
