@@ -9,41 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Ran, ran, schedlab};
+use support::{Ran, Scratch, ran, schedlab};
 
 /// One test that runs threads at a time.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// A directory that is removed with this.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path =
-            std::env::temp_dir().join(format!("schedlab-host-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory can be made");
-        Scratch(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("a file can be written");
-        path.to_str().expect("it is text").into()
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("it is text").into()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Everything that rt-app's language has and a user without capabilities may do.
@@ -95,7 +67,7 @@ fn the_probe_says_what_is_permitted() {
 
 #[test]
 fn what_is_wrong_is_refused_before_anything_runs() {
-    let scratch = Scratch::new("refused");
+    let scratch = Scratch::new("host-refused");
     let hogs = scratch.file("hogs.json", r#"{"tasks": {"H": {"loop": -1, "run": 1000}}}"#);
     schedlab(&["host"]).error(&["FILE"]);
     schedlab(&["host", "no-such-file.json"]).error(&["no-such-file.json"]);
@@ -117,7 +89,7 @@ fn what_is_wrong_is_refused_before_anything_runs() {
 
 #[test]
 fn what_would_be_set_can_be_looked_at() {
-    let scratch = Scratch::new("dry");
+    let scratch = Scratch::new("host-dry");
     let file = scratch.file("all.json", WORKLOAD);
     let text = schedlab(&["host", &file, "--dry-run", "--runs", "2", "--group", "none"]).good();
     for part in ["2 quiet runs of at most 6", "--group none", "task nice: 1 threads", "priority 5"]
@@ -146,8 +118,8 @@ fn a_workload_runs_on_the_host() {
         eprintln!("SKIPPED: this kernel keeps no schedstat of threads");
         return;
     }
-    let scratch = Scratch::new("real");
-    let (file, out) = (scratch.file("all.json", WORKLOAD), scratch.path("out.json"));
+    let scratch = Scratch::new("host-real");
+    let (file, out) = (scratch.file("all.json", WORKLOAD), format!("{}/out.json", scratch.path()));
     let args = ["host", &file, "--runs", "1", "--tries", "1", "--duration", "0.4", "--out", &out];
     let result = result(schedlab(&args), &out);
     assert_eq!(result["format"], "live-schedule/1");
@@ -183,10 +155,10 @@ fn threads_can_begin_by_being_made() {
         eprintln!("SKIPPED: this kernel keeps no schedstat of threads");
         return;
     }
-    let scratch = Scratch::new("fork");
+    let scratch = Scratch::new("host-fork");
     let text =
         r#"{"tasks": {"a": {"instance": 3, "delay": 1000, "loop": 2, "run": 100, "sleep": 100}}}"#;
-    let (file, out) = (scratch.file("a.json", text), scratch.path("out.json"));
+    let (file, out) = (scratch.file("a.json", text), format!("{}/out.json", scratch.path()));
     let args = ["host", &file, "--runs", "1", "--tries", "1", "--start", "fork", "--out", &out];
     let result = result(schedlab(&args), &out);
     let placement = only_placement(&result);
@@ -259,7 +231,7 @@ fn kill(process: u32, signal: &str) {
 #[test]
 fn nothing_is_left_when_the_runner_is_killed() {
     let _alone = alone();
-    let scratch = Scratch::new("killed");
+    let scratch = Scratch::new("host-killed");
     let file = scratch.file("long.json", LONG);
     let (child, runner) = started(&file);
     let process = child.id();
@@ -276,7 +248,7 @@ fn nothing_is_left_when_the_runner_is_killed() {
 #[test]
 fn nothing_is_left_after_an_interrupt() {
     let _alone = alone();
-    let scratch = Scratch::new("interrupted");
+    let scratch = Scratch::new("host-interrupted");
     let file = scratch.file("long.json", LONG);
     for signal in ["-INT", "-TERM"] {
         let (child, runner) = started(&file);
@@ -293,7 +265,7 @@ fn nothing_is_left_after_an_interrupt() {
 #[test]
 fn the_threads_end_with_the_program_whatever_ends_it() {
     let _alone = alone();
-    let scratch = Scratch::new("parent");
+    let scratch = Scratch::new("host-parent");
     let file = scratch.file("long.json", LONG);
     let (mut child, runner) = started(&file);
     let process = child.id();
@@ -313,10 +285,10 @@ fn an_urgent_hog_does_not_hang_the_host() {
         eprintln!("SKIPPED: this user may not have real-time tasks");
         return;
     }
-    let scratch = Scratch::new("urgent");
+    let scratch = Scratch::new("host-urgent");
     let text = r#"{"global": {"duration": 1}, "tasks": {
         "F": {"instance": 4, "policy": "SCHED_FIFO", "priority": 95, "loop": -1, "run": 100000}}}"#;
-    let (file, out) = (scratch.file("f.json", text), scratch.path("out.json"));
+    let (file, out) = (scratch.file("f.json", text), format!("{}/out.json", scratch.path()));
     let args = ["host", &file, "--runs", "1", "--tries", "1", "--duration", "0.3", "--out", &out];
     let result = result(schedlab(&args), &out);
     assert_eq!(only_placement(&result)["tasks"].as_object().expect("tasks").len(), 4);

@@ -121,7 +121,17 @@ fn aside<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 }
 
 fn tried(attr: SchedAttr) -> io::Result<String> {
-    aside(|| sys::set_attr(&attr, false)).map(|()| String::new())
+    tried_in(None, attr)
+}
+
+/// The same in a group: `attach` is the file that a thread's number is written to.
+fn tried_in(attach: Option<&Path>, attr: SchedAttr) -> io::Result<String> {
+    aside(|| {
+        if let Some(attach) = attach {
+            std::fs::write(attach, sys::thread_id().to_string())?;
+        }
+        sys::set_attr(&attr, false).map(|()| String::new())
+    })
 }
 
 fn with_policy(policy: Policy) -> SchedAttr {
@@ -132,13 +142,20 @@ fn with_policy(policy: Policy) -> SchedAttr {
 const ODD_SLICE_NS: u64 = 3_700_000;
 
 impl Probe {
-    /// Tries everything. `group`: where groups are to be made; none: where this process is.
-    pub fn new(group: Option<&Home>) -> Probe {
+    /// Tries everything. `home`: where groups are to be made, if anywhere.
+    pub fn new(home: Option<Home>) -> Probe {
         let facts = Facts::of(Path::new("/"));
-        let home = group.cloned().or_else(Home::of_this_process);
-        let (fifo, fifo_why) = highest_priority(Policy::Fifo);
         let accounts = accounts(&facts);
         let group = try_group(home.as_ref());
+        let home = home.filter(|_| group.yes);
+        // Real-time tasks are tried where they will be: with the budget of that group.
+        let made = home.as_ref().map(|home| Made::new(home, true));
+        let attach = match (&home, &made) {
+            (Some(home), Some(Ok(made))) => Some(made.load().join(home.attach())),
+            _ => None,
+        };
+        let attach = attach.as_deref();
+        let (fifo, fifo_why) = highest_priority(Policy::Fifo, attach);
         Probe {
             user: rustix::process::geteuid().as_raw(),
             may_nice: has_capability(CAP_SYS_NICE),
@@ -153,13 +170,16 @@ impl Probe {
             slice: slice(),
             fifo,
             fifo_why,
-            round_robin: highest_priority(Policy::RoundRobin).0,
-            deadline: Answer::of(tried(SchedAttr {
-                runtime_ns: 1_000_000,
-                deadline_ns: 100_000_000,
-                period_ns: 100_000_000,
-                ..with_policy(Policy::Deadline)
-            })),
+            round_robin: highest_priority(Policy::RoundRobin, attach).0,
+            deadline: Answer::of(tried_in(
+                attach,
+                SchedAttr {
+                    runtime_ns: 1_000_000,
+                    deadline_ns: 100_000_000,
+                    period_ns: 100_000_000,
+                    ..with_policy(Policy::Deadline)
+                },
+            )),
             allowed: aside(sys::affinity).unwrap_or_default(),
             timer_slack: Answer::of(timer_slack()),
             memory_lock: memory_lock(),
@@ -175,8 +195,8 @@ impl Probe {
                 Some(_) => Answer::yes("/sys/kernel/debug/sched/features"),
                 None => Answer::no("/sys/kernel/debug/sched/features may not be read"),
             },
-            group_realtime: group_realtime(home.as_ref().filter(|_| group.yes)),
-            home: home.filter(|_| group.yes),
+            group_realtime: group_realtime(made.as_ref()),
+            home,
             group,
             accounts,
             facts,
@@ -257,10 +277,10 @@ impl Probe {
     }
 }
 
-fn highest_priority(policy: Policy) -> (u32, String) {
+fn highest_priority(policy: Policy, attach: Option<&Path>) -> (u32, String) {
     let mut why = String::new();
     for priority in (1..=99).rev() {
-        match tried(SchedAttr::realtime(policy, priority)) {
+        match tried_in(attach, SchedAttr::realtime(policy, priority)) {
             Ok(_) => return (priority, why),
             Err(error) => why = error_name(&error),
         }
@@ -364,14 +384,14 @@ fn try_group(home: Option<&Home>) -> Answer {
     }
 }
 
-fn group_realtime(home: Option<&Home>) -> Answer {
-    let Some(home) = home else { return Answer::no("there is no group") };
-    match Made::new(home, true) {
-        Ok(made) => match made.rt_runtime_us {
+fn group_realtime(made: Option<&Result<Made, String>>) -> Answer {
+    match made {
+        None => Answer::no("there is no group"),
+        Some(Ok(made)) => match made.rt_runtime_us {
             Some(us) => Answer::yes(format!("{us} us of each second")),
             None => Answer::yes("no budget is needed"),
         },
-        Err(why) => Answer::no(why),
+        Some(Err(why)) => Answer::no(why.clone()),
     }
 }
 
@@ -412,7 +432,7 @@ mod tests {
 
     #[test]
     fn every_line_has_an_answer_and_a_reason() {
-        let probe = Probe::new(None);
+        let probe = Probe::new(Home::of_this_process());
         let lines = probe.lines();
         assert_eq!(lines.len(), 24);
         for (what, yes, how) in &lines {

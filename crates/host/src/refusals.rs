@@ -118,8 +118,9 @@ impl Checker<'_> {
                     };
                     let limit = format!("or raise the limit (`ulimit -r {wanted}`)");
                     let way_out = if probe.may_nice {
-                        "the group that this runs in has no budget for real-time tasks: start it \
-                         from one that has (cpu.rt_runtime_us)"
+                        "the group that this runs in has no budget for real-time tasks \
+                         (cpu.rt_runtime_us): name one that has with --group, or leave the task out \
+                         with --leave-out"
                             .to_string()
                     } else {
                         format!("{NICE_RIGHT}, {limit}, or leave the task out with --leave-out")

@@ -195,12 +195,10 @@ fn home(choice: &GroupChoice) -> Result<Option<Home>, String> {
 /// # Errors
 /// The directory that was named is no group.
 pub fn probe(choice: &GroupChoice) -> Result<Probe, String> {
-    let home = home(choice)?;
-    let mut probe = Probe::new(home.as_ref());
+    let mut probe = Probe::new(home(choice)?);
     if *choice == GroupChoice::None {
         probe.group = probe::Answer::no("--group none");
         probe.group_realtime = probe::Answer::no("--group none");
-        probe.home = None;
     }
     if let (GroupChoice::At(directory), false) = (choice, probe.group.yes) {
         return Err(format!("--group {}: {}", directory.display(), probe.group.how));
