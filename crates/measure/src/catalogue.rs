@@ -687,7 +687,8 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a wakeup",
+        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a \
+         wakeup",
         "The wu_lat of rt-app, and the delay of perf sched latency, \
          which counts from preemptions too.",
     )
@@ -1280,7 +1281,8 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a wakeup",
+        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a \
+         wakeup",
         "Percentiles for the first 256 keys only.",
     )
     .distribution("keys[].wakeup_latency"),

@@ -23,8 +23,8 @@
 //! # Words
 //!
 //! * **wakeup latency**: from a wakeup to the moment the task next has a CPU, be it for no time, as
-//!   the tracepoints tell it. The first time on a CPU after the start is counted apart, as the **start latency** (the textbooks' response time
-//!   of a batch task).
+//!   the tracepoints tell it. The first time on a CPU after the start is counted apart, as the
+//!   **start latency** (the textbooks' response time of a batch task).
 //! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time
 //!   of an interactive task).
 //! * **slowdown** of a burst: response / demand, where a burst goes from start or wakeup to the

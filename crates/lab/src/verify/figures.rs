@@ -2,8 +2,8 @@
 //!
 //! Who made the files looked at the machine at the end of every nanosecond. So a turn that a
 //! preemption ends in the nanosecond in which it began is none, and a wait goes on through it.
-//! (`schedlab_measure::Stats`, which `schedlab run` shows, counts switches as they happen; its waits
-//! are these.)
+//! (`schedlab_measure::Stats`, which `schedlab run` shows, counts switches as they happen; its
+//! waits are these.)
 
 use schedlab_core::{CpuId, Event, Observer, TaskId, TaskTable};
 

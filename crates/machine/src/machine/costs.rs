@@ -194,8 +194,8 @@ impl Modelled {
     }
 
     /// A wakeup lets the one lock go, and will want it again after `again_ps` if there is another
-    /// task to wake: whether a CPU that waits for it has got it by then. Each of the two times, that
-    /// and a line's way to the other CPU, is drawn between nothing and twice what it is.
+    /// task to wake: whether a CPU that waits for it has got it by then. Each of the two times,
+    /// that and a line's way to the other CPU, is drawn between nothing and twice what it is.
     fn loses_lock(&mut self, again_ps: u64) -> bool {
         if self.locking == Locking::PerCpu || self.waiting == 0 {
             return false;
