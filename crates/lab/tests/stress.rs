@@ -76,6 +76,9 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         ("cfs@5.10", 10_006),
         // A migration thread waited for real-time throttling to end, and with it a bound task.
         ("cfs@3.2", 10_414),
+        // Reasons sorted virtual times that had gone round otherwise than the tree.
+        ("cfs@2.6.32", 33_589),
+        ("cfs_interactive@2.6.32", 33_589),
         // The watch took jiffies of cache distance for milliseconds, at HZ 100.
         ("bfs@0.316", 24_656),
         ("bfs@0.316", 25_778),

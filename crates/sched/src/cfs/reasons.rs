@@ -158,11 +158,13 @@ impl Cfs {
         let mut open = alloc::vec![CfsRqId::root(cpu)];
         while let Some(q) = open.pop() {
             let members = self.members(q);
-            let min_vruntime = self.queues[q].min_vruntime;
-            let order = |&e: &EntityId| {
-                (self.entities[e].vruntime.ahead_of(min_vruntime), self.arrival_of(e))
+            // Two by two, as the tree is sorted: where virtual times of other groups have gone round
+            // (2.6.32 lets them), an order by the way to min_vruntime is another one.
+            let order = |one: &EntityId, other: &EntityId| {
+                let ahead = self.entities[*one].vruntime.ahead_of(self.entities[*other].vruntime);
+                ahead.cmp(&0).then(self.arrival_of(*one).cmp(&self.arrival_of(*other)))
             };
-            let Some(left) = members.iter().copied().min_by_key(order) else { continue };
+            let Some(left) = members.iter().copied().min_by(order) else { continue };
             for e in members {
                 out.push(self.candidate(rqs, e, left));
                 if let EntityKind::Group(my_q) = self.entities[e].kind {
@@ -212,7 +214,8 @@ impl Cfs {
             EntityKind::Task(pid) => rqs.who(pid),
             EntityKind::Group(my_q) => Who::Group(self.queues[my_q].group),
         };
-        let rank = [place, entity.vruntime.ahead_of(queue.min_vruntime), self.arrival_of(e), 0];
+        let behind = entity.vruntime.ahead_of(self.entities[left].vruntime);
+        let rank = [place, behind, self.arrival_of(e), 0];
         let mut candidate = Candidate { who, within: queue.group, rank, terms: Vec::new() }
             .with("vruntime_ns", entity.vruntime.ns() as i64)
             .with("weight", entity.load.weight as i64);
