@@ -158,8 +158,8 @@ impl Cfs {
         let mut open = alloc::vec![CfsRqId::root(cpu)];
         while let Some(q) = open.pop() {
             let members = self.members(q);
-            // Two by two, as the tree is sorted: where virtual times of other groups have gone round
-            // (2.6.32 lets them), an order by the way to min_vruntime is another one.
+            // Two by two, as the tree is sorted: where virtual times of other groups have gone
+            // round (2.6.32 lets them), an order by the way to min_vruntime is another one.
             let order = |one: &EntityId, other: &EntityId| {
                 let ahead = self.entities[*one].vruntime.ahead_of(self.entities[*other].vruntime);
                 ahead.cmp(&0).then(self.arrival_of(*one).cmp(&self.arrival_of(*other)))
