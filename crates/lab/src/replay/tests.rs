@@ -221,7 +221,8 @@ fn an_observer_may_end_the_answer_in_the_midst_of_a_run() {
     let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
     let (runs, events) = (AtomicU64::new(0), AtomicU64::new(0));
     let answer = |threads: usize, end_at: u64| {
-        (runs.store(0, Ordering::Relaxed), events.store(0, Ordering::Relaxed));
+        runs.store(0, Ordering::Relaxed);
+        events.store(0, Ordering::Relaxed);
         let observer = || {
             runs.fetch_add(1, Ordering::Relaxed);
             Impatient { events: &events, end_at }

@@ -10,6 +10,7 @@ use crate::sweep::fingerprint;
 use schedlab_report::data::EndState;
 use schedlab_trace::Output;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -185,7 +186,18 @@ impl Store {
     pub fn read(&self, space: &Space, part: u64) -> Result<Vec<Row>, String> {
         let path = self.path(part);
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        decode(space, self.form, &bytes).map_err(|error| {
+        let rows = decode(space, self.form, &bytes).and_then(|rows| {
+            let points = space.points_of(part);
+            let runs: BTreeSet<(u64, u64)> =
+                rows.iter().map(|row| (row.point, row.repetition)).collect();
+            let are_its = rows.iter().all(|row| points.contains(&row.point));
+            let wanted = (points.end - points.start) * space.repeat();
+            match are_its && runs.len() as u64 == wanted {
+                true => Ok(rows),
+                false => Err("its runs are not those of this part".to_string()),
+            }
+        });
+        rows.map_err(|error| {
             format!("{}: {error}; remove it, and its runs are made again", path.display())
         })
     }
@@ -361,10 +373,17 @@ fn row_of(space: &Space, cells: &[Option<&str>]) -> Option<Row> {
         None => Some(None),
         Some(text) => text.parse::<f64>().ok().map(Some),
     };
+    // Seeds beyond the largest whole number of a cell are written as negative ones.
+    let seed = |text: &str| {
+        text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|it| it as u64))
+    };
     Some(Row {
         point: number(0).filter(|point| *point < space.points())?,
-        repetition: number(1)?,
-        seed: number(2),
+        repetition: number(1).filter(|repetition| *repetition < space.repeat())?,
+        seed: match cells.get(2)? {
+            None => None,
+            Some(text) => Some(seed(text)?),
+        },
         scheduler: cells.get(3)?.unwrap_or("").into(),
         end: end_of(cells.get(4 + axes)?.as_ref()?)?,
         error: cells.get(4 + axes + 1)?.map(String::from),

@@ -332,6 +332,9 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     assert!(told.contains("of another sweep"), "{told}");
     let told = Store::open(&directory, &space, PartForm::Csv, "later").expect_err("other program");
     assert!(told.contains("made by version test"), "{told}");
+    std::fs::copy(store.path(2), store.path(1)).expect("there is room");
+    let told = store.read(&space, 1).expect_err("it is another one");
+    assert!(told.contains("not those of this part") && told.contains("remove it"), "{told}");
     std::fs::write(store.path(1), "point\n").expect("there is room");
     let told = store.read(&space, 1).expect_err("it is damaged");
     assert!(told.contains("part-00001.csv") && told.contains("remove it"), "{told}");
