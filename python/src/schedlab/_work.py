@@ -332,7 +332,8 @@ def replay(
     asked: dict[str, Any] = {
         "name": path, "schedulers": [name for name in names if name],
         "tokens": "counted" if counted else "strict",
-        "arrivals": "open" if open_arrivals else "closed", "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
+        "arrivals": "open" if open_arrivals else "closed",
+        "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
         "at": [at] if isinstance(at, str) else list(at),
         "changes": [changes] if isinstance(changes, str) else list(changes),
         "set": [[name, setting(value)] for name, value in (set or {}).items()],
