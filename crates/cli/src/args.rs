@@ -1,10 +1,11 @@
 //! The command line.
 
 use crate::bench_args::BenchArgs;
+use crate::compare_args::CompareArgs;
 use crate::explain_args::ExplainArgs;
 #[cfg(all(feature = "host", target_os = "linux"))]
 use crate::host_args::HostArgs;
-use crate::options::{Color, OnOff, RunFormat, cost_setting, setting, time};
+use crate::options::{Color, OnOff, RunFormat, cost_setting, micros, setting, time};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
@@ -15,6 +16,7 @@ use crate::top_args::TopArgs;
 use crate::trace_args::{RecordArgs, TraceArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_lab::plan::SetValues;
+use schedlab_workload::Start;
 use std::path::PathBuf;
 
 /// What would this workload have done under that scheduler?
@@ -80,6 +82,7 @@ pub enum Command {
     Trace(TraceArgs),
     Record(RecordArgs),
     Replay(Box<ReplayArgs>),
+    Compare(Box<CompareArgs>),
     #[cfg(all(feature = "host", target_os = "linux"))]
     Host(Box<HostArgs>),
     ExplainMetric(ExplainMetricArgs),
@@ -171,6 +174,15 @@ pub struct RunArgs {
     /// has it]
     #[arg(long, value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
+    /// When the first tick falls: us, or with a unit, e.g. 1.5ms; less than the time between two
+    /// ticks [default: after that time, unless the machine's file says when]
+    #[arg(long, value_name = "TIME", value_parser = micros)]
+    pub tick_phase: Option<u64>,
+    /// How the tasks begin: each is forked when it begins; or all are made before, and begin by
+    /// waking, 80 ms after they were made, as those of `schedlab host` do (the run and all of its
+    /// times are 80 ms longer)
+    #[arg(long, value_name = "fork|wake", default_value = "fork", value_parser = Start::parse, hide_default_value = true)]
+    pub start: Start,
     /// Stop after so long: seconds, e.g. 2.5, or with a unit, e.g. 20ms [default: what the workload
     /// says]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]

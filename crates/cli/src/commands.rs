@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod compare;
 pub mod completions;
 pub mod explain;
 pub mod explain_metric;

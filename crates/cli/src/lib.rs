@@ -11,6 +11,7 @@ mod args;
 mod bench_args;
 mod bench_options;
 mod commands;
+mod compare_args;
 mod escape;
 mod explain_args;
 mod files;
@@ -131,6 +132,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) ->
         Command::Record(args) => commands::record::record(args, &mut output),
         Command::Trace(args) => commands::trace::trace(args, &mut output),
         Command::Replay(args) => commands::replay::replay(args, &mut output),
+        Command::Compare(args) => commands::compare::compare(args, &mut output),
         #[cfg(all(feature = "host", target_os = "linux"))]
         Command::Host(args) => commands::host::host(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),

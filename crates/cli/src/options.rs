@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use schedlab_lab::plan::SetValues;
-use schedlab_lab::settings::Axis;
+use schedlab_lab::settings::{Axis, Setting};
 
 /// Yes or no.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -65,6 +65,13 @@ pub fn time(text: &str) -> Result<u64, String> {
     seconds(&(number * of_second).to_string()).map_err(|_| wrong())
 }
 
+/// A time as ns: us, or a number with a unit.
+pub fn micros(text: &str) -> Result<u64, String> {
+    let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    time(&if has_unit { text.to_string() } else { format!("{text}us") })
+        .map_err(|_| "it must be a time such as 1500, 1500us or 1.5ms".into())
+}
+
 /// `NAME=NS`.
 pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
@@ -79,6 +86,14 @@ pub fn setting(text: &str) -> Result<(String, SetValues), String> {
     Ok((axis.name, SetValues::from(values.trim())))
 }
 
+/// `NAME=NUMBER`: one tunable, as `--set` has several.
+pub fn one_setting(text: &str) -> Result<(String, i64), String> {
+    match Setting::parse(text)? {
+        Setting::Tunable { name, value } => Ok((name, value)),
+        _ => Err("only tunables can be set here, e.g. base_slice_ns=3ms".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +106,8 @@ mod tests {
         assert_eq!(time("7ns"), Ok(7));
         assert_eq!(time("2.5"), Ok(2_500_000_000));
         assert!(time("-1s").is_err() && time("x").is_err() && time("").is_err());
+        assert_eq!((micros("1500"), micros("1.5ms")), (Ok(1_500_000), Ok(1_500_000)));
+        assert!(micros("-1").is_err() && micros("x").is_err());
         assert!(time("1e300").is_err() && time("nan").is_err());
     }
 }

@@ -419,7 +419,7 @@ impl Thread {
                 Instr::Round => {
                     round += 1;
                     if round < script.rounds {
-                        pc = 0;
+                        pc = script.again as usize;
                     }
                     self.check_time()?;
                 }
@@ -438,6 +438,10 @@ impl Thread {
                 Instr::Runtime { ns } => self.runtime(ns)?,
                 Instr::Sleep { ns: 0 } => {}
                 Instr::Sleep { ns } => self.sleep_until(sys::now_ns().saturating_add(ns))?,
+                Instr::Until { ns } => {
+                    let start_ns = shared.start_ns.load(Ordering::Acquire);
+                    self.sleep_until(start_ns.saturating_add(ns))?;
+                }
                 Instr::Timer { timer, unique, absolute, period_ns } => {
                     let timers = if unique { &self.own_timers } else { &shared.timers };
                     let now_ns = sys::now_ns();

@@ -43,6 +43,15 @@ impl<'a> Assembly<'a> {
         };
         let mut machine = Config::idealised(config.cpus, build.hz);
         machine.tick_offsets_ns.clone_from(&config.tick_offsets_ns);
+        let period_ns = 1_000_000_000 / u64::from(build.hz);
+        if config.tick_phase_ns >= period_ns {
+            return Err(Error::Plan(format!(
+                "the first tick falls at {} ns; with {} ticks a second it must be before {period_ns} \
+                 ns (--tick-phase)",
+                config.tick_phase_ns, build.hz
+            )));
+        }
+        machine.tick_phase_ns = config.tick_phase_ns;
         Ok(Assembly { config, choice, build, machine, costs, groups: &[] })
     }
 

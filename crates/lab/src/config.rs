@@ -4,6 +4,7 @@ use crate::select::{Choice, Needs};
 use schedlab_core::{BuildConfig, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
+use schedlab_workload::Start;
 
 /// What a workload or a benchmark runs on, but for the scheduler.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub struct RunConfig {
     /// For each CPU how much after the full 1/HZ seconds it ticks, ns, each less than 1/HZ; empty:
     /// all together, at the full 1/HZ seconds.
     pub tick_offsets_ns: Vec<u64>,
+    /// When the first tick falls, ns, less than 1/HZ; 0: after the first full 1/HZ seconds.
+    pub tick_phase_ns: u64,
+    /// How a workload's tasks begin.
+    pub start: Start,
     /// Of what is random. Of a workload it is the order of simultaneous events; none: the golden
     /// order. Of a benchmark it is all that its programs draw; none: as 1.
     pub seed: Option<u64>,
@@ -47,6 +52,8 @@ impl RunConfig {
             nohz: None,
             hz: None,
             tick_offsets_ns: vec![],
+            tick_phase_ns: 0,
+            start: Start::Fork,
             seed: None,
             late_starts: false,
             limit_ns: None,
@@ -60,6 +67,7 @@ impl RunConfig {
         RunConfig {
             costs: machine.costs.clone(),
             hz: machine.hz,
+            tick_phase_ns: machine.tick_phase_ns.unwrap_or(0),
             cpus: machine.topology.cpus(),
             machine: Some(machine),
             ..RunConfig::flat(1)

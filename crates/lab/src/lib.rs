@@ -10,6 +10,7 @@
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`mod@recorded`]: a recorded schedule as runs are reported.
 //! * [`replay`]: a recorded trace under other schedulers.
+//! * [`mod@compare`]: what was measured on a real kernel, beside the simulation of it.
 //! * [`select`]: which schedulers there are, and which can run a given machine and workload.
 //! * [`settings`]: what can be set for a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
@@ -65,6 +66,7 @@ pub mod calculators;
 pub mod calibrate;
 mod catch_panic;
 pub mod check;
+pub mod compare;
 pub mod compressed;
 mod config;
 mod error;

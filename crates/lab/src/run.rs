@@ -111,7 +111,8 @@ impl Experiment {
 
     /// When the run is stopped at the latest, ns.
     pub fn until_ns(&self) -> Option<u64> {
-        self.config.limit_ns.or(self.model.global.duration_ns)
+        let until_ns = self.config.limit_ns.or(self.model.global.duration_ns)?;
+        Some(until_ns.saturating_add(self.config.start.lead_ns()))
     }
 
     /// That every name in the timetable means something, if the workload is run under `choices`.
@@ -358,6 +359,7 @@ impl Experiment {
             group_ids: self.groups.ids_of(&ids, &paths),
             calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
             log_lines: self.log_lines,
+            start: config.start,
             ..Options::default()
         };
         let mut vm = rt_app::prepare(&self.model, &self.target(), options)?;

@@ -114,6 +114,32 @@ fn find_among(name: &str, own: &[&'static Entry]) -> Result<Choice, UnknownSched
     own.iter().find_map(of).map_or_else(|| find(name), Ok)
 }
 
+/// The scheduler of a kernel of this release: `eevdf@6.18` of `6.18.3-lab`; of those that are here
+/// the nearest.
+pub fn of_kernel(release: &str) -> Option<String> {
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
+    let numbers: Vec<u32> =
+        release[..end].split('.').map_while(|number| number.parse().ok()).collect();
+    let (&major, &minor) = (numbers.first()?, numbers.get(1)?);
+    let patch = numbers.get(2).copied().unwrap_or(0);
+    let name = match (major, minor, patch) {
+        (..=1, ..) | (2, ..=5, _) => "o_n",
+        (2, 6, ..=22) => "o_1",
+        (..=5, ..) | (6, ..=5, _) => "cfs",
+        _ => "eevdf",
+    };
+    let version = match major {
+        ..=2 => format!("{major}.{minor}.{patch}"),
+        _ => format!("{major}.{minor}"),
+    };
+    if find(&format!("{name}@{version}")).is_ok() {
+        return Some(format!("{name}@{version}"));
+    }
+    let entry = find(name).ok()?.entry;
+    let nearest = schedlab_sched::nearest::nearest(entry, &version)?;
+    Some(format!("{name}@{}", nearest.release.version))
+}
+
 /// Finds `cfs` or `cfs@2.6.24`.
 ///
 /// # Errors

@@ -47,6 +47,9 @@ pub struct Config {
     pub hz: u32,
     /// For each CPU how much after the full 1/HZ seconds it ticks, ns. Empty: all together.
     pub tick_offsets_ns: Vec<u64>,
+    /// When the first tick falls, ns, below 1/HZ; 0: after the first full 1/HZ seconds. With
+    /// `tick_offsets_ns` these come on top.
+    pub tick_phase_ns: u64,
     /// The order of simultaneous events.
     pub order: Order,
     /// Whether the dead are reaped at once, by their parents or by init. If not they stay zombies,
@@ -64,6 +67,7 @@ impl Config {
             cpus,
             hz,
             tick_offsets_ns: Vec::new(),
+            tick_phase_ns: 0,
             order: Order::Golden,
             reap: true,
             wake_from_interrupt: true,
@@ -244,6 +248,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         } else {
             Ticks::with_offsets(config.tick_offsets_ns, config.hz)
         };
+        let ticks = ticks.in_phase(config.tick_phase_ns);
         Machine {
             platform: Platform::new(config.cpus, config.hz),
             clairvoyant: scheduler.as_clairvoyant().is_some(),
@@ -572,7 +577,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             } else {
                 Waker::Process { cpu }
             };
+            self.draw_timer_latency(cpu);
             self.wake(task, waker);
+            self.forget_timer_latency();
         }
     }
 

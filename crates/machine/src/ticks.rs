@@ -14,6 +14,8 @@ pub struct Ticks {
     turn: usize,
     /// When that is.
     next_ns: u64,
+    /// When tick number 1 falls, beside the offsets: 1/HZ seconds, or less.
+    first_ns: u64,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -34,14 +36,29 @@ impl Ticks {
             .collect();
         order.sort_unstable();
         assert!(order.iter().all(|&(offset, _)| offset < SECOND_NS / u64::from(hz)));
-        let mut ticks = Ticks { hz: u64::from(hz), order, number: 1, turn: 0, next_ns: 0 };
+        let first_ns = SECOND_NS / u64::from(hz);
+        let mut ticks =
+            Ticks { hz: u64::from(hz), order, number: 1, turn: 0, next_ns: 0, first_ns };
         ticks.next_ns = ticks.time_ns();
         ticks
     }
 
+    /// The same, but that the first tick falls at `phase_ns`, which is below 1/HZ, and all that
+    /// follow 1/HZ seconds apart; 0: as it was.
+    pub fn in_phase(mut self, phase_ns: u64) -> Ticks {
+        let period_ns = SECOND_NS / self.hz;
+        assert!(phase_ns < period_ns);
+        if phase_ns > 0 {
+            self.first_ns = phase_ns;
+            self.next_ns = self.time_ns();
+        }
+        self
+    }
+
     fn time_ns(&self) -> u64 {
-        (u128::from(self.number) * u128::from(SECOND_NS) / u128::from(self.hz)) as u64
-            + self.order[self.turn].0
+        let full_ns =
+            (u128::from(self.number) * u128::from(SECOND_NS) / u128::from(self.hz)) as u64;
+        full_ns - (SECOND_NS / self.hz - self.first_ns) + self.order[self.turn].0
     }
 
     /// When the next tick falls, ns.
@@ -83,6 +100,20 @@ mod tests {
             ticks.take();
         }
         assert_eq!((ticks.number(), ticks.next_ns()), (1024, SECOND_NS));
+    }
+
+    #[test]
+    fn the_first_tick_may_fall_earlier_and_the_others_follow() {
+        let mut ticks = Ticks::together(1, 250).in_phase(1_500_000);
+        let seen: Vec<(u64, u64)> = (0..3)
+            .map(|_| {
+                let row = (ticks.number(), ticks.next_ns());
+                ticks.take();
+                row
+            })
+            .collect();
+        assert_eq!(seen, [(1, 1_500_000), (2, 5_500_000), (3, 9_500_000)]);
+        assert_eq!(Ticks::together(1, 250).in_phase(0).next_ns(), 4_000_000);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use programs::{
     AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH,
     EVENTS_AT_ONE_INSTANT_TOGETHER, Kernel, Log, LogLine, ThreadInfo, WaitingThread, WaitsFor,
 };
-pub use rt_app::{Costs, Options, Target};
+pub use rt_app::{Costs, Options, Start, Target};
 pub use timetable::Timetable;
 
 /// The example of the README.

@@ -41,6 +41,7 @@ mod mutex_use;
 mod notes;
 mod places;
 mod read;
+mod start;
 mod write;
 
 use crate::cursor::Cursor;
@@ -59,6 +60,7 @@ use in_force::InForce;
 pub use notes::notes;
 pub use places::{Place, place_of, place_of_property, replaced};
 pub(crate) use read::{Dialect, policy};
+pub use start::{LEAD_NS, Start};
 
 /// How a workload is to be run.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +76,8 @@ pub struct Options {
     pub log_lines: usize,
     /// Deviations from rt-app.
     pub conventions: Conventions,
+    /// How the threads of the beginning begin.
+    pub start: Start,
 }
 
 /// Reads a workload file. `name` is what messages call it; `target` is what it is to run on.
@@ -140,13 +144,20 @@ pub(crate) fn prepare_as(
     options: Options,
 ) -> Result<Kernel, Diagnostic> {
     check_as(model, dialect, target)?;
-    let scripts = compile::compile(model, dialect, &options.costs);
+    let mut scripts = compile::compile(model, dialect, &options.costs);
+    if options.start == Start::Wake {
+        start::by_waking(&mut scripts);
+    }
     let (given, groups) = (options.group_ids.len(), scripts.groups.len() - 1);
     if given != 0 && given != groups {
         let message = format!("{given} numbers for {groups} groups");
         return Err(Diagnostic::without_source(&model.name, "", message));
     }
-    let Options { group_ids, calls, log_lines, conventions, .. } = options;
+    let Options { group_ids, calls, log_lines, conventions, start, .. } = options;
     let options = ScriptOptions { group_ids, calls, log_lines, conventions };
-    Ok(Kernel::with_scripts(scripts, options))
+    let mut kernel = Kernel::with_scripts(scripts, options);
+    if start == Start::Wake {
+        start::one_after_the_other(&mut kernel);
+    }
+    Ok(kernel)
 }

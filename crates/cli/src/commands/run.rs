@@ -13,7 +13,7 @@ use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Sour
 use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
 use schedlab_report::Report;
-use schedlab_workload::Log;
+use schedlab_workload::{Log, Start};
 use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
@@ -89,6 +89,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
         no_costs: args.no_costs,
         costs: args.cost.clone(),
         nohz: args.nohz.map(|nohz| nohz == OnOff::On),
+        tick_phase_ns: args.tick_phase,
     };
     let mut schedulers = args.schedulers.clone();
     if schedulers.is_empty() {
@@ -112,6 +113,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
             seed: args.seed,
             repeat: args.repeat.unwrap_or(1),
             late_starts: args.repeat.is_some(),
+            start: args.start,
             record,
             ..Plan::new(Load::Workload(source), schedulers.clone())
         };
@@ -145,6 +147,8 @@ fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
         ("no-costs", args.no_costs),
         ("cost", !args.cost.is_empty()),
         ("nohz", args.nohz.is_some()),
+        ("tick-phase", args.tick_phase.is_some()),
+        ("start", args.start != Start::Fork),
         ("duration", args.duration.is_some()),
         ("set", !args.set.is_empty()),
         ("groups", !args.groups.is_empty()),

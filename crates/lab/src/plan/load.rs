@@ -196,6 +196,7 @@ fn of_plan(plan: &Plan, config: RunConfig) -> RunConfig {
         limit_ns: plan.limit_ns,
         seed: plan.first_seed(),
         late_starts: plan.late_starts,
+        start: plan.start,
         reasons: plan.record.reasons,
         ..config
     }

@@ -38,6 +38,10 @@ pub struct MachineSpec {
     /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nohz: Option<bool>,
+    /// When the first tick falls, ns, less than the time between two ticks; none: as the
+    /// description says, or after a full period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_phase_ns: Option<u64>,
 }
 
 /// Where a machine's description is.
@@ -113,6 +117,10 @@ impl MachineSpec {
             hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
             costs: self.cost_model(machine.as_ref())?,
             nohz: self.nohz,
+            tick_phase_ns: self
+                .tick_phase_ns
+                .or(machine.as_ref().and_then(|machine| machine.tick_phase_ns))
+                .unwrap_or(0),
             machine,
             ..RunConfig::flat(self.cpus.or(known).unwrap_or(cpus))
         })

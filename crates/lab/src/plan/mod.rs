@@ -28,6 +28,7 @@ pub use prepare::{Contender, Prepared};
 use crate::error::Error;
 pub use crate::settings::SetValues;
 use schedlab_measure::Extent;
+use schedlab_workload::Start;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form that this program writes and reads.
@@ -75,6 +76,9 @@ pub struct Plan {
     /// Each task begins up to a tick later, by the seed. A workload's only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub late_starts: bool,
+    /// How its tasks begin: by being forked, or by waking. A workload's only.
+    #[serde(default, skip_serializing_if = "is_default", with = "start_form")]
+    pub start: Start,
     /// What is recorded besides the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub record: Record,
@@ -177,6 +181,20 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// How a [`Start`] is written.
+mod start_form {
+    use schedlab_workload::Start;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(start: &Start, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(start.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Start, D::Error> {
+        Start::parse(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
 fn one() -> u64 {
     1
 }
@@ -200,6 +218,7 @@ impl Plan {
             seed: None,
             repeat: 1,
             late_starts: false,
+            start: Start::Fork,
             record: Record::default(),
         }
     }

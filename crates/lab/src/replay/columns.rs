@@ -76,7 +76,7 @@ impl Setup {
             groups: settings.clone(),
             without_quotas: without_quotas.clone(),
         };
-        let of_kernel = side.and_then(|side| of_kernel(side.kernel.as_deref()?));
+        let of_kernel = side.and_then(|side| select::of_kernel(side.kernel.as_deref()?));
         let name = replay.recorded.as_deref().or(of_kernel.as_deref()).unwrap_or(RECORDED);
         let chosen = select::choose(&[name])?;
         let [one] = chosen.as_slice() else {
@@ -203,35 +203,10 @@ fn described(topology: Topology) -> Description {
         source: "noted beside the trace".into(),
         topology,
         hz: None,
+        tick_phase_ns: None,
         costs: None,
         numbers: vec![],
     }
-}
-
-/// The scheduler of a kernel of this release: `eevdf@6.18` of `6.18.3-lab`; of those that are here
-/// the nearest.
-fn of_kernel(release: &str) -> Option<String> {
-    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
-    let numbers: Vec<u32> =
-        release[..end].split('.').map_while(|number| number.parse().ok()).collect();
-    let (&major, &minor) = (numbers.first()?, numbers.get(1)?);
-    let patch = numbers.get(2).copied().unwrap_or(0);
-    let name = match (major, minor, patch) {
-        (..=1, ..) | (2, ..=5, _) => "o_n",
-        (2, 6, ..=22) => "o_1",
-        (..=5, ..) | (6, ..=5, _) => "cfs",
-        _ => "eevdf",
-    };
-    let version = match major {
-        ..=2 => format!("{major}.{minor}.{patch}"),
-        _ => format!("{major}.{minor}"),
-    };
-    if select::find(&format!("{name}@{version}")).is_ok() {
-        return Some(format!("{name}@{version}"));
-    }
-    let entry = select::find(name).ok()?.entry;
-    let nearest = schedlab_sched::nearest::nearest(entry, &version)?;
-    Some(format!("{name}@{}", nearest.release.version))
 }
 
 /// What was set of a scheduler that has these tunables, where it differs.
@@ -340,7 +315,7 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
-    use super::of_kernel;
+    use crate::select;
 
     #[test]
     fn a_kernel_has_its_scheduler() {
@@ -355,7 +330,7 @@ mod tests {
             ("2.4.37", Some("o_n@2.4.37")),
             ("generic", None),
         ] {
-            let found = of_kernel(release);
+            let found = select::of_kernel(release);
             let is_known = |name: &str| crate::select::find(name).is_ok();
             assert!(found.as_deref().is_none_or(is_known), "{release}: {found:?}");
             let family = |name: &str| name.split('@').next().map(String::from);

@@ -64,6 +64,7 @@ impl Structure {
             source: "schedlab stress".into(),
             topology: self.topology.clone(),
             hz: None,
+            tick_phase_ns: None,
             costs: None,
             numbers: vec![],
         }

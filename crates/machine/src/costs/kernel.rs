@@ -132,6 +132,15 @@ impl fmt::Display for Cost {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KernelCosts([u64; Cost::ALL.len()]);
 
+impl KernelCosts {
+    /// All of them become so many times as much, at most [`COST_MAX_NS`].
+    pub fn scale(&mut self, times: f64) {
+        for ps in &mut self.0 {
+            *ps = (*ps as f64 * times).clamp(0.0, COST_MAX_NS * 1000.0).round() as u64;
+        }
+    }
+}
+
 impl Index<Cost> for KernelCosts {
     type Output = u64;
     #[inline]

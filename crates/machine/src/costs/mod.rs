@@ -8,12 +8,14 @@
 //! * [`calls`]: what programs pay for system calls and copying.
 //! * [`caches`]: what it costs to find caches cold.
 //! * [`walk`]: what a linear search finds in the cache.
+//! * [`latency`]: how late timers come.
 //! * [`power`]: what the machine draws.
 //! * [`overheads`]: what the kernel's time went into.
 
 pub mod caches;
 pub mod calls;
 pub mod kernel;
+pub mod latency;
 pub mod overheads;
 pub mod power;
 pub mod walk;
@@ -21,6 +23,7 @@ pub mod walk;
 pub use caches::{CacheLevel, CacheOf};
 pub use calls::CallCosts;
 pub use kernel::{Cost, KernelCosts};
+pub use latency::LatencyTable;
 pub use overheads::{CpuOverheads, Overhead, Overheads};
 pub use power::{Energy, IdleState, Power};
 
@@ -39,6 +42,10 @@ pub struct CostModel {
     pub caches: Vec<CacheLevel>,
     /// What the machine draws, if that is known.
     pub power: Option<Power>,
+    /// How late timers come; none: never.
+    pub timer_latency: Option<LatencyTable>,
+    /// The same on a CPU that idled; none: as `timer_latency`.
+    pub idle_timer_latency: Option<LatencyTable>,
 }
 
 /// A cost under one scheduler: kernels' code differs, and so does what a step of it, or a call of a
@@ -102,6 +109,13 @@ impl CostModel {
             }
         }
         costs
+    }
+
+    /// All of the kernel's own operations, and how late timers come, take so many times as long.
+    pub fn scale(&mut self, times: f64) {
+        self.kernel.scale(times);
+        let tables = [&mut self.timer_latency, &mut self.idle_timer_latency];
+        tables.into_iter().flatten().for_each(|table| table.scale(times));
     }
 
     /// Sets one cost by name, in ns: `scan`, `call.pipe_write`; `o_n.scan`,
@@ -187,7 +201,11 @@ pub struct Setup {
     pub topology: Topology,
     /// Whether idle CPUs go without ticks.
     pub nohz: bool,
-    /// What races for a lock are drawn from.
+    /// How late timers come; none: never.
+    pub timer_latency: Option<LatencyTable>,
+    /// The same on a CPU that idled; none: as `timer_latency`.
+    pub idle_timer_latency: Option<LatencyTable>,
+    /// What races for a lock, and latencies of timers, are drawn from.
     pub seed: u64,
 }
 
@@ -207,6 +225,8 @@ impl Setup {
             power: model.power.clone(),
             topology: topology.clone(),
             nohz,
+            timer_latency: model.timer_latency.clone(),
+            idle_timer_latency: model.idle_timer_latency.clone(),
             seed: 1,
         }
     }

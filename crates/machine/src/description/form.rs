@@ -32,6 +32,7 @@ struct File {
     #[serde(default)]
     source: String,
     hz: Option<u32>,
+    tick_phase_us: Option<f64>,
     topology: Shape,
     costs: Option<Costs>,
     #[serde(default)]
@@ -135,6 +136,11 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
         let message = format!("{hz} ticks a second; give {} to {}", HZ.start(), HZ.end());
         return Err(("hz".into(), message));
     }
+    let tick_phase_ns = file.tick_phase_us.map(|us| (us * 1000.0).round() as u64);
+    if file.tick_phase_us.is_some_and(|us| !(0.0..1e6).contains(&us)) {
+        let message = "out of range; give 0 or more, less than the time between two ticks";
+        return Err(("tick_phase_us".into(), message.into()));
+    }
     let (costs, numbers) = match sections::read(file.costs, file.caches, file.power)? {
         Some((model, numbers)) => (Some(model), numbers),
         None => (None, vec![]),
@@ -147,6 +153,7 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
         source: file.source,
         topology: file.topology.build()?,
         hz: file.hz,
+        tick_phase_ns,
     })
 }
 

@@ -38,6 +38,9 @@ pub struct Description {
     pub topology: Topology,
     /// Ticks a second, if the machine fixes them.
     pub hz: Option<u32>,
+    /// When the first tick falls, ns, less than the time between two; none or 0: after a full
+    /// period.
+    pub tick_phase_ns: Option<u64>,
     /// What things cost; none: it is an idealised machine.
     pub costs: Option<CostModel>,
     /// The numbers of the cost model as they stand in the file, each with its source.
@@ -103,11 +106,13 @@ impl std::error::Error for DescriptionError {}
 /// The machines that come with the program: name and file.
 const PRESETS: &[(&str, &str)] = &[
     ("laptop", include_str!("../../presets/laptop.json")),
+    ("laptop-2020s", include_str!("../../presets/laptop-2020s.json")),
     ("z800-2x6", include_str!("../../presets/z800-2x6.json")),
     ("pentium3-1000x1", include_str!("../../presets/pentium3-1000x1.json")),
     ("pentium3-850x2", include_str!("../../presets/pentium3-850x2.json")),
     ("pentium3-700x4", include_str!("../../presets/pentium3-700x4.json")),
     ("pentium3-700x8", include_str!("../../presets/pentium3-700x8.json")),
+    ("emulated-icount", include_str!("../../presets/emulated-icount.json")),
     ("server-2node", include_str!("../../presets/server-2node.json")),
 ];
 
@@ -126,6 +131,7 @@ impl Description {
             source: "nobody's machine: the one of the golden schedules".into(),
             topology: Topology::flat(cpus),
             hz: None,
+            tick_phase_ns: None,
             costs: None,
             numbers: vec![],
         })

@@ -4,7 +4,10 @@
 use super::Sourced;
 use super::form::Mistake;
 use crate::costs::kernel::picoseconds;
-use crate::costs::{CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power, Special};
+use crate::costs::latency::LATENCY_MAX_NS;
+use crate::costs::{
+    CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, LatencyTable, Power, Special,
+};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 use std::fmt;
@@ -52,6 +55,27 @@ pub(super) struct Costs {
     kernel: Entries<Number>,
     by_scheduler: Option<Entries<Entries<Number>>>,
     calls: Option<Entries<Number>>,
+    timer_latency: Option<Quantiles>,
+    idle_timer_latency: Option<Quantiles>,
+}
+
+/// A table of quantiles: shares and ns. A bare one is from where the file is from.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a table [[share, ns], ...], or {\"value\": [[share, ns], ...], \"source\": \"...\"}"
+)]
+enum Quantiles {
+    Bare(Vec<(f64, f64)>),
+    Sourced(SourcedQuantiles),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourcedQuantiles {
+    value: Vec<(f64, f64)>,
+    source: Option<String>,
+    calibrated_on: Option<String>,
 }
 
 /// An entry of `caches`.
@@ -137,6 +161,23 @@ impl Reader {
         Ok(())
     }
 
+    /// Each of a table's times is one of the numbers, called by its share.
+    fn quantiles(&mut self, key: &str, table: Quantiles) -> Result<LatencyTable, Mistake> {
+        let place = format!("costs.{key}");
+        let (points, source, calibrated_on) = match table {
+            Quantiles::Bare(points) => (points, Some("as the file".to_string()), None),
+            Quantiles::Sourced(SourcedQuantiles { value, source, calibrated_on }) => {
+                (value, source, calibrated_on)
+            }
+        };
+        for &(share, ns) in &points {
+            let number =
+                Number { value: ns, source: source.clone(), calibrated_on: calibrated_on.clone() };
+            self.take(format!("{place}.{share}"), number, 0.0, LATENCY_MAX_NS)?;
+        }
+        LatencyTable::new(points).map_err(|message| (place, message))
+    }
+
     fn idle(&mut self, place: &str, states: Vec<Idle>) -> Result<Vec<IdleState>, Mistake> {
         let mut read: Vec<IdleState> = vec![];
         for (number, state) in states.into_iter().enumerate() {
@@ -195,6 +236,12 @@ pub(super) fn read(
         let mut set = CallCosts::default();
         reader.named("costs.calls", calls, |name, ns| set.set(name, ns))?;
         model.calls = set;
+    }
+    for (key, table, into) in [
+        ("timer_latency", costs.timer_latency, &mut model.timer_latency),
+        ("idle_timer_latency", costs.idle_timer_latency, &mut model.idle_timer_latency),
+    ] {
+        *into = table.map(|table| reader.quantiles(key, table)).transpose()?;
     }
     for (number, cache) in caches.into_iter().enumerate() {
         let place = format!("caches[{number}]");

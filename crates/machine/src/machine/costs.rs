@@ -39,6 +39,13 @@
 //! it ends. The lock is held and interrupts are off meanwhile, so a tick finds the task that is
 //! about to be replaced, and not the one that is found: a search may take a millisecond.
 //!
+//! # Late timers
+//!
+//! With a table of latencies each wakeup by a timer is late by an amount that is drawn from it: its
+//! CPU spends that in the interrupt, before the wakeup's own time. A CPU that the wakeup interrupts
+//! is in its interrupt for as much longer. The draws have a generator of their own, so that a run
+//! without a table is what it was.
+//!
 //! # What is not charged
 //!
 //! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known
@@ -49,7 +56,7 @@ use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
 use crate::costs::walk::Walks;
-use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
+use crate::costs::{Cost, Energy, KernelCosts, LatencyTable, Overhead, Overheads, Setup};
 use crate::order::SplitMix64;
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
@@ -138,6 +145,12 @@ pub(super) struct Modelled {
     walks: Option<Walks>,
     /// Decides races for the one lock.
     random: SplitMix64,
+    /// How late timers come, on a CPU that is busy and on one that idles.
+    timer_latency: [Option<LatencyTable>; 2],
+    /// Draws from these.
+    latencies: SplitMix64,
+    /// How late the timer is whose wakeup is charged next, ps.
+    late_ps: u64,
     /// By CPU: since when its `schedule()` waits for the one lock, ns; [`NEVER`]: it does not.
     waits_since_ns: Vec<u64>,
     /// How many of them wait.
@@ -153,6 +166,9 @@ pub(super) struct Modelled {
     awake_ns: u64,
     overheads: Overheads,
 }
+
+/// So that latencies are drawn otherwise than races.
+const LATENCIES: u64 = 0x6c61_7465_6e63_7921;
 
 impl Modelled {
     fn new(setup: Setup, locking: Locking) -> Modelled {
@@ -172,6 +188,12 @@ impl Modelled {
             between_operations: vec![false; cpus],
             walks: None,
             random: SplitMix64::new(setup.seed),
+            timer_latency: {
+                let idle = setup.idle_timer_latency.or_else(|| setup.timer_latency.clone());
+                [setup.timer_latency, idle]
+            },
+            latencies: SplitMix64::new(setup.seed ^ LATENCIES),
+            late_ps: 0,
             waits_since_ns: vec![NEVER; cpus],
             waiting: 0,
             search: None,
@@ -261,8 +283,9 @@ impl Modelled {
                 let part = if loses_lock { &mut bill.after_ps } else { &mut bill.before_ps };
                 *part = costs[Cost::Wakeup];
                 if from_interrupt {
-                    bill.before_ps += costs[Cost::Interrupt];
-                    row.add(Overhead::Interrupt, costs[Cost::Interrupt]);
+                    let interrupt_ps = costs[Cost::Interrupt] + self.late_ps;
+                    bill.before_ps += interrupt_ps;
+                    row.add(Overhead::Interrupt, interrupt_ps);
                 }
             }
             Work::NewTask => {
@@ -290,7 +313,8 @@ impl Modelled {
                 }
             }
             Work::Interrupted => {
-                bill.before_ps = costs[Cost::IpiReceive];
+                // What a late timer brings to another CPU comes late there, too.
+                bill.before_ps = costs[Cost::IpiReceive] + self.late_ps;
                 row.add(Overhead::Interrupt, bill.before_ps);
             }
         }
@@ -450,6 +474,25 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// What was drawn so far; none if nothing is known of the machine's power.
     pub fn energy(&self) -> Option<Energy> {
         Some(self.costs.as_ref()?.meter.as_ref()?.energy(self.now_ns))
+    }
+
+    /// A timer fires on `cpu`: draws how late, which the wakeup that follows is charged with.
+    #[inline]
+    pub(super) fn draw_timer_latency(&mut self, cpu: CpuId) {
+        let idles = self.current[cpu.index()].is_none();
+        if let Some(costs) = &mut self.costs
+            && let Some(table) = &costs.timer_latency[usize::from(idles)]
+        {
+            costs.late_ps = table.draw_ps(&mut costs.latencies);
+        }
+    }
+
+    /// The wakeup by the timer is over.
+    #[inline]
+    pub(super) fn forget_timer_latency(&mut self) {
+        if let Some(costs) = &mut self.costs {
+            costs.late_ps = 0;
+        }
     }
 
     /// The hooks that follow are executed on `cpu`, and are going to be charged.

@@ -6,7 +6,8 @@
 //!
 //! * [`frame`]: what surrounds every page: the policy, scripts and style sheets.
 //! * `sections`: what is there without scripts.
-//! * `bench`: what comes before the runs on the page of a benchmark; [`replay`]: of a replay.
+//! * `bench`: what comes before the runs on the page of a benchmark; [`replay`]: of a replay;
+//!   [`compare`]: of a comparison with a real kernel.
 //! * `data`: what the page knows of the runs, as text.
 //! * `columns`: how numbers become that text.
 //! * `assets`: scripts and style sheets.
@@ -17,6 +18,7 @@
 mod assets;
 mod bench;
 mod columns;
+pub mod compare;
 mod data;
 pub mod frame;
 pub mod replay;

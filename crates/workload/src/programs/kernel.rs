@@ -226,6 +226,15 @@ impl Kernel {
         }
     }
 
+    /// Lets each task that the run begins with start at the time, in ns, that `at` says, which is
+    /// asked once for each, in the order of their numbers.
+    pub fn start_at(&mut self, mut at: impl FnMut() -> u64) {
+        for (new, task) in self.initial.iter_mut().zip(&mut self.tasks) {
+            new.start_ns = at();
+            (task.start_ns, task.since_ns) = (new.start_ns, new.start_ns);
+        }
+    }
+
     /// A task that starts at `start_ns` by the clock of its part. All must be there before the run
     /// begins.
     pub fn start(&mut self, start_ns: u64, spawn: Spawn) -> TaskId {
@@ -322,7 +331,12 @@ impl Kernel {
         let script = &self.scripts.scripts[number as usize];
         let own_timers = self.objects.add_timers(script.unique_timers);
         let instance = &mut self.next_instance[number as usize];
-        let body = Body::Script(Cursor::new(number, *instance, script, own_timers));
+        let mut cursor = Cursor::new(number, *instance, script, own_timers);
+        if parent.is_some() {
+            // What stands before is for those who are there from the beginning.
+            cursor.pc = script.again;
+        }
+        let body = Body::Script(cursor);
         let footprint_kib = script.footprint_kib;
         *instance += 1;
         let task = self.add(body, attr, parent, part, start_ns);

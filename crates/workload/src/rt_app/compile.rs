@@ -232,6 +232,7 @@ impl<'a> Compiler<'a> {
             places: out.places.into(),
             phases: out.phases.into(),
             rounds: if does_nothing { task_rounds.min(1) } else { task_rounds },
+            again: 0,
             attr,
             cpus,
             group: task.properties.taskgroup.as_ref().map_or(0, |path| self.groups.number(path)),

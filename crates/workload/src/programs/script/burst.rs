@@ -37,12 +37,13 @@ impl Kernel {
                 Instr::Round => {
                     task_round += 1;
                     if task_round < script.rounds {
-                        pc = 0;
+                        pc = script.again;
                         continue;
                     }
                 }
                 Instr::Sleep { ns: 0 } | Instr::Runtime { ns: 0 } => {}
                 Instr::Sleep { .. }
+                | Instr::Until { .. }
                 | Instr::Io { .. }
                 | Instr::Suspend { .. }
                 | Instr::Wait { .. }

@@ -110,7 +110,7 @@ impl Cursor {
                 Instr::Round => {
                     self.task_round += 1;
                     if self.task_round < script.rounds {
-                        self.pc = 0;
+                        self.pc = script.again;
                         continue;
                     }
                     true
@@ -237,6 +237,11 @@ impl Kernel {
             Instr::Work { ns } => Step::Run(ns),
             Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
             Instr::Sleep { ns } => Step::Sleep(ns),
+            Instr::Until { ns } => {
+                // Timers that were not used yet count from here. Who is forked counts from its fork.
+                task.start_ns = task.start_ns.max(ns);
+                Step::SleepUntil(ns)
+            }
             Instr::Timer { timer, unique, absolute, period_ns } => {
                 // The shared ones come first.
                 let first = if unique { cursor.own_timers } else { 0 };

@@ -72,6 +72,11 @@ pub enum Instr {
         /// So long, ns.
         ns: u64,
     },
+    /// Sleep until the clock shows a time; the thread counts as started then.
+    Until {
+        /// The time, ns.
+        ns: u64,
+    },
     /// Sleep until a timer expires next; see [`Step::Timer`](super::Step::Timer).
     Timer {
         /// Which: of the thread's own, or one that all share.
@@ -209,6 +214,8 @@ pub struct Script {
     pub phases: Box<[PhaseCode]>,
     /// Rounds of the whole script, for [`Instr::Round`]; `u64::MAX` is for ever.
     pub rounds: u64,
+    /// Where all rounds but the first begin.
+    pub again: u32,
     /// The attributes that threads are born with, by their place in [`Scripts::attrs`].
     pub attr: u32,
     /// Where they may run, by its place in [`Scripts::cpu_sets`].
@@ -367,6 +374,7 @@ impl Scripts {
             | Instr::Work { .. }
             | Instr::Runtime { .. }
             | Instr::Sleep { .. }
+            | Instr::Until { .. }
             | Instr::Park
             | Instr::Yield
             | Instr::Exec => true,

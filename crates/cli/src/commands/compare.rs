@@ -1,0 +1,90 @@
+//! `schedlab compare`: what was measured on a real kernel, beside the simulation.
+
+use crate::compare_args::{CompareArgs, CompareFormat, NoiseOption};
+use crate::page;
+use crate::terminal::{Output, complain};
+use crate::{Failure, Status, files};
+use schedlab_lab::compare::page::ComparePage;
+use schedlab_lab::compare::text::{self, Form};
+use schedlab_lab::compare::{self, Document, Noise, Options, Thresholds};
+use schedlab_lab::{compressed, machines, parallel};
+use std::io::Write as _;
+
+/// Compares.
+pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failure> {
+    page::check(&args.page, 1)?;
+    let machine = match args.machine.as_deref() {
+        Some(name) => Some(machines::find(name).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    let thresholds = match &args.thresholds {
+        Some(path) => {
+            let source = files::read(path)?;
+            Thresholds::parse(&source.file, &source.text)?
+        }
+        None => Thresholds::default(),
+    };
+    let mut documents = vec![];
+    for path in &args.files {
+        let file = path.display().to_string();
+        let wrong = |what: String| Failure::Message(format!("{file}: {what}"));
+        let bytes = compressed::read(path, compressed::LIMIT)
+            .map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let text = compressed::as_text(&bytes).map_err(|error| wrong(error.to_string()))?;
+        match Document::parse(&file, text)? {
+            Some(document) => documents.push(document),
+            None => complain(&format!(
+                "note: {file}: results of benchmarks, and no workload that could be simulated; left \
+                 out"
+            )),
+        }
+    }
+    let options = Options {
+        scheduler: args.scheduler.clone(),
+        machine,
+        costs: args.cost.clone(),
+        no_costs: args.no_costs,
+        hz: args.hz,
+        set: args.set.clone(),
+        runs: args.runs,
+        noise: match args.noise {
+            NoiseOption::Auto => Noise::Auto,
+            NoiseOption::Replay => Noise::Replay,
+            NoiseOption::Model => Noise::Model,
+            NoiseOption::None => Noise::None,
+        },
+        thresholds,
+        placements: args.placement.clone(),
+        threads: args.threads.unwrap_or_else(parallel::cores),
+    };
+    let answer = compare::compare(&documents, &options).map_err(|error| error.to_string())?;
+    if args.page.report.is_some() || args.page.plot.is_some() {
+        let page = ComparePage::new(&answer).ok_or_else(|| {
+            let known: Vec<String> = answer
+                .placements
+                .iter()
+                .map(|one| format!("{} of {}", one.placement, one.file))
+                .collect();
+            format!(
+                "--report: a page is of one placement; there are {} (--placement names one)",
+                known.join(", ")
+            )
+        })?;
+        page::put(&args.page, page.report(), || page.html())?;
+    }
+    let tasks = !args.summary;
+    match args.format {
+        CompareFormat::Table => {
+            output.write_all(text::text(&answer, Form::Plain, tasks).as_bytes())?;
+        }
+        CompareFormat::Markdown => {
+            output.write_all(text::text(&answer, Form::Markdown, tasks).as_bytes())?;
+        }
+        CompareFormat::Json => {
+            let json = serde_json::to_string_pretty(&answer).expect("its keys are strings") + "\n";
+            output.documents().write_all(json.as_bytes())?;
+        }
+        CompareFormat::Csv => output.documents().write_all(text::csv(&answer).as_bytes())?,
+    }
+    Ok(if args.check && !answer.holds { Status::Bad } else { Status::Good })
+}

@@ -1,0 +1,573 @@
+//! A document `live-schedule/1`: what `schedlab host` has measured, or somebody else with another
+//! tool, read and checked.
+
+use super::places::{Stay, Trace, Wakeup};
+use schedlab_core::topology::{CPUS_MAX, Place, Topology};
+use schedlab_machine::description;
+use schedlab_workload::{GroupSettings, Model, Start, Target, groups, rt_app};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The form of the documents; what follows a `+` says what else is in one.
+const FORMAT: &str = "live-schedule/1";
+
+/// Ticks a second of kernels that do not say.
+const HZ: u32 = 250;
+
+/// A measured workload.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What messages call it.
+    pub file: String,
+    /// What the workload is called.
+    pub name: String,
+    /// On what it was measured.
+    pub machine: Facts,
+    /// What ran.
+    pub model: Model,
+    /// The groups of the workload, with what holds in them.
+    pub groups: Vec<(String, GroupFacts)>,
+    /// Where it ran.
+    pub placements: Vec<Placement>,
+}
+
+/// A machine with its kernel.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The kernel's release, as `6.18.44`.
+    pub kernel: String,
+    /// Ticks a second.
+    pub hz: u32,
+    /// The base slice, if it is known, ns.
+    pub base_slice_ns: Option<u32>,
+    /// Its CPUs.
+    pub topology: Topology,
+    /// CPUs take turns in an emulator whose clock counts instructions.
+    pub emulated: bool,
+    /// CPUs are a hypervisor's: interrupts to another one leave the virtual machine.
+    pub virtual_machine: bool,
+    /// `cpu.shares` of the group that all threads were in, if there was one.
+    pub load_shares: Option<u64>,
+}
+
+/// What holds in a group.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct GroupFacts {
+    /// `cpu.shares`.
+    pub shares: Option<u64>,
+    /// `cpu.cfs_quota_us`.
+    pub quota_us: Option<u64>,
+    /// `cpu.cfs_period_us`.
+    pub period_us: Option<u64>,
+    /// `cpu.idle`.
+    #[serde(default)]
+    pub idle: bool,
+}
+
+/// The runs of a workload on some CPUs.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// `cpu0`, `both`.
+    pub name: String,
+    /// Where tasks ran that name no CPUs themselves.
+    pub cpus: Vec<u32>,
+    /// Runs that count.
+    pub runs: u32,
+    /// CPU time of others in each run, a share of the CPUs' time.
+    pub foreign: Vec<f64>,
+    /// What the hypervisor took in each run.
+    pub steal: Vec<f64>,
+    /// When the first tick came after the start, ns, in each run; empty: not known.
+    pub first_ticks_ns: Vec<u64>,
+    /// How long a run took, ns.
+    pub duration_ns: u64,
+    /// How threads began.
+    pub start: Start,
+    /// The threads measured their work by reading their own CPU clock, which makes the kernel
+    /// charge them.
+    pub reads_cpu_clock: bool,
+    /// What was measured, by thread, in the document's order.
+    pub tasks: Vec<(String, Measured)>,
+    /// Who had which CPU in one of the runs.
+    pub trace: Option<Trace>,
+}
+
+/// What was measured of a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Figures by [`Figure`], where there are any.
+    pub figures: BTreeMap<Figure, Spread>,
+}
+
+/// A figure of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Figure {
+    /// CPU time, ns.
+    Cpu,
+    /// Time runnable without a CPU, ns.
+    Waiting,
+    /// How often it got a CPU.
+    ScheduledIn,
+    /// Switches as it slept.
+    Voluntary,
+    /// Switches as it was preempted.
+    Involuntary,
+    /// When it ended, ns.
+    End,
+    /// Wakeups by timers.
+    Wakeups,
+    /// Quantiles of the latency of these, ns.
+    P50,
+    /// 95 %.
+    P95,
+    /// 99 %.
+    P99,
+}
+
+impl Figure {
+    /// Those that stand in a thread itself.
+    const OWN: [(Figure, &'static str); 6] = [
+        (Figure::Cpu, "cpu_ns"),
+        (Figure::Waiting, "run_delay_ns"),
+        (Figure::ScheduledIn, "times_scheduled_in"),
+        (Figure::Voluntary, "voluntary_switches"),
+        (Figure::Involuntary, "involuntary_switches"),
+        (Figure::End, "end_ns"),
+    ];
+
+    /// Those of its wakeups.
+    const OF_WAKEUPS: [(Figure, &'static str); 4] = [
+        (Figure::Wakeups, "count"),
+        (Figure::P50, "p50"),
+        (Figure::P95, "p95"),
+        (Figure::P99, "p99"),
+    ];
+}
+
+/// A figure over the runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Spread {
+    /// The least.
+    pub min: f64,
+    /// The one in the middle.
+    pub median: f64,
+    /// The greatest.
+    pub max: f64,
+    /// That of each run. Of a document that has least, middle and greatest only, as many values as
+    /// there were runs are made of these.
+    pub each: Vec<f64>,
+}
+
+impl Spread {
+    /// Of the values of all runs; none of nothing.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Some(Spread {
+            min: *sorted.first()?,
+            median: median(&sorted)?,
+            max: *sorted.last()?,
+            each: values.to_vec(),
+        })
+    }
+}
+
+/// The middle one of sorted values, or the mean of the two in the middle; none of nothing.
+pub fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
+}
+
+#[derive(Deserialize)]
+struct Form {
+    format: Option<String>,
+    name: Option<String>,
+    machine: MachineForm,
+    #[serde(default)]
+    groups: BTreeMap<String, GroupFacts>,
+    scenario: Value,
+    placements: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct MachineForm {
+    kernel: String,
+    #[serde(default)]
+    arch: String,
+    cpus: u32,
+    hz: Option<u32>,
+    base_slice_ns: Option<u32>,
+    topology: Option<Value>,
+    places: Option<Vec<PlaceForm>>,
+    #[serde(default)]
+    vm: bool,
+    load_group_cpu_shares: Option<u64>,
+    load_group_cpu_weight: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct PlaceForm {
+    core: u32,
+    cache: Option<u32>,
+    #[serde(default)]
+    package: u32,
+    #[serde(default)]
+    node: u32,
+}
+
+#[derive(Deserialize)]
+struct PlacementForm {
+    #[serde(default)]
+    runs: u32,
+    cpus: Option<Vec<u32>>,
+    #[serde(default)]
+    foreign_cpu_fraction: Vec<f64>,
+    #[serde(default)]
+    steal_fraction: Vec<f64>,
+    #[serde(default)]
+    tick_phases_ms: Vec<f64>,
+    duration_ns: Option<u64>,
+    start: Option<String>,
+    tasks: Map<String, Value>,
+    trace: Option<TraceForm>,
+    #[serde(default)]
+    repetitions: Vec<Repetition>,
+}
+
+#[derive(Deserialize)]
+struct Repetition {
+    #[serde(default)]
+    quiet: bool,
+    first_tick_ns: Option<u64>,
+    #[serde(default)]
+    tasks: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct SpreadForm {
+    min: Option<f64>,
+    median: Option<f64>,
+    max: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct TraceForm {
+    window_ns: u64,
+    slices: Vec<(u32, u64, u64, String)>,
+    #[serde(default)]
+    wakeups: Vec<(u64, String, Option<u32>)>,
+}
+
+impl Document {
+    /// Reads a document. `file` is what messages call it. None: it is of the same kind, but of
+    /// something else than a workload (results of benchmarks), so that there is nothing to compare.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(file: &str, text: &str) -> Result<Option<Document>, String> {
+        let wrong = |what: String| format!("{file}: {what}");
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            wrong(format!("{}:{}: it is no JSON: {error}", error.line(), error.column()))
+        })?;
+        let format = value.get("format").and_then(Value::as_str).unwrap_or_default();
+        if format.split('+').next() != Some(FORMAT) {
+            let found = if format.is_empty() { "none".into() } else { format!("\"{format}\"") };
+            return Err(wrong(format!(
+                "format: it must be \"{FORMAT}\", as `schedlab host --out` writes it; found {found}"
+            )));
+        }
+        if value.get("scenario").is_none() && value.get("results").is_some() {
+            return Ok(None);
+        }
+        let form: Form = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+        debug_assert!(form.format.is_some());
+        let machine = facts(&form.machine).map_err(|what| wrong(format!("machine: {what}")))?;
+        let cpus = machine.topology.cpus();
+        let scenario = form.scenario.to_string();
+        let name = form.name.clone().unwrap_or_else(|| file.to_string());
+        let target = Target { cpus, limited: true };
+        let model = rt_app::load(&format!("{file}: scenario"), &scenario, &target)
+            .map_err(|error| error.to_string())?;
+        let mut placements = vec![];
+        for (name, value) in &form.placements {
+            let at = |what: String| wrong(format!("placements.{name}: {what}"));
+            let placement: PlacementForm =
+                serde_json::from_value(value.clone()).map_err(|error| at(error.to_string()))?;
+            placements.push(placed(name, placement, &machine, &model).map_err(at)?);
+        }
+        if placements.is_empty() {
+            return Err(wrong("placements: there are none, so that nothing was measured".into()));
+        }
+        let groups = form.groups.into_iter().collect();
+        Ok(Some(Document { file: file.into(), name, machine, model, groups, placements }))
+    }
+
+    /// The settings of its groups, each below `under` (`""`: below the root).
+    ///
+    /// # Errors
+    /// A path that is none, a value that cannot be.
+    pub fn group_settings(&self, under: &str) -> Result<GroupSettings, String> {
+        let mut all = GroupSettings::default();
+        let mut add = |path: &str, setting: String| -> Result<(), String> {
+            let one = groups::parse_option(&format!("{path}:{setting}"));
+            all.add(one.map_err(|error| format!("{}: groups: {error}", self.file))?);
+            Ok(())
+        };
+        if let (false, Some(shares)) = (under.is_empty(), self.machine.load_shares) {
+            add(under, format!("cpu.shares={shares}"))?;
+        }
+        for (path, facts) in &self.groups {
+            let path = format!("{under}{path}");
+            if let Some(shares) = facts.shares {
+                add(&path, format!("cpu.shares={shares}"))?;
+            }
+            if let Some(quota_us) = facts.quota_us {
+                let period_us = facts.period_us.unwrap_or(100_000);
+                add(&path, format!("cpu.max={quota_us} {period_us}"))?;
+            }
+            if facts.idle {
+                add(&path, "cpu.idle=1".into())?;
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn facts(form: &MachineForm) -> Result<Facts, String> {
+    if !(1..=CPUS_MAX).contains(&form.cpus) {
+        return Err(format!("cpus: it must be 1 to {CPUS_MAX}, found {}", form.cpus));
+    }
+    let hz = form.hz.unwrap_or(HZ);
+    if !(1..=10_000).contains(&hz) {
+        return Err(format!("hz: it must be 1 to 10000, found {hz}"));
+    }
+    if form.base_slice_ns.is_some_and(|ns| !(100_000..=1_000_000_000).contains(&ns)) {
+        return Err("base_slice_ns: it must be 100000 to 1000000000".into());
+    }
+    let topology = match (&form.places, &form.topology) {
+        (Some(places), _) => {
+            let place = |form: &PlaceForm| Place {
+                core: form.core,
+                cache: form.cache.unwrap_or(u32::MAX - form.core),
+                package: form.package,
+                node: form.node,
+            };
+            Topology::new(places.iter().map(place).collect(), &[])
+                .map_err(|error| format!("places: {error}"))?
+        }
+        (None, Some(topology @ Value::Object(_))) => {
+            description::parse_topology(&topology.to_string())
+                .map_err(|(place, what)| format!("topology: {place}: {what}"))?
+        }
+        // Words: one package with one cache is what they say of machines without places.
+        _ => one_package(form.cpus),
+    };
+    if topology.cpus() != form.cpus {
+        return Err(format!(
+            "its places are of {} CPUs, and cpus is {}",
+            topology.cpus(),
+            form.cpus
+        ));
+    }
+    Ok(Facts {
+        kernel: form.kernel.clone(),
+        hz,
+        base_slice_ns: form.base_slice_ns,
+        topology,
+        emulated: form.vm,
+        virtual_machine: form.vm || form.arch.contains("virtual machine"),
+        load_shares: form.load_group_cpu_shares.or_else(|| {
+            // A weight of 100 is 1024 shares.
+            form.load_group_cpu_weight.map(|weight| (weight * 1024 / 100).clamp(2, 262_144))
+        }),
+    })
+}
+
+/// Cores of one package with one cache.
+fn one_package(cpus: u32) -> Topology {
+    let places = (0..cpus).map(|cpu| Place { core: cpu, cache: 0, package: 0, node: 0 }).collect();
+    Topology::new(places, &[]).expect("a package of cores is a machine")
+}
+
+fn placed(
+    name: &str,
+    form: PlacementForm,
+    machine: &Facts,
+    model: &Model,
+) -> Result<Placement, String> {
+    let cpus = machine.topology.cpus();
+    let on = match (form.cpus, name) {
+        (Some(list), _) => list,
+        (None, "both" | "vm" | "all") => (0..cpus).collect(),
+        (None, name) => {
+            let number = name.strip_prefix("cpu").map(|rest| rest.split('-').next().unwrap_or(""));
+            let number = number.and_then(|digits| digits.parse().ok());
+            vec![number.ok_or(
+                "cpus: which CPUs it is of is not said; give \"cpus\": [...], or call it cpu0, \
+                 both or all",
+            )?]
+        }
+    };
+    if on.is_empty() || on.iter().any(|&cpu| cpu >= cpus) {
+        return Err(format!("cpus: the machine has CPUs 0 to {}, found {on:?}", cpus - 1));
+    }
+    let duration_ns = form.duration_ns.or(model.global.duration_ns).ok_or(
+        "duration_ns: how long a run took is neither here nor in the scenario's global.duration",
+    )?;
+    if duration_ns == 0 {
+        return Err("duration_ns: a run that takes no time measures nothing".into());
+    }
+    let start = match &form.start {
+        Some(name) => Start::parse(name).map_err(|what| format!("start: {what}"))?,
+        None => Start::Wake,
+    };
+    let period_ns = 1_000_000_000 / u64::from(machine.hz);
+    let counted = |one: &&Repetition| one.quiet || !form.repetitions.iter().any(|one| one.quiet);
+    let repetitions: Vec<&Repetition> = form.repetitions.iter().filter(counted).collect();
+    let mut first_ticks_ns: Vec<u64> =
+        repetitions.iter().filter_map(|one| one.first_tick_ns).map(|ns| ns % period_ns).collect();
+    for ms in &form.tick_phases_ms {
+        // So long ago was the last tick.
+        if !(0.0..1e6).contains(ms) {
+            return Err(format!("tick_phases_ms: {ms} is no time"));
+        }
+        let ago_ns = (ms * 1e6).round() as u64 % period_ns;
+        first_ticks_ns.push((period_ns - ago_ns) % period_ns);
+    }
+    let mut tasks = vec![];
+    for (task, value) in &form.tasks {
+        let at = |what: String| format!("tasks.{task}: {what}");
+        tasks.push((task.clone(), measured(value, task, form.runs, &repetitions).map_err(at)?));
+    }
+    let trace = form.trace.map(|form| traced(form, cpus)).transpose()?;
+    Ok(Placement {
+        name: name.into(),
+        cpus: on,
+        runs: form.runs.max(1),
+        foreign: form.foreign_cpu_fraction,
+        steal: form.steal_fraction,
+        first_ticks_ns,
+        duration_ns,
+        start,
+        reads_cpu_clock: name.ends_with("-cpuclock"),
+        tasks,
+        trace,
+    })
+}
+
+fn measured(
+    value: &Value,
+    task: &str,
+    runs: u32,
+    repetitions: &[&Repetition],
+) -> Result<Measured, String> {
+    let mut figures = BTreeMap::new();
+    let latencies = value.get("wake_latency_ns");
+    let own = Figure::OWN.iter().map(|one| (one, Some(value)));
+    for (&(figure, name), from) in own.chain(Figure::OF_WAKEUPS.iter().map(|one| (one, latencies)))
+    {
+        let Some(found) = from.and_then(|value| value.get(name)) else { continue };
+        let form: SpreadForm =
+            serde_json::from_value(found.clone()).map_err(|error| format!("{name}: {error}"))?;
+        let (Some(min), Some(median), Some(max)) = (form.min, form.median, form.max) else {
+            continue;
+        };
+        if !(min <= median && median <= max) {
+            return Err(format!("{name}: median {median} is not between {min} and {max}"));
+        }
+        let each = each_run(figure, name, task, repetitions)
+            .unwrap_or_else(|| made_of(min, median, max, runs));
+        figures.insert(figure, Spread { min, median, max, each });
+    }
+    Ok(Measured { figures })
+}
+
+/// The figure of each run, where the document has every run.
+fn each_run(
+    figure: Figure,
+    name: &str,
+    task: &str,
+    repetitions: &[&Repetition],
+) -> Option<Vec<f64>> {
+    let quantile = match figure {
+        Figure::P50 => Some(50),
+        Figure::P95 => Some(95),
+        Figure::P99 => Some(99),
+        _ => None,
+    };
+    let of = |one: &&Repetition| {
+        let task = one.tasks.get(task)?;
+        let latencies = task.get("wake_latencies_ns");
+        match (figure, quantile) {
+            (Figure::Wakeups, _) => latencies?.get("count")?.as_f64(),
+            (_, Some(part)) => {
+                let mut at = 0;
+                let deltas = latencies?.get("delta")?.as_array()?;
+                let mut values = deltas
+                    .iter()
+                    .map(|delta| {
+                        at += delta.as_i64()?;
+                        u64::try_from(at).ok()
+                    })
+                    .collect::<Option<Vec<u64>>>()?;
+                values.sort_unstable();
+                let value = schedlab_measure::histogram::percentile_of_sorted(&values, part, 100)?;
+                Some(value as f64)
+            }
+            _ => task.get(name)?.as_f64(),
+        }
+    };
+    let each: Vec<f64> = repetitions.iter().map(of).collect::<Option<_>>()?;
+    (!each.is_empty()).then_some(each)
+}
+
+/// As many values as there were runs, with this least, middle and greatest one.
+fn made_of(min: f64, median: f64, max: f64, runs: u32) -> Vec<f64> {
+    match runs {
+        0 | 1 => vec![median],
+        2 => vec![min, max],
+        runs => {
+            let middle = std::iter::repeat_n(median, runs as usize - 2);
+            std::iter::once(min).chain(middle).chain([max]).collect()
+        }
+    }
+}
+
+/// A trace names no more threads than this.
+const NAMES_MOST: usize = 100_000;
+
+fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
+    let mut trace = Trace { window_ns: form.window_ns, ..Trace::default() };
+    let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+    let mut number = |name: String, names: &mut Vec<String>| -> Result<u32, String> {
+        if let Some(&number) = numbers.get(&name) {
+            return Ok(number);
+        }
+        if names.len() >= NAMES_MOST {
+            return Err(format!("trace: it names more than {NAMES_MOST} threads"));
+        }
+        names.push(name.clone());
+        numbers.insert(name, names.len() as u32 - 1);
+        Ok(names.len() as u32 - 1)
+    };
+    for (cpu, start_ns, end_ns, name) in form.slices {
+        if cpu >= cpus || end_ns < start_ns {
+            return Err(format!(
+                "trace.slices: [{cpu}, {start_ns}, {end_ns}, \"{name}\"] is not on a CPU of the \
+                 machine, or ends before it begins"
+            ));
+        }
+        let task = number(name, &mut trace.names)?;
+        trace.stays.push(Stay { cpu, start_ns, end_ns, task });
+    }
+    for (at_ns, name, cpu) in form.wakeups {
+        let Some(cpu) = cpu else { continue };
+        let task = number(name, &mut trace.names)?;
+        trace.wakeups.push(Wakeup { at_ns, task, cpu });
+    }
+    trace.stays.sort_by_key(|stay| (stay.start_ns, stay.cpu));
+    trace.wakeups.sort_by_key(|wakeup| wakeup.at_ns);
+    Ok(trace)
+}

@@ -1,0 +1,505 @@
+//! What real and simulated runs have in common: an error for each figure of each task, a verdict
+//! that knows how much real runs differ among themselves, and how well one real run foretells the
+//! others (the ceiling).
+
+use super::Thresholds;
+use super::document::{Figure, Measured, Placement, Spread, median};
+use super::places::Places;
+use super::simulate::Outcome;
+use schedlab_core::topology::Topology;
+use schedlab_measure::histogram::percentile_of_sorted;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Counts below this are not compared, as one more or less is much.
+const COUNT_LEAST: f64 = 20.0;
+/// p99 is compared of so many wakeups.
+const P99_LEAST: f64 = 100.0;
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// CPU time, in parts of the run.
+    Cpu,
+    /// Time runnable without a CPU, in parts of the run.
+    Waiting,
+    /// How often it got a CPU.
+    Switches,
+    /// Switches as it slept.
+    Voluntary,
+    /// Switches as it was preempted.
+    Involuntary,
+    /// Latency of wakeups by timers.
+    P50,
+    /// 95 %.
+    P95,
+    /// 99 %.
+    P99,
+    /// When it ended, in parts of the run.
+    End,
+}
+
+impl Metric {
+    /// All of them, in the order of tables.
+    pub const ALL: [Metric; 9] = [
+        Metric::Cpu,
+        Metric::Waiting,
+        Metric::Switches,
+        Metric::Voluntary,
+        Metric::Involuntary,
+        Metric::P50,
+        Metric::P95,
+        Metric::P99,
+        Metric::End,
+    ];
+
+    /// What tables call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Metric::Cpu => "CPU time",
+            Metric::Waiting => "waiting",
+            Metric::Switches => "times scheduled in",
+            Metric::Voluntary => "voluntary switches",
+            Metric::Involuntary => "involuntary switches",
+            Metric::P50 => "wakeup latency, p50",
+            Metric::P95 => "wakeup latency, p95",
+            Metric::P99 => "wakeup latency, p99",
+            Metric::End => "end",
+        }
+    }
+
+    /// As JSON and CSV have it.
+    pub fn id(self) -> &'static str {
+        match self {
+            Metric::Cpu => "cpu",
+            Metric::Waiting => "waiting",
+            Metric::Switches => "switches",
+            Metric::Voluntary => "voluntary",
+            Metric::Involuntary => "involuntary",
+            Metric::P50 => "p50",
+            Metric::P95 => "p95",
+            Metric::P99 => "p99",
+            Metric::End => "end",
+        }
+    }
+
+    fn figure(self) -> Figure {
+        match self {
+            Metric::Cpu => Figure::Cpu,
+            Metric::Waiting => Figure::Waiting,
+            Metric::Switches => Figure::ScheduledIn,
+            Metric::Voluntary => Figure::Voluntary,
+            Metric::Involuntary => Figure::Involuntary,
+            Metric::P50 => Figure::P50,
+            Metric::P95 => Figure::P95,
+            Metric::P99 => Figure::P99,
+            Metric::End => Figure::End,
+        }
+    }
+
+    /// How far a figure may be from `real`, for a run of `duration_ns`.
+    pub fn allowed(self, real: f64, duration_ns: f64, thresholds: &Thresholds) -> f64 {
+        match self {
+            Metric::Cpu => duration_ns * thresholds.cpu_percent / 100.0,
+            Metric::Waiting => duration_ns * thresholds.waiting_percent / 100.0,
+            Metric::End => duration_ns * thresholds.end_percent / 100.0,
+            Metric::Switches | Metric::Voluntary | Metric::Involuntary => {
+                real * thresholds.switches_percent / 100.0
+            }
+            Metric::P50 | Metric::P95 | Metric::P99 => {
+                (real * thresholds.latency_percent / 100.0).max(thresholds.latency_us * 1000.0)
+            }
+        }
+    }
+
+    /// The error as tables have it: in % of the run, in %, or as a ratio.
+    fn error(self, real: f64, simulated: f64, duration_ns: f64) -> f64 {
+        match self {
+            Metric::Cpu | Metric::Waiting | Metric::End => (simulated - real) / duration_ns * 100.0,
+            Metric::Switches | Metric::Voluntary | Metric::Involuntary => {
+                (simulated - real) / real * 100.0
+            }
+            Metric::P50 | Metric::P95 | Metric::P99 => simulated / real.max(1.0),
+        }
+    }
+
+    /// Whether it is judged of a task.
+    fn is_judged(self, real: &Measured, spread: &Spread, duration_ns: f64) -> bool {
+        let wakeups = real.figures.get(&Figure::Wakeups).map_or(0.0, |count| count.median);
+        match self {
+            Metric::Cpu | Metric::Waiting => true,
+            // Who is ended with the run has no end of its own.
+            Metric::End => spread.max < duration_ns,
+            Metric::Switches | Metric::Voluntary | Metric::Involuntary => {
+                spread.median >= COUNT_LEAST
+            }
+            Metric::P50 | Metric::P95 => wakeups >= COUNT_LEAST,
+            Metric::P99 => wakeups >= P99_LEAST,
+        }
+    }
+}
+
+/// How a figure was met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The medians agree within the threshold.
+    Met,
+    /// The simulated median lies among the real runs, widened by the threshold.
+    WithinItsRange,
+    /// Neither.
+    Missed,
+}
+
+/// A figure of a task, real and simulated.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// Which.
+    pub metric: Metric,
+    /// Of the real runs: least, median, greatest; ns, or a count.
+    pub real: [u64; 3],
+    /// The same of the simulated runs. Quantiles in the middle are of all runs' wakeups together.
+    pub simulated: [u64; 3],
+    /// In % of the run's length (times), in % (counts), or simulated / real (latencies).
+    pub error: f64,
+    /// Whether it was met.
+    pub verdict: Verdict,
+    /// The real runs differ among themselves by more than the threshold.
+    pub differs: bool,
+    /// Whether the ranges overlap, each widened by the threshold.
+    pub overlap: bool,
+    /// Of the real runs so many, of so many, lie within the threshold of the median of the others.
+    pub ceiling: (u64, u64),
+}
+
+/// A task, real and simulated.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskRow {
+    /// Its name.
+    pub name: String,
+    /// Its figures, those that there are of both.
+    pub figures: Vec<Compared>,
+}
+
+impl TaskRow {
+    /// A figure of it.
+    pub fn figure(&self, metric: Metric) -> Option<&Compared> {
+        self.figures.iter().find(|one| one.metric == metric)
+    }
+}
+
+/// What the simulated runs had, by task and figure: values by run; and the quantiles of all wakeups
+/// together.
+type Simulated = BTreeMap<String, BTreeMap<Figure, (Vec<f64>, Option<f64>)>>;
+
+fn simulated(outcomes: &[Outcome], duration_ns: u64) -> Simulated {
+    let mut all: Simulated = BTreeMap::new();
+    let mut pooled: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for outcome in outcomes {
+        for (name, task) in &outcome.tasks {
+            let mut latencies = task.latencies_ns.clone();
+            pooled.entry(name.clone()).or_default().extend(&latencies);
+            latencies.sort_unstable();
+            let row = all.entry(name.clone()).or_default();
+            let mut put = |figure, value: Option<u64>| {
+                if let Some(value) = value {
+                    row.entry(figure).or_default().0.push(value as f64);
+                }
+            };
+            put(Figure::Cpu, Some(task.cpu_ns));
+            put(Figure::Waiting, Some(task.waiting_ns));
+            put(Figure::ScheduledIn, Some(task.scheduled_in));
+            put(Figure::Voluntary, Some(task.voluntary));
+            put(Figure::Involuntary, Some(task.involuntary));
+            put(Figure::End, Some(task.end_ns.unwrap_or(duration_ns).min(duration_ns)));
+            put(Figure::Wakeups, Some(latencies.len() as u64));
+            for (figure, part) in QUANTILES {
+                put(figure, percentile_of_sorted(&latencies, part, 100));
+            }
+        }
+    }
+    for (name, mut latencies) in pooled {
+        latencies.sort_unstable();
+        for (figure, part) in QUANTILES {
+            let value = percentile_of_sorted(&latencies, part, 100).map(|ns| ns as f64);
+            if let Some(row) = all.get_mut(&name).and_then(|task| task.get_mut(&figure)) {
+                row.1 = value;
+            }
+        }
+    }
+    all
+}
+
+const QUANTILES: [(Figure, u64); 3] = [(Figure::P50, 50), (Figure::P95, 95), (Figure::P99, 99)];
+
+/// Real runs that lie within the threshold of the median of the others, and how many there are.
+fn ceiling(metric: Metric, each: &[f64], duration_ns: f64, thresholds: &Thresholds) -> (u64, u64) {
+    if each.len() < 2 {
+        return (0, 0);
+    }
+    let mut near = 0;
+    for (left_out, value) in each.iter().enumerate() {
+        let mut rest: Vec<f64> = each.to_vec();
+        rest.remove(left_out);
+        rest.sort_unstable_by(f64::total_cmp);
+        let of_rest = median(&rest).unwrap_or(*value);
+        let allowed = metric.allowed(of_rest, duration_ns, thresholds);
+        near += u64::from((value - of_rest).abs() <= allowed);
+    }
+    (near, each.len() as u64)
+}
+
+/// Every task of `placement` that there is in the simulation, too.
+pub fn tasks(placement: &Placement, outcomes: &[Outcome], thresholds: &Thresholds) -> Vec<TaskRow> {
+    let duration_ns = placement.duration_ns as f64;
+    let simulated = simulated(outcomes, placement.duration_ns);
+    let row = |(name, real): &(String, Measured)| {
+        let found = simulated.get(name)?;
+        let mut figures = vec![];
+        for metric in Metric::ALL {
+            let Some(spread) = real.figures.get(&metric.figure()) else { continue };
+            if !metric.is_judged(real, spread, duration_ns) {
+                continue;
+            }
+            let Some((values, pooled)) = found.get(&metric.figure()) else { continue };
+            let Some(range) = Spread::of(values) else { continue };
+            let simulated = pooled.unwrap_or(range.median);
+            figures.push(compare(metric, spread, &range, simulated, duration_ns, thresholds));
+        }
+        Some(TaskRow { name: name.clone(), figures })
+    };
+    placement.tasks.iter().filter_map(row).collect()
+}
+
+fn compare(
+    metric: Metric,
+    real: &Spread,
+    range: &Spread,
+    simulated: f64,
+    duration_ns: f64,
+    thresholds: &Thresholds,
+) -> Compared {
+    let allowed = metric.allowed(real.median, duration_ns, thresholds);
+    let verdict = if (simulated - real.median).abs() <= allowed {
+        Verdict::Met
+    } else if (real.min - allowed..=real.max + allowed).contains(&simulated) {
+        Verdict::WithinItsRange
+    } else {
+        Verdict::Missed
+    };
+    let whole = |value: f64| value.round().max(0.0) as u64;
+    Compared {
+        metric,
+        real: [real.min, real.median, real.max].map(whole),
+        simulated: [range.min.min(simulated), simulated, range.max.max(simulated)].map(whole),
+        error: metric.error(real.median, simulated, duration_ns),
+        verdict,
+        differs: real.max - real.min > allowed,
+        overlap: range.min - allowed <= real.max + allowed
+            && real.min - allowed <= range.max + allowed,
+        ceiling: ceiling(metric, &real.each, duration_ns, thresholds),
+    }
+}
+
+/// Sums of a metric over tasks.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Total {
+    /// Tasks of which it was judged.
+    pub tasks: u64,
+    /// Those that met it.
+    pub met: u64,
+    /// Those that met it, or were within the range of the real runs.
+    pub within: u64,
+    /// Those whose ranges overlap, each widened by the threshold.
+    pub overlap: u64,
+    /// Those whose own real runs differ by more than the threshold.
+    pub differ: u64,
+    /// Real runs that the others foretell, and how many there are.
+    pub ceiling: (u64, u64),
+}
+
+impl Total {
+    /// Adds a figure.
+    pub fn add(&mut self, one: &Compared) {
+        self.tasks += 1;
+        self.met += u64::from(one.verdict == Verdict::Met);
+        self.within += u64::from(one.verdict != Verdict::Missed);
+        self.overlap += u64::from(one.overlap);
+        self.differ += u64::from(one.differs);
+        self.ceiling.0 += one.ceiling.0;
+        self.ceiling.1 += one.ceiling.1;
+    }
+
+    /// A part of the tasks, in %.
+    pub fn percent(&self, part: u64) -> f64 {
+        part as f64 / self.tasks.max(1) as f64 * 100.0
+    }
+
+    /// How well a real run foretells the others, in %; none if there was one only.
+    pub fn ceiling_percent(&self) -> Option<f64> {
+        (self.ceiling.1 > 0).then(|| self.ceiling.0 as f64 / self.ceiling.1 as f64 * 100.0)
+    }
+}
+
+/// The CPU time of like tasks, sorted: which of them had most is chance, how much the first, the
+/// second ... had is not. Each is a pair, real and simulated, ns.
+pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f64)> {
+    let key = |name: &str| name.rsplit_once('-').map_or(name, |(key, _)| key).to_string();
+    let mut real: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, task) in &placement.tasks {
+        if let Some(cpu) = task.figures.get(&Figure::Cpu) {
+            real.entry(key(name)).or_default().push(cpu.median);
+        }
+    }
+    // As many simulated runs at a time as there were real ones: the median of more is nearer to the
+    // middle.
+    let mut batches: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+    for batch in outcomes.chunks(placement.runs.max(1) as usize) {
+        let mut of_task: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (name, task) in batch.iter().flat_map(|outcome| &outcome.tasks) {
+            of_task.entry(name).or_default().push(task.cpu_ns as f64);
+        }
+        let mut of_key: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (name, mut values) in of_task {
+            values.sort_unstable_by(f64::total_cmp);
+            of_key.entry(key(name)).or_default().extend(median(&values));
+        }
+        for (key, mut values) in of_key {
+            values.sort_unstable_by(f64::total_cmp);
+            batches.entry(key).or_default().push(values);
+        }
+    }
+    let mut pairs = vec![];
+    for (key, mut values) in real {
+        values.sort_unstable_by(f64::total_cmp);
+        let Some(simulated) = batches.get(&key) else { continue };
+        for (rank, value) in values.into_iter().enumerate() {
+            let mut at: Vec<f64> =
+                simulated.iter().filter_map(|batch| batch.get(rank).copied()).collect();
+            at.sort_unstable_by(f64::total_cmp);
+            pairs.extend(median(&at).map(|simulated| (value, simulated)));
+        }
+    }
+    pairs
+}
+
+/// What real and simulated traces say of places.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PlacesRow {
+    /// Of the real trace.
+    pub real: PlaceFigures,
+    /// Of all simulated ones.
+    pub simulated: PlaceFigures,
+    /// Whether all tasks that never sleep weigh the same.
+    pub equal_weights: bool,
+    /// CPU changes of such tasks in the real trace.
+    pub real_hog_moves: u64,
+}
+
+/// Figures of places.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PlaceFigures {
+    /// CPU changes a second of tasks that never sleep.
+    pub hog_moves_a_second: f64,
+    /// CPU changes a second of all tasks.
+    pub moves_a_second: f64,
+    /// CPUs that the workload keeps busy.
+    pub busy_cpus: f64,
+    /// Share of the time with two busy threads on a core and another core idle.
+    pub doubled: f64,
+    /// Wakeups that found their last CPU idle, and the share that kept it.
+    pub kept_last: (u64, f64),
+    /// Wakeups that found it busy and one near it idle, and the share that took such a one.
+    pub took_near: (u64, f64),
+    /// The same of cores that idle as a whole.
+    pub took_core: (u64, f64),
+}
+
+impl From<Places> for PlaceFigures {
+    fn from(places: Places) -> PlaceFigures {
+        let seconds = (places.window_ns as f64 / 1e9).max(1e-9);
+        let share = |(all, those): (u64, u64)| (all, those as f64 / all.max(1) as f64);
+        PlaceFigures {
+            hog_moves_a_second: places.hog_moves as f64 / seconds,
+            moves_a_second: places.moves as f64 / seconds,
+            busy_cpus: places.busy_cpus,
+            doubled: places.doubled,
+            kept_last: share(places.last_idle),
+            took_near: share(places.near_idle),
+            took_core: share(places.core_idle),
+        }
+    }
+}
+
+/// What the traces of `placement` say; none if the real one has none, or there is one CPU.
+pub fn places(
+    placement: &Placement,
+    outcomes: &[Outcome],
+    topology: &Topology,
+    equal_weights: bool,
+) -> Option<PlacesRow> {
+    let trace = placement.trace.as_ref().filter(|trace| !trace.stays.is_empty())?;
+    if placement.cpus.len() < 2 {
+        return None;
+    }
+    let real = Places::of(trace, topology);
+    let each: Vec<Places> =
+        outcomes.iter().map(|outcome| Places::of(&outcome.trace, topology)).collect();
+    Some(PlacesRow {
+        real: real.into(),
+        simulated: Places::sum(&each).into(),
+        equal_weights,
+        real_hog_moves: real.hog_moves,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: f64 = 1e9;
+
+    fn spread(values: &[f64]) -> Spread {
+        Spread::of(values).expect("there are some")
+    }
+
+    #[test]
+    fn cpu_time_is_judged_by_parts_of_the_run() {
+        let thresholds = Thresholds::default();
+        let judge = |real: &[f64], simulated: f64| {
+            let range = spread(&[simulated]);
+            compare(Metric::Cpu, &spread(real), &range, simulated, T, &thresholds)
+        };
+        let met = judge(&[5.0e8, 5.01e8, 5.02e8], 5.1e8);
+        assert_eq!((met.verdict, met.differs), (Verdict::Met, false));
+        assert!((met.error - 0.9).abs() < 1e-9);
+        // The real runs differ by 10 %: what lies between them is no error.
+        let within = judge(&[4.0e8, 4.2e8, 5.0e8], 4.9e8);
+        assert_eq!((within.verdict, within.differs), (Verdict::WithinItsRange, true));
+        assert_eq!(judge(&[4.0e8, 4.2e8, 5.0e8], 5.2e8).verdict, Verdict::Missed);
+    }
+
+    #[test]
+    fn latencies_are_met_within_a_quarter_or_50_us() {
+        let thresholds = Thresholds::default();
+        let judge = |real: f64, simulated: f64| {
+            let range = spread(&[simulated]);
+            compare(Metric::P99, &spread(&[real]), &range, simulated, T, &thresholds).verdict
+        };
+        assert_eq!(judge(10_000.0, 59_000.0), Verdict::Met);
+        assert_eq!(judge(10_000.0, 61_000.0), Verdict::Missed);
+        assert_eq!(judge(4e6, 4.9e6), Verdict::Met);
+        assert_eq!(judge(4e6, 5.1e6), Verdict::Missed);
+    }
+
+    #[test]
+    fn the_ceiling_is_how_well_a_run_foretells_the_others() {
+        let thresholds = Thresholds::default();
+        let of = |each: &[f64]| ceiling(Metric::Cpu, each, T, &thresholds);
+        assert_eq!(of(&[5.0e8, 5.01e8, 5.02e8]), (3, 3));
+        // Of the others' median the third is far; and so are the first two of its and the other's.
+        assert_eq!(of(&[5.0e8, 5.0e8, 6.0e8]), (0, 3));
+        assert_eq!(of(&[5.0e8]), (0, 0));
+    }
+}

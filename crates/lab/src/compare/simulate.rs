@@ -1,0 +1,437 @@
+//! The same workload in the simulator, several times: as the document says it was run, on a machine
+//! with costs.
+
+use super::document::{Document, Facts, Placement};
+use super::places::{OTHER, Trace};
+use super::seen::{Seen, SeenTask};
+use super::{Noise, Options};
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::machines;
+use crate::run::Experiment;
+use crate::select::{self, Choice};
+use crate::setup;
+use schedlab_core::Policy;
+use schedlab_machine::SplitMix64;
+use schedlab_machine::costs::{Cost, CostModel};
+use schedlab_machine::description::Description;
+use schedlab_workload::Start;
+use schedlab_workload::model::{Action, Event, Loops, Model, Phase, Properties, Task};
+
+/// The machine that a real one is taken for, if none is named.
+const REAL: &str = "laptop-2020s";
+
+/// The same of an emulated one. Its costs are of one CPU; where several take turns, everything takes
+/// so many times as long.
+const EMULATED: &str = "emulated-icount";
+
+/// What it costs to interrupt another CPU of a virtual machine, ns: it is left for that.
+const EXIT_NS: f64 = 13_000.0;
+
+/// The group that all threads of the workload are in, where they were in one of great weight.
+const LOAD_GROUP: &str = "/schedlab-load";
+
+/// The key of the tasks that stand for others' work.
+const NOISE: &str = "schedlab-noise";
+
+/// Of others of whom only the share is known: they come so often, in pieces that are exponentially
+/// distributed, by the run's seed.
+const NOISE_A_SECOND: f64 = 50.0;
+
+/// A workload that can be run as it was measured in one placement.
+#[derive(Clone, Debug)]
+pub struct Stand {
+    experiment: Experiment,
+    choice: Choice,
+    phases_ns: Vec<u64>,
+    duration_ns: u64,
+    start: Start,
+    entry_ns: u64,
+    window_ns: u64,
+    /// The model without those who stand for others.
+    noise: NoiseSource,
+    cpus: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+enum NoiseSource {
+    None,
+    /// By CPU what a trace recorded, and after which time it begins anew, ns.
+    Recorded(Vec<(u32, Vec<(u64, u64)>)>, u64),
+    /// So much of each CPU.
+    Share(f64),
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The workload's threads: names, and what was seen.
+    pub tasks: Vec<(String, SeenTask)>,
+    /// Who had which CPU.
+    pub trace: Trace,
+}
+
+/// The scheduler of the kernel of this release, and what has to be said about that.
+///
+/// # Errors
+/// There is none.
+pub fn scheduler_of(facts: &Facts, named: Option<&str>) -> Result<(Choice, Vec<String>), Error> {
+    if let Some(name) = named {
+        return Ok((select::find(name)?, vec![]));
+    }
+    let name = select::of_kernel(&facts.kernel).ok_or_else(|| {
+        let kernel = &facts.kernel;
+        Error::Plan(format!("kernel {kernel}: no scheduler of it is here; name one (--scheduler)"))
+    })?;
+    let choice = select::find(&name)?;
+    let version = choice.release.version;
+    let mut notes = vec![];
+    let is_same = facts
+        .kernel
+        .strip_prefix(version)
+        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    if !is_same {
+        notes.push(format!(
+            "kernel {} is not modelled: {choice} stands for it, and differences may be the kernel's",
+            facts.kernel
+        ));
+    }
+    Ok((choice, notes))
+}
+
+/// Whether kernels of this release have `NI_RANDOM` on.
+fn has_ni_random(kernel: &str) -> bool {
+    let end = kernel.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(kernel.len());
+    let numbers: Vec<u32> = kernel[..end].split('.').map_while(|part| part.parse().ok()).collect();
+    let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
+    (at(0), at(1), at(2)) >= (6, 18, 15)
+}
+
+/// What things cost on a machine.
+fn costs_of(facts: &Facts, options: &Options) -> Result<(String, Option<CostModel>), Error> {
+    if options.no_costs {
+        return Ok(("an idealised machine".into(), None));
+    }
+    let named = |description: &Description| {
+        description.costs.clone().ok_or_else(|| {
+            let name = &description.name;
+            Error::Plan(format!("--machine {name}: it says nothing of what things cost"))
+        })
+    };
+    let (name, mut costs) = match &options.machine {
+        Some(description) => (description.name.clone(), named(description)?),
+        None if facts.emulated => {
+            let mut costs = named(&machines::find(EMULATED)?)?;
+            costs.scale(f64::from(facts.topology.cpus()));
+            (EMULATED.into(), costs)
+        }
+        None => {
+            let mut costs = named(&machines::find(REAL)?)?;
+            if facts.virtual_machine {
+                costs.set("ipi_send", EXIT_NS).map_err(Error::Plan)?;
+            }
+            (REAL.into(), costs)
+        }
+    };
+    for (cost, ns) in &options.costs {
+        let wrong = |what: String| Error::Plan(format!("--cost {cost}: {what}"));
+        machines::set_cost(&mut costs, cost, *ns).map_err(wrong)?;
+    }
+    Ok((name, Some(costs)))
+}
+
+impl Stand {
+    /// `placement` of `document`, with what has to be said about it.
+    ///
+    /// # Errors
+    /// It cannot be run by the simulator, or not under that scheduler.
+    pub fn new(
+        document: &Document,
+        placement: &Placement,
+        options: &Options,
+    ) -> Result<(Stand, Vec<String>), Error> {
+        let facts = &document.machine;
+        let (choice, mut notes) = scheduler_of(facts, options.scheduler.as_deref())?;
+        let (machine, costs) = costs_of(facts, options)?;
+        let all = facts.topology.cpus();
+        let mut model = document.model.clone();
+        model.global.duration_ns = Some(placement.duration_ns);
+        let in_group = facts.load_shares.is_some() && choice.release.can.groups;
+        let under = if in_group { LOAD_GROUP } else { "" };
+        bind(&mut model, placement, all);
+        if in_group {
+            put_under(&mut model, under);
+        }
+        let settings = document.group_settings(under).map_err(Error::Plan)?;
+        let mut config = RunConfig {
+            machine: Some(Description {
+                name: machine,
+                topology: facts.topology.clone(),
+                ..Description::flat(1).expect("a machine may have one CPU")
+            }),
+            costs,
+            hz: Some(options.hz.unwrap_or(facts.hz)),
+            start: placement.start,
+            ..RunConfig::flat(all)
+        };
+        let known = config.tunables_of(&choice);
+        let has = |name: &str| known.iter().any(|tunable| tunable.name == name);
+        if let Some(ns) = facts.base_slice_ns.filter(|_| has("base_slice_ns")) {
+            config.tunables.push(("base_slice_ns".into(), i64::from(ns)));
+        }
+        if has_ni_random(&facts.kernel) && has("NI_RANDOM") {
+            config.tunables.push(("NI_RANDOM".into(), 1));
+        }
+        for (name, value) in &options.set {
+            config.tunables.retain(|(other, _)| other != name);
+            config.tunables.push((name.clone(), *value));
+        }
+        let entry_ns = match &config.costs {
+            Some(costs) => {
+                let kernel = costs.kernel_of(choice.entry, choice.release);
+                (kernel[Cost::Pick] + kernel[Cost::Switch]) / 1000
+            }
+            None => 0,
+        };
+        let noise = noise_of(placement, options.noise);
+        if matches!(noise, NoiseSource::None)
+            && options.noise != Noise::None
+            && placement.is_noisy()
+        {
+            notes.push("others' work is not simulated".into());
+        }
+        let experiment = Experiment { config, ..Experiment::new(model, &settings, all)? };
+        let window_ns =
+            placement.trace.as_ref().map_or(placement.duration_ns, |trace| trace.window_ns);
+        let stand = Stand {
+            choice,
+            phases_ns: placement.first_ticks_ns.clone(),
+            duration_ns: placement.duration_ns,
+            start: placement.start,
+            entry_ns,
+            window_ns: window_ns.min(placement.duration_ns),
+            noise,
+            cpus: placement.cpus.clone(),
+            experiment,
+        };
+        if let Some(why) = choice.refuses(&stand.experiment.needs()) {
+            return Err(Error::CannotRun { what: format!("{} ({choice})", document.name), why });
+        }
+        Ok((stand, notes))
+    }
+
+    /// Under what it runs.
+    pub fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    /// On what it runs.
+    pub fn machine(&self) -> String {
+        self.experiment.config.model_name()
+    }
+
+    /// When the first tick falls in run `number` of `runs`, ns after the start.
+    fn phase_ns(&self, number: u32, runs: u32) -> u64 {
+        let hz = self.experiment.config.hz.unwrap_or(250);
+        let period_ns = 1_000_000_000 / u64::from(hz);
+        match self.phases_ns.len() {
+            0 => (2 * u64::from(number) + 1) * period_ns / (2 * u64::from(runs)),
+            known => self.phases_ns[number as usize % known] % period_ns,
+        }
+    }
+
+    /// Run `number` of `runs`.
+    ///
+    /// # Errors
+    /// The run ended badly.
+    pub fn run(&self, number: u32, runs: u32) -> Result<Outcome, Error> {
+        self.run_with(number, runs, ()).map(|(outcome, ())| outcome)
+    }
+
+    /// The same with an observer.
+    ///
+    /// # Errors
+    /// The run ended badly.
+    pub fn run_with<O: schedlab_core::Observer>(
+        &self,
+        number: u32,
+        runs: u32,
+        observer: O,
+    ) -> Result<(Outcome, O), Error> {
+        let seed = u64::from(number) + 1;
+        let lead_ns = self.start.lead_ns();
+        let mut experiment = self.experiment.clone();
+        let config = &mut experiment.config;
+        let period_ns = 1_000_000_000 / u64::from(config.hz.unwrap_or(250));
+        // The tasks are made before the start.
+        config.tick_phase_ns = (self.phase_ns(number, runs) + lead_ns) % period_ns;
+        config.seed = Some(seed);
+        let all = config.cpus;
+        let threads = experiment.model.initial_threads();
+        self.add_noise(&mut experiment.model, seed);
+        let seen = Seen::new(all, lead_ns, self.entry_ns, self.window_ns);
+        let config = experiment.config.clone();
+        let (names, (mut seen, observer)) =
+            experiment.stop(&config, &self.choice, u64::MAX, (seen, observer), |machine| {
+                let names: Vec<String> = machine
+                    .workload()
+                    .threads()
+                    .map(|it| machine.workload().thread_name(it.task))
+                    .collect();
+                let now_ns = machine.now_ns();
+                machine.observer_mut().0.finish(now_ns);
+                names
+            })?;
+        let mut trace = std::mem::take(&mut seen.trace);
+        trace.names = names
+            .iter()
+            .map(|name| if name.starts_with(NOISE) { OTHER.into() } else { name.clone() })
+            .collect();
+        trace.wakeups.retain(|wakeup| trace.names[wakeup.task as usize] != OTHER);
+        let tasks: Vec<(String, SeenTask)> = names
+            .into_iter()
+            .zip(std::mem::take(&mut seen.tasks))
+            .filter(|(name, _)| !name.starts_with(NOISE))
+            .collect();
+        debug_assert!(tasks.len() >= threads);
+        Ok((Outcome { tasks, trace }, observer))
+    }
+
+    /// How long the workload runs, ns.
+    pub fn duration_ns(&self) -> u64 {
+        self.duration_ns
+    }
+
+    /// What is said about others' work.
+    pub fn noise_sentence(&self) -> String {
+        match &self.noise {
+            NoiseSource::None => "others' work is left out".into(),
+            NoiseSource::Recorded(..) => "others' work as the trace has it".into(),
+            NoiseSource::Share(share) => format!(
+                "others' work as a model: {:.2} % of each CPU in pieces at random times",
+                share * 100.0
+            ),
+        }
+    }
+
+    /// Adds those who stand for others: a task a CPU, which goes before everything of the workload
+    /// but its real-time tasks.
+    fn add_noise(&self, model: &mut Model, seed: u64) {
+        let pieces: Vec<(u32, Vec<(u64, u64)>)> = match &self.noise {
+            NoiseSource::None => return,
+            NoiseSource::Recorded(by_cpu, window_ns) => {
+                let again = |pieces: &Vec<(u64, u64)>| -> Vec<(u64, u64)> {
+                    let rounds = self.duration_ns.div_ceil((*window_ns).max(1));
+                    let round = |n: u64| {
+                        let by_ns = n * window_ns;
+                        pieces.iter().map(move |&(from, to)| (from + by_ns, to + by_ns))
+                    };
+                    (0..rounds).flat_map(round).collect()
+                };
+                by_cpu.iter().map(|(cpu, pieces)| (*cpu, again(pieces))).collect()
+            }
+            NoiseSource::Share(share) => {
+                let drawn = |&cpu: &u32| (cpu, draw(*share, self.duration_ns, seed, cpu));
+                self.cpus.iter().map(drawn).collect()
+            }
+        };
+        for (cpu, pieces) in pieces {
+            let mut events = vec![];
+            let mut at_ns = 0;
+            for (number, &(from_ns, to_ns)) in pieces.iter().enumerate() {
+                // The first counts from when the task begins, at 0 of the workload, or, where its
+                // threads begin by waking, is counted there, too.
+                let due_ns = from_ns.max(1);
+                let period_ns = due_ns - at_ns;
+                at_ns = due_ns;
+                if period_ns > 0 {
+                    let name = "unique".to_string();
+                    let action = Action::Timer { name, period_ns, absolute: true };
+                    events.push(Event { key: format!("timer{number}"), action });
+                }
+                events.push(Event {
+                    key: format!("run{number}"),
+                    action: Action::Run(to_ns - from_ns),
+                });
+            }
+            if events.is_empty() {
+                continue;
+            }
+            model.tasks.push(Task {
+                key: format!("{NOISE}-cpu{cpu}"),
+                instances: 1,
+                delay_ns: 0,
+                loops: Loops::Times(1),
+                properties: Properties {
+                    policy: Some(Policy::Fifo),
+                    priority: Some(1),
+                    cpus: Some(vec![cpu]),
+                    ..Properties::default()
+                },
+                phases: vec![Phase { events, ..Phase::default() }],
+                flat: true,
+            });
+        }
+    }
+}
+
+/// Others' pieces of work on a CPU, by a model of which only the share is known.
+fn draw(share: f64, duration_ns: u64, seed: u64, cpu: u32) -> Vec<(u64, u64)> {
+    const STREAM: u64 = 0x6e6f_6973_6521;
+    let mut random = SplitMix64::new(seed ^ STREAM ^ (u64::from(cpu) << 32));
+    // Above 0, so that the logarithm is a number.
+    let mut exponential = |mean: f64| {
+        let part = ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        (-libm::log(part) * mean) as u64
+    };
+    let length_ns = share * 1e9 / NOISE_A_SECOND;
+    let between_ns = (1.0 - share).max(0.01) * 1e9 / NOISE_A_SECOND;
+    let mut pieces = vec![];
+    let mut at_ns = exponential(between_ns);
+    while at_ns < duration_ns {
+        let ends_ns = at_ns + exponential(length_ns).max(1_000);
+        pieces.push((at_ns, ends_ns));
+        at_ns = ends_ns + exponential(between_ns).max(1_000);
+    }
+    pieces
+}
+
+/// What is known of others' work.
+fn noise_of(placement: &Placement, noise: Noise) -> NoiseSource {
+    /// Less than this of a CPU is not worth a model.
+    const LEAST: f64 = 0.0001;
+    let trace = placement.trace.as_ref().filter(|trace| trace.has_others());
+    let share = placement.foreign_median();
+    match (noise, trace) {
+        (Noise::None, _) => NoiseSource::None,
+        (Noise::Auto | Noise::Replay, Some(trace)) => {
+            let others = placement.cpus.iter().map(|&cpu| (cpu, trace.others_on(cpu)));
+            NoiseSource::Recorded(others.collect(), trace.window_ns)
+        }
+        (Noise::Auto | Noise::Model, _) if share >= LEAST => NoiseSource::Share(share.min(0.9)),
+        _ => NoiseSource::None,
+    }
+}
+
+/// Tasks that name no CPUs run where the placement says.
+fn bind(model: &mut Model, placement: &Placement, all: u32) {
+    if placement.cpus.len() == all as usize {
+        return;
+    }
+    for task in &mut model.tasks {
+        task.properties.cpus.get_or_insert_with(|| placement.cpus.clone());
+    }
+}
+
+/// All groups of tasks lie below `under`.
+fn put_under(model: &mut Model, under: &str) {
+    for task in &mut model.tasks {
+        let own = task.properties.taskgroup.take().unwrap_or_default();
+        task.properties.taskgroup = Some(format!("{under}{own}"));
+        for phase in &mut task.phases {
+            if let Some(own) = &mut phase.properties.taskgroup {
+                *own = format!("{under}{own}");
+            }
+        }
+    }
+}

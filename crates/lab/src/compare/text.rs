@@ -1,0 +1,296 @@
+//! The comparison for people: a table a placement, totals with the ceiling, and what is asked of
+//! the model; the same as Markdown; and every figure as CSV.
+
+use super::judge::{Compared, Metric, PlacesRow, Verdict};
+use super::verdict::Check;
+use super::{Answer, PlacementAnswer};
+use std::fmt::Write as _;
+
+/// How tables are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// For a terminal: columns below each other.
+    Plain,
+    /// Markdown.
+    Markdown,
+}
+
+/// A table, the first column to the left and the others to the right.
+fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([heads[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let mut line = |cells: &mut dyn Iterator<Item = &str>| match form {
+        Form::Plain => {
+            let mut text = String::new();
+            for (column, cell) in cells.enumerate() {
+                let pad = " ".repeat(widths[column] - cell.chars().count());
+                match column {
+                    0 => text.extend([cell, &pad]),
+                    _ => text.extend(["  ", &pad, cell]),
+                }
+            }
+            let _ = writeln!(out, "{}", text.trim_end());
+        }
+        Form::Markdown => {
+            let cells: Vec<&str> = cells.collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+    };
+    line(&mut heads.iter().copied());
+    if form == Form::Markdown {
+        line(&mut heads.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "---:" }));
+    }
+    for row in rows {
+        line(&mut row.iter().map(String::as_str));
+    }
+}
+
+/// A latency, short.
+fn latency(ns: u64) -> String {
+    match ns {
+        ..=999_999 => format!("{:.1}", ns as f64 / 1e3),
+        _ => format!("{:.0}", ns as f64 / 1e3),
+    }
+}
+
+fn mark(one: &Compared) -> &'static str {
+    match (one.verdict, one.differs) {
+        (Verdict::Met, false) => "",
+        (Verdict::Met, true) => "~",
+        (Verdict::WithinItsRange, _) => "~",
+        (Verdict::Missed, false) => "!",
+        (Verdict::Missed, true) => "!~",
+    }
+}
+
+fn cells(answer: &PlacementAnswer, task: &super::TaskRow) -> Vec<String> {
+    let of = |metric: Metric| task.figure(metric);
+    let percent = |ns: u64| ns as f64 / answer.duration_ns as f64 * 100.0;
+    let mut row = vec![task.name.clone()];
+    match of(Metric::Cpu) {
+        Some(one) => {
+            row.push(format!("{:.2}", percent(one.real[1])));
+            row.push(format!("{:.2}", percent(one.simulated[1])));
+            row.push(format!("{:+.2}{}", one.error, mark(one)));
+        }
+        None => row.extend(["-", "-", "-"].map(String::from)),
+    }
+    row.push(
+        of(Metric::Waiting).map_or("-".into(), |one| format!("{:+.2}{}", one.error, mark(one))),
+    );
+    row.push(of(Metric::Switches).map_or("-".into(), |one| {
+        format!("{} -> {} {:+.1}{}", one.real[1], one.simulated[1], one.error, mark(one))
+    }));
+    for metric in [Metric::P50, Metric::P95, Metric::P99] {
+        row.push(of(metric).map_or("-".into(), |one| {
+            format!("{} -> {}{}", latency(one.real[1]), latency(one.simulated[1]), mark(one))
+        }));
+    }
+    row
+}
+
+/// The table of a placement.
+fn placement(out: &mut String, form: Form, answer: &PlacementAnswer) {
+    let title = format!("{}, {}", answer.name, answer.placement);
+    let facts = format!(
+        "Linux {} and {} on {}, {} real and {} simulated runs of {:.3} s",
+        answer.kernel,
+        answer.scheduler,
+        answer.machine,
+        answer.runs[0],
+        answer.runs[1],
+        answer.duration_ns as f64 / 1e9
+    );
+    match form {
+        Form::Plain => {
+            let _ = writeln!(out, "{title}: {facts}");
+        }
+        Form::Markdown => {
+            let _ = writeln!(out, "### {title}\n\n{facts}.\n");
+        }
+    }
+    let heads =
+        ["task", "CPU %", "sim", "error", "waiting", "scheduled in", "p50 us", "p95 us", "p99 us"];
+    let rows: Vec<Vec<String>> = answer.tasks.iter().map(|task| cells(answer, task)).collect();
+    table(out, form, &heads, &rows);
+    if form == Form::Markdown {
+        out.push('\n');
+    }
+    if let Some(row) = &answer.places {
+        let _ = writeln!(out, "places: {}", places(row));
+    }
+    let [least, median, most] = answer.foreign.map(|share| share * 100.0);
+    let _ = writeln!(
+        out,
+        "noise: others had {median:.2} % of the CPUs ({least:.2} to {most:.2} in {} runs), steal up \
+         to {:.2} %; simulated: {}",
+        answer.runs[0],
+        answer.steal * 100.0,
+        answer.noise
+    );
+    for note in &answer.notes {
+        let _ = writeln!(out, "why: {note}");
+    }
+    out.push('\n');
+}
+
+fn places(row: &PlacesRow) -> String {
+    let (real, simulated) = (&row.real, &row.simulated);
+    let mut parts = vec![
+        format!(
+            "CPU changes a second {:.0} -> {:.0} (of hogs {:.1} -> {:.1})",
+            real.moves_a_second,
+            simulated.moves_a_second,
+            real.hog_moves_a_second,
+            simulated.hog_moves_a_second
+        ),
+        format!("busy CPUs {:.2} -> {:.2}", real.busy_cpus, simulated.busy_cpus),
+    ];
+    if real.doubled > 0.0 || simulated.doubled > 0.0 {
+        parts.push(format!(
+            "a core doubled beside an idle one {:.1} -> {:.1} % of the time",
+            real.doubled * 100.0,
+            simulated.doubled * 100.0
+        ));
+    }
+    for (what, of_real, of_simulated) in [
+        ("kept the idle last CPU", real.kept_last, simulated.kept_last),
+        ("took an idle one near", real.took_near, simulated.took_near),
+        ("took an idle core", real.took_core, simulated.took_core),
+    ] {
+        if of_real.0 > 0 {
+            parts.push(format!(
+                "wakeups that {what} {:.0} -> {:.0} % (of {})",
+                of_real.1 * 100.0,
+                of_simulated.1 * 100.0,
+                of_real.0
+            ));
+        }
+    }
+    parts.join("; ")
+}
+
+/// Totals of all classes, and what is asked of the model.
+fn summary(out: &mut String, form: Form, answer: &Answer) {
+    let percent = |value: f64| format!("{value:.1} %");
+    for of_class in &answer.totals {
+        let title = of_class.class.title();
+        let count = of_class.placements;
+        let word = if count == 1 { "placement" } else { "placements" };
+        match form {
+            Form::Plain => {
+                let _ = writeln!(out, "{title} ({count} {word}):");
+            }
+            Form::Markdown => {
+                let _ = writeln!(out, "### All of {title} ({count} {word})\n");
+            }
+        }
+        let rows: Vec<Vec<String>> = of_class
+            .metrics
+            .iter()
+            .map(|(metric, total)| {
+                vec![
+                    metric.title().into(),
+                    total.tasks.to_string(),
+                    percent(total.percent(total.met)),
+                    percent(total.percent(total.within)),
+                    total.ceiling_percent().map_or("-".into(), percent),
+                    percent(total.percent(total.differ)),
+                ]
+            })
+            .collect();
+        let heads = ["", "tasks", "met", "or within its range", "ceiling", "real runs differ"];
+        table(out, form, &heads, &rows);
+        out.push('\n');
+    }
+    let rows: Vec<Vec<String>> = answer.checks.iter().map(check).collect();
+    if form == Form::Markdown {
+        out.push_str("### What is asked of the model\n\n");
+    }
+    table(out, form, &["asked", "of", "found", "bound", ""], &rows);
+    out.push('\n');
+}
+
+fn check(check: &Check) -> Vec<String> {
+    let sign = if check.at_least { "at least" } else { "at most" };
+    vec![
+        format!("{}: {}", check.class.title(), check.what),
+        check.count.to_string(),
+        format!("{:.2}{}", check.found, spaced(check.unit)),
+        format!("{sign} {:.1}{}", check.bound, spaced(check.unit)),
+        if check.holds { "holds".into() } else { "MISSED".into() },
+    ]
+}
+
+fn spaced(unit: &str) -> String {
+    if unit == "%" { " %".into() } else { unit.into() }
+}
+
+/// The answer as text. `tasks`: with a table of every placement.
+pub fn text(answer: &Answer, form: Form, tasks: bool) -> String {
+    let mut out = String::new();
+    if tasks {
+        for one in &answer.placements {
+            placement(&mut out, form, one);
+        }
+    }
+    summary(&mut out, form, answer);
+    for what in &answer.left_out {
+        let _ = writeln!(out, "left out: {what}");
+    }
+    if tasks && form == Form::Plain {
+        let _ = writeln!(
+            out,
+            "marks: ! missed, ~ the real runs differ by more than the threshold themselves; errors \
+             of CPU time and waiting in % of the run, of counts in %"
+        );
+    }
+    let missed: Vec<&Check> = answer.checks.iter().filter(|check| !check.holds).collect();
+    let _ = match missed.len() {
+        0 => writeln!(out, "verdict: all {} bounds hold", answer.checks.len()),
+        count => writeln!(out, "verdict: {count} of {} bounds are missed", answer.checks.len()),
+    };
+    out
+}
+
+/// Every figure of every task: a line each.
+pub fn csv(answer: &Answer) -> String {
+    let mut out = String::from(
+        "file,workload,placement,task,metric,real_min,real_median,real_max,simulated_min,\
+         simulated_median,simulated_max,error,verdict,real_runs_differ\n",
+    );
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    for one in &answer.placements {
+        for task in &one.tasks {
+            for figure in &task.figures {
+                let verdict = match figure.verdict {
+                    Verdict::Met => "met",
+                    Verdict::WithinItsRange => "within its range",
+                    Verdict::Missed => "missed",
+                };
+                let (real, simulated) = (figure.real, figure.simulated);
+                let _ = writeln!(
+                    out,
+                    "{},{},{},{},{},{},{},{},{},{},{},{},{verdict},{}",
+                    quoted(&one.file),
+                    quoted(&one.name),
+                    quoted(&one.placement),
+                    quoted(&task.name),
+                    figure.metric.id(),
+                    real[0],
+                    real[1],
+                    real[2],
+                    simulated[0],
+                    simulated[1],
+                    simulated[2],
+                    figure.error,
+                    figure.differs
+                );
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,241 @@
+//! What is asked of the model, and whether it holds: bounds on how many figures are met, each
+//! beside how well real runs foretell each other.
+
+use super::document::{Facts, Placement};
+use super::judge::{Metric, PlacesRow, Total};
+use super::{ClassTotals, PlacementAnswer};
+use serde::Serialize;
+
+/// A bound may be missed by so many points where the real runs themselves are no better.
+const BELOW_CEILING: f64 = 5.0;
+
+/// So many CPU changes there must be for their number to mean something.
+const MOVES_LEAST: u64 = 10;
+
+/// So many choices there must be for their share to mean something.
+const CHOICES_LEAST: u64 = 50;
+
+/// Measurements that are judged together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// All tasks on one CPU of a real machine.
+    OneCpu,
+    /// Several CPUs of a real machine.
+    SeveralCpus,
+    /// One CPU of an emulated machine, without noise.
+    EmulatedOneCpu,
+    /// Several of these.
+    EmulatedSeveralCpus,
+}
+
+impl Class {
+    /// All of them, in the order of tables.
+    pub const ALL: [Class; 4] =
+        [Class::OneCpu, Class::SeveralCpus, Class::EmulatedOneCpu, Class::EmulatedSeveralCpus];
+
+    pub(super) fn of(facts: &Facts, placement: &Placement) -> Class {
+        match (facts.emulated, placement.cpus.len()) {
+            (false, 1) => Class::OneCpu,
+            (false, _) => Class::SeveralCpus,
+            (true, 1) => Class::EmulatedOneCpu,
+            (true, _) => Class::EmulatedSeveralCpus,
+        }
+    }
+
+    /// What tables call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Class::OneCpu => "one CPU",
+            Class::SeveralCpus => "several CPUs",
+            Class::EmulatedOneCpu => "one CPU, emulated",
+            Class::EmulatedSeveralCpus => "several CPUs, emulated",
+        }
+    }
+}
+
+/// Something that is asked of the model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Of which measurements.
+    pub class: Class,
+    /// What.
+    pub what: String,
+    /// Of how many tasks, placements or choices.
+    pub count: u64,
+    /// What was found.
+    pub found: f64,
+    /// What is asked: at least this, or at most.
+    pub bound: f64,
+    /// Whether `bound` is the least, rather than the most.
+    pub at_least: bool,
+    /// The unit of both.
+    pub unit: &'static str,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// Collects the checks of a class.
+struct Checks {
+    class: Class,
+    list: Vec<Check>,
+}
+
+impl Checks {
+    fn at_least(&mut self, what: impl Into<String>, count: u64, found: f64, bound: f64) {
+        self.put(what.into(), count, found, bound, true, "%");
+    }
+
+    fn at_most(
+        &mut self,
+        what: impl Into<String>,
+        count: u64,
+        found: f64,
+        bound: f64,
+        unit: &'static str,
+    ) {
+        self.put(what.into(), count, found, bound, false, unit);
+    }
+
+    fn put(
+        &mut self,
+        what: String,
+        count: u64,
+        found: f64,
+        bound: f64,
+        at_least: bool,
+        unit: &'static str,
+    ) {
+        if count == 0 {
+            return;
+        }
+        let holds = if at_least { found >= bound } else { found <= bound };
+        let class = self.class;
+        self.list.push(Check { class, what, count, found, bound, at_least, unit, holds });
+    }
+
+    /// That a share of the tasks meets a metric, and is not far below the ceiling, if that is asked.
+    fn met(&mut self, total: Option<&Total>, metric: Metric, bound: Option<f64>, ceiling: bool) {
+        let Some(total) = total else { return };
+        let found = total.percent(total.met);
+        let title = metric.title();
+        if let Some(bound) = bound {
+            self.at_least(format!("{title} met"), total.tasks, found, bound);
+        }
+        if let (true, Some(ceiling)) = (ceiling, total.ceiling_percent()) {
+            let bound = ceiling - BELOW_CEILING;
+            self.at_least(format!("{title} met, against the ceiling"), total.tasks, found, bound);
+        }
+    }
+}
+
+/// All that is asked of the model, as far as there is anything to judge.
+pub(super) fn checks(placements: &[PlacementAnswer], totals: &[ClassTotals]) -> Vec<Check> {
+    let mut all = vec![];
+    for of_class in totals {
+        let mut checks = Checks { class: of_class.class, list: vec![] };
+        let total = |metric: Metric| of_class.metrics.get(&metric);
+        let own: Vec<&PlacementAnswer> =
+            placements.iter().filter(|answer| answer.class == of_class.class).collect();
+        match of_class.class {
+            Class::OneCpu => {
+                checks.met(total(Metric::Cpu), Metric::Cpu, Some(99.0), false);
+                checks.met(total(Metric::Waiting), Metric::Waiting, Some(97.0), false);
+                checks.met(total(Metric::Switches), Metric::Switches, Some(90.0), false);
+                checks.met(total(Metric::P95), Metric::P95, Some(85.0), true);
+                checks.met(total(Metric::P99), Metric::P99, Some(85.0), true);
+            }
+            Class::SeveralCpus => {
+                checks.met(total(Metric::Cpu), Metric::Cpu, None, true);
+                if let Some(total) = total(Metric::Cpu) {
+                    let found = total.percent(total.overlap);
+                    checks.at_least("CPU time: ranges overlap", total.tasks, found, 90.0);
+                }
+                checks.met(total(Metric::P99), Metric::P99, None, true);
+            }
+            Class::EmulatedOneCpu => {
+                let errors = |metric: Metric| -> Vec<f64> {
+                    let tasks = own.iter().flat_map(|answer| &answer.tasks);
+                    let mut errors: Vec<f64> =
+                        tasks.filter_map(|task| Some(task.figure(metric)?.error.abs())).collect();
+                    errors.sort_unstable_by(f64::total_cmp);
+                    errors
+                };
+                let cpu = errors(Metric::Cpu);
+                if let Some(&worst) = cpu.last() {
+                    let what = "CPU time: the largest error, of the run";
+                    checks.at_most(what, cpu.len() as u64, worst, 0.5, "%");
+                }
+                let switches = errors(Metric::Switches);
+                if let (Some(&worst), Some(median)) =
+                    (switches.last(), super::document::median(&switches))
+                {
+                    let count = switches.len() as u64;
+                    checks.at_most(
+                        "times scheduled in: the largest error",
+                        count,
+                        worst,
+                        10.0,
+                        "%",
+                    );
+                    checks.at_most("times scheduled in: the median error", count, median, 2.0, "%");
+                }
+                checks.met(total(Metric::P95), Metric::P95, Some(90.0), false);
+                checks.met(total(Metric::P99), Metric::P99, Some(90.0), false);
+            }
+            Class::EmulatedSeveralCpus => several_emulated(&mut checks, &own),
+        }
+        all.append(&mut checks.list);
+    }
+    all
+}
+
+fn several_emulated(checks: &mut Checks, own: &[&PlacementAnswer]) {
+    /// In parts of the run.
+    const SHARES: f64 = 0.05;
+    let (mut near, mut all) = (0, 0);
+    for answer in own {
+        for &(real, simulated) in &answer.sorted_cpu_ns {
+            all += 1;
+            let off = (real as f64 - simulated as f64).abs();
+            near += u64::from(off <= SHARES * answer.duration_ns as f64);
+        }
+    }
+    let percent = near as f64 / all.max(1) as f64 * 100.0;
+    checks.at_least("CPU times of like tasks, sorted, within 5 % of the run", all, percent, 85.0);
+    let placed: Vec<(&PlacementAnswer, &PlacesRow)> =
+        own.iter().filter_map(|answer| Some((*answer, answer.places.as_ref()?))).collect();
+    for (answer, row) in &placed {
+        let name = &answer.name;
+        if row.real_hog_moves >= MOVES_LEAST {
+            let (real, simulated) = (row.real.hog_moves_a_second, row.simulated.hog_moves_a_second);
+            let factor = (real / simulated.max(1e-9)).max(simulated / real);
+            let bound = if row.equal_weights { 1.5 } else { 2.0 };
+            let what = format!("{name}: hogs' CPU changes, factor");
+            checks.at_most(what, row.real_hog_moves, factor, bound, "");
+        }
+        let off = (row.simulated.busy_cpus / row.real.busy_cpus.max(1e-9) - 1.0).abs() * 100.0;
+        checks.at_most(format!("{name}: busy CPUs, error"), 1, off, 3.0, "%");
+        let longer = (row.simulated.doubled - row.real.doubled) * 100.0;
+        if row.real.doubled > 0.0 || row.simulated.doubled > 0.0 {
+            let what = format!("{name}: a core doubled beside an idle one, longer by");
+            checks.at_most(what, 1, longer, 5.0, " points");
+        }
+        for (what, real, simulated) in [
+            ("kept the last CPU, which idled", row.real.kept_last, row.simulated.kept_last),
+            ("took an idle CPU near the last", row.real.took_near, row.simulated.took_near),
+            ("took a core idle as a whole", row.real.took_core, row.simulated.took_core),
+        ] {
+            if real.0 >= CHOICES_LEAST && simulated.0 >= CHOICES_LEAST {
+                let off = (real.1 - simulated.1).abs() * 100.0;
+                checks.at_most(
+                    format!("{name}: wakeups that {what}, off by"),
+                    real.0,
+                    off,
+                    10.0,
+                    " points",
+                );
+            }
+        }
+    }
+}
