@@ -148,7 +148,7 @@ fn documents_that_are_none_are_refused() {
     let cpu =
         r#"{"cpu0": {"runs": 1, "tasks": {"a-0": {"cpu_ns": {"min": 1, "median": 1, "max": 1}}}}}"#;
     assert!(Document::parse("d", &whole(machine, scenario, cpu)).expect("it is read").is_some());
-    let results = r#"{"format": "live-schedule/1", "results": []}"#;
+    let results = r#"{"format": "live-benchmarks/1", "results": []}"#;
     assert!(Document::parse("d", results).expect("it is of the kind").is_none());
     let cases = [
         ("{".to_string(), "it is no JSON"),

@@ -96,6 +96,7 @@ fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
             no_costs: common.no_costs,
             costs: common.cost.clone(),
             nohz: common.nohz.map(|nohz| nohz == OnOff::On),
+            tick_phase_ns: None,
         },
         set: common.set.clone(),
         limit_ns: common.duration,

@@ -138,14 +138,15 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
 
 /// A machine in a line or two.
 fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failure> {
-    let Description { name, about, source, topology, hz, costs, numbers } = machine;
+    let Description { name, about, source, topology, hz, tick_phase_ns, costs, numbers } = machine;
     writeln!(output, "{name}: {about}")?;
     let nodes = match topology.nodes() {
         1 => String::new(),
         nodes => format!(", {nodes} nodes"),
     };
     let hz = hz.map_or(String::new(), |hz| format!(", HZ {hz}"));
-    writeln!(output, "    {} CPUs{nodes}{hz}; {source}", topology.cpus())?;
+    let phase = tick_phase_ns.map_or(String::new(), |ns| format!(", first tick at {ns} ns"));
+    writeln!(output, "    {} CPUs{nodes}{hz}{phase}; {source}", topology.cpus())?;
     if costs.is_some() {
         let calibrated = numbers.iter().filter(|number| number.calibrated).count();
         let power =

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// The form of the documents; what follows a `+` says what else is in one.
 const FORMAT: &str = "live-schedule/1";
 
+/// The form of documents that lie beside them, with what benchmarks reported.
+const BENCHMARKS: &str = "live-benchmarks/1";
+
 /// Ticks a second of kernels that do not say.
 const HZ: u32 = 250;
 
@@ -272,14 +275,14 @@ impl Document {
             wrong(format!("{}:{}: it is no JSON: {error}", error.line(), error.column()))
         })?;
         let format = value.get("format").and_then(Value::as_str).unwrap_or_default();
+        if format == BENCHMARKS {
+            return Ok(None);
+        }
         if format.split('+').next() != Some(FORMAT) {
             let found = if format.is_empty() { "none".into() } else { format!("\"{format}\"") };
             return Err(wrong(format!(
                 "format: it must be \"{FORMAT}\", as `schedlab host --out` writes it; found {found}"
             )));
-        }
-        if value.get("scenario").is_none() && value.get("results").is_some() {
-            return Ok(None);
         }
         let form: Form = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
         debug_assert!(form.format.is_some());

@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::machines;
 use crate::run::Experiment;
 use crate::select::{self, Choice};
-use crate::setup;
 use schedlab_core::Policy;
 use schedlab_machine::SplitMix64;
 use schedlab_machine::costs::{Cost, CostModel};
