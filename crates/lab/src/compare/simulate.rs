@@ -55,10 +55,21 @@ pub struct Stand {
 #[derive(Clone, Debug)]
 enum NoiseSource {
     None,
-    /// By CPU what a trace recorded, and after which time it begins anew, ns.
-    Recorded(Vec<(u32, Vec<(u64, u64)>)>, u64),
+    /// What a trace recorded.
+    Recorded(Recorded),
     /// So much of each CPU.
     Share(f64),
+}
+
+/// Others' work as a trace has it.
+#[derive(Clone, Debug)]
+struct Recorded {
+    /// By CPU, from and to, ns.
+    by_cpu: Vec<(u32, Vec<(u64, u64)>)>,
+    /// For so long was recorded, ns.
+    window_ns: u64,
+    /// What others had in each real run, a share of the CPUs' time; empty: as much as in the trace.
+    shares: Vec<f64>,
 }
 
 /// What came of a run.
@@ -192,7 +203,8 @@ impl Stand {
             }
             None => 0,
         };
-        let noise = noise_of(placement, options.noise);
+        let (noise, note) = noise_of(placement, options.noise);
+        notes.extend(note);
         if matches!(noise, NoiseSource::None)
             && options.noise != Noise::None
             && placement.is_noisy()
@@ -305,7 +317,7 @@ impl Stand {
     pub fn noise_sentence(&self) -> String {
         match &self.noise {
             NoiseSource::None => "others' work is left out".into(),
-            NoiseSource::Recorded(..) => "others' work as the trace has it".into(),
+            NoiseSource::Recorded(_) => "others' work as the trace has it".into(),
             NoiseSource::Share(share) => format!(
                 "others' work as a model: {:.2} % of each CPU in pieces at random times",
                 share * 100.0
@@ -318,17 +330,7 @@ impl Stand {
     fn add_noise(&self, model: &mut Model, seed: u64) {
         let pieces: Vec<(u32, Vec<(u64, u64)>)> = match &self.noise {
             NoiseSource::None => return,
-            NoiseSource::Recorded(by_cpu, window_ns) => {
-                let again = |pieces: &Vec<(u64, u64)>| -> Vec<(u64, u64)> {
-                    let rounds = self.duration_ns.div_ceil((*window_ns).max(1));
-                    let round = |n: u64| {
-                        let by_ns = n * window_ns;
-                        pieces.iter().map(move |&(from, to)| (from + by_ns, to + by_ns))
-                    };
-                    (0..rounds).flat_map(round).collect()
-                };
-                by_cpu.iter().map(|(cpu, pieces)| (*cpu, again(pieces))).collect()
-            }
+            NoiseSource::Recorded(recorded) => recorded.pieces(self.duration_ns, seed),
             NoiseSource::Share(share) => {
                 let drawn = |&cpu: &u32| (cpu, draw(*share, self.duration_ns, seed, cpu));
                 self.cpus.iter().map(drawn).collect()
@@ -395,20 +397,88 @@ fn draw(share: f64, duration_ns: u64, seed: u64, cpu: u32) -> Vec<(u64, u64)> {
     pieces
 }
 
-/// What is known of others' work.
-fn noise_of(placement: &Placement, noise: Noise) -> NoiseSource {
+impl Recorded {
+    /// What was recorded, all of it, ns.
+    fn total_ns(&self) -> u64 {
+        self.by_cpu.iter().flat_map(|(_, pieces)| pieces).map(|(from, to)| to - from).sum()
+    }
+
+    /// Whether others had more in the window than in any run as a whole: then the trace calls
+    /// others what is not.
+    fn is_too_much(&self, duration_ns: u64) -> bool {
+        /// The trace and the accounts may differ by so much.
+        const MARGIN: f64 = 1.5;
+        let most = self.shares.iter().copied().fold(0.0, f64::max);
+        let had_ns = most * duration_ns as f64 * self.by_cpu.len() as f64;
+        !self.shares.is_empty() && self.total_ns() as f64 > MARGIN * had_ns + 1e6
+    }
+
+    /// Others' pieces of work in a run: those recorded, and beyond the window the same again; each
+    /// with the chance with which all together come to what one of the real runs had, these in
+    /// turn.
+    fn pieces(&self, duration_ns: u64, seed: u64) -> Vec<(u32, Vec<(u64, u64)>)> {
+        const STREAM: u64 = 0x7265_706c_6179;
+        let total_ns = self.total_ns().max(1) as f64;
+        let window_ns = self.window_ns.max(1);
+        let rest_ns = total_ns * duration_ns.saturating_sub(window_ns) as f64 / window_ns as f64;
+        let (first, later) = match self.shares.len() {
+            0 => (1.0, 1.0),
+            known => {
+                let share = self.shares[seed as usize % known];
+                let had_ns = share * duration_ns as f64 * self.by_cpu.len() as f64;
+                let left_ns = (had_ns - total_ns).max(0.0);
+                (had_ns / total_ns, left_ns / rest_ns.max(1.0))
+            }
+        };
+        let mut random = SplitMix64::new(seed ^ STREAM);
+        let mut kept = |chance: f64| {
+            let drawn = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            drawn < chance
+        };
+        let mut all = vec![];
+        for (cpu, pieces) in &self.by_cpu {
+            let mut own = vec![];
+            for round in 0..duration_ns.div_ceil(window_ns) {
+                let by_ns = round * window_ns;
+                let chance = if round == 0 { first } else { later };
+                let here = pieces.iter().filter(|_| kept(chance));
+                own.extend(here.map(|&(from, to)| (from + by_ns, to + by_ns)));
+            }
+            all.push((*cpu, own));
+        }
+        all
+    }
+}
+
+/// What is known of others' work, and what has to be said about it.
+fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>) {
     /// Less than this of a CPU is not worth a model.
     const LEAST: f64 = 0.0001;
-    let trace = placement.trace.as_ref().filter(|trace| trace.has_others());
     let share = placement.foreign_median();
-    match (noise, trace) {
-        (Noise::None, _) => NoiseSource::None,
-        (Noise::Auto | Noise::Replay, Some(trace)) => {
-            let others = placement.cpus.iter().map(|&cpu| (cpu, trace.others_on(cpu)));
-            NoiseSource::Recorded(others.collect(), trace.window_ns)
+    let model = || match share >= LEAST {
+        true => NoiseSource::Share(share.min(0.9)),
+        false => NoiseSource::None,
+    };
+    let trace = placement.trace.as_ref().filter(|trace| trace.has_others());
+    let recorded = trace.map(|trace| Recorded {
+        by_cpu: placement.cpus.iter().map(|&cpu| (cpu, trace.others_on(cpu))).collect(),
+        window_ns: trace.window_ns.min(placement.duration_ns),
+        shares: placement.foreign.clone(),
+    });
+    match (noise, recorded) {
+        (Noise::None, _) => (NoiseSource::None, None),
+        (Noise::Auto, Some(recorded)) if recorded.is_too_much(placement.duration_ns) => {
+            let cpus_ns = recorded.window_ns.max(1) as f64 * recorded.by_cpu.len() as f64;
+            let note = format!(
+                "the trace gives others {:.1} % of the CPUs, more than the accounts of any run have: \
+                 it is not replayed",
+                recorded.total_ns() as f64 / cpus_ns * 100.0
+            );
+            (model(), Some(note))
         }
-        (Noise::Auto | Noise::Model, _) if share >= LEAST => NoiseSource::Share(share.min(0.9)),
-        _ => NoiseSource::None,
+        (Noise::Auto | Noise::Replay, Some(recorded)) => (NoiseSource::Recorded(recorded), None),
+        (Noise::Auto | Noise::Model, _) => (model(), None),
+        (Noise::Replay, None) => (NoiseSource::None, None),
     }
 }
 
