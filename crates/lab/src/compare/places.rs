@@ -122,17 +122,34 @@ impl Places {
         }
         places.busy_cpus = busy_ns as f64 / trace.window_ns.max(1) as f64;
         places.doubled = doubled(trace, topology);
-        // By CPU the stays, to look up who is there.
-        let mut by_cpu: Vec<Vec<Stay>> = vec![vec![]; cpus];
         let mut by_task: Vec<Vec<Stay>> = vec![vec![]; trace.names.len()];
         for stay in &trace.stays {
-            by_cpu[stay.cpu as usize].push(*stay);
             by_task[stay.task as usize].push(*stay);
         }
+        // By CPU when it is taken: who is there, and who has been woken to it and is not there yet.
+        let mut taken: Vec<Vec<(u64, u64)>> = vec![vec![]; cpus];
+        for stay in &trace.stays {
+            taken[stay.cpu as usize].push((stay.start_ns, stay.end_ns));
+        }
+        for wakeup in &trace.wakeups {
+            let own = &by_task[wakeup.task as usize];
+            let next = own.partition_point(|stay| stay.start_ns < wakeup.at_ns);
+            if let Some(next) = own.get(next).filter(|next| next.cpu == wakeup.cpu) {
+                taken[wakeup.cpu as usize].push((wakeup.at_ns, next.start_ns));
+            }
+        }
+        for of_cpu in &mut taken {
+            of_cpu.sort_unstable();
+            let mut until_ns = 0;
+            for (_, end_ns) in of_cpu {
+                until_ns = until_ns.max(*end_ns);
+                *end_ns = until_ns;
+            }
+        }
         let idles = |cpu: u32, at_ns: u64| {
-            let on = &by_cpu[cpu as usize];
-            let next = on.partition_point(|stay| stay.start_ns + MOMENT_NS <= at_ns);
-            next == 0 || on[next - 1].end_ns <= at_ns
+            let of_cpu = &taken[cpu as usize];
+            let next = of_cpu.partition_point(|&(start_ns, _)| start_ns + MOMENT_NS <= at_ns);
+            next == 0 || of_cpu[next - 1].1 <= at_ns
         };
         let place = |cpu: u32| topology.place(CpuId(cpu));
         for wakeup in &trace.wakeups {
