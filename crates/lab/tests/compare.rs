@@ -73,7 +73,7 @@ fn the_simulation_comes_near_to_an_emulated_kernel() {
     let is_known = |one: &String| KNOWN.iter().any(|known| one.contains(known));
     let others: Vec<&String> = missed.iter().filter(|one| !is_known(one)).collect();
     assert_eq!(others, Vec::<&String>::new());
-    assert!(answer.checks.len() > 40, "{}", answer.checks.len());
+    assert!(answer.checks.len() >= 40, "{}", answer.checks.len());
 }
 
 /// What the model is known to miss (`docs/live.md`). Who mends it takes it out here.

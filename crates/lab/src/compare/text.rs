@@ -48,6 +48,26 @@ fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
     }
 }
 
+/// A remark: a line, or an entry of a list.
+fn remark(out: &mut String, form: Form, text: &str) {
+    /// As wide as documents are.
+    const WIDTH: usize = 100;
+    if form == Form::Plain {
+        let _ = writeln!(out, "{text}");
+        return;
+    }
+    let mut line = String::from("*");
+    for word in text.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{line}");
+            line = String::from(" ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(out, "{line}");
+}
+
 /// A latency, short.
 fn latency(ns: u64) -> String {
     match ns {
@@ -120,19 +140,19 @@ fn placement(out: &mut String, form: Form, answer: &PlacementAnswer) {
         out.push('\n');
     }
     if let Some(row) = &answer.places {
-        let _ = writeln!(out, "places: {}", places(row));
+        remark(out, form, &format!("places: {}", places(row)));
     }
     let [least, median, most] = answer.foreign.map(|share| share * 100.0);
-    let _ = writeln!(
-        out,
+    let noise = format!(
         "noise: others had {median:.2} % of the CPUs ({least:.2} to {most:.2} in {} runs), steal up \
          to {:.2} %; simulated: {}",
         answer.runs[0],
         answer.steal * 100.0,
         answer.noise
     );
+    remark(out, form, &noise);
     for note in &answer.notes {
-        let _ = writeln!(out, "why: {note}");
+        remark(out, form, &format!("why: {note}"));
     }
     out.push('\n');
 }
@@ -239,7 +259,7 @@ pub fn text(answer: &Answer, form: Form, tasks: bool) -> String {
     }
     summary(&mut out, form, answer);
     for what in &answer.left_out {
-        let _ = writeln!(out, "left out: {what}");
+        remark(&mut out, form, &format!("left out: {what}"));
     }
     if tasks && form == Form::Plain {
         let _ = writeln!(
