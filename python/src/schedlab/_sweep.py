@@ -217,7 +217,7 @@ def execute(
     missing = list(range(space.parts))
     pieces: dict[int, bytes] = {}
     if out is not None:
-        store = _native.Store(os.fspath(out), space, form, _engines.program())
+        store = _native.Store(os.fspath(out), space, form, _native.program)
         missing = store.missing()
         if len(missing) < space.parts and not resume:
             raise InputError(f"{os.fspath(out)} has results already, and resume is False")
