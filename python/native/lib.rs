@@ -18,19 +18,18 @@ mod work;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// The program `schedlab`: reads `args`, of which the first is its name, and returns its status.
-/// `engine` is the file of this module.
 #[pyfunction]
-fn cli_main(py: Python<'_>, args: Vec<OsString>, engine: PathBuf) -> u8 {
-    py.detach(|| schedlab_cli::run(args, Some(engine)))
+fn cli_main(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    py.detach(|| schedlab_cli::run(args))
 }
 
 /// The module.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("program", schedlab_cli::PROGRAM)?;
     module.add_function(wrap_pyfunction!(cli_main, module)?)?;
     module.add_function(wrap_pyfunction!(facts::read_text, module)?)?;
     module.add_function(wrap_pyfunction!(facts::machine_source, module)?)?;

@@ -67,7 +67,13 @@ impl Prepared {
     #[new]
     #[pyo3(signature = (plan, policies=vec![]))]
     fn new(py: Python<'_>, plan: &str, policies: Vec<Py<PyAny>>) -> PyResult<Prepared> {
-        let plan = Plan::parse("plan", plan).map_err(|error| errors::engine(py, None, &error))?;
+        // The text was made of what was given: where in it something is wrong tells nobody much.
+        let plan = Plan::parse("plan", plan).map_err(|error| match &error {
+            Error::Diagnostic(wrong) if wrong.file() == "plan" => {
+                errors::input(py, wrong.message())
+            }
+            error => errors::engine(py, None, error),
+        })?;
         let policies = slots::hold(py, policies)?;
         let entries = policies.entries();
         // Policies are built, to ask what they can, so it stays on this thread.
@@ -109,6 +115,9 @@ impl Prepared {
         let results = interruptible(py, stays, |stop| {
             let mut results: Vec<(String, Result<Run, Error>)> = vec![];
             let one = |column: usize, repetition| {
+                if stop.is_set() {
+                    return Err(Error::Broken("interrupted".into()));
+                }
                 let contender = &self.checked.schedulers()[column];
                 let ran = self.checked.run_repetition(contender, repetition, stop.observer());
                 ran.map(|(run, _)| run)
@@ -157,8 +166,11 @@ impl Prepared {
         let said = interruptible(py, stays, |_| {
             schedlab_cli::explanation(&asked, &self.checked, contender, Style::plain(100))
         })?;
-        // What is wrong names the option of the command line.
-        said.map_err(|wrong| errors::input(py, wrong.trim_start_matches("--")))
+        said.map_err(|wrong| {
+            // What is wrong names the option of the command line.
+            let input = || errors::input(py, wrong.trim_start_matches("--"));
+            self.policies.raised(py).unwrap_or_else(input)
+        })
     }
 
     /// The longest waits of a column, the longest first: of a task, or of all.

@@ -28,13 +28,23 @@ pub struct Failure {
 
 impl Failure {
     fn new(py: Python<'_>, error: PyErr, hook: &str, at_ns: u64) -> Failure {
+        // Before Python 3.12 the two are apart until somebody catches the exception.
+        if let Some(traceback) = error.traceback(py) {
+            let _ = error.value(py).setattr("__traceback__", traceback);
+        }
         let printed = || -> PyResult<String> {
             let format = py.import("traceback")?.getattr("format_exception")?;
             let lines: Vec<String> = format.call1((error.value(py),))?.extract()?;
             Ok(lines.concat())
         };
         let traceback = printed().unwrap_or_else(|_| error.to_string());
-        Failure { error, hook: hook.into(), at_ns, traceback }
+        // As users know it: the method of theirs that was called on the way.
+        let named = || -> PyResult<String> {
+            let failed_hook = py.import("schedlab._policy")?.getattr("failed_hook")?;
+            failed_hook.call1((error.value(py), hook))?.extract()
+        };
+        let hook = named().unwrap_or_else(|_| hook.into());
+        Failure { error, hook, at_ns, traceback }
     }
 
     /// Ends the run: the engine catches it where it catches a scheduler that panics.
@@ -375,8 +385,8 @@ impl Scheduler for PyScheduler {
             let machine = self.machine.get();
             machine.asked.store(asked, Ordering::Relaxed);
             machine.because(1);
-            let answer = self.call(py, platform, "schedule", |hooks| &hooks.schedule, (cpu.0,));
-            let next: Option<u32> = self.expect(py, "schedule", platform, answer.extract());
+            let answer = self.call(py, platform, "pick", |hooks| &hooks.schedule, (cpu.0,));
+            let next: Option<u32> = self.expect(py, "pick", platform, answer.extract());
             let rule = Rule(self.machine.get().with(|requests| requests.rule));
             let rows: Vec<Row> = match asked {
                 true => {
@@ -473,8 +483,13 @@ impl PyScheduler {
         Failure::new(py, error, "a signal", 0).unwind(self.slot)
     }
 
-    /// Asks the policy something; nothing if it cannot answer.
-    fn ask<T>(&self, method: &str, arguments: impl FnOnce(Python<'_>) -> Py<PyTuple>) -> Option<T>
+    /// Asks the policy something; that it cannot answer ends the run.
+    fn ask<T>(
+        &self,
+        hook: &str,
+        method: &str,
+        arguments: impl FnOnce(Python<'_>) -> Py<PyTuple>,
+    ) -> T
     where
         T: for<'a, 'py> FromPyObject<'a, 'py>,
     {
@@ -482,7 +497,13 @@ impl PyScheduler {
             let arguments = arguments(py);
             let answer = self.policy.bind(py).call_method1(method, arguments.bind(py));
             let answer = answer.and_then(|answer| answer.extract::<T>().map_err(Into::into));
-            answer.map_err(|error| self.pass_on_signal(py, error)).ok()
+            match answer {
+                Ok(answer) => answer,
+                Err(error) => {
+                    let now_ns = self.machine.get().now_ns();
+                    Failure::new(py, error, hook, now_ns).unwind(self.slot)
+                }
+            }
         })
     }
 }
@@ -497,7 +518,7 @@ impl Inspect for PyScheduler {
     }
 
     fn tunables(&self) -> Vec<Tunable> {
-        let rows: Vec<TunableRow> = self.ask("_tunables", nothing).unwrap_or_default();
+        let rows: Vec<TunableRow> = self.ask("tunables", "_tunables", nothing);
         rows.iter()
             .map(|(name, value, least, most, help)| Tunable {
                 name: keep(name),
@@ -513,7 +534,7 @@ impl Inspect for PyScheduler {
             Ok(arguments) => arguments.unbind(),
             Err(_) => nothing(py),
         };
-        let rows: Vec<Row> = self.ask("_candidates", cpu).unwrap_or_default();
+        let rows: Vec<Row> = self.ask("why", "_candidates", cpu);
         out.extend(rows.iter().map(candidate));
     }
 
@@ -522,8 +543,8 @@ impl Inspect for PyScheduler {
             Ok(arguments) => arguments.unbind(),
             Err(_) => nothing(py),
         };
-        let answer: Option<(Option<u64>, Option<u64>, Option<u64>)> = self.ask("_promises", load);
-        let (idle_beside_waiting_ns, wait_ns, hog_spread_ns) = answer.unwrap_or_default();
+        let (idle_beside_waiting_ns, wait_ns, hog_spread_ns) =
+            self.ask("promises", "_promises", load);
         Promises { idle_beside_waiting_ns, wait_ns, hog_spread_ns, ..Promises::default() }
     }
 

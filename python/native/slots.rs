@@ -270,6 +270,15 @@ impl Held {
         failures.find(|failure| is_signal(py, failure)).map(|failure| failure.error)
     }
 
+    /// Whether a signal's handler raised something while a policy ran; it stays where it is.
+    pub fn is_interrupted(&self) -> bool {
+        self.all.iter().any(|(slot, _)| {
+            let Ok(failure) = ALL[*slot].failure.lock() else { return false };
+            let is_signals = |failure: &Failure| Python::attach(|py| is_signal(py, failure));
+            failure.as_ref().is_some_and(is_signals)
+        })
+    }
+
     /// What went wrong with a plan that names them: `broken` is the message of a scheduler that
     /// could not be built.
     pub fn broken(&self, py: Python<'_>, broken: &str) -> PyErr {

@@ -146,7 +146,9 @@ pub fn stress(
         let one_world = |seed: u64| {
             let world = World::random(seed, &choice);
             let checked = check(&world, &choice);
-            let before = checked.failure.as_ref().map(|failure| {
+            // What was interrupted is not begun again.
+            let broken = checked.failure.as_ref().filter(|_| !held.is_interrupted());
+            let before = broken.map(|failure| {
                 let at_ns = failure.violation.at_ns;
                 recent_events(&world, &choice, failure.turn, at_ns, EVENTS_SHOWN)
             });

@@ -152,10 +152,10 @@ def test_an_error_comes_with_pythons_traceback_and_the_virtual_time(desktop):
                 return self.no_such_thing
             return super().pick(cpu)
 
-    with pytest.raises(schedlab.PolicyError, match="schedule failed at 1.00") as caught:
+    with pytest.raises(schedlab.PolicyError, match="pick failed at 1.00") as caught:
         schedlab.run(desktop, ["cfs", Late])
     error = caught.value
-    assert error.at_ns >= 1_000_000_000 and error.hook == "schedule"
+    assert error.at_ns >= 1_000_000_000 and error.hook == "pick"
     assert isinstance(error.__cause__, AttributeError)
     told = "".join(traceback.format_exception(error.__cause__))
     assert "return self.no_such_thing" in told and __file__ in told
@@ -173,7 +173,7 @@ def test_a_policy_that_cannot_be_made_says_why(desktop):
     with pytest.raises(schedlab.PolicyError, match="no such thing") as caught:
         schedlab.run(desktop, Unborn)
     assert isinstance(caught.value.__cause__, ValueError)
-    with pytest.raises(Broken, match="(?s)its making failed.*no such thing"):
+    with pytest.raises(Broken, match="(?s)start failed.*no such thing"):
         check_policy(Unborn, worlds=2)
 
 
@@ -186,6 +186,54 @@ def test_wrong_picks_are_refused(desktop):
 
     with pytest.raises(schedlab.PolicyError, match="answered 3, which is no task that lives"):
         schedlab.run(desktop, Odd)
+
+    class Sleeper(RoundRobin):
+        """Picks whoever there is, asleep or not."""
+
+        def pick(self, cpu):
+            super().pick(cpu)
+            return next(iter(self.tasks.values()), None)
+
+    with pytest.raises(schedlab.PolicyError, match="which (sleeps|CPU 0 runs)") as caught:
+        schedlab.run(desktop, Sleeper, cpus=2)
+    assert caught.value.hook == "pick" and caught.value.at_ns is not None
+
+
+def test_errors_in_what_is_asked_of_a_policy_are_its_errors(desktop):
+    class Why(RoundRobin):
+        """Cannot say why."""
+
+        def why(self, cpu):
+            raise LookupError("nobody knows")
+
+    run = schedlab.run(desktop, Why, duration=1)[0]
+    with pytest.raises(schedlab.PolicyError, match="why failed.*nobody knows") as caught:
+        run.explain(at=0.5)
+    assert caught.value.hook == "why"
+
+    class Promises(RoundRobin):
+        """Promises what is no number."""
+
+        def promises(self, tasks, cpus):
+            return {"wait_ns": "soon"}
+
+    class Unknown(RoundRobin):
+        """Promises what nobody knows."""
+
+        def promises(self, tasks, cpus):
+            return {"waits_ns": 1}
+
+    for policy, said in ((Promises, "promises failed"), (Unknown, "names 'waits_ns'")):
+        with pytest.raises((schedlab.PolicyError, Broken), match=said):
+            check_policy(policy, worlds=2)
+
+    class Tunables(RoundRobin):
+        """Has no range."""
+
+        tunables = {"quantum_ns": 5}
+
+    with pytest.raises(schedlab.InputError, match="must be least and most"):
+        schedlab.run(desktop, Tunables)
 
 
 def test_explanations_have_the_policys_own_words(desktop):

@@ -164,6 +164,81 @@ def test_what_is_wrong_has_a_place(tmp_path):
     assert caught.value.file == str(machine)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"cpus": 0}, "cpus is 0"),
+        ({"cpus": "2"}, "cpus is '2'"),
+        ({"hz": 1.5}, "hz is 1.5"),
+        ({"seed": -1}, "seed is -1"),
+        ({"repeat": 0}, "repeat is 0"),
+        ({"threads": -1}, "threads is -1"),
+        ({"costs": "x"}, "costs is 'x'"),
+        ({"costs": {"switch": "x"}}, "costs.'switch'. is 'x'"),
+        ({"groups": {"/x": {}}}, "/x has no settings"),
+        ({"users": {"a": None}}, "name a user"),
+        ({"users": 3}, "users is 3"),
+        ({"set": 3}, "set is 3"),
+        ({"set": {"sched_latency_ns": b"ab"}}, "is no value"),
+        ({"at": 3}, "at is 3"),
+        ({"timetable": 3}, "timetable is 3"),
+        ({"duration": float("nan")}, "duration is nan"),
+        ({"parameters": {"x": 1}}, "parameters are a benchmark's"),
+    ],
+)
+def test_nothing_that_is_given_is_dropped_silently(given, told):
+    with pytest.raises(schedlab.InputError, match=told) as caught:
+        schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs", **given)
+    assert "plan:" not in str(caught.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    load = {"tasks": {"a": {"run": np.int64(1000), "loop": 3}}}
+    given = {"cpus": 2, "seed": 3, "repeat": 2, "hz": 250}
+    ours = schedlab.run(
+        load, "cfs", duration=np.float32(1), set={"sched_latency_ns": np.array([6e6, 9e6])},
+        **{name: np.int32(value) for name, value in given.items()},
+    )
+    theirs = schedlab.run(
+        {"tasks": {"a": {"run": 1000, "loop": 3}}}, "cfs", duration=1,
+        set={"sched_latency_ns": [6e6, 9e6]}, **given,
+    )
+    assert ours.to_json() == theirs.to_json()
+
+
+def test_files_are_written_whole_and_nothing_else_is_replaced(desktop_runs, tmp_path):
+    real, link = tmp_path / "real.html", tmp_path / "link.html"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    desktop_runs.report(link)
+    assert link.is_symlink() and "<html" in real.read_text()
+    assert real.stat().st_mode & 0o777 == 0o600
+    if Path("/dev/full").exists():
+        with pytest.raises(OSError):
+            desktop_runs.report("/dev/full")
+        assert Path("/dev/full").is_char_device()
+    with pytest.raises(OSError):
+        desktop_runs.report(tmp_path / "nowhere" / "r.html")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.html", "real.html"]
+
+
+def test_what_is_asked_of_a_run_must_be_there(desktop_runs):
+    run = desktop_runs["cfs"]
+    for ask, told in (
+        (lambda: run.explain(worst=0), "worst is 0"),
+        (lambda: run.explain(wakeup=0), "wakeup is 0"),
+        (lambda: run.explain(cpu="x"), "cpu is 'x'"),
+        (lambda: run.timeline(10**9), "width is 1000000000"),
+        (lambda: desktop_runs.compare().text(0), "width is 0"),
+        (lambda: run.tasks["audio"].share(between=3), "pair of moments"),
+        (lambda: run.tasks["audio"].share(between=(2, 1)), "a later one"),
+        (lambda: run.tasks["audio"].share(between=(0, 1e6)), "the run goes from 0"),
+    ):
+        with pytest.raises(schedlab.InputError, match=told):
+            ask()
+
+
 def test_a_deadlock_is_an_error_that_says_who_waits():
     stuck = {"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}
     with pytest.raises(schedlab.RunError, match="(?s)no task can ever run again.*a-0"):
@@ -242,6 +317,15 @@ def test_pictures(desktop_runs):
     ax = desktop_runs["o_1"].plot.shares()
     layers = ax.collections
     assert len(layers) == 5, "audio, video, shell, cc, hog"
+    odd = schedlab.run({"tasks": {"_a$b$": {"run": 1000, "loop": 3}}}, "cfs")
+    odd.plot.shares().figure.canvas.draw()
+    assert len(odd.plot.shares().get_legend().get_texts()) == 1
+    odd.plot.timeline()[0].figure.canvas.draw()
+    run = desktop_runs["cfs"]
+    with pytest.raises(schedlab.InputError, match="parts is -1"):
+        run.plot.shares(parts=-1)
+    with pytest.raises(schedlab.InputError, match="the run ends at"):
+        run.plot.timeline(between=(100, 200))
     matplotlib.pyplot.close("all")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import json
 import os
 import signal
 import subprocess
@@ -176,8 +177,22 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     done = schedlab.sweep(file)
     assert done.to_csv() == program("sweep", str(file), "--format", "csv")
     assert done.table() == program("sweep", str(file))
-    with pytest.raises(schedlab.InputError, match="cannot be given beside it"):
-        schedlab.sweep(file, repeat=3)
+    for more in ({"repeat": 3}, {"sample": "latin"}, {"sample_seed": 2}, {"cpus": 2}):
+        with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given beside"):
+            schedlab.sweep(file, **more)
+    # What Python began the program goes on with, and the other way round.
+    schedlab.sweep(file, out=tmp_path / "out", parts="csv")
+    again = [sys.executable, "-m", "schedlab", "sweep", str(file), "--output",
+             str(tmp_path / "out"), "--parts", "csv"]
+    told = subprocess.run(again, capture_output=True, text=True, check=True).stderr
+    assert "are there already" in told
+    as_json = tmp_path / "s.json"
+    as_json.write_text(json.dumps({
+        "workload": "w.json", "schedulers": ["round_robin", "cfs"],
+        "metrics": ["length", "switches"],
+        "axis": [{"name": "workload.tasks.hog.run", "values": [5000, 10_000]}],
+    }))
+    assert schedlab.sweep(as_json).to_csv() == done.to_csv()
     file.write_text(file.read_text().replace("sobol", "").replace(
         "values = [5000, 10_000]", "from = 1, to = 100").replace(
         "metrics", 'sample = "sobol"\nsamples = 8\nmetrics'))

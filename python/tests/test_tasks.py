@@ -87,6 +87,13 @@ def test_tasks_are_not_changed_by_what_is_made_of_them():
         (lambda: Task("a").instances(-1), "at least 0"),
         (lambda: Task("a").cpus(), "at least one CPU"),
         (lambda: schedlab.run(3), "is no workload"),
+        (lambda: Task(3), "must have a name"),
+        (lambda: Task("a").nice("x"), "nice is 'x'"),
+        (lambda: Task("a").lock(3), "mutex is 3"),
+        (lambda: Task("a").fork(3), "task is 3"),
+        (lambda: Task("a").policy("fifo", 0), "priority is 0"),
+        (lambda: Workload(3), "3 is no Task"),
+        (lambda: schedlab.run(Task("a").run("1ms"), 3), "schedulers is 3"),
         (lambda: schedlab.run(Task("a").run("1ms"), [3]), "is no scheduler"),
     ],
 )

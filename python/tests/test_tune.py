@@ -195,6 +195,28 @@ def test_a_callable_is_a_goal():
         ({"space": None}, "space is missing"),
         ({"space": {"sched_latncy_ns": {"from": 1, "to": 2}}}, "no tunable"),
         ({"space": {"nice:hog": {"from": 1, "to": 2, "at_most": "x"}}}, "at_most names an axis"),
+        ({"space": {"sched_latency_ns": {"from": "1ms", "to": "60ms"},
+                    "sched_min_granularity_ns": {"from": "2ms", "to": "60ms",
+                                                 "at_most": "sched_latency_ns"}}},
+         "begins at 2e.06, and is to be at most"),
+        ({"space": {"nice:hog": {"from": 0, "to": 5},
+                    "nice:video": {"values": [1, 2], "at_most": "nice:hog"}}}, "is for ranges"),
+        ({"space": {"nice:hog": {"from": 0, "to": 5, "only": ["cfs"]}}}, "several schedulers"),
+        ({"space": {"nice:hog": {"from": 0, "to": 5, "only": 3}}}, "must name schedulers"),
+        ({"space": {"seed": {"from": 0, "to": 5}}}, "axis seed: a search changes settings"),
+        ({"space": {"duration": [1, 2]}}, "axis duration: a search changes settings"),
+        ({"space": 3}, "must be a dict"),
+        ({"objective": 3}, "objective is 3"),
+        ({"subject_to": 3}, "subject_to is 3"),
+        ({"prune": "no"}, "true or false"),
+        ({"title": 3}, "title is 3"),
+        ({"yardsticks": [3]}, "yardsticks has 3"),
+        ({"repeat": 3}, "number of seeds"),
+        ({"seeds": "two"}, "seeds is 'two'"),
+        ({"seed": -1}, "seed is -1"),
+        ({"duration": float("nan")}, "duration is nan"),
+        ({"machine": 3}, "machine is 3"),
+        ({"held_out": 3}, "held_out is 3"),
     ],
 )
 def test_a_mistake_is_told_before_anything_runs(given, told):
@@ -262,3 +284,71 @@ def test_the_program_tunes_a_file(program, tmp_path):
     program("tune", str(file), status=2)
     with pytest.raises(schedlab.InputError, match=r"t.toml:\d+:\d+: .*hgo"):
         schedlab.tune(file)
+    with pytest.raises(schedlab.InputError, match="t.toml says what is run: sampler cannot"):
+        schedlab.tune(file, sampler="random")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("workloads = 3", ":1:1: workloads is 3"),
+        ('seeds = "x"', ":2:1: seeds is 'x'"),
+        ("budgt = 3", ":2:1: unknown key `budgt`"),
+        ("axis = 3", ":2:1: axis must be tables"),
+        ("[[axis]]\nname = 3", ":3:3: an .*axis.* has no name"),
+        ('machine = ["x"]', ":2:1: machine is"),
+        ("duration = nan", ":2:12: nan is no number"),
+        ('cpus = "two"', ":2:1: cpus is 'two'"),
+        ("set = 3", ":2:1: set is 3"),
+        ("at = 3", ":2:1: at is 3"),
+        ('[[axis]]\nname = "nice:h"\nfrom = 0\nto = 1\n[[axis]]\nname = "nice:h"', ":8:8: there is"),
+        ('[[axis]]\nname = "cpus"\nfrom = 2\nto = 4\nonly = ["nope"]', ":4:8: axis cpus: only"),
+    ],
+)
+def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, told):
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+    first = "" if wrong.startswith("workloads") else 'workloads = "w.json"\n'
+    own = 'objective = "minimize wait_mean"\n'
+    table = "" if "axis" in wrong else '[[axis]]\nname = "set.nice:hog"\nfrom = 0\nto = 5\n'
+    head, _, rest = wrong.partition("[[")
+    file = tmp_path / "t.toml"
+    file.write_text(f"{first}{head}" + (f"[[{rest}" if rest else "") + f"\n{table}")
+    text = file.read_text()
+    at = text.find("[[")
+    # The objective stands above all tables, and below what is wrong.
+    file.write_text(text + own if at < 0 else text[:at] + own + text[at:])
+    with pytest.raises(schedlab.InputError, match="t.toml" + told):
+        schedlab.tune(file, budget=1)
+
+
+def test_a_storage_is_of_one_search(tmp_path):
+    storage = tmp_path / "tune.log"
+    small(budget=4, storage=storage)
+    loose = {**SPACE, "sched_min_granularity_ns": {"from": "0.1ms", "to": "60ms", "scale": "log"}}
+    with pytest.raises(schedlab.InputError, match="holds another search"):
+        small(budget=4, storage=storage, space=loose)
+    storage.write_text("no journal\n")
+    with pytest.raises(schedlab.InputError, match="tune.log:1: it is no storage"):
+        small(budget=4, storage=storage)
+    calls = tmp_path / "calls.log"
+    for goal, is_other in ((lambda row: row["w"], False), (lambda row: row["w"] * 2, True)):
+        def tune(goal=goal):
+            schedlab.tune(
+                WORKLOAD, "cfs", goal, metrics="w = key_wait(video)", space=SPACE, budget=4,
+                seeds=1, held_out_seeds=2, duration=0.5, storage=calls, yardsticks=[],
+            )
+        if is_other:
+            with pytest.raises(schedlab.InputError, match="holds another search"):
+                tune()
+        else:
+            tune()
+
+
+def test_tasks_of_python_are_tuned():
+    tasks = [schedlab.Task("hog").instances(2).run("10ms"),
+             schedlab.Task("video").every("20ms").run("4ms")]
+    found = schedlab.tune(
+        schedlab.Workload(*tasks), "cfs", GOAL, space={"nice:hog": {"from": 0, "to": 10}},
+        budget=4, seeds=1, held_out_seeds=2, duration=0.5, yardsticks=[],
+    )
+    assert len(found.trials["tpe"]) == 4

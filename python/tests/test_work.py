@@ -55,7 +55,18 @@ def test_an_interrupt_ends_a_benchmark_and_a_policys_run(desktop):
         def pick(self, cpu):
             return self.ready.pop(cpu)
 
+    class Endless(schedlab.Policy):
+        """Never answers."""
+
+        def pick(self, cpu):
+            while True:
+                pass
+
     for start in (
+        lambda: schedlab.stress(Endless, worlds=2),
+        lambda: schedlab.testing.check_policy(Endless, worlds=2),
+        lambda: schedlab.run(desktop, Endless),
+        lambda: schedlab.run(desktop, "cfs", repeat=100_000, record=False),
         lambda: schedlab.bench("hackbench", "o_n", cpus=2, groups=range(200, 400)),
         lambda: schedlab.run(desktop, First, duration=1_000_000, record=False),
         lambda: schedlab.stress(First, worlds=1_000_000),

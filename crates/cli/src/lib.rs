@@ -49,8 +49,6 @@ use args::{Cli, Command};
 use clap::Parser;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
-use std::sync::OnceLock;
 use terminal::Output;
 
 /// Why the program stops before it is done.
@@ -99,17 +97,12 @@ fn usage(error: &clap::Error) -> u8 {
     2
 }
 
-/// The file that holds the engine, if it is not this program's own.
-static ENGINE: OnceLock<PathBuf> = OnceLock::new();
+/// The version of this program, and a number made of all its sources: results of a program with
+/// changed schedulers are others. The Python package of the same sources has the same.
+pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("SCHEDLAB_SOURCES"));
 
 /// The program: reads `args` (the first is its name), prints, and returns the exit status, 0 to 3.
-///
-/// `engine` is the file that holds the compiled engine where that is not the program's own, as in
-/// the Python package: results that are to be resumed are known by it.
-pub fn run(args: impl IntoIterator<Item = OsString>, engine: Option<PathBuf>) -> u8 {
-    if let Some(engine) = engine {
-        let _ = ENGINE.set(engine);
-    }
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

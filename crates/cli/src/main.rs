@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    schedlab_cli::run(std::env::args_os(), None).into()
+    schedlab_cli::run(std::env::args_os()).into()
 }

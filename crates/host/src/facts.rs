@@ -3,6 +3,7 @@
 
 use crate::sys;
 use flate2::read::GzDecoder;
+use schedlab_core::{CpuId, cpu_set};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -32,17 +33,14 @@ pub fn has_capability(capability: u32) -> bool {
     mask >> capability & 1 == 1
 }
 
-/// A list of CPUs as the kernel writes it: `0-3,8`. None: it is none.
+/// A list of CPUs as files of `/sys` and `/proc` have it, rising: `0-3,8`, or nothing. None: it is
+/// none.
 pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = vec![];
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to) = (from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?);
-        if from > to || to >= 1 << 16 {
-            return None;
-        }
-        cpus.extend(from..=to);
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(vec![]);
     }
+    let mut cpus = cpu_set::parse_cpu_list(text)?;
     cpus.sort_unstable();
     cpus.dedup();
     Some(cpus)
@@ -50,20 +48,8 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
 
 /// CPUs as the kernel writes them.
 pub fn format_cpus(cpus: &[u32]) -> String {
-    let mut text = String::new();
-    let mut rest = cpus;
-    while let Some(&first) = rest.first() {
-        let run = rest.iter().zip(first..).take_while(|&(&cpu, expected)| cpu == expected).count();
-        if !text.is_empty() {
-            text.push(',');
-        }
-        text.push_str(&first.to_string());
-        if run > 1 {
-            text.push_str(&format!("-{}", rest[run - 1]));
-        }
-        rest = &rest[run..];
-    }
-    text
+    let cpus: Vec<CpuId> = cpus.iter().copied().map(CpuId).collect();
+    cpu_set::cpu_list(&cpus)
 }
 
 /// Where a CPU is, by numbers that matter in being equal or not.

@@ -1,14 +1,7 @@
 //! Figures of samples and of repetitions: quantiles by nearest rank, least, median and greatest.
 
+use schedlab_measure::histogram::percentile_of_sorted;
 use serde_json::{Value, json};
-
-/// The smallest of `sorted` that at least `share` (0 to 1) of them do not exceed: nearest rank.
-/// None of nothing.
-pub fn quantile(sorted: &[u64], share: f64) -> Option<u64> {
-    let last = sorted.len().checked_sub(1)?;
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    Some(sorted[rank.saturating_sub(1).min(last)])
-}
 
 /// The median: the middle one, or the mean of the two in the middle. None of nothing.
 pub fn median(values: &[u64]) -> Option<u64> {
@@ -59,10 +52,10 @@ impl Latencies {
         Some(Latencies {
             count: sorted.len() as u64,
             mean: (sum / sorted.len().max(1) as u128) as u64,
-            p50: quantile(&sorted, 0.5)?,
-            p95: quantile(&sorted, 0.95)?,
-            p99: quantile(&sorted, 0.99)?,
-            p999: quantile(&sorted, 0.999)?,
+            p50: percentile_of_sorted(&sorted, 50, 100)?,
+            p95: percentile_of_sorted(&sorted, 95, 100)?,
+            p99: percentile_of_sorted(&sorted, 99, 100)?,
+            p999: percentile_of_sorted(&sorted, 999, 1000)?,
             max: *sorted.last()?,
         })
     }
@@ -95,17 +88,6 @@ pub fn delta_coded(values: &[u64]) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_values_that_there_were() {
-        let hundred: Vec<u64> = (1..=100).collect();
-        assert_eq!(quantile(&hundred, 0.5), Some(50));
-        assert_eq!(quantile(&hundred, 0.95), Some(95));
-        assert_eq!(quantile(&hundred, 0.999), Some(100));
-        assert_eq!(quantile(&[7], 0.5), Some(7));
-        assert_eq!(quantile(&[7, 9], 0.0), Some(7));
-        assert_eq!(quantile(&[], 0.5), None);
-    }
 
     #[test]
     fn the_median_of_two_is_their_mean() {

@@ -5,7 +5,7 @@ use crate::noise::{Noise, Source};
 use crate::switches::{Slice, Stay};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How threads begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -111,6 +111,16 @@ pub struct Groups {
     pub paths: BTreeMap<String, PathBuf>,
 }
 
+impl Groups {
+    /// Moves the calling thread to the group of a directory.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn join(&self, directory: &Path) -> std::io::Result<()> {
+        std::fs::write(directory.join(&self.attach), crate::sys::thread_id().to_string())
+    }
+}
+
 /// What became of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured {
@@ -120,7 +130,7 @@ pub struct Measured {
     pub start_ns: u64,
     /// What others had.
     pub noise: Noise,
-    /// What the runner's main thread ran as: `fifo 90`, `nice -20`, `nice 0`.
+    /// What the runner's main thread ran as: `fifo 90`, `nice -20`, `as it was`.
     pub main: String,
     /// Whether memory was locked.
     pub memory_locked: bool,

@@ -99,7 +99,7 @@ mod tests {
 
     fn costs() -> Costs {
         let quantiles = vec![(0.0, 2500), (0.5, 5000), (1.0, 60_000)];
-        let latency = Latency { of: "FIFO 90".into(), count: 1000, quantiles };
+        let latency = Latency { of: "fifo 90".into(), count: 1000, quantiles };
         Costs {
             repetitions: 5,
             clock: 18.6,

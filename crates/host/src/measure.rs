@@ -1,13 +1,13 @@
 //! What things cost on this machine, as far as a program can see it: each figure the median of
 //! several repetitions, on threads in the group of great weight.
 
-use crate::figures::{median, quantile};
+use crate::figures::median;
 use crate::job::Groups;
-use crate::runner::{gaps, join_group};
+use crate::runner::{gaps, join_group, urgent};
 use crate::sys;
 use crate::tick;
 use rustix::thread::futex;
-use schedlab_core::{Policy, SchedAttr};
+use schedlab_measure::histogram::percentile_of_sorted;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::num::NonZeroU32;
@@ -50,7 +50,7 @@ pub struct Costs {
 /// Quantiles of latencies, each a share and ns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Latency {
-    /// What the thread that slept was: `FIFO 90`, `nice -20` ...
+    /// What the thread that slept was: `fifo 90`, `nice -20` ...
     pub of: String,
     /// How many.
     pub count: usize,
@@ -61,9 +61,12 @@ pub struct Latency {
 impl Latency {
     fn new(of: &str, mut values: Vec<u64>) -> Option<Latency> {
         values.sort_unstable();
-        let shares = [0.0, 0.5, 0.95, 0.99, 1.0];
+        let of_percent = |percent: u64| {
+            let ns = percentile_of_sorted(&values, percent, 100)?;
+            Some((percent as f64 / 100.0, ns))
+        };
         let quantiles: Option<Vec<(f64, u64)>> =
-            shares.into_iter().map(|share| Some((share, quantile(&values, share)?))).collect();
+            [0, 50, 95, 99, 100].into_iter().map(of_percent).collect();
         Some(Latency { of: of.into(), count: values.len(), quantiles: quantiles? })
     }
 }
@@ -274,17 +277,6 @@ fn pipe_hop(cpu: u32, groups: &Groups) -> Result<f64, String> {
 /// Sleeps of a timer's measurement, each repetition.
 const SLEEPS: u32 = 200;
 
-/// Makes the calling thread urgent; what it is then.
-fn urgent() -> &'static str {
-    if sys::set_attr(&SchedAttr::realtime(Policy::Fifo, 90), false).is_ok() {
-        return "FIFO 90";
-    }
-    if sys::set_attr(&SchedAttr::nice(-20), false).is_ok() {
-        return "nice -20";
-    }
-    "nice 0"
-}
-
 /// Latencies of absolute sleeps, over a thread that computes or on a CPU that idles.
 fn timer_latency(
     cpu: u32,
@@ -305,7 +297,7 @@ fn timer_latency(
         });
         let sleeper = scope.spawn(|| {
             let settled = settled(cpu, groups);
-            let of = urgent();
+            let of = urgent(false);
             let mut values = vec![];
             if settled.is_ok() {
                 for number in 0..SLEEPS * repetitions {
@@ -316,7 +308,7 @@ fn timer_latency(
                 }
             }
             over.store(true, Ordering::Relaxed);
-            settled.map(|()| Latency::new(of, values))
+            settled.map(|()| Latency::new(&of, values))
         });
         let panicked = |_| "a measuring thread panicked".to_string();
         let latency = sleeper.join().map_err(panicked)?;

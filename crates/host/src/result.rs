@@ -15,7 +15,7 @@ use crate::undertaking::{Outcome, Prepared, Repetition};
 use schedlab_workload::model::Model;
 use schedlab_workload::rt_app;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 /// The form of the document.
@@ -170,11 +170,24 @@ fn placement(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// The names of all threads, in the order of their first appearance.
-fn names<'a>(counted: &[&'a Repetition]) -> Vec<&'a str> {
-    let mut seen = BTreeSet::new();
-    let all = counted.iter().flat_map(|one| &one.measured.threads);
-    all.map(|thread| thread.name.as_str()).filter(|name| seen.insert(*name)).collect()
+/// The threads of each name, in the order in which names are first seen, one a repetition.
+fn by_name<'a>(counted: &[&'a Repetition]) -> Vec<(&'a str, Vec<(&'a Thread, u64)>)> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut found: Vec<(&str, Vec<(&Thread, u64)>)> = vec![];
+    for measured in counted.iter().map(|one| &one.measured) {
+        let mut seen: HashSet<&str> = HashSet::new();
+        for thread in &measured.threads {
+            if !seen.insert(&thread.name) {
+                continue;
+            }
+            let place = *places.entry(&thread.name).or_insert(found.len());
+            if place == found.len() {
+                found.push((&thread.name, vec![]));
+            }
+            found[place].1.push((thread, measured.duration_ns));
+        }
+    }
+    found
 }
 
 /// The plain figures of a thread, by the names that documents give them.
@@ -193,11 +206,8 @@ fn figures(thread: &Thread) -> [(&'static str, u64); 8] {
 
 fn tasks(counted: &[&Repetition]) -> Value {
     let mut tasks = Map::new();
-    for name in names(counted) {
-        let threads: Vec<&Thread> = counted
-            .iter()
-            .flat_map(|one| one.measured.threads.iter().find(|thread| thread.name == name))
-            .collect();
+    for (name, threads) in by_name(counted) {
+        let threads: Vec<&Thread> = threads.into_iter().map(|(thread, _)| thread).collect();
         let mut task = Map::new();
         let all: Vec<_> = threads.iter().map(|thread| figures(thread)).collect();
         for (place, (name, _)) in all[0].iter().enumerate() {
@@ -418,14 +428,7 @@ pub fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
         "end s",
     ];
     let counted = counted(outcome);
-    let rows = names(&counted).into_iter().map(|name| {
-        let threads: Vec<(&Thread, u64)> = counted
-            .iter()
-            .flat_map(|one| {
-                let thread = one.measured.threads.iter().find(|thread| thread.name == name)?;
-                Some((thread, one.measured.duration_ns))
-            })
-            .collect();
+    let rows = by_name(&counted).into_iter().map(|(name, threads)| {
         let median = |of: &dyn Fn(&Thread) -> u64| {
             let values: Vec<u64> = threads.iter().map(|(thread, _)| of(thread)).collect();
             crate::figures::median(&values).unwrap_or(0)

@@ -9,6 +9,7 @@
 use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Run, Start, Thread};
 use crate::noise::{self, Noise, Reading, Source};
 use crate::switches::{CpuSlices, Slice};
+use crate::sync::own;
 use crate::thread::{Begins, Shared, spawn};
 use crate::{measure, sys, tick};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -27,8 +28,6 @@ const READ_BEFORE_NS: u64 = 2_000_000;
 const PATIENCE_NS: u64 = 3_000_000_000;
 /// How often the main thread looks whether anything failed, or all have ended, ns.
 const LOOK_NS: u64 = 100_000_000;
-/// The main thread's priority.
-const MAIN_PRIORITY: u32 = 90;
 
 /// What a process does that was started as the runner. The answer goes to `output`.
 ///
@@ -74,21 +73,23 @@ fn guard(job: &Job) -> Result<(), String> {
     at_most(Resource::Rttime, job.guard_s.saturating_mul(1_000_000))
 }
 
-/// Moves the calling thread to a group.
+/// Moves the calling thread to the group of great weight.
 pub fn join_group(groups: &Groups) -> Result<(), String> {
     let Some(directory) = &groups.load else { return Ok(()) };
-    let file = directory.join(&groups.attach);
-    std::fs::write(&file, sys::thread_id().to_string())
-        .map_err(|error| format!("{}: {error}", file.display()))
+    groups.join(directory).map_err(|error| format!("{}: {error}", directory.display()))
 }
 
-/// Makes the main thread as urgent as it may be. What it is then.
-fn urgent() -> String {
-    let fifo = SchedAttr::realtime(Policy::Fifo, MAIN_PRIORITY);
-    if sys::set_attr(&fifo, true).is_ok() {
-        return format!("fifo {MAIN_PRIORITY}");
+/// The priority of threads that must not wait for others: `fifo 90`.
+const URGENT_PRIORITY: u32 = 90;
+
+/// Makes the calling thread as urgent as it may be; what it is then. With `resets`, threads that it
+/// makes are ordinary ones.
+pub fn urgent(resets: bool) -> String {
+    let fifo = SchedAttr::realtime(Policy::Fifo, URGENT_PRIORITY);
+    if sys::set_attr(&fifo, resets).is_ok() {
+        return format!("fifo {URGENT_PRIORITY}");
     }
-    if sys::set_attr(&SchedAttr::nice(-20), true).is_ok() {
+    if sys::set_attr(&SchedAttr::nice(-20), resets).is_ok() {
         return "nice -20".into();
     }
     "as it was".into()
@@ -128,7 +129,7 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    let main = urgent();
+    let main = urgent(true);
     let start_ns = sys::now_ns() + LEAD_NS;
     let end_ns = run.duration_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns));
     // A thread that failed has set the end to 0.
@@ -257,10 +258,6 @@ fn note_preemptions(threads: &mut [Thread]) {
     for (thread, count) in threads.iter_mut().zip(counts) {
         thread.preempted_by_others = Some(count);
     }
-}
-
-fn own<T>(guarded: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    guarded.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The CPU time of everything on these CPUs, now.

@@ -74,8 +74,8 @@ pub enum Waited {
     RunOver,
 }
 
-/// Nothing here is left half done by a panic, so that poison means nothing.
-fn own<T>(guarded: &Guarded<T>) -> MutexGuard<'_, T> {
+/// What is guarded. Nothing is left half done by a panic, so that poison means nothing.
+pub fn own<T>(guarded: &Guarded<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -3,15 +3,17 @@
 
 use crate::burn::Burner;
 use crate::job::{Groups, Thread as Record};
-use crate::sync::{Barrier, Condition, Mutex, Park, Semaphore, Suspended, Timer, Waited, Waiter};
+use crate::sync::{
+    Barrier, Condition, Mutex, Park, Semaphore, Suspended, Timer, Waited, Waiter, own,
+};
 use crate::sys::{self, SwitchRing};
 use schedlab_core::{CpuSet, SchedAttr};
 use schedlab_workload::programs::{Instr, Scripts};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex as Guarded, PoisonError};
+use std::sync::{Arc, Mutex as Guarded};
 
 /// The work between two looks at the clock in a `runtime` event, ns.
 const RUNTIME_PIECE_NS: u64 = 32_000;
@@ -92,8 +94,7 @@ impl Shared {
 
     /// Notes what went wrong, and ends the run.
     pub fn fail(&self, why: String) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(why);
+        own(&self.failure).get_or_insert(why);
         self.end_ns.store(0, Ordering::Release);
     }
 
@@ -150,8 +151,7 @@ pub fn spawn(shared: &Arc<Shared>, script: u32, begins: Begins) -> Result<(), St
             inner.fail(why);
         }
         let record = thread.into_record();
-        let done = &inner.records_done;
-        done.lock().unwrap_or_else(PoisonError::into_inner).push((number, record));
+        own(&inner.records_done).push((number, record));
         drop(is_over);
     });
     // It ends by itself; the run waits for all.
@@ -385,8 +385,7 @@ impl Thread {
 
     fn set_group(&mut self, group: u32) -> Step {
         if let Some(directory) = self.shared.directory(group) {
-            let file = directory.join(&self.shared.groups.attach);
-            fs::write(&file, sys::thread_id().to_string()).map_err(|error| {
+            self.shared.groups.join(directory).map_err(|error| {
                 Stop::Failed(self.cannot(&format!("be moved to {}", directory.display()), &error))
             })?;
         }

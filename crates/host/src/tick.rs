@@ -3,7 +3,8 @@
 //! Whoever spins on the clock sees each tick as a gap. The rate is that of the finest comb whose
 //! teeth are there, the phase the median of the gaps at its teeth.
 
-use crate::figures::{median, quantile};
+use crate::figures::median;
+use schedlab_measure::histogram::percentile_of_sorted;
 use serde::{Deserialize, Serialize};
 
 /// Rates that kernels are built with, the highest first: the teeth of a coarser comb are there too
@@ -109,8 +110,8 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
         hz,
         phase_ns,
         seen,
-        gap_p50_ns: quantile(&lengths, 0.5)?,
-        gap_p99_ns: quantile(&lengths, 0.99)?,
+        gap_p50_ns: percentile_of_sorted(&lengths, 50, 100)?,
+        gap_p99_ns: percentile_of_sorted(&lengths, 99, 100)?,
     })
 }
 

@@ -215,7 +215,7 @@ impl Prepared {
         let limited = options.duration_ns.is_some();
         let target = Target { cpus: CPUS_MAX, limited };
         let mut model = rt_app::load(name, text, &target).map_err(|error| error.to_string())?;
-        let cpus = cpus(&options, &probe)?;
+        let cpus = cpus(options.cpus.as_deref(), &probe)?;
         if options.runs == 0 {
             return Err("--runs 0 measures nothing; give at least 1".into());
         }
@@ -516,9 +516,12 @@ fn hogs(model: &Model) -> usize {
     model.tasks.iter().filter(is_hog).map(|task| task.instances as usize).sum()
 }
 
-/// CPUs of tasks that name none.
-fn cpus(options: &Options, probe: &Probe) -> Result<Vec<u32>, String> {
-    let Some(wanted) = &options.cpus else {
+/// The CPUs that `--cpus` names, or all that this process may use.
+///
+/// # Errors
+/// One is not on line or may not be used, or it names none.
+pub fn cpus(wanted: Option<&[u32]>, probe: &Probe) -> Result<Vec<u32>, String> {
+    let Some(wanted) = wanted else {
         return Ok(probe.allowed.clone());
     };
     for cpu in wanted {
@@ -537,7 +540,7 @@ fn cpus(options: &Options, probe: &Probe) -> Result<Vec<u32>, String> {
     }
     match wanted.is_empty() {
         true => Err("--cpus names no CPU".into()),
-        false => Ok(wanted.clone()),
+        false => Ok(wanted.to_vec()),
     }
 }
 

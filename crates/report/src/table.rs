@@ -505,6 +505,22 @@ fn push_table(text: &mut String, mut table: Table) {
     }
 }
 
+/// Any rows of texts under their heads: the first column to the left, the others to the right.
+pub fn rows(heads: &[&str], rows: &[Vec<String>], style: Style) -> String {
+    let cell = |(column, text): (usize, &str)| match column {
+        0 => Cell::new(text),
+        _ => right(Cell::new(text)),
+    };
+    let mut table = new_table(style);
+    table.set_header(heads.iter().copied().enumerate().map(cell));
+    for row in rows {
+        table.add_row(row.iter().map(String::as_str).enumerate().map(cell));
+    }
+    let mut text = String::new();
+    push_table(&mut text, table);
+    text
+}
+
 /// A column of the table of tasks.
 struct Column {
     head: &'static str,

@@ -15,7 +15,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Clusters and searches are this package's: the program starts it for them.
     os.environ.setdefault("SCHEDLAB_PYTHON", sys.executable)
-    return _native.cli_main(["schedlab", *sys.argv[1:]], _native.__file__)
+    return _native.cli_main(["schedlab", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._errors import InputError
 from ._table import Table
-from ._units import Moment, at, moment_ns, shown, time_ns
+from ._units import Moment, at, shown, time_ns, window_ns
 
 if TYPE_CHECKING:
     from . import _native
@@ -105,9 +106,9 @@ class TaskView:
     def _window(self, between: tuple[Moment, Moment] | None) -> tuple[int, int]:
         if between is None:
             return 0, self.run.end_ns
-        start, end = (moment_ns(one, "between") for one in between)
-        if not 0 <= start < end <= self.run.end_ns:
-            raise ValueError(
+        start, end = window_ns(between)
+        if end > self.run.end_ns:
+            raise InputError(
                 f"between is {at(start)} to {at(end)}; the run goes from 0 to "
                 f"{at(self.run.end_ns)}"
             )

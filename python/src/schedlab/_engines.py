@@ -7,7 +7,6 @@ them. A part has the same bytes wherever it is made.
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,28 +24,16 @@ ATTEMPTS = 5
 #: Gets the number of a part and its bytes.
 Ready = Callable[[int, bytes], None]
 
-_program: str | None = None
-
 #: The space that this worker ran last: all batches of a sweep are of one.
 _space: tuple[str, Any] | None = None
-
-
-def program() -> str:
-    """The version of the engine, and a number made of all of it."""
-    global _program
-    if _program is None:
-        with open(_native.__file__, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()[:16]
-        _program = f"{_native.__version__} {digest}"
-    return _program
 
 
 def run_batch(text: str, engine: str, form: str, parts: Sequence[int]) -> list[tuple[int, bytes]]:
     """What a worker does: the bytes of some parts of the space that is this JSON text."""
     global _space
-    if program() != engine:
+    if _native.program != engine:
         raise InputError(
-            f"a worker has schedlab {program()}, and this is {engine}: their results would not be "
+            f"a worker has schedlab {_native.program}, and this is {engine}: their results would not be "
             "comparable; install the same version everywhere"
         )
     if _space is None or _space[0] != text:
@@ -272,7 +259,7 @@ def run(
 def _run_on(
     cluster: _Cluster, space: Any, parts: Sequence[int], form: str, ready: Ready
 ) -> None:
-    text, engine = space.json(), program()
+    text, engine = space.json(), _native.program
     # The first part tells how long one takes.
     begun = time.perf_counter()
     for part, data in run_batch(text, engine, form, parts[:1]):

@@ -27,6 +27,7 @@ __all__ = [
     "paper_ids",
     "papers",
     "part_form",
+    "program",
     "read_text",
     "replay",
     "schedulers",
@@ -39,8 +40,9 @@ __all__ = [
 ]
 
 __version__: str
+program: str
 
-def cli_main(args: list[str], engine: str | os.PathLike[str]) -> int: ...
+def cli_main(args: list[str]) -> int: ...
 def read_text(path: str | os.PathLike[str]) -> str: ...
 def machine_source(name: str) -> str | None: ...
 def is_plan(text: str) -> bool: ...

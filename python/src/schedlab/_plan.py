@@ -11,7 +11,7 @@ from . import _native
 from ._errors import InputError
 from ._policy import Policy
 from ._sources import PathLike, WorkloadLike, load, setting, source
-from ._units import Moment, moment_ns
+from ._units import Moment, moment_ns, whole
 
 #: A scheduler by name, or a policy of one's own.
 Scheduler: TypeAlias = "str | type[Policy]"
@@ -28,6 +28,8 @@ def schedulers_of(
         return ["main"], []
     if isinstance(schedulers, (str, type)):
         schedulers = [schedulers]
+    if not isinstance(schedulers, Iterable):
+        raise InputError(f"schedulers is {schedulers!r}; it must be a name, or a list of them")
     names: list[str] = []
     policies: list[type[Policy]] = []
     for one in schedulers:
@@ -59,12 +61,33 @@ def _groups(groups: GroupsLike | None) -> dict[str, Any]:
     for one in groups:
         if isinstance(one, Mapping):
             for path, values in one.items():
+                if not isinstance(values, Mapping) or not values:
+                    raise InputError(
+                        f"groups: {path} has no settings; give a dict of them, such as "
+                        '{"cpu.weight": 200}'
+                    )
                 settings.extend(f"{path}:{name}={value}" for name, value in values.items())
         elif isinstance(one, str) and one.startswith("/") and ":" in one:
             settings.append(one)
         else:
             files.append(source(one))
     return {"files": files, "settings": settings}
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is {value!r}; it must be a number") from None
+
+
+def _listed(value: Any, what: str) -> list[Any]:
+    """Of one or several."""
+    if isinstance(value, (str, os.PathLike)):
+        return [value]
+    if isinstance(value, Iterable):
+        return list(value)
+    raise InputError(f"{what} is {value!r}; it must be a text, or a list of them")
 
 
 def make(
@@ -114,24 +137,35 @@ def make(
     plan = {"schedlab_plan": 1, "load": loaded, "schedulers": names}
     spec: dict[str, Any] = {}
     if machine is not None:
+        if not isinstance(machine, (str, os.PathLike)):
+            raise InputError(f"machine is {machine!r}; it must be a name or a file")
         found = _native.machine_source(os.fspath(machine))
         if found is not None:
             spec["description"] = json.loads(found)
-    spec.update({
-        name: value
-        for name, value in {"cpus": cpus, "hz": hz, "nohz": nohz}.items()
-        if value is not None
-    })
+    if cpus is not None:
+        spec["cpus"] = whole(cpus, "cpus", 1)
+    if hz is not None:
+        spec["hz"] = whole(hz, "hz", 1)
+    if nohz is not None:
+        spec["nohz"] = bool(nohz)
     if costs is False:
         spec["no_costs"] = True
     elif isinstance(costs, Mapping):
-        spec["costs"] = [[name, float(ns)] for name, ns in costs.items()]
+        spec["costs"] = [[name, _number(ns, f"costs[{name!r}]")] for name, ns in costs.items()]
+    elif costs is not None and costs is not True:
+        raise InputError(f"costs is {costs!r}; it must be a dict of ns by name, or False")
     if spec:
         plan["machine"] = spec
+    if set is not None and not isinstance(set, Mapping):
+        raise InputError(f"set is {set!r}; it must be a dict, such as {{'base_slice_ns': 3000000}}")
     if set:
         plan["set"] = [[name, setting(value)] for name, value in set.items()]
     in_groups = _groups(groups)
+    if users is not None and not isinstance(users, Mapping):
+        raise InputError(f"users is {users!r}; it must be a dict: whose tasks are, by pattern")
     if users:
+        if nobody := [tasks for tasks, user in users.items() if not isinstance(user, str)]:
+            raise InputError(f"users: {nobody[0]} are {users[nobody[0]]!r}'s; name a user")
         in_groups["users"] = [f"{tasks}={user}" for tasks, user in users.items()]
     if user_groups:
         in_groups["user_groups"] = True
@@ -139,19 +173,18 @@ def make(
         in_groups["cgrules"] = source(cgrules)
     if in_groups:
         plan["groups"] = in_groups
-    files = [timetable] if isinstance(timetable, (str, os.PathLike)) else list(timetable)
-    actions = [at] if isinstance(at, str) else list(at)
+    files, actions = _listed(timetable, "timetable"), _listed(at, "at")
     if files or actions:
         plan["timetable"] = {"files": [source(one) for one in files], "actions": actions}
     if duration is not None:
         plan["limit_ns"] = moment_ns(duration, "duration")
     is_workload = "workload" in loaded
     if seed is not None:
-        plan["seed"] = seed
+        plan["seed"] = whole(seed, "seed", 0, 2**64 - 1)
     elif not is_workload:
         plan["seed"] = 1
     if repeat is not None:
-        plan["repeat"] = repeat
+        plan["repeat"] = whole(repeat, "repeat", 1)
         plan["late_starts"] = is_workload
     if is_workload and record:
         plan["record"] = {"slices": True}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._errors import InputError
-from ._units import Moment, moment_ns
+from ._units import Moment, at, whole, window_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,10 +37,21 @@ def _axes(ax: Axes | None, width: float, height: float) -> Axes:
 def _window(run: Run, between: tuple[Moment, Moment] | None) -> tuple[int, int]:
     if between is None:
         return 0, run.end_ns
-    start, end = (moment_ns(one, "between") for one in between)
-    if not 0 <= start < end:
-        raise InputError(f"between is {between}; it must be a moment and a later one")
+    start, end = window_ns(between)
+    if start >= run.end_ns:
+        raise InputError(f"between begins at {at(start)}; the run ends at {at(run.end_ns)}")
     return start, min(end, run.end_ns)
+
+
+def _label(name: str) -> str:
+    """A name for a legend, which leaves out those that begin with `_`."""
+    shown = _plain(name)
+    return f"\u200b{shown}" if shown.startswith("_") else shown
+
+
+def _plain(name: str) -> str:
+    """A name as it is: dollars begin no formula."""
+    return name.replace("$", r"\$")
 
 
 class RunPlot:
@@ -86,13 +97,13 @@ class RunPlot:
                 _bars(ax, lane, slices["start_ns"][its], slices["end_ns"][its], start, end,
                       color=f"C{of_task[task] % 10}", height=0.8)
         labels = names if by == "task" else [f"CPU {cpu}" for cpu in range(run.cpus)]
-        ax.set_yticks(lanes, [labels[lane] for lane in lanes])
+        ax.set_yticks(lanes, [_plain(labels[lane]) for lane in lanes])
         ax.set_ylim(len(lanes) - 0.5, -0.5)
         ax.set_xlim(start / 1e9, end / 1e9)
         ax.set_xlabel("time (s)")
         left_out = (len(names) if by == "task" else run.cpus) - len(lanes)
         more = f", {left_out} more not drawn" if left_out else ""
-        ax.set_title(f"{run.column}{more}")
+        ax.set_title(_plain(f"{run.column}{more}"))
         return ax
 
     def latency(self, ax: Axes | None = None) -> Axes:
@@ -103,6 +114,7 @@ class RunPlot:
         """How much of the CPUs the instances of each task had, over time."""
         run = self._run
         ax = _axes(ax, 8, 4)
+        parts = min(whole(parts, "parts", 1, 100_000), max(run.end_ns, 1))
         edges = np.linspace(0, run.end_ns, parts + 1).astype(np.int64)
         keys = run.tasks._native.values("key")
         slices = run.slices
@@ -113,12 +125,12 @@ class RunPlot:
             mine = np.isin(slices["task"], tasks)
             rows.append(_per_part(slices["start_ns"][mine], slices["end_ns"][mine], edges))
         middle = (edges[:-1] + edges[1:]) / 2e9
-        ax.stackplot(middle, np.array(rows), labels=names)
+        ax.stackplot(middle, np.array(rows), labels=[_label(name) for name in names])
         ax.set_xlim(0, run.end_ns / 1e9)
         ax.set_ylim(0, run.cpus)
         ax.set_xlabel("time (s)")
         ax.set_ylabel("CPUs")
-        ax.set_title(run.column)
+        ax.set_title(_plain(run.column))
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
         return ax
 
@@ -157,9 +169,9 @@ class Plot:
             for run in runs:
                 rows = dict(zip(run.keys._native.values("key"), run.keys["cpu_ns"]))
                 parts.append(rows.get(name, 0) / max(run.end_ns, 1))
-            ax.bar(range(len(runs)), parts, bottom=bottom, label=name)
+            ax.bar(range(len(runs)), parts, bottom=bottom, label=_label(name))
             bottom += np.array(parts)
-        ax.set_xticks(range(len(runs)), [run.column for run in runs], rotation=20, ha="right")
+        ax.set_xticks(range(len(runs)), [_plain(run.column) for run in runs], rotation=20, ha="right")
         ax.set_ylabel("CPU time (parts of one CPU)")
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
         return ax
@@ -180,7 +192,7 @@ def _latency(runs: list[Run], ax: Axes | None) -> Axes:
         counts = buckets[:, 2]
         above = 1 - np.cumsum(counts) / counts.sum()
         ends = np.concatenate(([left_ns], np.maximum(buckets[:, 1], left_ns)))
-        ax.step(ends / 1e6, np.concatenate(([1.0], above)), where="post", label=run.column)
+        ax.step(ends / 1e6, np.concatenate(([1.0], above)), where="post", label=_label(run.column))
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(left=left_ns / 1e6)

@@ -21,6 +21,22 @@ WEIGHTS = (
 
 _POLICIES = ("other", "batch", "idle", "fifo", "rr", "deadline")
 
+#: What a policy may promise, as the engine gets it.
+_PROMISES = ("idle_beside_waiting_ns", "wait_ns", "hog_spread_ns")
+
+
+def failed_hook(error: BaseException, hook: str) -> str:
+    """The method of a policy in which ``error`` was raised; ``hook``: if its traceback does not
+    say."""
+    step = error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        name = frame.f_code.co_name
+        if not name.startswith("_") and isinstance(frame.f_locals.get("self"), Policy):
+            return name
+        step = step.tb_next
+    return hook
+
 
 class PolicyTask:
     """A task as a policy knows it. A policy may keep whatever it likes in attributes of its own.
@@ -279,11 +295,17 @@ class Policy:
             )
         if not 100 <= cls.hz <= 10_000:
             raise InputError(f"{cls.name}.hz is {cls.hz}; it must be 100 to 10,000")
-        for tunable in cls.tunables:
+        for tunable, range_ in cls.tunables.items():
             if not isinstance(getattr(cls, tunable, None), int):
                 raise InputError(
                     f"{cls.name}.tunables: {tunable} must be an attribute of the class, a whole "
                     "number"
+                )
+            ends = list(range_) if isinstance(range_, Iterable) else [range_]
+            if len(ends) != 2 or not all(isinstance(one, int) for one in ends):
+                raise InputError(
+                    f"{cls.name}.tunables: {tunable} has {range_!r}; it must be least and most, "
+                    "whole numbers"
                 )
 
     # What the engine calls.
@@ -314,8 +336,13 @@ class Policy:
         ]
 
     def _promises(self, tasks: int, cpus: int) -> tuple[int | None, int | None, int | None]:
-        said = self.promises(tasks, cpus)
-        return said.get("idle_beside_waiting_ns"), said.get("wait_ns"), said.get("hog_spread_ns")
+        said = dict(self.promises(tasks, cpus))
+        idle, wait, spread = (said.pop(name, None) for name in _PROMISES)
+        if said:
+            raise InputError(
+                f"promises() names {next(iter(said))!r}; there are {', '.join(_PROMISES)}"
+            )
+        return idle, wait, spread
 
     def _account(self, cpu: int) -> PolicyTask | None:
         """Charges the current task of a CPU."""
@@ -411,6 +438,11 @@ class Policy:
             not isinstance(after, PolicyTask) or self.tasks.get(after.id) is not after
         ):
             raise TypeError(f"pick({cpu}) answered {after!r}, which is no task that lives")
+        if after is not None:
+            if not after.runnable:
+                raise ValueError(f"pick({cpu}) answered {after!r}, which sleeps")
+            if self.current[after.cpu] is after:
+                raise ValueError(f"pick({cpu}) answered {after!r}, which CPU {after.cpu} runs")
         if self.machine.asked:
             picked: list[Any] = [] if after is None else [(after.id, [0], [])]
             self._grounds = picked if said is None else said

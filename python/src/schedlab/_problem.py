@@ -79,6 +79,8 @@ class Problem:
         plain: list[dict[str, Any]] = []
         for one in axes:
             bound = one.get("at_most")
+            if bound is not None and not isinstance(bound, str):
+                raise InputError(f"axis {one['name']}: at_most is {bound!r}; it must name an axis")
             if bound is not None and bound not in names:
                 bound = f"set.{bound}"
             if bound is not None and bound not in names[: len(plain)]:
@@ -87,7 +89,12 @@ class Problem:
                 )
             self.at_most.append(None if bound is None else names.index(bound))
             only = one.get("only")
-            self.only.append([only] if isinstance(only, str) else only)
+            only = [only] if isinstance(only, str) else only
+            if only is not None and (
+                not isinstance(only, Sequence) or not all(isinstance(it, str) for it in only)
+            ):
+                raise InputError(f"axis {one['name']}: only is {only!r}; it must name schedulers")
+            self.only.append(None if only is None else list(only))
             plain.append({key: one[key] for key in one if key not in ("at_most", "only")})
         for name, plan in plans:
             form = {
@@ -111,6 +118,43 @@ class Problem:
             self.signs.append(sign)
         self.signs.extend(1 for _ in callables)
         self.scheduler = next((n for n, a in enumerate(self.axes) if a[0] == "scheduler"), None)
+        self._check_bounds()
+        self._check_only()
+
+    def _check_bounds(self) -> None:
+        """That whatever a bound is, there is a value below it."""
+        for (name, values, ends), bound in zip(self.axes, self.at_most):
+            if bound is None:
+                continue
+            if values is not None:
+                raise InputError(f"axis {name}: at_most is for ranges, and this is a list")
+            other, choices, range_ = self.axes[bound]
+            if choices is None:
+                least = range_[0]
+            elif all(isinstance(one, (int, float)) for one in choices):
+                least = min(choices)
+            else:
+                raise InputError(f"axis {name}: at_most names {other}, which is no number")
+            if ends[0] > least:
+                raise InputError(
+                    f"axis {name}: it begins at {ends[0]:.6g}, and is to be at most {other}, which "
+                    f"begins at {least:.6g}; let it begin there, or lower"
+                )
+
+    def _check_only(self) -> None:
+        """That axes are of schedulers that are searched for."""
+        for (name, *_), only in zip(self.axes, self.only):
+            if only is None:
+                continue
+            if self.scheduler is None:
+                raise InputError(f"axis {name}: only is for searches with several schedulers")
+            known = [str(one) for one in self.axes[self.scheduler][1]]
+            for one in only:
+                if not any(of_scheduler(scheduler, one) for scheduler in known):
+                    raise InputError(
+                        f"axis {name}: only names {one}, which is not searched for; there are "
+                        f"{', '.join(known)}"
+                    )
 
     @property
     def goals(self) -> list[str]:
@@ -172,6 +216,11 @@ class Problem:
             return []
         times = (round(length * part) for part in RUNGS)
         return sorted({at_ns for at_ns in times if at_ns > 0})
+
+
+def of_scheduler(scheduler: str, name: str) -> bool:
+    """Whether ``name`` means ``scheduler``, which may have a release and settings behind it."""
+    return scheduler == name or scheduler.startswith((f"{name}@", f"{name}[", f"{name}:"))
 
 
 def number(value: Any) -> float:

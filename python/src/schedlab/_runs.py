@@ -10,27 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._errors import InputError, RunError
+from ._files import write
 from ._html import table as html_table
 from ._html import text as html_text
 from ._table import Table
-from ._units import Moment, moment_ns, shown
+from ._units import Moment, moment_ns, shown, whole
 
 if TYPE_CHECKING:
     from ._asserts import Tasks
     from ._plot import Plot, RunPlot
 
 
-def write(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file whole, or not at all."""
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+def text_width(width: int) -> int:
+    """A number of columns for a text."""
+    return whole(width, "width", 10, 10_000)
 
 
 class Run:
@@ -134,8 +127,8 @@ class Run:
         return RunPlot(self)
 
     def timeline(self, width: int = 100) -> str:
-        """Who ran when, drawn as text."""
-        return self._outcome.timeline(self._place, width)
+        """Who ran when, drawn as text of so many columns, 10 to 10,000."""
+        return self._outcome.timeline(self._place, text_width(width))
 
     def explain(
         self,
@@ -150,9 +143,15 @@ class Run:
 
         ``at``: how things stood at a moment (numbers are seconds), whom each CPU chose among and
         what the others lacked; of one ``task`` or one ``cpu`` alone. ``wakeup``: where the
-        so-manieth wakeup went. ``worst``: the so many longest waits; one, if nothing is said.
+        so-manieth wakeup went, from 1. ``worst``: the so many longest waits; one, if nothing is
+        said.
         """
         at_ns = None if at is None else moment_ns(at, "at")
+        if task is not None and not isinstance(task, str):
+            raise InputError(f"task is {task!r}; it must be the name of a task")
+        cpu = None if cpu is None else whole(cpu, "cpu", 0)
+        wakeup = None if wakeup is None else whole(wakeup, "wakeup", 1)
+        worst = None if worst is None else whole(worst, "worst", 1)
         return Explanation(
             self._runs._prepared.explain(self._place, at_ns, task, cpu, wakeup, worst)
         )
@@ -371,7 +370,7 @@ class Comparison:
 
     def text(self, width: int = 120) -> str:
         """It as the command line prints it, in so many columns."""
-        return self._runs._outcome.comparison(width)
+        return self._runs._outcome.comparison(text_width(width))
 
     def __str__(self) -> str:
         return self.text()

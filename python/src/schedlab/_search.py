@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._errors import InputError
-from ._problem import RUNGS, Judged, Problem, Rung, mean, ratio
+from ._problem import RUNGS, Judged, Problem, Rung, mean, of_scheduler, ratio
 from ._tuning import Point, Trial
 
 #: What a run comes to is compared with the median of those before it once there are so many.
@@ -145,8 +145,7 @@ def _suggest(problem: Problem, trial: Any) -> Point:
         only = problem.only[place]
         if only is not None and problem.scheduler is not None:
             chosen = str(point[problem.scheduler])
-            if not any(chosen == one or chosen.startswith((f"{one}@", f"{one}["))
-                       for one in only):
+            if not any(of_scheduler(chosen, one) for one in only):
                 point.append(None)
                 continue
         if values is not None:

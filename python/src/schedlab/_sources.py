@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _native
@@ -24,8 +25,23 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 WorkloadLike: TypeAlias = "PathLike | Mapping[str, Any] | Task | Workload | Iterable[Task]"
 
 
+def refuse_beside(
+    function: Callable[..., Any], name: Any, given: Mapping[str, Any], *but: str
+) -> None:
+    """Refuses arguments beside a file that says all itself: whatever of ``given`` is not as
+    ``function`` has it by default. ``but``: what may be given all the same."""
+    parameters = inspect.signature(function).parameters
+    for one, value in given.items():
+        known = parameters.get(one)
+        default = None if known is None else known.default
+        if one not in but and value is not default and value != default:
+            raise InputError(f"{name} says what is run: {one} cannot be given beside it")
+
+
 def source(path: PathLike) -> dict[str, str]:
     """A file with its text, as plans hold it."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{path!r} is no file; give its path")
     name = os.fspath(path)
     return {"file": name, "text": _native.read_text(name)}
 
@@ -57,22 +73,37 @@ def setting(value: Any) -> str:
     """A value as the command line takes it; of several a list with commas."""
     if isinstance(value, bool):
         return str(int(value))
+    if hasattr(value, "tolist"):
+        # NumPy's numbers and arrays.
+        value = value.tolist()
     if isinstance(value, (str, int, float)):
         return str(value)
-    if isinstance(value, range) or isinstance(value, Sequence) or hasattr(value, "tolist"):
-        return ",".join(setting(one) for one in getattr(value, "tolist", lambda: value)())
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return ",".join(setting(one) for one in value)
     raise InputError(f"{value!r} is no value: give a number, a text, or a list of them")
+
+
+def _json(workload: Mapping[str, Any]) -> str:
+    """A dict as JSON; NumPy's numbers as numbers."""
+    try:
+        return json.dumps(dict(workload), indent=1, default=lambda value: value.tolist())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"<dict>: it cannot be written as JSON: {error}") from error
 
 
 def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     """``workload`` as a plan's load; from a plan's file the whole plan, ``{"plan": ...}``."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InputError(f"parameters is {parameters!r}; it must be a dict")
+    if parameters and not isinstance(workload, (str, os.PathLike)):
+        raise InputError("parameters are a benchmark's, and this is a workload")
     if isinstance(workload, Task):
         workload = Workload(workload)
     if isinstance(workload, Workload):
         text = workload.to_json()
         return {"workload": {"file": workload.name, "text": text}}
     if isinstance(workload, Mapping):
-        return {"workload": {"file": "<dict>", "text": json.dumps(dict(workload), indent=1)}}
+        return {"workload": {"file": "<dict>", "text": _json(workload)}}
     if isinstance(workload, (str, os.PathLike)):
         return _load_named(os.fspath(workload), parameters)
     if isinstance(workload, Iterable):

@@ -16,7 +16,8 @@ import numpy as np
 from . import _engines, _native
 from ._errors import InputError, SchedlabWarning
 from ._plan import Scheduler, make
-from ._sources import PathLike, WorkloadLike
+from ._sources import PathLike, WorkloadLike, refuse_beside
+from ._units import whole
 
 if TYPE_CHECKING:
     import pandas
@@ -113,7 +114,8 @@ def sweep(
     Parameters
     ----------
     workload
-        What :func:`schedlab.run` takes; or a sweep's file (``.toml``), which says all itself.
+        What :func:`schedlab.run` takes; or a sweep's file (TOML, or the same as JSON), which says
+        all itself.
     grid
         What varies, and over what: ``{"sched_latency_ns": [6e6, 24e6], "cpus": range(1, 5),
         "workload.tasks.video.run": {"from": 1000, "to": 9000, "steps": 5}}``. Names are those of
@@ -153,15 +155,19 @@ def sweep(
     InputError
         A mistake in anything, before the first run.
     """
-    if isinstance(workload, (str, os.PathLike)) and os.fspath(workload).endswith(".toml"):
-        given = {"grid": grid, "points": points, "samples": samples, "repeat": repeat,
-                 "schedulers": schedulers, "seed": seed, **plan}
-        if beside := [name for name, value in given.items() if value is not None]:
-            raise InputError(f"{workload} says what is run: {beside[0]} cannot be given beside it")
+    if isinstance(workload, (str, os.PathLike)) and _says_all(os.fspath(workload)):
+        given = {
+            "grid": grid, "points": points, "sample": sample, "samples": samples,
+            "sample_seed": sample_seed, "repeat": repeat, "schedulers": schedulers, "seed": seed,
+            "part_runs": part_runs, **plan,
+        }
+        refuse_beside(sweep, workload, given)
         space = read_file(os.fspath(workload), metrics)
     else:
         form: dict[str, Any] = {"axis": [axis(*item) for item in (grid or {}).items()]}
         names = [one["name"] for one in form["axis"]]
+        if "record" in plan:
+            raise InputError("a sweep records no slices: leave record out")
         if "scheduler" in names and schedulers is None:
             schedulers = [str(value) for value in form["axis"][names.index("scheduler")]["values"]]
         made, policies = make(
@@ -175,11 +181,11 @@ def sweep(
         if sample != "grid":
             form.update(sample=sample, sample_seed=sample_seed)
         if samples is not None:
-            form["samples"] = samples
+            form["samples"] = whole(samples, "samples", 1)
         if points is not None:
             form["points"] = [[_plain(value) for value in point] for point in points]
         if part_runs is not None:
-            form["part_runs"] = part_runs
+            form["part_runs"] = whole(part_runs, "part_runs", 1)
         space = space_of(form)
     for note in space.notes:
         warnings.warn(note, SchedlabWarning, stacklevel=2)
@@ -187,6 +193,19 @@ def sweep(
         space, engine=engine, address=address, workers=workers, out=out, resume=resume,
         parts=parts, progress=progress,
     )
+
+
+def _says_all(name: str) -> bool:
+    """Whether a file is a sweep's, and not a workload's."""
+    if name.endswith(".toml"):
+        return True
+    if not name.endswith(".json") or not os.path.isfile(name):
+        return False
+    try:
+        form = json.loads(_native.read_text(name))
+    except ValueError:
+        return False
+    return isinstance(form, dict) and "axis" in form and "tasks" not in form
 
 
 def read_file(name: str, metrics: str | Sequence[str] = ()) -> Any:
@@ -217,7 +236,7 @@ def execute(
     missing = list(range(space.parts))
     pieces: dict[int, bytes] = {}
     if out is not None:
-        store = _native.Store(os.fspath(out), space, form, _engines.program())
+        store = _native.Store(os.fspath(out), space, form, _native.program)
         missing = store.missing()
         if len(missing) < space.parts and not resume:
             raise InputError(f"{os.fspath(out)} has results already, and resume is False")

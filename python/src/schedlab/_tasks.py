@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from ._errors import InputError
-from ._units import Time, time_ns, time_us
+from ._files import write
+from ._units import Time, time_ns, time_us, whole
 
 _POLICIES = {
     "other": "SCHED_OTHER",
@@ -58,8 +59,8 @@ class Task:
     """
 
     def __init__(self, name: str) -> None:
-        if not name:
-            raise InputError("a task must have a name")
+        if not name or not isinstance(name, str):
+            raise InputError(f"a task is called {name!r}; it must have a name, a text")
         self._name = name
         self._instances: int | None = None
         self._properties: dict[str, Any] = {}
@@ -99,14 +100,12 @@ class Task:
     def instances(self, number: int) -> Task:
         """So many of it; 0: none before somebody forks it."""
         new = self._copy()
-        new._instances = _whole(number, "instances", 0)
+        new._instances = whole(number, "instances", 0)
         return new
 
     def nice(self, value: int) -> Task:
         """Its nice value, -20 (most CPU time) to 19 (least)."""
-        if not -20 <= value <= 19:
-            raise InputError(f"nice is {value}; it must be -20 to 19")
-        return self._property("priority", value)
+        return self._property("priority", whole(value, "nice", -20, 19))
 
     def policy(
         self,
@@ -119,7 +118,10 @@ class Task:
             names = ", ".join(ordinary)
             raise InputError(f"there is no policy {name!r}; there are {names}, and deadline()")
         new = self._property("policy", _POLICIES[name])
-        return new if priority is None else new._property("priority", priority)
+        if priority is None:
+            return new
+        least, most = (1, 99) if name in ("fifo", "rr") else (-20, 19)
+        return new._property("priority", whole(priority, "priority", least, most))
 
     def deadline(
         self, runtime: Time, deadline: Time | None = None, period: Time | None = None
@@ -140,11 +142,11 @@ class Task:
         """The CPUs it may run on; from 0."""
         if not cpus:
             raise InputError("cpus: name at least one CPU")
-        return self._property("cpus", [_whole(cpu, "a CPU", 0) for cpu in cpus])
+        return self._property("cpus", [whole(cpu, "a CPU", 0) for cpu in cpus])
 
     def group(self, path: str) -> Task:
         """Its task group, as ``/alice/make``."""
-        if not path.startswith("/"):
+        if not isinstance(path, str) or not path.startswith("/"):
             raise InputError(f"group is {path!r}; a path begins with /")
         return self._property("taskgroup", path)
 
@@ -159,13 +161,13 @@ class Task:
     def times(self, number: int) -> Task:
         """It goes through all of it so often, and ends."""
         new = self._copy()
-        new._loop = _whole(number, "times", 1)
+        new._loop = whole(number, "times", 1)
         return new
 
     def phase(self, name: str, times: int = 1) -> Task:
         """What follows is a phase of its own, gone through ``times`` times in each round."""
         new = self._copy()
-        loop = _whole(times, "times", 1)
+        loop = whole(times, "times", 1)
         if len(new._phases) == 1 and not new._phases[0].name:
             if new._phases[0].events or new._phases[0].timer:
                 raise InputError(f"{self._name}: name the first phase, too, before its events")
@@ -202,35 +204,36 @@ class Task:
 
     def lock(self, mutex: str) -> Task:
         """Takes a mutex."""
-        return self._event("lock", mutex)
+        return self._event("lock", _named(mutex, "mutex"))
 
     def unlock(self, mutex: str) -> Task:
         """Gives a mutex back."""
-        return self._event("unlock", mutex)
+        return self._event("unlock", _named(mutex, "mutex"))
 
     def wait(self, condition: str, mutex: str) -> Task:
         """Waits for a condition, giving up the mutex meanwhile."""
-        return self._event("wait", {"ref": condition, "mutex": mutex})
+        names = {"ref": _named(condition, "condition"), "mutex": _named(mutex, "mutex")}
+        return self._event("wait", names)
 
     def signal(self, condition: str) -> Task:
         """Wakes one that waits for a condition."""
-        return self._event("signal", condition)
+        return self._event("signal", _named(condition, "condition"))
 
     def broadcast(self, condition: str) -> Task:
         """Wakes all that wait for a condition."""
-        return self._event("broad", condition)
+        return self._event("broad", _named(condition, "condition"))
 
     def barrier(self, name: str) -> Task:
         """Waits until all who name the barrier have come to it."""
-        return self._event("barrier", name)
+        return self._event("barrier", _named(name, "barrier"))
 
     def post(self, semaphore: str) -> Task:
         """Adds one to a semaphore, which wakes one that waits for it."""
-        return self._event("sem_post", semaphore)
+        return self._event("sem_post", _named(semaphore, "semaphore"))
 
     def acquire(self, semaphore: str) -> Task:
         """Takes one from a semaphore, and waits if there is none."""
-        return self._event("sem_wait", semaphore)
+        return self._event("sem_wait", _named(semaphore, "semaphore"))
 
     def suspend(self) -> Task:
         """Sleeps until somebody resumes it."""
@@ -238,7 +241,7 @@ class Task:
 
     def resume(self, task: str | Task) -> Task:
         """Wakes all threads of a task that suspended themselves."""
-        return self._event("resume", task if isinstance(task, str) else task.name)
+        return self._event("resume", _named(getattr(task, "name", task), "task"))
 
     def yield_(self) -> Task:
         """Calls ``sched_yield``."""
@@ -246,7 +249,7 @@ class Task:
 
     def fork(self, task: str | Task) -> Task:
         """Starts one more thread of a task."""
-        return self._event("fork", task if isinstance(task, str) else task.name)
+        return self._event("fork", _named(getattr(task, "name", task), "task"))
 
     def to_dict(self) -> dict[str, Any]:
         """It as rt-app's language has it."""
@@ -279,7 +282,12 @@ class Workload:
     ) -> None:
         self.tasks: list[Task] = []
         for one in tasks:
-            self.tasks.extend([one] if isinstance(one, Task) else one)
+            if isinstance(one, Task):
+                self.tasks.append(one)
+            elif isinstance(one, Iterable):
+                self.tasks.extend(one)
+            else:
+                raise InputError(f"{one!r} is no Task")
         for one in self.tasks:
             if not isinstance(one, Task):
                 raise InputError(f"{one!r} is no Task")
@@ -325,11 +333,10 @@ class Workload:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as an rt-app file, over what is there."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.to_json())
+        write(path, self.to_json())
 
 
-def _whole(value: int, what: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{what} is {value!r}; it must be a whole number of at least {least}")
-    return value
+def _named(name: Any, what: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{what} is {name!r}; it must be a name, a text")
+    return name

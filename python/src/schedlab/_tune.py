@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _native
@@ -16,9 +18,11 @@ from ._objective import parse
 from ._plan import make
 from ._problem import Problem
 from ._search import Search, one_at_a_time, optuna, study
-from ._sources import PathLike, WorkloadLike, benchmark_names
+from ._sources import PathLike, WorkloadLike, benchmark_names, refuse_beside
 from ._sweep import axis
+from ._tasks import Task, Workload
 from ._tuning import Trial, Tuning
+from ._units import whole
 from ._verdict import edges, front, importance, verdict
 
 #: Held-out seeds begin so far behind those that were searched on.
@@ -27,12 +31,22 @@ HELD_OUT_SEEDS_FROM = 1_000_000
 SAMPLERS = ("tpe", "cmaes", "nsga2", "random", "one_at_a_time")
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: Any, what: str) -> list[Any]:
+    """Of none, one or several."""
     if value is None:
         return []
-    if isinstance(value, (str, os.PathLike, Mapping)) or callable(value):
+    if isinstance(value, (str, os.PathLike, Mapping, Task, Workload)) or callable(value):
         return [value]
+    if not isinstance(value, Iterable):
+        raise InputError(f"{what} is {value!r}; it must be a text, or a list of them")
     return list(value)
+
+
+def _texts(value: Any, what: str) -> list[str]:
+    texts = _list(value, what)
+    if wrong := [one for one in texts if not isinstance(one, str)]:
+        raise InputError(f"{what} has {wrong[0]!r}; it must be a text")
+    return texts
 
 
 def tune(
@@ -104,32 +118,62 @@ def tune(
     InputError
         A mistake in anything, before the first run.
     """
+    given = dict(locals())
     if isinstance(workloads, (str, os.PathLike)) and os.fspath(workloads).endswith(".toml"):
-        return tune_file(os.fspath(workloads), threads=threads, storage=storage, progress=progress)
-    goals = _list(objective)
+        given.update(given.pop("plan"))
+        may = ("workloads", "budget", "seed", "storage", "threads", "progress")
+        refuse_beside(tune, workloads, given, *may)
+        its_own = {name: given[name] for name in ("budget", "seed")
+                   if given[name] != inspect.signature(tune).parameters[name].default}
+        return tune_file(
+            os.fspath(workloads), threads=threads, storage=storage, progress=progress, **its_own
+        )
+    for name, why in (("repeat", "name the number of seeds"), ("record", "it has no effect")):
+        if name in plan:
+            raise InputError(f"{name} cannot be given to a search: {why}")
+    goals = _list(objective, "objective")
     if not goals:
         raise InputError('objective is missing: what is to be had, as "minimize wait_mean"?')
+    for goal in goals:
+        if not isinstance(goal, str) and not callable(goal):
+            raise InputError(f"objective is {goal!r}; it must be a text, or a function")
     texts = [goal for goal in goals if isinstance(goal, str)]
     callables = [(getattr(goal, "__name__", "goal"), goal) for goal in goals
                  if not isinstance(goal, str)]
     objectives, constraints = ([], []) if callables and not texts and not subject_to else parse(
-        texts or ["throughput"], _list(subject_to)
+        texts or ["throughput"], _texts(subject_to, "subject_to")
     )
     if callables and not texts:
         objectives = []
     sampler = sampler or ("tpe" if len(goals) < 2 else "nsga2")
+    yardsticks = _texts(yardsticks, "yardsticks")
+    metrics = _texts(metrics, "metrics")
+    if not isinstance(prune, bool):
+        raise InputError(f"prune is {prune!r}; it must be true or false")
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"title is {title!r}; it must be a text")
     for name in (sampler, *yardsticks):
         if name not in SAMPLERS:
             raise InputError(f"there is no sampler {name}; there are {', '.join(SAMPLERS)}")
     if sampler == "cmaes" and len(goals) > 1:
         raise InputError('sampler="cmaes" takes one objective; nsga2 takes several')
-    for name, number in (("budget", budget), ("seeds", seeds), ("batch", batch),
-                         ("held_out_seeds", held_out_seeds)):
-        if not isinstance(number, int) or number < 1:
-            raise InputError(f"{name} is {number!r}; it must be a whole number of at least 1")
+    budget, batch = whole(budget, "budget", 1), whole(batch, "batch", 1)
+    seeds = whole(seeds, "seeds", 1)
+    held_out_seeds = whole(held_out_seeds, "held_out_seeds", 1)
+    seed = whole(seed, "seed", 0, 2**32 - 1)
+    if space is not None and not isinstance(space, Mapping):
+        raise InputError(f"space is {space!r}; it must be a dict: what may be changed, and how")
     optuna()
-    names = [part.strip() for one in _list(schedulers) for part in _split(one)]
+    names = [part.strip() for one in _texts(schedulers, "schedulers") for part in _split(one)]
+    if not names:
+        raise InputError("schedulers are missing: which is tuned?")
     axes = [_axis(*item) for item in (space or {}).items()]
+    for one in axes:
+        if one["name"] in ("seed", "duration"):
+            raise InputError(
+                f"axis {one['name']}: a search changes settings; this would change what they are "
+                "measured on"
+            )
     if not axes and len(names) < 2:
         raise InputError("space is missing: what may be changed?")
     base: list[str] | None = names
@@ -146,11 +190,11 @@ def tune(
             plans.append((_name(load), made))
         return Problem(plans, axes, objectives, constraints, callables, metrics, threads)
 
-    loads = _list(workloads)
+    loads = _list(workloads, "workloads")
     if not loads:
         raise InputError("workloads are missing")
     searched = problem(loads, seeds, seed)
-    held = problem(_list(held_out) or loads, held_out_seeds, seed + HELD_OUT_SEEDS_FROM)
+    held = problem(_list(held_out, "held_out") or loads, held_out_seeds, seed + HELD_OUT_SEEDS_FROM)
     told = title or f"{', '.join(names)} for {', '.join(_name(load) for load in loads)}"
     return _search_all(
         told, searched, held, names[0], sampler, list(yardsticks), budget, batch, seed, storage,
@@ -177,11 +221,24 @@ def _search_all(
     if storage is not None:
         library = optuna()
         texts = [space.json() for _, space in searched.spaces]
-        texts.append(json.dumps([searched.signs, seed, [one.text for one in searched.constraints]]))
+        texts.append(json.dumps([
+            searched.signs, seed, [one.text for one in searched.constraints], searched.at_most,
+            searched.only, [(name, _identity(call)) for name, call in searched.callables],
+        ]))
         key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-        backend = library.storages.journal.JournalFileBackend(os.fspath(storage))
-        journal = library.storages.JournalStorage(backend)
-        others = [name for name in library.get_all_study_names(journal) if not name.startswith(key)]
+        _check_journal(os.fspath(storage))
+        try:
+            backend = library.storages.journal.JournalFileBackend(os.fspath(storage))
+            journal = library.storages.JournalStorage(backend)
+            names = library.get_all_study_names(journal)
+        except OSError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"{os.fspath(storage)} holds no search, or is damaged: name another file, or "
+                f"remove it ({error})"
+            ) from error
+        others = [name for name in names if not name.startswith(key)]
         if others:
             raise InputError(
                 f"{os.fspath(storage)} holds another search; name another file, or remove it"
@@ -215,6 +272,31 @@ def _search_all(
         front(trials[sampler]) if len(searched.signs) > 1 else [],
         importance(searched, pool), warnings, time.monotonic() - begun,
     )
+
+
+def _check_journal(path: str) -> None:
+    """That every line of a storage is one: Optuna does not say where it is damaged."""
+    if not os.path.isfile(path):
+        return
+    for number, line in enumerate(_native.read_text(path).splitlines(), 1):
+        try:
+            json.loads(line)
+        except ValueError:
+            raise InputError(
+                f"{path}:{number}: it is no storage of a search, or damaged here; name another "
+                "file, or remove the line", file=path, line=number
+            ) from None
+
+
+def _identity(call: Any) -> str:
+    """What a goal that is a function does, so far as that can be told: another is another goal."""
+    code = getattr(call, "__code__", None)
+    if code is None:
+        return f"{type(call).__module__}.{type(call).__qualname__}"
+    told = [code.co_code.hex(), *code.co_names, *(
+        repr(one) for one in code.co_consts if not hasattr(one, "co_code")
+    )]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def _split(names: str) -> list[str]:
@@ -266,18 +348,29 @@ def tune_file(
     text = _native.read_text(name)
     form = json.loads(_native.toml_json(name, text))
 
-    def wrong(quoted: str, message: str) -> InputError:
-        at = text.find(quoted)
-        if at < 0:
+    def wrong(message: str, at: re.Match[str] | None) -> InputError:
+        if at is None:
             return InputError(f"{name}: {message}", file=name)
-        line = text.count("\n", 0, at) + 1
-        column = at - (text.rfind("\n", 0, at) + 1) + 1
+        start = at.start("place")
+        line = text.count("\n", 0, start) + 1
+        column = start - (text.rfind("\n", 0, start) + 1) + 1
         return InputError(f"{name}:{line}:{column}: {message}", file=name, line=line,
                           column=column)
 
+    def key_at(key: str) -> re.Match[str] | None:
+        """Where a key stands; one of a table as its head, too."""
+        return re.search(rf"(?m)^\s*\[*\s*(?P<place>{re.escape(key)})\b", text)
+
+    def axis_at(axis: str, number: int = 0) -> re.Match[str] | None:
+        """Where an axis is named, for the so-manieth time."""
+        form = rf"(?m)^\s*name\s*=\s*(?P<place>[\"']{re.escape(axis)}[\"'])"
+        found = list(re.finditer(form, text))
+        return found[number] if number < len(found) else None
+
     for key in form:
         if key not in _KEYS:
-            raise wrong(key, f"unknown key `{key}`; there are {', '.join(sorted(_KEYS))}")
+            message = f"unknown key `{key}`; there are {', '.join(sorted(_KEYS))}"
+            raise wrong(message, key_at(key))
     for key in ("workloads", "objective"):
         if key not in form:
             raise InputError(f"{name}: {key} is missing", file=name)
@@ -286,15 +379,28 @@ def tune_file(
     def found(one: str) -> str:
         return one if one in benchmark_names() else os.path.join(directory, one)
 
-    beside = [found(one) for one in _list(form.pop("workloads"))]
-    held = [found(one) for one in _list(form.pop("held_out", None))]
+    for key in ("workloads", "held_out", "schedulers", "objective", "subject_to", "yardsticks"):
+        try:
+            _texts(form.get(key), key)
+        except InputError as error:
+            raise wrong(str(error), key_at(key)) from None
+    beside = [found(one) for one in _list(form.pop("workloads"), "workloads")]
+    held = [found(one) for one in _list(form.pop("held_out", None), "held_out")]
     space: dict[str, Any] = {}
-    for one in form.pop("axis", []):
+    axes = form.pop("axis", [])
+    if not isinstance(axes, list) or not all(isinstance(one, dict) for one in axes):
+        raise wrong("axis must be tables, headed by [[axis]]", key_at("axis"))
+    for one in axes:
         one = dict(one)
-        if "name" not in one:
-            raise InputError(f"{name}: an [[axis]] has no name", file=name)
-        space[one.pop("name")] = one
+        called = one.pop("name", None)
+        if not isinstance(called, str):
+            raise wrong("an [[axis]] has no name, or one that is no text", key_at("axis"))
+        if called in space:
+            raise wrong(f"there is an axis {called} already", axis_at(called, 1))
+        space[called] = one
     machine = form.get("machine")
+    if machine is not None and not isinstance(machine, str):
+        raise wrong(f"machine is {machine!r}; it must be a name or a file", key_at("machine"))
     if machine and os.path.exists(os.path.join(directory, machine)):
         form["machine"] = os.path.join(directory, machine)
     if budget is not None:
@@ -312,5 +418,8 @@ def tune_file(
         if error.file is not None:
             raise
         message = str(error)
-        quoted = next((f'"{one}"' for one in space if one in message), "\0")
-        raise wrong(quoted, message) from None
+        about = next((one for one in space if re.search(
+            rf"(?<![\w:]){re.escape(one.removeprefix('set.'))}(?![\w])", message)), None)
+        key = re.match(r"[a-z_]+", message)
+        place = axis_at(about) if about else key_at(key[0]) if key and key[0] in _KEYS else None
+        raise wrong(message, place) from None

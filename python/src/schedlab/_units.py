@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import numbers
+import operator
 import re
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 from ._errors import InputError
 
@@ -48,15 +51,42 @@ def time_us(value: Time, what: str) -> int:
     return us
 
 
+def whole(value: Any, what: str, least: int = 0, most: int | None = None) -> int:
+    """A whole number, of NumPy's kinds, too."""
+    if not isinstance(value, bool):
+        try:
+            number = operator.index(value)
+        except TypeError:
+            pass
+        else:
+            if number >= least and (most is None or number <= most):
+                return number
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise InputError(f"{what} is {value!r}; it must be a whole number {bounds}")
+
+
 def moment_ns(value: Moment, what: str) -> int:
     """A moment in ns; numbers are seconds."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        value = float(value)
         if not 0 <= value <= 1e9:
             raise InputError(f"{what} is {value!r}; it must be 0 to 10^9 seconds")
         return round(value * 1e9)
     if isinstance(value, str) and value.replace(".", "", 1).isdigit():
         return moment_ns(float(value), what)
     return time_ns(value, what)  # type: ignore[arg-type]
+
+
+def window_ns(between: tuple[Moment, Moment]) -> tuple[int, int]:
+    """From when to when, ns."""
+    if isinstance(between, str) or not isinstance(between, Iterable) or len(
+        ends := list(between)
+    ) != 2:
+        raise InputError(f"between is {between!r}; it must be a pair of moments")
+    start, end = (moment_ns(one, "between") for one in ends)
+    if start >= end:
+        raise InputError(f"between is {between!r}; it must be a moment and a later one")
+    return start, end
 
 
 def shown(ns: float) -> str:

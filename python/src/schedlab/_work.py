@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from . import _native
 from ._errors import InputError, RunError
+from ._files import write
 from ._html import table as html_table
 from ._html import text as html_text
 from ._plan import Scheduler, make, schedulers_of
-from ._runs import write
+from ._runs import text_width
 from ._sources import PathLike, benchmark_names, noted_beside, setting
 from ._units import Moment, moment_ns
 
@@ -85,7 +86,7 @@ class Bench:
     def text(self, figure: str | None = None, width: int = 120) -> str:
         """A figure as a table and a curve of text; default: the benchmark's first."""
         name = self._figure(figure)
-        return self._native.table(name, width) + (self._native.curve(name, width) or "")
+        return self._native.table(name, text_width(width)) + (self._native.curve(name, width) or "")
 
     def plot(self, figure: str | None = None, ax: Any = None) -> Any:
         """A figure over the first parameter that has several values, with matplotlib: the median

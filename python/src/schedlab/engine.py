@@ -7,27 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 
 from ._errors import Error
+from ._files import write
 
 _INTERRUPTED = 130
-
-
-def _write(path: str, text: str) -> None:
-    """Writes a file, whole or not at all."""
-    directory = os.path.dirname(path) or "."
-    handle, temporary = tempfile.mkstemp(dir=directory, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
@@ -50,7 +36,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(done.table())
     if arguments.report:
-        _write(arguments.report, done.page())
+        write(arguments.report, done.page())
     failed = done.failed
     if failed:
         print(f"schedlab: {len(failed)} of {len(done)} runs failed; the first: "
@@ -69,7 +55,7 @@ def _tune(arguments: argparse.Namespace) -> int:
     )
     sys.stdout.write(found.report())
     if arguments.report:
-        _write(arguments.report, page(found))
+        write(arguments.report, page(found))
     return 0 if found.found else 1
 
 

@@ -8,10 +8,10 @@ use crate::page;
 use crate::picture;
 use crate::plans::{contradiction, find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
-use crate::{Failure, Status};
+use crate::{Failure, PROGRAM, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
-use schedlab_lab::sweep::{Results, Sweep, SweepError, fingerprint};
+use schedlab_lab::sweep::{Results, Sweep, SweepError};
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchPoint, BenchReport, csv, curve, table};
 use schedlab_report::data::EndState;
@@ -126,8 +126,8 @@ fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let results = match (&common.save, &common.resume) {
-        (Some(path), _) => Some(Results::create(path, sweep, &program())),
-        (None, Some(path)) => Some(Results::resume(path, sweep, &program())),
+        (Some(path), _) => Some(Results::create(path, sweep, PROGRAM)),
+        (None, Some(path)) => Some(Results::resume(path, sweep, PROGRAM)),
         (None, None) => None,
     };
     let results = results.transpose().map_err(|error| error.to_string())?;
@@ -139,14 +139,6 @@ fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
         SweepError::Run { .. } => format!("{}: {error}", sweep.bench().benchmark.name()).into(),
         error => error.to_string().into(),
     })
-}
-
-/// The version of this program, and a number made of all of it: results of a program with changed
-/// schedulers are others.
-pub fn program() -> String {
-    let engine = crate::ENGINE.get().cloned().map_or_else(std::env::current_exe, Ok);
-    let itself = engine.and_then(std::fs::read).unwrap_or_default();
-    format!("{} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&itself))
 }
 
 /// Says what users should know about the runs, once for runs of the same point.

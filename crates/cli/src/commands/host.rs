@@ -1,7 +1,7 @@
 //! `schedlab host`.
 
 use crate::host_args::{HostArgs, HostFormat, TraceOption};
-use crate::terminal::{Output, complain};
+use crate::terminal::{Output, complain, style};
 use crate::{Failure, Status, files};
 use schedlab_host::probe::Probe;
 use schedlab_host::undertaking::{self, this_program};
@@ -9,6 +9,7 @@ use schedlab_host::{
     Error, GroupChoice, Options, Prepared, Runner, machine_file, measure, result, runner,
 };
 use schedlab_machine::description::Description;
+use schedlab_report::table;
 use schedlab_workload::{GroupSettings, groups};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -89,9 +90,8 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
             output.documents().write_all(as_text(&document).as_bytes())?;
         }
         HostFormat::Table => {
-            let (head, rows) = result::rows(&outcome);
-            let head = head.into_iter().map(String::from).collect();
-            output.write_all(aligned(std::iter::once(head).chain(rows).collect()).as_bytes())?;
+            let (heads, rows) = result::rows(&outcome);
+            output.write_styled(&table::rows(&heads, &rows, style()))?;
             writeln!(output, "{}", result::noise_line(&outcome))?;
         }
     }
@@ -156,30 +156,6 @@ fn settings(paths: &[PathBuf]) -> Result<GroupSettings, Failure> {
     Ok(settings)
 }
 
-/// Rows of cells, the first column to the left, the others to the right.
-fn aligned(rows: Vec<Vec<String>>) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, &width))| match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            })
-            .collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 fn show_probe(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status, Failure> {
     if args.format == HostFormat::Json {
         output.documents().write_all(as_text(&probe.to_json()).as_bytes())?;
@@ -209,13 +185,7 @@ fn show_probe(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Sta
 const REPETITIONS: u32 = 5;
 
 fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status, Failure> {
-    let cpus = args.cpus.clone().map_or_else(|| probe.allowed.clone(), |cpus| cpus.0);
-    if let Some(cpu) = cpus.iter().find(|cpu| !probe.allowed.contains(cpu)) {
-        return Err(Failure::Message(format!(
-            "--cpus: CPU {cpu} may not be used; this process may use {}",
-            schedlab_host::facts::format_cpus(&probe.allowed)
-        )));
-    }
+    let cpus = undertaking::cpus(args.cpus.as_ref().map(|cpus| &cpus.0[..]), probe)?;
     if !probe.group.yes {
         complain(&format!("note: without a group of great weight: {}", probe.group.how));
     }

@@ -6,7 +6,7 @@ use crate::python;
 use crate::sweep_args::{Engine, Parts, SweepArgs, SweepFormat};
 use crate::sweep_table::{extent, table};
 use crate::terminal::{Output, Progress, complain, style};
-use crate::{Failure, Status};
+use crate::{Failure, PROGRAM, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::Source;
 use schedlab_lab::space::store::{PartForm, Store, encode};
@@ -48,7 +48,7 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
         Some(Parts::Parquet) => PartForm::Parquet,
     };
     let store = match &args.output {
-        Some(directory) => Some(Store::open(directory, &space, form, &super::bench::program())?),
+        Some(directory) => Some(Store::open(directory, &space, form, PROGRAM)?),
         None => None,
     };
     let rows = run(args, &space, store.as_ref())?;
@@ -108,7 +108,8 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
     };
     if let Some(store) = store {
         for part in 0..space.parts() {
-            if !missing.contains(&part) {
+            // They rise.
+            if missing.binary_search(&part).is_err() {
                 parts[part as usize] = Some(store.read(space, part)?);
             }
         }

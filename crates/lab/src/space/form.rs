@@ -6,6 +6,9 @@ use crate::plan::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// How points are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -174,17 +177,36 @@ pub(super) fn place(name: &str, text: &str, at: usize) -> String {
 /// A file of TOML (or of JSON, which is left as it is) as JSON.
 ///
 /// # Errors
-/// Where it is no TOML.
+/// Where it is no TOML, or has what JSON has no word for: `nan` and `inf`.
 pub fn toml_json(name: &str, text: &str) -> Result<String, String> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
         return Ok(text.into());
     }
-    let table: toml::Table = toml::from_str(text).map_err(|error| {
+    let wrong = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         format!("{}: {}", place(name, text, at), error.message())
-    })?;
+    };
+    let spanned = DeTable::parse(text).map_err(wrong)?;
+    if let Some(span) = spanned.get_ref().values().find_map(not_finite) {
+        let at = place(name, text, span.start);
+        return Err(format!("{at}: {} is no number that can be used", &text[span]));
+    }
+    let table: toml::Table = toml::from_str(text).map_err(wrong)?;
     serde_json::to_string(&table).map_err(|error| format!("{name}: {error}"))
+}
+
+/// Where there is a `nan` or an `inf`.
+fn not_finite(value: &Spanned<DeValue<'_>>) -> Option<Range<usize>> {
+    match value.get_ref() {
+        DeValue::Float(number) => {
+            let is_word = number.as_str().trim_start_matches(['+', '-']).starts_with(['n', 'i']);
+            is_word.then(|| value.span())
+        }
+        DeValue::Array(values) => values.iter().find_map(not_finite),
+        DeValue::Table(table) => table.values().find_map(not_finite),
+        _ => None,
+    }
 }
 
 /// What is not stable yet in the standard library.

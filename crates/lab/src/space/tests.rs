@@ -458,3 +458,13 @@ fn a_run_that_is_worse_than_its_limit_ends_at_the_rung() {
     let ended = judged(&space, &[more], 1);
     assert_eq!(ended.iter().map(|one| one.is_ended).collect::<Vec<_>>(), [true, false]);
 }
+
+#[test]
+fn what_json_has_no_word_for_is_pointed_at() {
+    let wrong = |text| toml_json("t.toml", text).unwrap_err();
+    let nan = "[[axis]]\nname = \"cpus\"\nvalues = [1, nan]\n";
+    assert_eq!(wrong(nan), "t.toml:3:14: nan is no number that can be used");
+    assert!(wrong("duration = -inf").starts_with("t.toml:1:12: -inf is no number"));
+    assert!(wrong("duration = ").starts_with("t.toml:1:"));
+    assert_eq!(toml_json("t.toml", "duration = 1.5").unwrap(), r#"{"duration":1.5}"#);
+}

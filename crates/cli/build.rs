@@ -1,0 +1,52 @@
+//! Makes a number of the sources of all crates, `SCHEDLAB_SOURCES`: results that are to be gone on
+//! with are known by it. The program and the Python package of the same sources have the same one,
+//! however they were built.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let manifest = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
+    let crates = Path::new(&manifest).join("..");
+    let mut files = vec![];
+    for own in sorted(&crates)? {
+        let sources = own.join("src");
+        if sources.is_dir() {
+            println!("cargo:rerun-if-changed={}", sources.display());
+            collect(&sources, &mut files)?;
+        }
+    }
+    // FNV-1a, over names below `crates` and contents.
+    let mut sum: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut add = |bytes: &[u8]| {
+        for &byte in bytes.iter().chain(&[0]) {
+            sum = (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for file in files {
+        let name = file.strip_prefix(&crates).map_err(io::Error::other)?;
+        add(name.to_string_lossy().replace('\\', "/").as_bytes());
+        add(&fs::read(&file)?);
+    }
+    println!("cargo:rustc-env=SCHEDLAB_SOURCES={sum:016x}");
+    Ok(())
+}
+
+fn sorted(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries: io::Result<Vec<PathBuf>> =
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect();
+    let mut entries = entries?;
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for path in sorted(directory)? {
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+"""Writing files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+
+def write(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file whole, or not at all. Behind a symbolic link it is the file that the link
+    names; a device or a pipe gets the text as it is."""
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        return
+    temporary = f"{target}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        if os.path.exists(target):
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
