@@ -10,8 +10,8 @@ use std::path::PathBuf;
 ///
 /// Each FILE is what `schedlab host --out` wrote (`live-schedule/1`). Its workload is run under the
 /// scheduler of that kernel's release, on a machine with costs, late timers and others' work,
-/// several times over phases of the tick; every figure of every task stands beside the measured one,
-/// with a verdict that knows how much the real runs differ among themselves.
+/// several times over phases of the tick; every figure of every task stands beside the measured
+/// one, with a verdict that knows how much the real runs differ among themselves.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 docs/live.md tells what the figures mean, and how well the model does.

@@ -51,8 +51,7 @@ fn what_is_asked_is_checked() {
 #[test]
 fn the_page_has_both_timelines() {
     let scratch = Scratch::new("compare-page");
-    let page = scratch.file("r.html", "");
-    std::fs::remove_file(&page).expect("it is there");
+    let page = format!("{}/r.html", scratch.path());
     let one = ["compare", MEASURED, "--runs", "2", "--placement", "cpu0", "--report", &page];
     schedlab(&one).good();
     let text = std::fs::read_to_string(&page).expect("it was written");

@@ -1,6 +1,6 @@
 //! Who was where: what can be said of a trace, be it of a real kernel or of a simulated one, when
-//! the machine has several CPUs. Which task is where at which time is chaotic there; how often tasks
-//! move, how many CPUs are busy, and what a wakeup chooses is not.
+//! the machine has several CPUs. Which task is where at which time is chaotic there; how often
+//! tasks move, how many CPUs are busy, and what a wakeup chooses is not.
 
 use schedlab_core::CpuId;
 use schedlab_core::topology::Topology;
@@ -278,8 +278,8 @@ mod tests {
             (1, 200_000, 300_000, 0),
             (1, 600_000, 700_000, 0),
         ];
-        // At 200 us its last CPU is taken, and it goes to the idle sibling, though core 1 is idle as
-        // a whole; at 600 us it keeps its last CPU, which idles.
+        // At 200 us its last CPU is taken, and it goes to the idle sibling, though core 1 is idle
+        // as a whole; at 600 us it keeps its last CPU, which idles.
         let wakeups = [(200_000, 0, 1), (600_000, 0, 1)];
         let places = Places::of(&trace(&stays, &wakeups), &threads());
         assert_eq!(places.near_idle, (1, 1));

@@ -20,8 +20,8 @@ use schedlab_workload::model::{Action, Event, Loops, Model, Phase, Properties, T
 /// The machine that a real one is taken for, if none is named.
 const REAL: &str = "laptop-2020s";
 
-/// The same of an emulated one. Its costs are of one CPU; where several take turns, everything takes
-/// so many times as long.
+/// The same of an emulated one. Its costs are of one CPU; where several take turns, everything
+/// takes so many times as long.
 const EMULATED: &str = "emulated-icount";
 
 /// What it costs to interrupt another CPU of a virtual machine, ns: it is left for that.

@@ -114,8 +114,8 @@ impl Checks {
         self.list.push(Check { class, what, count, found, bound, at_least, unit, holds });
     }
 
-    /// That a share of all p95 and p99 is met, and is not far below their ceiling, if that is asked.
-    /// They are judged together: of p99 alone there are few.
+    /// That a share of all p95 and p99 is met, and is not far below their ceiling, if that is
+    /// asked. They are judged together: of p99 alone there are few.
     fn tails_met(&mut self, p95: Option<&Total>, p99: Option<&Total>, bound: f64, ceiling: bool) {
         let none = Total::default();
         let (p95, p99) = (p95.unwrap_or(&none), p99.unwrap_or(&none));
@@ -133,7 +133,8 @@ impl Checks {
         }
     }
 
-    /// That a share of the tasks meets a metric, and is not far below the ceiling, if that is asked.
+    /// That a share of the tasks meets a metric, and is not far below the ceiling, if that is
+    /// asked.
     fn met(&mut self, total: Option<&Total>, metric: Metric, bound: Option<f64>, ceiling: bool) {
         let Some(total) = total else { return };
         let found = total.percent(total.met);

@@ -1,8 +1,8 @@
 //! How late timers come: tables of quantiles from which a latency is drawn for each wakeup.
 //!
-//! A wakeup by a timer does not come at its time: the interrupt is late, and takes its own time. How
-//! much that is differs from one to the next, and one number would hide it: with it a periodic task
-//! would meet the tick in the same place for ever.
+//! A wakeup by a timer does not come at its time: the interrupt is late, and takes its own time.
+//! How much that is differs from one to the next, and one number would hide it: with it a periodic
+//! task would meet the tick in the same place for ever.
 
 use crate::order::SplitMix64;
 

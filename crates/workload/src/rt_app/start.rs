@@ -1,9 +1,9 @@
 //! How the threads with which a run begins begin: [`Start`].
 //!
-//! Who is forked is placed by the release's rules for forks, and its first slice may be half of one.
-//! A load generator on a real machine makes its threads before, lets them sleep, and all begin by
-//! *waking*: with what lag they have from before, a whole first slice, and a CPU chosen by the rules
-//! for wakeups. So does `schedlab host`, and so does [`Start::Wake`].
+//! Who is forked is placed by the release's rules for forks, and its first slice may be half of
+//! one. A load generator on a real machine makes its threads before, lets them sleep, and all begin
+//! by *waking*: with what lag they have from before, a whole first slice, and a CPU chosen by the
+//! rules for wakeups. So does `schedlab host`, and so does [`Start::Wake`].
 
 use crate::programs::{Instr, Kernel, Scripts};
 

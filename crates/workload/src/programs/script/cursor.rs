@@ -238,7 +238,8 @@ impl Kernel {
             Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
             Instr::Sleep { ns } => Step::Sleep(ns),
             Instr::Until { ns } => {
-                // Timers that were not used yet count from here. Who is forked counts from its fork.
+                // Timers that were not used yet count from here. Who is forked counts from its
+                // fork.
                 task.start_ns = task.start_ns.max(ns);
                 Step::SleepUntil(ns)
             }
