@@ -78,7 +78,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     let unknown = refuse("{\"format\": 1, \"name\": \"m\",\n \"coats\": {}}");
     assert_eq!(
         unknown,
-        "m.json:2:8: unknown field `coats`, expected one of `format`, `name`, `about`, `source`, `hz`, `topology`, `costs`, \
+        "m.json:2:8: unknown field `coats`, expected one of `format`, `name`, `about`, `source`, `hz`, `tick_phase_us`, `topology`, `costs`, \
          `caches`, `power`"
     );
     assert_eq!(
@@ -184,8 +184,8 @@ fn mistakes_in_costs_are_told_with_their_place() {
 fn names_that_lead_nowhere_are_told_what_there_is() {
     assert_eq!(
         find("z801").unwrap_err().to_string(),
-        "z801: there is no such preset or file; presets are laptop, z800-2x6, pentium3-1000x1, pentium3-850x2, \
-         pentium3-700x4, pentium3-700x8, server-2node, ideal and flat-N for N equal CPUs"
+        "z801: there is no such preset or file; presets are laptop, laptop-2020s, z800-2x6, pentium3-1000x1, pentium3-850x2, \
+         pentium3-700x4, pentium3-700x8, emulated-icount, server-2node, ideal and flat-N for N equal CPUs"
     );
     assert_eq!(
         find("flat-5000").unwrap_err().to_string(),
@@ -242,4 +242,31 @@ fn the_first_cpus_of_a_machine_cost_what_all_do() {
     assert_eq!(all.clone().with_first(None).unwrap(), all);
     let why = all.with_first(Some(13)).unwrap_err().to_string();
     assert_eq!(why, "z800-2x6: it has 12 CPUs; 13 of them cannot be had");
+}
+
+#[test]
+fn tables_of_latencies_are_read_and_wrong_ones_have_their_place() {
+    let file = |table: &str| {
+        format!(
+            r#"{{"format": 1, "name": "m", "tick_phase_us": 1500.5, "topology": {{"flat": 1}},
+                "costs": {{"kernel": {{}}, "timer_latency": {table}}}}}"#
+        )
+    };
+    let sourced = r#"{"value": [[0, 1], [1, 2]], "source": "measured"}"#;
+    for table in ["[[0, 1], [1, 2]]", sourced] {
+        let machine = Description::parse("m.json", &file(table)).expect("it is read");
+        let costs = machine.costs.expect("it has costs");
+        let read = costs.timer_latency.expect("it has a table");
+        assert_eq!(read.points(), [(0.0, 1.0), (1.0, 2.0)]);
+        assert_eq!((costs.idle_timer_latency, machine.tick_phase_ns), (None, Some(1_500_500)));
+    }
+    for (table, wanted) in [
+        ("[[0, 1]]", "costs.timer_latency: the table does not reach"),
+        ("[[0, 1], [1, -2]]", "costs.timer_latency.1: -2 is out of range"),
+        (r#"{"value": [[0, 1], [1, 2]]}"#, "is from nowhere"),
+        ("5", "expected a table [[share, ns], ...]"),
+    ] {
+        let error = Description::parse("m.json", &file(table)).expect_err(wanted).to_string();
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
 }
