@@ -35,7 +35,7 @@ fn full() -> Plan {
         no_costs: false,
         costs: vec![("switch".into(), 1500.1)],
         nohz: Some(false),
-        tick_phase_ns: Some(1_500_000),
+        tick_phase_ns: Some(500_000),
     };
     plan.set = vec![("sched_latency_ns".into(), 6_000_000.into())];
     plan.groups.files = vec![source("groups", "/g cpu.shares=2048\n")];
