@@ -145,6 +145,28 @@ fn helpers_maps_timers_and_iterators_do_what_the_kernels_do() {
 }
 
 #[test]
+fn trees_keep_arrival_order_among_equals() {
+    let run = run(scheduler("walk", 1, &[], OnEnd::Stop), 1, vec![Script::hog(0)], MS);
+    let value = |name| run.scheduler().variable(name);
+    assert_eq!((value("order"), value("drops")), (Some(2431), Some(4)));
+}
+
+#[test]
+fn a_policy_walks_through_its_queue_and_preempts() {
+    // Of two hogs the heavier one has the CPU all the time, but for a sleeper of nice -15, which
+    // preempts as soon as it wakes (100 of 1000 ms).
+    let heavy = Script { nice: -15, ..Script::sleeper(MS, 9 * MS) };
+    let tasks = vec![Script::hog(5), Script::hog(0), heavy];
+    let run = run(scheduler("walk", 1, &[], OnEnd::Stop), 1, tasks, SECOND);
+    let shares = cpu_ms(&run);
+    assert_eq!(shares.iter().sum::<u64>(), 1000);
+    assert_eq!(shares[2], 100, "it never waits: {shares:?}");
+    assert!(shares[1] > 800, "{shares:?}");
+    let value = |name| run.scheduler().variable(name).unwrap_or(0);
+    assert!(value("preempts") >= 100 && value("moved") > 50 && value("walked") > 100);
+}
+
+#[test]
 fn runs_repeat_to_the_last_instruction() {
     let once = || {
         let tasks = (0..12)

@@ -21,6 +21,7 @@ pub fn bytes(name: &str) -> &'static [u8] {
         "faults" => include_bytes!("../objects/faults.bpf.o"),
         "features" => include_bytes!("../objects/features.bpf.o"),
         "order" => include_bytes!("../objects/order.bpf.o"),
+        "walk" => include_bytes!("../objects/walk.bpf.o"),
         other => panic!("there is no object {other}"),
     }
 }
