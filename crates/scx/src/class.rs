@@ -12,7 +12,7 @@ use crate::kernel_types::{
 use crate::ops::Callback;
 use crate::rules;
 use crate::world::{Act, Context, Holder, Insertion, MASK_IDLE};
-use schedlab_core::{CpuId, Question};
+use schedlab_core::{Candidate, CpuId, Question, Rule};
 
 /// The slice of those who run first come first served after the policy has ended, ns.
 pub const SLICE_BYPASS: u64 = 5_000_000;
@@ -428,15 +428,14 @@ impl Act<'_> {
     }
 
     /// What a CPU runs next: S 4 of the specification, up to the choice. Whether the current task
-    /// is kept.
-    pub fn balance(&mut self, cpu: u32, prev: Option<u32>, is_runnable: bool) -> bool {
+    /// is kept, and by which rule; if it is not, the first of the local queue is next.
+    pub fn balance(&mut self, cpu: u32, prev: Option<u32>, is_runnable: bool) -> (bool, Rule) {
         let can_stay = |act: &Self| prev.is_some_and(|prev| is_runnable && act.w.slice(prev) > 0);
         if can_stay(self) {
-            self.p.by_rule(Question::Pick, CpuId(cpu), rules::KEEPS);
-            return true;
+            return (true, rules::KEEPS);
         }
-        if self.finds_local(cpu) {
-            return false;
+        if let Some(rule) = self.finds_local(cpu) {
+            return (false, rule);
         }
         if self.has(Callback::DISPATCH) {
             for round in 0.. {
@@ -451,11 +450,10 @@ impl Act<'_> {
                 self.flush(cpu);
                 let has_dispatched = self.w.stamps != before;
                 if can_stay(self) {
-                    self.p.by_rule(Question::Pick, CpuId(cpu), rules::NEW_SLICE);
-                    return true;
+                    return (true, rules::NEW_SLICE);
                 }
-                if self.finds_local(cpu) {
-                    return false;
+                if let Some(rule) = self.finds_local(cpu) {
+                    return (false, rule);
                 }
                 if !has_dispatched || self.is_bypassed() {
                     break;
@@ -466,31 +464,41 @@ impl Act<'_> {
         if let Some(prev) = prev.filter(|_| is_runnable && keeps_last) {
             let slice = if self.is_bypassed() { SLICE_BYPASS } else { SLICE_DFL };
             self.w.set_slice(prev, slice);
-            self.p.by_rule(Question::Pick, CpuId(cpu), rules::NOBODY_ELSE);
-            return true;
+            return (true, rules::NOBODY_ELSE);
         }
-        false
+        (false, rules::IDLE)
+    }
+
+    /// Names the rule of a pick. Who could have been picked: the current task if it is kept, else
+    /// those of the local queue, in its order.
+    pub fn account_for(&mut self, cpu: u32, rule: Rule, kept: Option<u32>) {
+        let w = &*self.w;
+        self.p.because(Question::Pick, CpuId(cpu), rule, |evidence| {
+            let local = w.queues[cpu as usize].iter().map(|entry| entry.task);
+            let waiting = local.filter(|&row| {
+                kept.is_none() && w.tasks[row as usize].on_cpu.is_none_or(|on| on == cpu)
+            });
+            for (row, place) in kept.into_iter().chain(waiting).zip(0..) {
+                let candidate = Candidate::task(w.task_id(row), [place, 0, 0, 0]);
+                let slice = i64::try_from(w.slice(row)).unwrap_or(i64::MAX);
+                evidence.candidates.push(candidate.with("slice_ns", slice));
+            }
+        });
     }
 
     /// Whether somebody waits in the local queue, or can be taken there from the global one.
-    fn finds_local(&mut self, cpu: u32) -> bool {
+    fn finds_local(&mut self, cpu: u32) -> Option<Rule> {
         let can_run =
             |entry: &Entry| self.w.tasks[entry.task as usize].on_cpu.is_none_or(|on| on == cpu);
         let local = &self.w.queues[cpu as usize];
-        let finds = local.iter().any(can_run);
-        if !finds && !local.is_empty() {
+        if local.iter().any(can_run) {
+            return Some(rules::LOCAL);
+        }
+        if !local.is_empty() {
             // They are still on other CPUs, which switch in this instant.
             self.p.resched(CpuId(cpu));
         }
-        if finds {
-            self.p.by_rule(Question::Pick, CpuId(cpu), rules::LOCAL);
-            return true;
-        }
-        let found = self.consume(self.w.global(), cpu);
-        if found {
-            self.p.by_rule(Question::Pick, CpuId(cpu), rules::GLOBAL);
-        }
-        found
+        self.consume(self.w.global(), cpu).then_some(rules::GLOBAL)
     }
 
     /// Takes the first task of the local queue that can run now.

@@ -29,6 +29,9 @@ const TIMEOUT_MS: u64 = 30_000;
 /// So many reschedules there may be in one instant for each CPU, before it is an endless loop.
 const RESCHEDULES_MAX: u64 = 20_000;
 
+/// With this the message of an ended policy begins.
+pub const ENDED: &str = "scx: policy ";
+
 /// What happens when a policy ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnEnd {
@@ -108,7 +111,7 @@ impl ScxScheduler {
         let end = self.world.ended.as_ref()?;
         let name = &self.world.image.name;
         let mut text = format!(
-            "scx: policy {name} ended at {} ns in {}: {}",
+            "{ENDED}{name} ended at {} ns in {}: {}",
             end.at_ns,
             if end.callback.is_empty() { "the class" } else { end.callback },
             end.message
@@ -450,7 +453,9 @@ impl Act<'_> {
         if is_runnable {
             self.charge(cpu);
         }
-        if self.balance(cpu, curr, is_runnable) {
+        let (is_kept, rule) = self.balance(cpu, curr, is_runnable);
+        self.account_for(cpu, rule, curr.filter(|_| is_kept));
+        if is_kept {
             return curr;
         }
         let next = self.take_local(cpu);
@@ -488,7 +493,6 @@ impl Act<'_> {
                 self.call(Callback::RUNNING, Context::Other, &args);
             }
             None => {
-                self.p.by_rule(Question::Pick, CpuId(cpu), rules::IDLE);
                 self.update_idle(cpu, true);
             }
         }

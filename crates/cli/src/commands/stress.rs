@@ -1,11 +1,12 @@
 //! `schedlab stress`.
 
 use crate::args::StressArgs;
+use crate::scx;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
-use schedlab_lab::select::{Choice, choose};
+use schedlab_lab::select::{Choice, choose_among};
 use schedlab_lab::stress::{
     Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
 };
@@ -15,7 +16,8 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let chosen = choose(&args.schedulers).map_err(|error| error.to_string())?;
+    let (names, own) = scx::hold(&args.schedulers)?;
+    let chosen = choose_among(&names, &own).map_err(|error| error.to_string())?;
     if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
         let message =
             format!("{}: a random world sets tunables itself; leave out [...]", one.choice);
