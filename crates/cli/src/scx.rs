@@ -51,8 +51,9 @@ macro_rules! builders {
     ($($number:literal)*) => { [$(build::<$number>),*] };
 }
 
-static BUILDERS: [fn(&BuildConfig) -> Box<dyn Scheduler>; SLOTS] =
-    builders![0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
+type Build = fn(&BuildConfig) -> Box<dyn Scheduler>;
+
+static BUILDERS: [Build; SLOTS] = builders![0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
 
 /// Reads an object.
 ///
@@ -170,12 +171,7 @@ fn hold_one(spec: &str, file: &str, set: &str) -> Result<&'static Entry, String>
 }
 
 /// Entries live as long as the program; there are at most [`SLOTS`].
-fn entry(
-    name: String,
-    title: String,
-    file: &str,
-    build: fn(&BuildConfig) -> Box<dyn Scheduler>,
-) -> &'static Entry {
+fn entry(name: String, title: String, file: &str, build: Build) -> &'static Entry {
     let release = Release {
         version: "6.18",
         also: &[],
