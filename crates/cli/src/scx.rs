@@ -7,6 +7,7 @@
 
 use crate::files;
 use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
+use schedlab_lab::select::Choice;
 use schedlab_scx::{Image, Object, Options, ScxScheduler, Setting, Target};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -192,6 +193,14 @@ fn entry(name: String, title: String, file: &str, build: Build) -> &'static Entr
         origin: Origin::Own,
         releases: Box::leak(Box::new([release])),
     }))
+}
+
+/// What a user types for a choice: a policy by its file, in quotes if it has settings.
+pub fn named(choice: &Choice) -> String {
+    let mut name = [choice.to_string()];
+    as_written(&mut name);
+    let [name] = name;
+    if name.contains('[') { format!("'{name}'") } else { name }
 }
 
 /// Names under which policies are held, as the user wrote them: for plans that are written down.

@@ -48,6 +48,16 @@ fn random_worlds_find_no_broken_rule() {
 }
 
 #[test]
+fn a_broken_world_is_named_with_the_file() {
+    // The fault ends the policy in every world, which the rules count as broken.
+    let spec = format!("{FAULTS}[fault=4]");
+    let ran = schedlab(&["stress", "--seeds", "1", "-s", &spec]);
+    assert_eq!(ran.status, 1, "{}", ran.stderr);
+    let again = format!("schedlab stress --scheduler '{spec}' --seed 0");
+    assert!(ran.stdout.contains(&again), "{}", ran.stdout);
+}
+
+#[test]
 fn what_is_in_a_policy_is_shown() {
     let text = schedlab(&["scx", "show", "examples/scx/vtime.bpf.o"]).good();
     for part in [

@@ -42,6 +42,13 @@ struct Tally {
     broken: Vec<(Rule, u64)>,
 }
 
+/// The command that runs a world which was saved; policies in files by their files.
+fn command(world: &World, choice: &Choice, file: &str) -> String {
+    let held = format!("--scheduler {choice} ");
+    let named = format!("--scheduler {} ", scx::named(choice));
+    run_command(world, choice, file).replacen(&held, &named, 1)
+}
+
 fn many_worlds(
     args: &StressArgs,
     choices: &[Choice],
@@ -115,7 +122,8 @@ fn report_world(
     writeln!(output, "BROKEN  {choice}: {violation}")?;
     writeln!(
         output,
-        "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}"
+        "        with {turn}; to see it again: schedlab stress --scheduler {} --seed {seed}",
+        scx::named(choice)
     )
 }
 
@@ -158,7 +166,7 @@ fn one_world(
         if let Some(path) = save {
             save_world(&world, choice, path)?;
             writeln!(output, "saved; to run it without the checks:")?;
-            writeln!(output, "    {}", run_command(&world, choice, &path.display().to_string()))?;
+            writeln!(output, "    {}", command(&world, choice, &path.display().to_string()))?;
         }
         writeln!(
             output,
@@ -207,7 +215,7 @@ fn one_world(
 
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
+    let text = format!("// {}\n{}", command(world, choice, &name), rt_app::write(&world.model));
     crate::files::write_whole(path, &text)?;
     for (ending, text) in side_files(world) {
         crate::files::write_whole(Path::new(&format!("{name}.{ending}")), &text)?;
