@@ -10,6 +10,7 @@ use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use crate::replay_args::ReplayArgs;
+use crate::scx_args::ScxArgs;
 use crate::sweep_args::{SweepArgs, TuneArgs};
 #[cfg(feature = "tui")]
 use crate::top_args::TopArgs;
@@ -86,6 +87,7 @@ pub enum Command {
     #[cfg(all(feature = "host", target_os = "linux"))]
     Host(Box<HostArgs>),
     ExplainMetric(ExplainMetricArgs),
+    Scx(ScxArgs),
     NewScheduler(NewSchedulerArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -144,9 +146,13 @@ pub struct RunArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Schedulers to compare: names, `main`, `linux`, `textbook` or `all`; NAME:TUNABLE=VALUE sets
-    /// something for one alone [default: main]
+    /// something for one alone; scx:FILE is a sched_ext policy, a BPF object [default: main]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
+    /// Set a variable of sched_ext policies before they are loaded, or ops.FIELD, or
+    /// map.NAME.max_entries (`schedlab scx show FILE` lists them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub scx_set: Vec<String>,
     /// Number of CPUs; with --machine so many of the machine's, its first ones [default: as many as
     /// the workload's `cpus` name, at least 1; with --machine all]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -15,6 +15,7 @@ pub mod perf;
 pub mod record;
 pub mod replay;
 pub mod run;
+pub mod scx;
 mod show;
 pub mod stress;
 pub mod sweep;

@@ -29,6 +29,8 @@ mod plans;
 mod python;
 mod replay_args;
 mod rt_app_log;
+mod scx;
+mod scx_args;
 mod snapshots;
 mod sweep_args;
 mod sweep_page;
@@ -133,6 +135,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::NewScheduler(args) => commands::new_scheduler::new_scheduler(args, &mut output),
+        Command::Scx(args) => commands::scx::scx(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
         Command::Man(args) => commands::completions::man(args, &mut output),

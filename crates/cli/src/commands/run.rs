@@ -7,6 +7,7 @@ use crate::options::{OnOff, RunFormat};
 use crate::outputs::{self, Outputs};
 use crate::page;
 use crate::plans::{find_machine, note, prepare, write_plan};
+use crate::scx;
 use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status, rt_app_log};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
@@ -95,6 +96,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
     if schedulers.is_empty() {
         schedulers = vec!["main".into()];
     }
+    let schedulers = scx::with_settings(schedulers, &args.scx_set)?;
     let mut plans = vec![];
     for path in &args.files {
         let source = files::read(path)?;
@@ -151,6 +153,7 @@ fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
         ("start", args.start != Start::Fork),
         ("duration", args.duration.is_some()),
         ("set", !args.set.is_empty()),
+        ("scx-set", !args.scx_set.is_empty()),
         ("groups", !args.groups.is_empty()),
         ("group", !args.group.is_empty()),
         ("cgrules", args.cgrules.is_some()),
@@ -221,6 +224,10 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
                 logs.push(run.log);
             }
             Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
+            // A policy of the user's ended as a kernel would have ended it: no fault of ours.
+            Err(Error::Broken(message)) if message.starts_with(schedlab_scx::ENDED) => {
+                failed.push(format!("{}: {choice}: {message}", prepared.name()));
+            }
             Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
         }
     }

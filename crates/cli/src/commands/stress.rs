@@ -1,11 +1,12 @@
 //! `schedlab stress`.
 
 use crate::args::StressArgs;
+use crate::scx;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
-use schedlab_lab::select::{Choice, choose};
+use schedlab_lab::select::{Choice, choose_among};
 use schedlab_lab::stress::{
     Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
 };
@@ -15,7 +16,8 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let chosen = choose(&args.schedulers).map_err(|error| error.to_string())?;
+    let (names, own) = scx::hold(&args.schedulers)?;
+    let chosen = choose_among(&names, &own).map_err(|error| error.to_string())?;
     if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
         let message =
             format!("{}: a random world sets tunables itself; leave out [...]", one.choice);
@@ -38,6 +40,13 @@ struct Tally {
     events: u64,
     /// Rules that were broken, and how often.
     broken: Vec<(Rule, u64)>,
+}
+
+/// The command that runs a world which was saved; policies in files by their files.
+fn command(world: &World, choice: &Choice, file: &str) -> String {
+    let held = format!("--scheduler {choice} ");
+    let named = format!("--scheduler {} ", scx::named(choice));
+    run_command(world, choice, file).replacen(&held, &named, 1)
 }
 
 fn many_worlds(
@@ -113,7 +122,8 @@ fn report_world(
     writeln!(output, "BROKEN  {choice}: {violation}")?;
     writeln!(
         output,
-        "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}"
+        "        with {turn}; to see it again: schedlab stress --scheduler {} --seed {seed}",
+        scx::named(choice)
     )
 }
 
@@ -156,7 +166,7 @@ fn one_world(
         if let Some(path) = save {
             save_world(&world, choice, path)?;
             writeln!(output, "saved; to run it without the checks:")?;
-            writeln!(output, "    {}", run_command(&world, choice, &path.display().to_string()))?;
+            writeln!(output, "    {}", command(&world, choice, &path.display().to_string()))?;
         }
         writeln!(
             output,
@@ -205,7 +215,7 @@ fn one_world(
 
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
+    let text = format!("// {}\n{}", command(world, choice, &name), rt_app::write(&world.model));
     crate::files::write_whole(path, &text)?;
     for (ending, text) in side_files(world) {
         crate::files::write_whole(Path::new(&format!("{name}.{ending}")), &text)?;

@@ -1,0 +1,300 @@
+//! What is checked of a program before it runs.
+//!
+//! This is no verifier. The kernel's follows every path with what it knows of every value; here
+//! every instruction that can be reached must be one that the machine has, with registers it has,
+//! that were written before they are read; jumps stay within the section and never lead into the
+//! middle of an instruction; the frame is not overrun where that can be seen in the instruction
+//! itself. All else is checked when it happens. The words are the kernel's where it has some.
+
+use crate::insn::{
+    CALL, CALL_KFUNC, CALL_LOCAL, EXIT, GOTOL, Insn, JA, LDDW, MAY_GOTO, POISON, SECOND_HALF,
+};
+use std::ops::Range;
+
+/// The size of a frame, bytes.
+pub const FRAME: i32 = 512;
+
+/// What is wrong with an instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flaw {
+    /// The instruction's number.
+    pub at: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Registers as a set: bit r for register r.
+type Registers = u16;
+
+/// Checks everything that can be reached from `entry`, at which the registers `given` have values.
+/// `section` are the instructions among which jumps must stay. Calls of functions of the object are
+/// not followed; the numbers of their first instructions are added to `called`.
+///
+/// # Errors
+/// The first flaw that is found.
+pub fn check(
+    code: &[Insn],
+    section: &Range<usize>,
+    entry: usize,
+    given: Registers,
+    called: &mut Vec<usize>,
+) -> Result<(), Flaw> {
+    // What is known to have a value before each instruction; none: it has not been reached.
+    let mut known: Vec<Option<Registers>> = vec![None; section.len()];
+    let mut work = vec![(entry, entry, given | 1 << 10)];
+    while let Some((from, at, registers)) = work.pop() {
+        if !section.contains(&at) {
+            let what = match at == section.end && from + 1 == at {
+                true => "last insn is not an exit or jmp".into(),
+                false => format!("jump out of range from insn {from} to {at}"),
+            };
+            return Err(Flaw { at: from, what });
+        }
+        let insn = code[at];
+        let flaw = |what: String| Err(Flaw { at, what });
+        let seen = &mut known[at - section.start];
+        let registers = match *seen {
+            Some(before) if before & registers == before => continue,
+            Some(before) => before & registers,
+            None => registers,
+        };
+        *seen = Some(registers);
+        if insn.op == SECOND_HALF {
+            return Err(Flaw {
+                at: from,
+                what: format!("jump into the middle of ldimm64 insn {at}"),
+            });
+        }
+        if let Err(what) = form(insn) {
+            return flaw(what);
+        }
+        let (reads, writes) = uses(insn);
+        let unread = reads & !registers;
+        if unread != 0 {
+            return flaw(format!("R{} !read_ok", unread.trailing_zeros()));
+        }
+        if writes & 1 << 10 != 0 {
+            return flaw("frame pointer is read only".into());
+        }
+        let mut after = registers | writes;
+        match insn.op {
+            EXIT | POISON => continue,
+            CALL | CALL_LOCAL | CALL_KFUNC => {
+                after = after & !0b11_1110 | 1;
+                if insn.op == CALL_LOCAL {
+                    called.push(insn.imm as usize);
+                }
+            }
+            _ => (),
+        }
+        let by = match insn.op {
+            GOTOL => Some(insn.imm),
+            JA => Some(i64::from(insn.off)),
+            MAY_GOTO => Some(i64::from(insn.off)),
+            _ if matches!(insn.class(), 5 | 6) && !is_call(insn) => Some(i64::from(insn.off)),
+            _ => None,
+        };
+        if let Some(by) = by {
+            // A place before the first instruction is out of range like one behind the last.
+            let target = usize::try_from(at as i64 + 1 + by).unwrap_or(usize::MAX);
+            work.push((at, target, after));
+            if matches!(insn.op, JA | GOTOL) {
+                continue;
+            }
+        }
+        work.push((at, at + if insn.op == LDDW { 2 } else { 1 }, after));
+    }
+    Ok(())
+}
+
+fn is_call(insn: Insn) -> bool {
+    matches!(insn.op, CALL | CALL_LOCAL | CALL_KFUNC | EXIT | POISON)
+}
+
+/// Whether the machine has such an instruction.
+fn form(insn: Insn) -> Result<(), String> {
+    let Insn { op, dst, src, off, imm } = insn;
+    for register in [dst, src] {
+        if register > 10 && op != LDDW {
+            return Err(format!("R{register} is invalid"));
+        }
+    }
+    let reserved = |is_used: bool, what: &str| match is_used {
+        true => Err(format!("{what} uses reserved fields")),
+        false => Ok(()),
+    };
+    let by_register = op & 8 != 0;
+    match insn.class() {
+        4 | 7 => {
+            let wide = insn.class() == 7;
+            match op & 0xf0 {
+                // add sub mul or and neg xor
+                0x00 | 0x10 | 0x20 | 0x40 | 0x50 | 0xa0 => reserved(off != 0, "BPF_ALU"),
+                0x80 => reserved(off != 0 || by_register, "BPF_NEG"),
+                // div mod
+                0x30 | 0x90 if !by_register && imm == 0 => Err("div by zero".into()),
+                0x30 | 0x90 => reserved(off != 0 && off != 1, "BPF_ALU"),
+                // lsh rsh arsh
+                0x60 | 0x70 | 0xc0 => {
+                    let width = if wide { 64 } else { 32 };
+                    if !by_register && !(0..width).contains(&imm) {
+                        return Err(format!("invalid shift {imm}"));
+                    }
+                    reserved(off != 0, "BPF_ALU")
+                }
+                // mov, with a sign; a cast between address spaces
+                0xb0 if by_register => match (wide, off) {
+                    (_, 0 | 8 | 16) | (true, 32 | 1) => Ok(()),
+                    _ => reserved(true, "BPF_MOV"),
+                },
+                0xb0 => reserved(off != 0, "BPF_MOV"),
+                // le be bswap
+                0xd0 => reserved(
+                    off != 0 || !matches!(imm, 16 | 32 | 64) || (wide && by_register),
+                    "BPF_END",
+                ),
+                _ => Err(format!("unknown opcode {op:02x}")),
+            }
+        }
+        5 | 6 => match op & 0xf0 {
+            _ if matches!(op, CALL_LOCAL | CALL_KFUNC | POISON) => Ok(()),
+            0x00 => reserved(by_register || src != 0 || dst != 0, "BPF_JA"),
+            0x80 if op == CALL => reserved(src != 0, "BPF_CALL"),
+            0x90 if op == EXIT => reserved(src != 0 || dst != 0 || imm != 0, "BPF_EXIT"),
+            0xe0 if op == MAY_GOTO => reserved(src != 0 || dst != 0 || imm != 0, "may_goto"),
+            0x10..=0x70 | 0xa0..=0xd0 => Ok(()),
+            _ => Err(format!("unknown opcode {op:02x}")),
+        },
+        0 if op == LDDW && dst <= 10 => Ok(()),
+        0 if op == LDDW => Err(format!("R{dst} is invalid")),
+        1 => match op & 0xe0 {
+            0x60 => frame(insn, src, "read from"),
+            0x80 if op != 0x99 => frame(insn, src, "read from"),
+            _ => Err(format!("unknown opcode {op:02x}")),
+        },
+        2 | 3 if op & 0xe0 == 0x60 => frame(insn, dst, "write to"),
+        3 if op & 0xe0 == 0xc0 => {
+            let known = match imm {
+                0x100 | 0x110 => true,
+                0x00 | 0x40 | 0x50 | 0xa0 | 0x01 | 0x41 | 0x51 | 0xa1 | 0xe1 | 0xf1 => {
+                    matches!(insn.width(), 4 | 8)
+                }
+                _ => false,
+            };
+            match known {
+                true => frame(insn, if imm == 0x100 { src } else { dst }, "write to"),
+                false => Err(format!("BPF_ATOMIC uses invalid atomic opcode {imm:02x}")),
+            }
+        }
+        _ => Err(format!("unknown opcode {op:02x}")),
+    }
+}
+
+/// Accesses by the frame pointer must stay in the frame.
+fn frame(insn: Insn, base: u8, how: &str) -> Result<(), String> {
+    let (off, size) = (insn.off, insn.width());
+    if base == 10 && (off < -FRAME || off + size as i32 > 0) {
+        return Err(format!("invalid {how} stack R10 off={off} size={size}"));
+    }
+    Ok(())
+}
+
+/// The registers that an instruction reads, and those that it writes.
+fn uses(insn: Insn) -> (Registers, Registers) {
+    let (dst, src) = (1_u16 << insn.dst, 1_u16 << insn.src);
+    let by_register = insn.op & 8 != 0;
+    match insn.class() {
+        4 | 7 => match insn.op & 0xf0 {
+            0xb0 if by_register => (src, dst),
+            0xb0 => (0, dst),
+            0x80 | 0xd0 => (dst, dst),
+            _ if by_register => (dst | src, dst),
+            _ => (dst, dst),
+        },
+        5 | 6 => match insn.op {
+            JA | GOTOL | MAY_GOTO | EXIT | POISON | CALL | CALL_LOCAL | CALL_KFUNC => (0, 0),
+            _ if by_register => (dst | src, 0),
+            _ => (dst, 0),
+        },
+        0 => (0, dst),
+        1 => (src, dst),
+        2 => (dst, 0),
+        _ if insn.op & 0xe0 == 0xc0 => match insn.imm {
+            0x100 => (src, dst),
+            0xf1 => (dst | src | 1, 1),
+            imm if imm & 1 == 1 => (dst | src, src),
+            _ => (dst | src, 0),
+        },
+        _ => (dst | src, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insn(op: u8, dst: u8, src: u8, off: i32, imm: i64) -> Insn {
+        Insn { op, dst, src, off, imm }
+    }
+
+    fn verdict(code: &[Insn]) -> Result<(), String> {
+        let all = 0..code.len();
+        check(code, &all, 0, 0b10, &mut vec![])
+            .map_err(|flaw| format!("{}: {}", flaw.at, flaw.what))
+    }
+
+    const STOP: Insn = Insn { op: EXIT, dst: 0, src: 0, off: 0, imm: 0 };
+
+    #[test]
+    fn good_code_passes() {
+        let loops =
+            [insn(0xb7, 0, 0, 0, 3), insn(0x07, 0, 0, 0, -1), insn(0x55, 0, 0, -2, 0), STOP];
+        assert_eq!(verdict(&loops), Ok(()));
+        let context = [insn(0x79, 0, 1, 8, 0), insn(0x7b, 10, 0, -8, 0), STOP];
+        assert_eq!(verdict(&context), Ok(()));
+    }
+
+    #[test]
+    fn flaws_are_named_in_the_kernels_words() {
+        let one = |first: Insn| verdict(&[first, STOP]).expect_err("a flaw");
+        assert_eq!(one(insn(0xff, 0, 0, 0, 0)), "0: unknown opcode ff");
+        assert_eq!(one(insn(0xb7, 11, 0, 0, 0)), "0: R11 is invalid");
+        assert_eq!(one(insn(0xbf, 0, 3, 0, 0)), "0: R3 !read_ok");
+        assert_eq!(one(insn(0xb7, 10, 0, 0, 0)), "0: frame pointer is read only");
+        assert_eq!(one(insn(0x37, 1, 0, 0, 0)), "0: div by zero");
+        assert_eq!(one(insn(0x67, 1, 0, 0, 64)), "0: invalid shift 64");
+        assert_eq!(one(insn(0x64, 1, 0, 0, 32)), "0: invalid shift 32");
+        assert_eq!(one(insn(0x05, 0, 0, 5, 0)), "0: jump out of range from insn 0 to 6");
+        assert!(one(insn(0x05, 0, 0, -3, 0)).contains("jump out of range from insn 0"));
+        let far = "0: invalid write to stack R10 off=-520 size=8";
+        assert_eq!(one(insn(0x7b, 10, 1, -520, 0)), far);
+        assert_eq!(one(insn(0x79, 0, 10, 0, 0)), "0: invalid read from stack R10 off=0 size=8");
+        assert_eq!(one(insn(0xdb, 10, 1, -8, 0x33)), "0: BPF_ATOMIC uses invalid atomic opcode 33");
+        assert_eq!(
+            verdict(&[insn(0xb7, 0, 0, 0, 0)]),
+            Err("0: last insn is not an exit or jmp".into())
+        );
+        let middle =
+            [insn(0x05, 0, 0, 1, 0), insn(LDDW, 0, 0, 0, 0), insn(SECOND_HALF, 0, 0, 0, 0), STOP];
+        assert_eq!(verdict(&middle), Err("0: jump into the middle of ldimm64 insn 2".into()));
+        // Operations that stand for something else here are none of the machine's.
+        assert!(one(insn(SECOND_HALF, 0, 0, 0, 0)).contains("middle"));
+    }
+
+    #[test]
+    fn a_call_spends_its_arguments() {
+        let code = [insn(CALL, 0, 0, 0, 5), insn(0xbf, 2, 1, 0, 0), STOP];
+        assert_eq!(verdict(&code), Err("1: R1 !read_ok".into()));
+        let mut called = vec![];
+        let code = [insn(CALL_LOCAL, 0, 0, 0, 2), STOP, STOP];
+        assert_eq!(check(&code, &(0..3), 0, 0b10, &mut called), Ok(()));
+        assert_eq!(called, [2]);
+    }
+
+    #[test]
+    fn both_ways_of_a_branch_count() {
+        // r0 has a value on one way only.
+        let code = [insn(0x15, 1, 0, 1, 0), insn(0xb7, 0, 0, 0, 1), insn(0xbf, 2, 0, 0, 0), STOP];
+        assert_eq!(verdict(&code), Err("2: R0 !read_ok".into()));
+    }
+}

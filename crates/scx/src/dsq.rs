@@ -1,0 +1,211 @@
+//! A dispatch queue: first in first out, or by virtual time.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+/// A task in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Who.
+    pub task: u32,
+    /// Where it stands in the queue.
+    pub key: Key,
+    /// When it was queued: the number of the insertion, counted over all queues.
+    pub stamp: u64,
+}
+
+/// Where a task stands in a queue: the smallest first, virtual times compared by their signed
+/// difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Key {
+    /// The virtual time; 0 in a queue that is first in first out.
+    pub vtime: u64,
+    /// The order among equals.
+    pub order: i64,
+}
+
+impl Key {
+    /// Which of two stands before the other.
+    pub fn compare(self, other: Key) -> Ordering {
+        let difference = self.vtime.wrapping_sub(other.vtime) as i64;
+        difference.cmp(&0).then(self.order.cmp(&other.order))
+    }
+}
+
+/// The queue holds tasks of the other kind already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mixed {
+    /// Whether those that are there stand by virtual time.
+    pub holds_priq: bool,
+}
+
+/// A queue. What stands in it is sorted at all times; whoever is taken out is found by bisection.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Dsq {
+    /// Its number.
+    pub id: u64,
+    entries: VecDeque<Entry>,
+    is_priq: bool,
+    first: i64,
+    last: i64,
+}
+
+impl Dsq {
+    /// An empty queue.
+    pub fn new(id: u64) -> Dsq {
+        Dsq { id, ..Dsq::default() }
+    }
+
+    /// How many tasks stand in it.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nobody does.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Those who stand in it, the first first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Who stands first.
+    pub fn front(&self) -> Option<&Entry> {
+        self.entries.front()
+    }
+
+    /// Whoever stands at this place of the queue.
+    pub fn get(&self, at: usize) -> Option<&Entry> {
+        self.entries.get(at)
+    }
+
+    /// Puts a task at the end, or at the head.
+    ///
+    /// # Errors
+    /// If the queue holds tasks by virtual time.
+    pub fn insert(&mut self, task: u32, stamp: u64, at_head: bool) -> Result<Key, Mixed> {
+        self.check(false)?;
+        let key = if at_head {
+            self.first -= 1;
+            Key { vtime: 0, order: self.first }
+        } else {
+            self.last += 1;
+            Key { vtime: 0, order: self.last }
+        };
+        let entry = Entry { task, key, stamp };
+        if at_head {
+            self.entries.push_front(entry)
+        } else {
+            self.entries.push_back(entry)
+        }
+        Ok(key)
+    }
+
+    /// Puts a task where its virtual time belongs, behind those that have the same.
+    ///
+    /// # Errors
+    /// If the queue holds tasks first in first out.
+    pub fn insert_vtime(&mut self, task: u32, stamp: u64, vtime: u64) -> Result<Key, Mixed> {
+        self.check(true)?;
+        self.last += 1;
+        let key = Key { vtime, order: self.last };
+        let at = self.entries.partition_point(|entry| entry.key.compare(key) == Ordering::Less);
+        self.entries.insert(at, Entry { task, key, stamp });
+        Ok(key)
+    }
+
+    /// An empty queue may become one of either kind.
+    fn check(&mut self, by_vtime: bool) -> Result<(), Mixed> {
+        if self.entries.is_empty() {
+            self.is_priq = by_vtime;
+        }
+        match self.is_priq == by_vtime {
+            true => Ok(()),
+            false => Err(Mixed { holds_priq: self.is_priq }),
+        }
+    }
+
+    /// Takes out the task that stands there. Whether there was one.
+    pub fn remove(&mut self, key: Key) -> bool {
+        let at = self.entries.partition_point(|entry| entry.key.compare(key) == Ordering::Less);
+        match self.entries.get(at) {
+            Some(entry) if entry.key == key => {
+                self.entries.remove(at);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Who stands behind (or, reversed, before) `key` and was queued before `stamp`; with no key,
+    /// the first of them.
+    pub fn next(&self, key: Option<Key>, stamp: u64, reversed: bool) -> Option<&Entry> {
+        if reversed {
+            let end = key.map_or(self.entries.len(), |key| {
+                self.entries.partition_point(|entry| entry.key.compare(key) == Ordering::Less)
+            });
+            return self.entries.range(..end).rev().find(|entry| entry.stamp < stamp);
+        }
+        let start = key.map_or(0, |key| {
+            self.entries.partition_point(|entry| entry.key.compare(key) != Ordering::Greater)
+        });
+        self.entries.range(start..).find(|entry| entry.stamp < stamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tasks(dsq: &Dsq) -> Vec<u32> {
+        dsq.iter().map(|entry| entry.task).collect()
+    }
+
+    #[test]
+    fn first_in_first_out_and_at_the_head() {
+        let mut dsq = Dsq::new(5);
+        let keys = [(1, false), (2, false), (3, true), (4, true)]
+            .map(|(task, head)| dsq.insert(task, task.into(), head).expect("one kind"));
+        assert_eq!(tasks(&dsq), [4, 3, 1, 2]);
+        assert!(dsq.remove(keys[2]));
+        assert!(!dsq.remove(keys[2]), "it is gone");
+        assert_eq!(tasks(&dsq), [4, 1, 2]);
+        assert_eq!(dsq.insert_vtime(9, 9, 1), Err(Mixed { holds_priq: false }));
+    }
+
+    #[test]
+    fn virtual_time_orders_by_signed_difference_and_then_arrival() {
+        let mut dsq = Dsq::new(5);
+        for (task, vtime) in [(1, 5), (2, u64::MAX - 1), (3, 5), (4, 0)] {
+            dsq.insert_vtime(task, task.into(), vtime).expect("one kind");
+        }
+        assert_eq!(tasks(&dsq), [2, 4, 1, 3], "2 is just before 0");
+        assert_eq!(dsq.insert(9, 9, false), Err(Mixed { holds_priq: true }));
+        let keys: Vec<Key> = dsq.iter().map(|entry| entry.key).collect();
+        for key in keys {
+            assert!(dsq.remove(key));
+        }
+        assert!(dsq.insert(9, 9, false).is_ok(), "an empty queue takes either kind");
+    }
+
+    #[test]
+    fn walks_pass_over_those_who_came_later_and_bear_removal() {
+        let mut dsq = Dsq::new(5);
+        for task in 1..=4 {
+            dsq.insert(task, task.into(), false).expect("one kind");
+        }
+        let first = *dsq.next(None, 4, false).expect("there is one");
+        assert_eq!(first.task, 1);
+        assert!(dsq.remove(first.key));
+        let second = *dsq.next(Some(first.key), 4, false).expect("there is one");
+        assert_eq!(second.task, 2);
+        let third = *dsq.next(Some(second.key), 4, false).expect("there is one");
+        assert_eq!(third.task, 3);
+        assert_eq!(dsq.next(Some(third.key), 4, false), None, "4 came later");
+        let last = *dsq.next(None, 5, true).expect("there is one");
+        assert_eq!(last.task, 4);
+        assert_eq!(dsq.next(Some(last.key), 5, true).map(|entry| entry.task), Some(3));
+    }
+}

@@ -1,0 +1,147 @@
+//! Instructions of the BPF machine (ISA version 4), decoded.
+//!
+//! A slot of 8 bytes becomes one [`Insn`], so that jumps need no change. The second half of a
+//! 64-bit load becomes [`SECOND_HALF`], over which nothing can be jumped into.
+
+use crate::elf::Bytes;
+
+/// `lddw`: a load of 64 bits that are part of the code; two slots.
+pub const LDDW: u8 = 0x18;
+/// `call`. The source says what: 0 a helper, 1 a function of the object, 2 a kernel function.
+pub const CALL: u8 = 0x85;
+/// `exit`.
+pub const EXIT: u8 = 0x95;
+/// `ja`.
+pub const JA: u8 = 0x05;
+/// `gotol`: a jump by the constant.
+pub const GOTOL: u8 = 0x06;
+/// `may_goto`: a jump that ends a loop which ran for too long. Never taken here: the budget ends
+/// loops.
+pub const MAY_GOTO: u8 = 0xe5;
+
+/// Here only: a call of a function of the object; the constant is the number of its first
+/// instruction. (No instruction of the machine has this number, or one of the next three.)
+pub const CALL_LOCAL: u8 = 0x86;
+/// Here only: a call of a kernel function; the constant is its number in the table.
+pub const CALL_KFUNC: u8 = 0x96;
+/// Here only: an instruction that must not be reached; the constant is the number of the reason.
+pub const POISON: u8 = 0x8e;
+/// Here only: the second half of [`LDDW`].
+pub const SECOND_HALF: u8 = 0x9e;
+
+/// An operation that the machine has not.
+const UNKNOWN: u8 = 0xff;
+
+/// An instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Insn {
+    /// The operation.
+    pub op: u8,
+    /// The register that is written or compared.
+    pub dst: u8,
+    /// The other register.
+    pub src: u8,
+    /// The offset of an access or a jump.
+    pub off: i32,
+    /// The constant, with its sign; all 64 bits of it for [`LDDW`].
+    pub imm: i64,
+}
+
+impl Insn {
+    /// The instruction that must not be reached for the given reason.
+    pub fn poison(reason: usize) -> Insn {
+        Insn { op: POISON, dst: 0, src: 0, off: 0, imm: reason as i64 }
+    }
+
+    /// Its class, the low three bits of the operation.
+    pub fn class(self) -> u8 {
+        self.op & 7
+    }
+
+    /// Whether it loads or stores (`LDX`, `ST`, `STX`).
+    pub fn is_memory(self) -> bool {
+        matches!(self.class(), 1..=3)
+    }
+
+    /// How many bytes it loads or stores.
+    pub fn width(self) -> u32 {
+        match self.op & 0x18 {
+            0x00 => 4,
+            0x08 => 2,
+            0x10 => 1,
+            _ => 8,
+        }
+    }
+
+    /// The same with another width of its access, 1, 2, 4 or 8; none for any other.
+    pub fn with_width(mut self, bytes: u32) -> Option<Insn> {
+        let bits = match bytes {
+            1 => 0x10,
+            2 => 0x08,
+            4 => 0x00,
+            8 => 0x18,
+            _ => return None,
+        };
+        self.op = self.op & !0x18 | bits;
+        Some(self)
+    }
+}
+
+/// Decodes a section of code. The error is the number of the slot that is cut short, or the first
+/// half of a 64-bit load without a second.
+pub fn decode(bytes: &[u8]) -> Result<Vec<Insn>, usize> {
+    let mut insns: Vec<Insn> = Vec::with_capacity(bytes.len() / 8);
+    let slots = Bytes(bytes);
+    while insns.len() * 8 < bytes.len() {
+        let at = insns.len() as u64 * 8;
+        let slot = slots.slice(at, 8).ok_or(insns.len())?;
+        let off = i32::from(i16::from_le_bytes([slot[2], slot[3]]));
+        let imm = i64::from(i32::from_le_bytes([slot[4], slot[5], slot[6], slot[7]]));
+        let mut insn = Insn { op: slot[0], dst: slot[1] & 15, src: slot[1] >> 4, off, imm };
+        if insn.op != LDDW {
+            // Numbers that stand for something else here are none of the machine's.
+            if matches!(insn.op, CALL_LOCAL | CALL_KFUNC | POISON | SECOND_HALF) {
+                insn.op = UNKNOWN;
+            }
+            insns.push(insn);
+            continue;
+        }
+        let high =
+            slots.u32(at + 12).filter(|_| slots.u32(at + 8) == Some(0)).ok_or(insns.len())?;
+        insn.imm = (u64::from(high) << 32 | u64::from(imm as u32)) as i64;
+        insns.push(insn);
+        insns.push(Insn { op: SECOND_HALF, dst: 0, src: 0, off: 0, imm: 0 });
+    }
+    Ok(insns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_kept_and_wide_constants_are_whole() {
+        let mut bytes = vec![0x18, 0x21, 0, 0, 0xef, 0xbe, 0xad, 0xde];
+        bytes.extend([0, 0, 0, 0, 0x78, 0x56, 0x34, 0x12]);
+        bytes.extend([0x79, 0x12, 0xf8, 0xff, 0, 0, 0, 0]);
+        let insns = decode(&bytes).expect("good code");
+        assert_eq!(insns.len(), 3);
+        assert_eq!((insns[0].dst, insns[0].src, insns[0].imm), (1, 2, 0x1234_5678_dead_beef));
+        assert_eq!(insns[1].op, SECOND_HALF);
+        assert_eq!((insns[2].dst, insns[2].src, insns[2].off), (2, 1, -8));
+        assert_eq!((insns[2].is_memory(), insns[2].width()), (true, 8));
+        let narrow = insns[2].with_width(4).expect("there are such loads");
+        assert_eq!((narrow.op, narrow.width()), (0x61, 4));
+        assert_eq!(insns[2].with_width(16), None);
+    }
+
+    #[test]
+    fn code_that_is_cut_short_is_refused() {
+        assert_eq!(decode(&[0x95, 0, 0]), Err(0));
+        assert_eq!(decode(&[0x18, 0, 0, 0, 0, 0, 0, 0]), Err(0), "half a load");
+        let mut bytes = vec![0x95, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend([0x18, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(decode(&bytes), Err(1), "its second half is an instruction");
+        assert_eq!(decode(&[]), Ok(vec![]));
+    }
+}

@@ -1,0 +1,124 @@
+//! Idle CPUs: the built-in choice, masks, kicks.
+
+use super::dsq::task;
+use crate::kernel_types::{KICK_IDLE, KICK_PREEMPT, OPS_IDLE_PER_NODE};
+use crate::maps::EINVAL;
+use crate::vm::{Fault, Outcome};
+use crate::world::{Act, MASK_IDLE, MASK_IDLE_SMT, MASK_ONLINE, MASK_POSSIBLE};
+use schedlab_core::CpuId;
+
+/// `-EBUSY`.
+const EBUSY: i64 = -16;
+
+/// The built-in tracking of idle CPUs is needed and not there: the policy ends.
+fn is_untracked(act: &mut Act<'_>) -> bool {
+    if !act.w.tracks_idle {
+        act.error("built-in idle tracking is disabled");
+    }
+    !act.w.tracks_idle
+}
+
+/// The number of a CPU that a policy gave; the policy ends if there is none.
+pub(super) fn cpu(act: &mut Act<'_>, number: u64) -> Option<u32> {
+    let number = number as i32;
+    let cpu = u32::try_from(number).ok().filter(|&cpu| cpu < act.w.nr_cpus());
+    if cpu.is_none() {
+        act.error(format!("invalid CPU {number}"));
+    }
+    cpu
+}
+
+pub(super) fn select_cpu_dfl(act: &mut Act<'_>, [p, prev, flags, found, _]: [u64; 5]) -> Outcome {
+    let row = task(act, p)?;
+    let Some(prev) = cpu(act, prev) else { return Ok(EINVAL as u64) };
+    if is_untracked(act) {
+        return Ok(u64::from(prev));
+    }
+    let idle = act.select_idle(row, prev, flags, None);
+    if act.w.vm.memory.store(found, 1, u64::from(idle.is_some())).is_err() {
+        return Err(Fault::new("scx_bpf_select_cpu_dfl cannot store whether it found an idle CPU"));
+    }
+    Ok(u64::from(idle.unwrap_or(prev)))
+}
+
+pub(super) fn select_cpu_and(act: &mut Act<'_>, [p, prev, flags, mask, _]: [u64; 5]) -> Outcome {
+    let row = task(act, p)?;
+    let Some(prev) = cpu(act, prev) else { return Ok(EINVAL as u64) };
+    if is_untracked(act) {
+        return Ok(EBUSY as u64);
+    }
+    let idle = act.select_idle(row, prev, flags, Some(mask));
+    Ok(idle.map_or(EBUSY as u64, u64::from))
+}
+
+fn pick(act: &mut Act<'_>, mask: u64) -> Option<u32> {
+    let cpu = act.distribute(|act, cpu| act.is_idle(cpu) && act.w.mask_has(mask, cpu))?;
+    act.take_idle(cpu);
+    Some(cpu)
+}
+
+pub(super) fn pick_idle_cpu(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
+    if is_untracked(act) {
+        return Ok(EBUSY as u64);
+    }
+    Ok(pick(act, mask).map_or(EBUSY as u64, u64::from))
+}
+
+pub(super) fn pick_any_cpu(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
+    let idle = if act.w.tracks_idle { pick(act, mask) } else { None };
+    let any = idle.or_else(|| act.distribute(|act, cpu| act.w.mask_has(mask, cpu)));
+    Ok(any.map_or(EBUSY as u64, u64::from))
+}
+
+pub(super) fn needs_nodes(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    if act.w.image.ops.flags & OPS_IDLE_PER_NODE == 0 {
+        act.error("per-node idle tracking is disabled");
+        return Ok(EBUSY as u64);
+    }
+    Err(Fault::new("per-node idle tracking is not emulated"))
+}
+
+pub(super) fn test_and_clear_cpu_idle(act: &mut Act<'_>, [number, ..]: [u64; 5]) -> Outcome {
+    if is_untracked(act) {
+        return Ok(0);
+    }
+    let Some(cpu) = cpu(act, number) else { return Ok(0) };
+    Ok(u64::from(act.take_idle(cpu)))
+}
+
+pub(super) fn idle_cpumask(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    is_untracked(act);
+    Ok(act.w.mask(MASK_IDLE))
+}
+
+pub(super) fn idle_smtmask(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    is_untracked(act);
+    Ok(act.w.mask(MASK_IDLE_SMT))
+}
+
+pub(super) fn online_cpumask(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    Ok(act.w.mask(MASK_ONLINE))
+}
+
+pub(super) fn possible_cpumask(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    Ok(act.w.mask(MASK_POSSIBLE))
+}
+
+pub(super) fn kick_cpu(act: &mut Act<'_>, [number, flags, ..]: [u64; 5]) -> Outcome {
+    let Some(cpu) = cpu(act, number) else { return Ok(0) };
+    let curr = act.w.cpus[cpu as usize].curr;
+    if flags & KICK_IDLE != 0 && flags & !KICK_IDLE != 0 {
+        act.error(format!("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE, flags {flags:#x}"));
+        return Ok(0);
+    }
+    if !act.w.cpus[cpu as usize].is_online || (flags & KICK_IDLE != 0 && curr.is_some()) {
+        return Ok(0);
+    }
+    if flags & KICK_PREEMPT != 0
+        && let Some(row) = curr
+    {
+        act.w.set_slice(row, 0);
+    }
+    act.p.resched(CpuId(cpu));
+    Ok(0)
+}

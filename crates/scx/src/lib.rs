@@ -1,0 +1,47 @@
+//! sched_ext policies, unchanged BPF object files, as schedulers of the laboratory.
+//!
+//! An object is [read](Object::read), [linked](Object::link) for a machine and run by a
+//! [`ScxScheduler`]. No kernel, no root and no C compiler is needed: the crate has a BPF machine of
+//! its own, and plays the class that stands round a policy.
+//!
+//! * [`object`]: from a file to an image; [`elf`], [`btf`], [`core_relo`], [`kernel_types`],
+//!   [`map_def`], [`ops`], [`settings`]: its parts. [`check`]: what is checked before code runs.
+//! * [`vm`]: the interpreter; [`memory`], [`insn`]: what it works on.
+//! * [`world`]: what a policy sees, and how it is called; [`class`]: what becomes of a task;
+//!   [`dsq`]: its queues; [`maps`], [`helpers`], [`kfuncs`]: what it may call.
+//! * [`scheduler`]: the hooks of the trait [`Scheduler`](schedlab_core::Scheduler).
+
+pub mod btf;
+pub mod check;
+pub mod class;
+pub mod core_relo;
+pub mod dsq;
+pub mod elf;
+pub mod error;
+pub mod format;
+pub mod helpers;
+pub mod insn;
+pub mod kernel_types;
+pub mod kfuncs;
+pub mod map_def;
+pub mod maps;
+pub mod memory;
+pub mod object;
+pub mod ops;
+pub mod rules;
+pub mod scheduler;
+pub mod settings;
+#[cfg(test)]
+mod testing;
+pub mod vm;
+pub mod world;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+pub use error::ObjectError;
+pub use object::{Image, Object, Target};
+pub use scheduler::{ENDED, OnEnd, Options, ScxScheduler};
+pub use settings::Setting;

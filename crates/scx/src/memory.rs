@@ -1,0 +1,310 @@
+//! The memory of the BPF machine: regions, found by the high half of an address.
+//!
+//! An address is a region's number in its high 32 bits and an offset in its low 32. No address of
+//! this process is ever visible to a policy, so that runs repeat bit for bit. Offsets never move;
+//! regions grow at their end. What lies in no region is no memory: loads from it give 0, as the
+//! kernel gives for a pointer that leads nowhere, stores to it end the policy.
+
+/// The stacks: a frame of 512 bytes for each call.
+pub const STACK: u32 = 1;
+/// The arguments of callbacks.
+pub const ARGS: u32 = 2;
+/// `struct task_struct`, those of the idle tasks first.
+pub const TASKS: u32 = 3;
+/// Groups.
+pub const GROUPS: u32 = 4;
+/// `struct rq`, one for each CPU.
+pub const RQS: u32 = 5;
+/// Masks of CPUs: the class's own, then those that policies make.
+pub const MASKS: u32 = 6;
+/// Objects that policies make (`bpf_obj_new`).
+pub const HEAP: u32 = 7;
+/// Structures that callbacks and iterators are given.
+pub const SCRATCH: u32 = 8;
+/// Addresses of functions of the object. No memory.
+pub const CODE: u32 = 9;
+/// Addresses of kernel functions. No memory.
+pub const KFUNCS: u32 = 10;
+/// Handles of maps. No memory.
+pub const MAPS: u32 = 11;
+/// Addresses of `mm_struct`. No memory.
+pub const MM: u32 = 12;
+/// The first region that the object's own sections and maps may have.
+pub const FIRST_FREE: u32 = 16;
+
+/// The address of an offset in a region.
+#[inline]
+pub const fn address(region: u32, offset: u32) -> u64 {
+    (region as u64) << 32 | offset as u64
+}
+
+/// The region and the offset of an address.
+#[inline]
+pub const fn place(address: u64) -> (u32, u32) {
+    ((address >> 32) as u32, address as u32)
+}
+
+/// A region.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Region {
+    /// What is in it, for messages.
+    pub name: String,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+    /// Whether policies may write it.
+    pub is_writable: bool,
+}
+
+/// Why a store is not done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StoreFault {
+    /// There is no memory.
+    NoMemory,
+    /// The region of this name may only be read.
+    ReadOnly(String),
+}
+
+/// Members that policies may write in the objects of a region that is else read-only.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Holes {
+    /// Which region.
+    pub region: u32,
+    /// From one object to the next, bytes.
+    pub stride: u32,
+    /// Where the members begin and end within an object, bytes.
+    pub members: Vec<(u32, u32)>,
+}
+
+impl Holes {
+    fn take(&self, region: u32, offset: u32, width: usize) -> bool {
+        if region != self.region || self.stride == 0 {
+            return false;
+        }
+        let within = offset % self.stride;
+        let end = within as usize + width;
+        self.members.iter().any(|&(from, to)| from <= within && end <= to as usize)
+    }
+}
+
+/// All regions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    regions: Vec<Region>,
+    /// What policies may write of the tasks.
+    pub holes: Holes,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        let regions = vec![Region::default(); FIRST_FREE as usize];
+        Memory { regions, holes: Holes::default() }
+    }
+}
+
+impl Memory {
+    /// Makes one of the regions named above.
+    pub fn set(&mut self, region: u32, name: &str, size: usize, is_writable: bool) {
+        let made = Region { name: name.into(), bytes: vec![0; size], is_writable };
+        self.regions[region as usize] = made;
+    }
+
+    /// Adds a region; its number.
+    pub fn add(&mut self, name: &str, bytes: Vec<u8>, is_writable: bool) -> u32 {
+        self.regions.push(Region { name: name.into(), bytes, is_writable });
+        self.regions.len() as u32 - 1
+    }
+
+    /// The size of a region, bytes.
+    pub fn size(&self, region: u32) -> usize {
+        self.regions.get(region as usize).map_or(0, |region| region.bytes.len())
+    }
+
+    /// Makes a region at least so large.
+    pub fn grow(&mut self, region: u32, size: usize) {
+        if let Some(region) = self.regions.get_mut(region as usize)
+            && region.bytes.len() < size
+        {
+            region.bytes.resize(size, 0);
+        }
+    }
+
+    /// All bytes in use.
+    pub fn total(&self) -> usize {
+        self.regions.iter().map(|region| region.bytes.len()).sum()
+    }
+
+    /// `len` bytes; none if not all of them are memory.
+    #[inline]
+    pub fn slice(&self, address: u64, len: usize) -> Option<&[u8]> {
+        let (region, offset) = place(address);
+        let offset = offset as usize;
+        self.regions.get(region as usize)?.bytes.get(offset..offset.checked_add(len)?)
+    }
+
+    /// `len` bytes to write, whether policies may or not; none if not all of them are memory.
+    #[inline]
+    pub fn slice_mut(&mut self, address: u64, len: usize) -> Option<&mut [u8]> {
+        let (region, offset) = place(address);
+        let offset = offset as usize;
+        self.regions.get_mut(region as usize)?.bytes.get_mut(offset..offset.checked_add(len)?)
+    }
+
+    /// Whether a policy may write these bytes.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_store(&self, address: u64, len: usize) -> Result<(), StoreFault> {
+        if self.slice(address, len).is_none() {
+            return Err(StoreFault::NoMemory);
+        }
+        let (number, offset) = place(address);
+        let region = &self.regions[number as usize];
+        if region.is_writable || self.holes.take(number, offset, len) {
+            Ok(())
+        } else {
+            Err(StoreFault::ReadOnly(region.name.clone()))
+        }
+    }
+
+    /// Loads 1, 2, 4 or 8 bytes; none if they are no memory.
+    #[inline]
+    pub fn load(&self, address: u64, width: usize) -> Option<u64> {
+        let bytes = self.slice(address, width)?;
+        Some(match *bytes {
+            [a] => u64::from(a),
+            [a, b] => u64::from(u16::from_le_bytes([a, b])),
+            [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            _ => return None,
+        })
+    }
+
+    /// Stores 1, 2, 4 or 8 bytes for a policy.
+    ///
+    /// # Errors
+    /// If they are no memory, or may only be read.
+    #[inline]
+    pub fn store(&mut self, address: u64, width: usize, value: u64) -> Result<(), StoreFault> {
+        let (number, start) = place(address);
+        let Some(region) = self.regions.get_mut(number as usize) else {
+            return Err(StoreFault::NoMemory);
+        };
+        let offset = start as usize;
+        let Some(bytes) = region.bytes.get_mut(offset..offset + width) else {
+            return Err(StoreFault::NoMemory);
+        };
+        if !region.is_writable && !self.holes.take(number, start, width) {
+            return Err(StoreFault::ReadOnly(region.name.clone()));
+        }
+        put(bytes, value);
+        Ok(())
+    }
+
+    /// Stores 1, 2, 4 or 8 bytes for the class itself, also where policies may not. What is no
+    /// memory is left alone.
+    #[inline]
+    pub fn write(&mut self, address: u64, width: usize, value: u64) {
+        if let Some(bytes) = self.slice_mut(address, width) {
+            put(bytes, value);
+        }
+    }
+
+    /// Loads 8 bytes; 0 where there is no memory.
+    #[inline]
+    pub fn u64(&self, address: u64) -> u64 {
+        self.load(address, 8).unwrap_or(0)
+    }
+
+    /// Loads 4 bytes; 0 where there is no memory.
+    #[inline]
+    pub fn u32(&self, address: u64) -> u32 {
+        self.load(address, 4).unwrap_or(0) as u32
+    }
+
+    /// The text from an address to the next zero byte, at most `max` bytes; none if it begins in no
+    /// memory.
+    pub fn text(&self, address: u64, max: usize) -> Option<&[u8]> {
+        let (region, offset) = place(address);
+        let rest = self.regions.get(region as usize)?.bytes.get(offset as usize..)?;
+        if rest.is_empty() {
+            return None;
+        }
+        let rest = &rest[..rest.len().min(max)];
+        Some(rest.split(|&byte| byte == 0).next().unwrap_or(rest))
+    }
+}
+
+#[inline]
+fn put(bytes: &mut [u8], value: u64) {
+    let all = value.to_le_bytes();
+    match bytes {
+        [a] => *a = all[0],
+        [a, b] => [*a, *b] = [all[0], all[1]],
+        bytes if bytes.len() == 4 => bytes.copy_from_slice(&all[..4]),
+        bytes if bytes.len() == 8 => bytes.copy_from_slice(&all),
+        _ => (),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_stay_within_their_region() {
+        let mut memory = Memory::default();
+        let data = memory.add(".data", vec![1, 2, 3, 4, 5, 6, 7, 8, 9], true);
+        let at = |offset| address(data, offset);
+        assert_eq!(memory.load(at(0), 8), Some(0x0807_0605_0403_0201));
+        assert_eq!(memory.load(at(1), 2), Some(0x0302));
+        assert_eq!(memory.load(at(5), 4), Some(0x0908_0706));
+        assert_eq!(memory.load(at(8), 1), Some(9));
+        assert_eq!(memory.load(at(2), 8), None, "it would read one byte too many");
+        assert_eq!(memory.load(at(u32::MAX), 8), None);
+        assert_eq!(memory.load(0, 8), None);
+        assert_eq!(memory.load(u64::MAX, 1), None);
+        assert_eq!(memory.store(at(1), 4, 0xa1b2_c3d4), Ok(()));
+        assert_eq!(memory.slice(at(0), 6), Some(&[1, 0xd4, 0xc3, 0xb2, 0xa1, 6][..]));
+        assert_eq!(memory.store(at(9), 1, 0), Err(StoreFault::NoMemory));
+        assert_eq!(memory.store(0, 1, 0), Err(StoreFault::NoMemory));
+    }
+
+    #[test]
+    fn what_is_read_only_is_written_by_the_class_alone() {
+        let mut memory = Memory::default();
+        let data = memory.add(".rodata", vec![0; 8], false);
+        let refused = Err(StoreFault::ReadOnly(".rodata".into()));
+        assert_eq!(memory.store(address(data, 0), 8, 7), refused);
+        assert_eq!(memory.check_store(address(data, 0), 8), refused);
+        memory.write(address(data, 0), 8, 7);
+        assert_eq!(memory.u64(address(data, 0)), 7);
+    }
+
+    #[test]
+    fn some_members_of_what_is_read_only_are_written() {
+        let mut memory = Memory::default();
+        let tasks = memory.add("tasks", vec![0; 64], false);
+        memory.holes = Holes { region: tasks, stride: 32, members: vec![(8, 16)] };
+        for (offset, width, is_good) in [
+            (8, 8, true),
+            (40, 8, true),
+            (44, 4, true),
+            (12, 8, false),
+            (0, 8, false),
+            (7, 2, false),
+        ] {
+            let stored = memory.store(address(tasks, offset), width, 1);
+            assert_eq!(stored.is_ok(), is_good, "{width} bytes at {offset}");
+        }
+    }
+
+    #[test]
+    fn text_ends_at_a_zero_or_at_the_limit() {
+        let mut memory = Memory::default();
+        let data = memory.add(".rodata", b"fork\0x".to_vec(), false);
+        assert_eq!(memory.text(address(data, 0), 16), Some(&b"fork"[..]));
+        assert_eq!(memory.text(address(data, 0), 2), Some(&b"fo"[..]));
+        assert_eq!(memory.text(address(data, 5), 16), Some(&b"x"[..]));
+        assert_eq!(memory.text(address(data, 6), 16), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! `struct sched_ext_ops`: the callbacks that a policy may have, and its numbers.
+
+/// A callback.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Callback(pub u8);
+
+macro_rules! callbacks {
+    ($($number:literal $constant:ident $name:literal;)*) => {
+        impl Callback {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                pub const $constant: Callback = Callback($number);
+            )*
+            /// The names of all callbacks, by number.
+            pub const NAMES: &[&str] = &[$($name),*];
+        }
+    };
+}
+
+callbacks! {
+    0 SELECT_CPU "select_cpu";
+    1 ENQUEUE "enqueue";
+    2 DEQUEUE "dequeue";
+    3 DISPATCH "dispatch";
+    4 TICK "tick";
+    5 RUNNABLE "runnable";
+    6 RUNNING "running";
+    7 STOPPING "stopping";
+    8 QUIESCENT "quiescent";
+    9 YIELD "yield";
+    10 CORE_SCHED_BEFORE "core_sched_before";
+    11 SET_WEIGHT "set_weight";
+    12 SET_CPUMASK "set_cpumask";
+    13 UPDATE_IDLE "update_idle";
+    14 CPU_ACQUIRE "cpu_acquire";
+    15 CPU_RELEASE "cpu_release";
+    16 INIT_TASK "init_task";
+    17 EXIT_TASK "exit_task";
+    18 ENABLE "enable";
+    19 DISABLE "disable";
+    20 DUMP "dump";
+    21 DUMP_CPU "dump_cpu";
+    22 DUMP_TASK "dump_task";
+    23 CGROUP_INIT "cgroup_init";
+    24 CGROUP_EXIT "cgroup_exit";
+    25 CGROUP_PREP_MOVE "cgroup_prep_move";
+    26 CGROUP_MOVE "cgroup_move";
+    27 CGROUP_CANCEL_MOVE "cgroup_cancel_move";
+    28 CGROUP_SET_WEIGHT "cgroup_set_weight";
+    29 CGROUP_SET_BANDWIDTH "cgroup_set_bandwidth";
+    30 CPU_ONLINE "cpu_online";
+    31 CPU_OFFLINE "cpu_offline";
+    32 INIT "init";
+    33 EXIT "exit";
+}
+
+impl Callback {
+    /// How many there are.
+    pub const COUNT: usize = Callback::NAMES.len();
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Callback::NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
+    }
+
+    /// The callback of this name.
+    pub fn find(name: &str) -> Option<Callback> {
+        let number = Callback::NAMES.iter().position(|known| *known == name)?;
+        Some(Callback(number as u8))
+    }
+}
+
+/// The numbers of `struct sched_ext_ops`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpsNumbers {
+    /// `SCX_OPS_*`.
+    pub flags: u64,
+    /// So long a runnable task may wait, ms; 0 = the default, 30000, which is the most.
+    pub timeout_ms: u64,
+    /// So many tasks may be inserted by one dispatch; 0 = the default, 32.
+    pub dispatch_max_batch: u64,
+    /// So long a dump may be, bytes; 0 = the default.
+    pub exit_dump_len: u64,
+    /// How many CPUs had come and gone when it was loaded. Without effect here.
+    pub hotplug_seq: u64,
+}
+
+impl OpsNumbers {
+    /// The number of this name.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "flags" => &mut self.flags,
+            "timeout_ms" => &mut self.timeout_ms,
+            "dispatch_max_batch" => &mut self.dispatch_max_batch,
+            "exit_dump_len" => &mut self.exit_dump_len,
+            "hotplug_seq" => &mut self.hotplug_seq,
+            _ => return None,
+        })
+    }
+
+    /// The names of all of them.
+    pub const NAMES: &[&str] =
+        &["flags", "timeout_ms", "dispatch_max_batch", "exit_dump_len", "hotplug_seq"];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_are_numbered_in_the_order_of_their_names() {
+        assert_eq!(Callback::EXIT.name(), "exit");
+        assert_eq!(usize::from(Callback::EXIT.0), Callback::COUNT - 1);
+        for (number, name) in Callback::NAMES.iter().enumerate() {
+            assert_eq!(Callback::find(name), Some(Callback(number as u8)));
+        }
+        assert_eq!(Callback::find("balance"), None);
+    }
+
+    #[test]
+    fn numbers_have_names() {
+        let mut numbers = OpsNumbers::default();
+        for name in OpsNumbers::NAMES {
+            *numbers.get_mut(name).expect("it is there") = 7;
+        }
+        assert_eq!((numbers.flags, numbers.hotplug_seq), (7, 7));
+        assert_eq!(numbers.get_mut("name"), None);
+    }
+}

@@ -1,0 +1,774 @@
+//! The BPF machine: an interpreter of ISA version 4.
+//!
+//! Memory is what [`Memory`] has, and nothing else; a program that stores elsewhere, runs for too
+//! long or calls too deep ends with a [`Fault`] that names the instruction. Everything is counted:
+//! instructions, calls of helpers and of kernel functions.
+
+use crate::check::FRAME;
+use crate::insn::{
+    CALL, CALL_KFUNC, CALL_LOCAL, EXIT, GOTOL, Insn, JA, LDDW, MAY_GOTO, POISON, SECOND_HALF,
+};
+use crate::memory::{self, Memory, StoreFault, address};
+
+/// So many frames there are at most, those of callbacks within helpers included.
+pub const FRAMES_MAX: usize = 60;
+
+/// So many instructions a callback may take.
+pub const BUDGET: u64 = 4_000_000;
+
+/// The size of the region of the stacks, bytes.
+pub const STACK_SIZE: usize = (FRAMES_MAX + 1) * FRAME as usize;
+
+/// Why a program ended before its time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What is wrong.
+    pub what: String,
+    /// The instruction; none until the interpreter says.
+    pub at: Option<u32>,
+    /// The registers at that instruction.
+    pub registers: [u64; 11],
+}
+
+impl Fault {
+    /// A fault of the instruction that is being executed.
+    pub fn new(what: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { what: what.into(), at: None, registers: [0; 11] })
+    }
+}
+
+/// What an instruction or a call comes to.
+pub type Outcome = Result<u64, Box<Fault>>;
+
+/// A frame to return to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Frame {
+    pc: usize,
+    saved: [u64; 4],
+}
+
+/// The state of the machine between calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Vm {
+    /// Its memory.
+    pub memory: Memory,
+    /// Instructions executed so far.
+    pub insns: u64,
+    /// Loads from no memory so far, which gave 0.
+    pub probe_faults: u64,
+    /// When the present callback has taken too many instructions.
+    budget_end: u64,
+    frames: Vec<Frame>,
+    /// Frames in use: those above, and one for each nested run.
+    depth: usize,
+}
+
+impl Default for Vm {
+    fn default() -> Self {
+        let mut memory = Memory::default();
+        memory.set(memory::STACK, "stack", STACK_SIZE, true);
+        let frames = Vec::with_capacity(FRAMES_MAX);
+        Vm { memory, insns: 0, probe_faults: 0, budget_end: BUDGET, frames, depth: 0 }
+    }
+}
+
+impl Vm {
+    /// A callback begins, with a new budget.
+    pub fn begin(&mut self) {
+        self.budget_end = self.insns + BUDGET;
+    }
+
+    /// Takes `count` instructions more off the budget, for work that a helper does.
+    ///
+    /// # Errors
+    /// If it is used up.
+    pub fn spend(&mut self, count: u64) -> Result<(), Box<Fault>> {
+        self.insns += count;
+        if self.insns > self.budget_end { Err(too_long()) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn too_long() -> Box<Fault> {
+    Fault::new(format!("ran for more than {} million instructions", BUDGET / 1_000_000))
+}
+
+/// What stands round the machine: what calls lead to.
+pub trait Calls {
+    /// The machine itself.
+    fn vm(&mut self) -> &mut Vm;
+
+    /// A helper, by its number.
+    ///
+    /// # Errors
+    /// If the program cannot go on.
+    fn helper(&mut self, number: u32, args: [u64; 5]) -> Outcome;
+
+    /// A kernel function, by its number in the table of those that the object asks for.
+    ///
+    /// # Errors
+    /// If the program cannot go on.
+    fn kfunc(&mut self, number: u32, args: [u64; 5]) -> Outcome;
+
+    /// Why an instruction must not be reached.
+    fn poison(&self, reason: usize) -> String;
+}
+
+#[cold]
+fn store_fault(fault: StoreFault, to: u64, width: usize) -> Box<Fault> {
+    Fault::new(match fault {
+        StoreFault::NoMemory => {
+            format!("stores {width} bytes to {to:#x}, where there is no memory")
+        }
+        StoreFault::ReadOnly(name) => format!("stores {width} bytes to {name}, which is read-only"),
+    })
+}
+
+/// Executes the function whose first instruction is `entry`. `code` has passed the
+/// [checks](crate::check).
+///
+/// # Errors
+/// What the program did wrong, and where.
+pub fn run<C: Calls>(host: &mut C, code: &[Insn], entry: usize, args: [u64; 5]) -> Outcome {
+    let base = host.vm().frames.len();
+    let depth = host.vm().depth;
+    let mut machine = Running { registers: [0; 16], pc: entry };
+    machine.registers[1..6].copy_from_slice(&args);
+    let outcome = match machine.enter(host.vm()) {
+        Ok(()) => machine.go_on(host, code, base),
+        Err(fault) => Err(fault),
+    };
+    let vm = host.vm();
+    vm.frames.truncate(base);
+    vm.depth = depth;
+    outcome.map_err(|mut fault| {
+        if fault.at.is_none() {
+            fault.at = Some(machine.pc as u32);
+            fault.registers.copy_from_slice(&machine.registers[..11]);
+        }
+        fault
+    })
+}
+
+/// A run of the machine.
+struct Running {
+    /// 11 registers; 16 of them, so that four bits are always an index.
+    registers: [u64; 16],
+    /// The instruction that is being executed.
+    pc: usize,
+}
+
+impl Running {
+    /// A new frame begins.
+    fn enter(&mut self, vm: &mut Vm) -> Result<(), Box<Fault>> {
+        if vm.depth == FRAMES_MAX {
+            return Err(Fault::new(format!("calls are nested more than {FRAMES_MAX} deep")));
+        }
+        vm.depth += 1;
+        self.registers[10] = address(memory::STACK, (vm.depth as u32 + 1) * FRAME as u32);
+        Ok(())
+    }
+
+    fn go_on<C: Calls>(&mut self, host: &mut C, code: &[Insn], base: usize) -> Outcome {
+        loop {
+            let Some(&insn) = code.get(self.pc) else {
+                return Err(Fault::new("runs beyond the end of the code"));
+            };
+            host.vm().insns += 1;
+            let dst = usize::from(insn.dst & 15);
+            let src = usize::from(insn.src & 15);
+            match insn.class() {
+                7 => {
+                    let by_register = insn.op & 8 != 0;
+                    let b = if by_register { self.registers[src] } else { insn.imm as u64 };
+                    self.registers[dst] = alu64(insn, self.registers[dst], b)?;
+                }
+                4 => {
+                    let by_register = insn.op & 8 != 0;
+                    let b = if by_register { self.registers[src] } else { insn.imm as u64 };
+                    self.registers[dst] = match insn.op & 0xf0 {
+                        0xd0 => swapped(insn, self.registers[dst]),
+                        _ => u64::from(alu32(insn, self.registers[dst] as u32, b as u32)?),
+                    };
+                }
+                1 => self.load(host.vm(), insn, dst, src),
+                2 => {
+                    let to = self.registers[dst].wrapping_add(insn.off as u64);
+                    let width = insn.width() as usize;
+                    let stored = host.vm().memory.store(to, width, insn.imm as u64);
+                    stored.map_err(|fault| store_fault(fault, to, width))?;
+                }
+                3 if insn.op & 0xe0 == 0xc0 => self.atomic(host.vm(), insn, dst, src)?,
+                3 => {
+                    let to = self.registers[dst].wrapping_add(insn.off as u64);
+                    let width = insn.width() as usize;
+                    let stored = host.vm().memory.store(to, width, self.registers[src]);
+                    stored.map_err(|fault| store_fault(fault, to, width))?;
+                }
+                0 => {
+                    self.registers[dst] = insn.imm as u64;
+                    debug_assert_eq!(insn.op, LDDW);
+                    self.pc += 1;
+                }
+                _ => match insn.op {
+                    EXIT => {
+                        let vm = host.vm();
+                        vm.depth -= 1;
+                        if vm.frames.len() == base {
+                            return Ok(self.registers[0]);
+                        }
+                        if let Some(frame) = vm.frames.pop() {
+                            self.registers[6..10].copy_from_slice(&frame.saved);
+                            self.registers[10] =
+                                address(memory::STACK, (vm.depth as u32 + 1) * FRAME as u32);
+                            self.pc = frame.pc;
+                        }
+                    }
+                    CALL | CALL_KFUNC => {
+                        let r = &self.registers;
+                        let args = [r[1], r[2], r[3], r[4], r[5]];
+                        self.registers[0] = match insn.op {
+                            CALL => host.helper(insn.imm as u32, args)?,
+                            _ => host.kfunc(insn.imm as u32, args)?,
+                        };
+                        // What the arguments were is gone, as it is in the kernel's eyes.
+                        let vm = host.vm();
+                        if vm.insns > vm.budget_end {
+                            return Err(too_long());
+                        }
+                    }
+                    CALL_LOCAL => {
+                        let vm = host.vm();
+                        if vm.insns > vm.budget_end {
+                            return Err(too_long());
+                        }
+                        let mut saved = [0; 4];
+                        saved.copy_from_slice(&self.registers[6..10]);
+                        let frame = Frame { pc: self.pc, saved };
+                        self.enter(vm)?;
+                        vm.frames.push(frame);
+                        self.pc = insn.imm as usize;
+                        continue;
+                    }
+                    JA | GOTOL => {
+                        let by = if insn.op == JA { i64::from(insn.off) } else { insn.imm };
+                        self.jump(host.vm(), by)?;
+                    }
+                    MAY_GOTO => (),
+                    POISON => return Err(Fault::new(host.poison(insn.imm as usize))),
+                    SECOND_HALF => {
+                        return Err(Fault::new("jumps into the middle of an instruction"));
+                    }
+                    _ => {
+                        let a = self.registers[dst];
+                        let by_register = insn.op & 8 != 0;
+                        let b = if by_register { self.registers[src] } else { insn.imm as u64 };
+                        let holds = match insn.class() {
+                            5 => holds(insn.op, a, b),
+                            // Comparisons of 32 bits are those of 64 of values widened with their
+                            // sign: that keeps both orders.
+                            _ => holds(insn.op, widened(a), widened(b)),
+                        };
+                        if holds {
+                            self.jump(host.vm(), i64::from(insn.off))?;
+                        }
+                    }
+                },
+            }
+            // A jump to the first instruction has gone before it.
+            self.pc = self.pc.wrapping_add(1);
+        }
+    }
+
+    #[inline]
+    fn jump(&mut self, vm: &Vm, by: i64) -> Result<(), Box<Fault>> {
+        if by < 0 && vm.insns > vm.budget_end {
+            return Err(too_long());
+        }
+        // The checks have seen that the target is there.
+        self.pc = (self.pc as i64 + by) as usize;
+        Ok(())
+    }
+
+    #[inline]
+    fn load(&mut self, vm: &mut Vm, insn: Insn, dst: usize, src: usize) {
+        let from = self.registers[src].wrapping_add(insn.off as u64);
+        let width = insn.width() as usize;
+        let value = vm.memory.load(from, width);
+        if value.is_none() {
+            vm.probe_faults += 1;
+        }
+        let value = value.unwrap_or(0);
+        let is_signed = insn.op & 0xe0 == 0x80;
+        self.registers[dst] = match (is_signed, width) {
+            (true, 1) => value as i8 as u64,
+            (true, 2) => value as i16 as u64,
+            (true, 4) => value as i32 as u64,
+            _ => value,
+        };
+    }
+
+    fn atomic(
+        &mut self,
+        vm: &mut Vm,
+        insn: Insn,
+        dst: usize,
+        src: usize,
+    ) -> Result<(), Box<Fault>> {
+        let width = insn.width() as usize;
+        if insn.imm == 0x100 {
+            self.load(
+                vm,
+                Insn { op: 0x60, ..insn }.with_width(width as u32).unwrap_or(insn),
+                dst,
+                src,
+            );
+            return Ok(());
+        }
+        let to = self.registers[dst].wrapping_add(insn.off as u64);
+        let operand = self.registers[src];
+        // An address that cannot be stored to is a fault before anything is read from it.
+        let store = |vm: &mut Vm, value| {
+            let stored = vm.memory.store(to, width, value);
+            stored.map_err(|fault| store_fault(fault, to, width))
+        };
+        if insn.imm == 0x110 {
+            return store(vm, operand);
+        }
+        let old = vm.memory.load(to, width).unwrap_or(0);
+        match insn.imm {
+            0xe1 => {
+                store(vm, operand)?;
+                self.registers[src] = old;
+            }
+            0xf1 => {
+                let expected = match width {
+                    4 => self.registers[0] & 0xffff_ffff,
+                    _ => self.registers[0],
+                };
+                store(vm, if old == expected { operand } else { old })?;
+                self.registers[0] = old;
+            }
+            imm => {
+                let new = match imm & 0xf0 {
+                    0x00 => old.wrapping_add(operand),
+                    0x40 => old | operand,
+                    0x50 => old & operand,
+                    _ => old ^ operand,
+                };
+                store(vm, new)?;
+                if imm & 1 == 1 {
+                    self.registers[src] = old;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn widened(value: u64) -> u64 {
+    value as u32 as i32 as u64
+}
+
+#[inline]
+fn alu64(insn: Insn, a: u64, b: u64) -> Outcome {
+    let is_signed = insn.off == 1;
+    Ok(match insn.op & 0xf0 {
+        0x00 => a.wrapping_add(b),
+        0x10 => a.wrapping_sub(b),
+        0x20 => a.wrapping_mul(b),
+        0x30 if b == 0 => 0,
+        0x30 if is_signed => (a as i64).wrapping_div(b as i64) as u64,
+        0x30 => a / b,
+        0x40 => a | b,
+        0x50 => a & b,
+        0x60 => a.wrapping_shl(b as u32),
+        0x70 => a.wrapping_shr(b as u32),
+        0x80 => a.wrapping_neg(),
+        0x90 if b == 0 => a,
+        0x90 if is_signed => (a as i64).wrapping_rem(b as i64) as u64,
+        0x90 => a % b,
+        0xa0 => a ^ b,
+        0xb0 => match insn.off {
+            0 => b,
+            8 => b as i8 as u64,
+            16 => b as i16 as u64,
+            32 => b as i32 as u64,
+            _ if b as u32 == 0 => 0,
+            _ => return Err(Fault::new("casts between address spaces: arenas are not emulated")),
+        },
+        0xc0 => (a as i64).wrapping_shr(b as u32) as u64,
+        // bswap
+        _ => match insn.imm {
+            16 => u64::from((a as u16).swap_bytes()),
+            32 => u64::from((a as u32).swap_bytes()),
+            _ => a.swap_bytes(),
+        },
+    })
+}
+
+#[inline]
+fn alu32(insn: Insn, a: u32, b: u32) -> Result<u32, Box<Fault>> {
+    let is_signed = insn.off == 1;
+    Ok(match insn.op & 0xf0 {
+        0x00 => a.wrapping_add(b),
+        0x10 => a.wrapping_sub(b),
+        0x20 => a.wrapping_mul(b),
+        0x30 if b == 0 => 0,
+        0x30 if is_signed => (a as i32).wrapping_div(b as i32) as u32,
+        0x30 => a / b,
+        0x40 => a | b,
+        0x50 => a & b,
+        0x60 => a.wrapping_shl(b),
+        0x70 => a.wrapping_shr(b),
+        0x80 => a.wrapping_neg(),
+        0x90 if b == 0 => a,
+        0x90 if is_signed => (a as i32).wrapping_rem(b as i32) as u32,
+        0x90 => a % b,
+        0xa0 => a ^ b,
+        0xb0 => match insn.off {
+            8 => b as i8 as u32,
+            16 => b as i16 as u32,
+            _ => b,
+        },
+        _ => (a as i32).wrapping_shr(b) as u32,
+    })
+}
+
+/// `le`, `be`: the low bytes in the order asked for; the machine is little-endian.
+fn swapped(insn: Insn, a: u64) -> u64 {
+    let to_big = insn.op & 8 != 0;
+    match (insn.imm, to_big) {
+        (16, true) => u64::from((a as u16).swap_bytes()),
+        (32, true) => u64::from((a as u32).swap_bytes()),
+        (_, true) => a.swap_bytes(),
+        (16, false) => u64::from(a as u16),
+        (32, false) => u64::from(a as u32),
+        (_, false) => a,
+    }
+}
+
+#[inline]
+fn holds(op: u8, a: u64, b: u64) -> bool {
+    match op & 0xf0 {
+        0x10 => a == b,
+        0x20 => a > b,
+        0x30 => a >= b,
+        0x40 => a & b != 0,
+        0x50 => a != b,
+        0x60 => a as i64 > b as i64,
+        0x70 => a as i64 >= b as i64,
+        0xa0 => a < b,
+        0xb0 => a <= b,
+        0xc0 => (a as i64) < b as i64,
+        _ => a as i64 <= b as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::FIRST_FREE;
+
+    /// A machine with a helper that adds its arguments and a kernel function that calls back.
+    struct Bare {
+        vm: Vm,
+        code: Vec<Insn>,
+    }
+
+    impl Calls for Bare {
+        fn vm(&mut self) -> &mut Vm {
+            &mut self.vm
+        }
+        fn helper(&mut self, number: u32, args: [u64; 5]) -> Outcome {
+            match number {
+                1 => Ok(args.iter().fold(0, |sum: u64, &arg| sum.wrapping_add(arg))),
+                number => Err(Fault::new(format!("helper {number} is not emulated"))),
+            }
+        }
+        fn kfunc(&mut self, _number: u32, args: [u64; 5]) -> Outcome {
+            let code = self.code.clone();
+            run(self, &code, args[0] as usize, [args[1], 0, 0, 0, 0])
+        }
+        fn poison(&self, reason: usize) -> String {
+            format!("reason {reason}")
+        }
+    }
+
+    fn insn(op: u8, dst: u8, src: u8, off: i32, imm: i64) -> Insn {
+        Insn { op, dst, src, off, imm }
+    }
+
+    const STOP: Insn = Insn { op: EXIT, dst: 0, src: 0, off: 0, imm: 0 };
+
+    fn machine(code: &[Insn]) -> Bare {
+        let mut bare = Bare { vm: Vm::default(), code: code.to_vec() };
+        bare.vm.memory.add(".bss", vec![0; 64], true);
+        bare.vm.memory.add(".rodata", vec![0xff; 16], false);
+        bare
+    }
+
+    fn execute(code: &[Insn], args: [u64; 5]) -> Outcome {
+        run(&mut machine(code), code, 0, args)
+    }
+
+    /// r0 = what `op` makes of r1 and r2.
+    fn binary(op: u8, off: i32, a: u64, b: u64) -> u64 {
+        let code = [insn(op, 1, 2, off, 0), insn(0xbf, 0, 1, 0, 0), STOP];
+        execute(&code, [a, b, 0, 0, 0]).expect("no fault")
+    }
+
+    #[test]
+    fn arithmetic_of_64_and_of_32_bits() {
+        let min = i64::MIN as u64;
+        let minus = |value: i64| -value as u64;
+        // Operation, offset, left, right, result.
+        let table: &[(u8, i32, u64, u64, u64)] = &[
+            (0x0f, 0, u64::MAX, 2, 1),
+            (0x0c, 0, 0xffff_ffff, 2, 1),
+            (0x1f, 0, 1, 2, u64::MAX),
+            (0x1c, 0, 1, 2, 0xffff_ffff),
+            (0x2f, 0, 1 << 63, 2, 0),
+            (0x2c, 0, 0x1_0000_0003, 5, 15),
+            (0x3f, 0, u64::MAX, 2, u64::MAX / 2),
+            (0x3f, 0, 7, 0, 0),
+            (0x3f, 1, minus(7), 2, minus(3)),
+            (0x3f, 1, min, u64::MAX, min),
+            (0x3c, 0, 0xffff_fffe, 2, 0x7fff_ffff),
+            (0x3c, 0, 7, 1 << 32, 0),
+            (0x3c, 1, 0xffff_fff9, 2, 0xffff_fffd),
+            (0x3c, 1, 0x8000_0000, 0xffff_ffff, 0x8000_0000),
+            (0x9f, 0, 7, 4, 3),
+            (0x9f, 0, 7, 0, 7),
+            (0x9f, 1, minus(7), 4, minus(3)),
+            (0x9f, 1, min, u64::MAX, 0),
+            (0x9c, 0, 0x1_0000_0007, 0, 7),
+            (0x9c, 1, 0xffff_fff9, 4, 0xffff_fffd),
+            (0x4f, 0, 0b1100, 0b1010, 0b1110),
+            (0x5f, 0, 0b1100, 0b1010, 0b1000),
+            (0xaf, 0, 0b1100, 0b1010, 0b0110),
+            (0xac, 0, u64::MAX, 0, 0xffff_ffff),
+            (0x6f, 0, 1, 65, 2),
+            (0x6c, 0, 1, 33, 2),
+            (0x7f, 0, 1 << 63, 63, 1),
+            (0x7c, 0, 0xffff_ffff, 4, 0x0fff_ffff),
+            (0xcf, 0, min, 63, u64::MAX),
+            (0xcc, 0, 0x8000_0000, 31, 0xffff_ffff),
+            (0xbf, 0, 9, 5, 5),
+            (0xbf, 8, 0, 0x80, minus(128)),
+            (0xbf, 16, 0, 0x8000, minus(32768)),
+            (0xbf, 32, 0, 0x8000_0000, min >> 32 | 0xffff_ffff_0000_0000),
+            (0xbc, 0, 0, u64::MAX, 0xffff_ffff),
+            (0xbc, 8, 0, 0x80, 0xffff_ff80),
+            (0xbc, 16, 0, 0x8000, 0xffff_8000),
+        ];
+        for &(op, off, a, b, result) in table {
+            assert_eq!(binary(op, off, a, b), result, "{op:#x} {off} of {a:#x} and {b:#x}");
+        }
+        assert_eq!(binary(0x87, 0, 5, 0), minus(5));
+        assert_eq!(binary(0x84, 0, 5, 0), 0xffff_fffb);
+    }
+
+    #[test]
+    fn constants_are_widened_with_their_sign() {
+        let code = [insn(0xb7, 0, 0, 0, -1), insn(0x57, 0, 0, 0, -2), STOP];
+        assert_eq!(execute(&code, [0; 5]), Ok(u64::MAX - 1));
+        let code = [insn(0xb4, 0, 0, 0, -1), STOP];
+        assert_eq!(execute(&code, [0; 5]), Ok(0xffff_ffff));
+        let code = [insn(LDDW, 0, 0, 0, i64::MIN + 5), insn(SECOND_HALF, 0, 0, 0, 0), STOP];
+        assert_eq!(execute(&code, [0; 5]), Ok((1 << 63) + 5));
+    }
+
+    #[test]
+    fn bytes_are_put_in_order() {
+        let swap = |op, bits| {
+            let code = [insn(op, 1, 0, 0, bits), insn(0xbf, 0, 1, 0, 0), STOP];
+            execute(&code, [0x0102_0304_0506_0708, 0, 0, 0, 0]).expect("no fault")
+        };
+        assert_eq!(swap(0xd4, 16), 0x0708);
+        assert_eq!(swap(0xd4, 64), 0x0102_0304_0506_0708);
+        assert_eq!(swap(0xdc, 16), 0x0807);
+        assert_eq!(swap(0xdc, 32), 0x0807_0605);
+        assert_eq!(swap(0xdc, 64), 0x0807_0605_0403_0201);
+        assert_eq!(swap(0xd7, 32), 0x0807_0605);
+        assert_eq!(swap(0xd7, 64), 0x0807_0605_0403_0201);
+    }
+
+    #[test]
+    fn comparisons_of_64_and_of_32_bits() {
+        let taken = |op: u8, a: u64, b: u64| {
+            let yes = insn(0xb7, 0, 0, 0, 1);
+            let code = [insn(op, 1, 2, 2, 0), insn(0xb7, 0, 0, 0, 0), STOP, yes, STOP];
+            execute(&code, [a, b, 0, 0, 0]) == Ok(1)
+        };
+        let minus_1 = u64::MAX;
+        // Operation in 64 bits, left, right, whether it holds in 64 bits, in 32 bits.
+        let table: &[(u8, u64, u64, bool, bool)] = &[
+            (0x1d, 1 << 32, 0, false, true),
+            (0x5d, 1 << 32, 0, true, false),
+            (0x2d, minus_1, 1, true, true),
+            (0x2d, 1 << 32, 1, true, false),
+            (0x3d, 1, 1, true, true),
+            (0x4d, 1 << 40, 1 << 40, true, false),
+            (0x4d, 6, 2, true, true),
+            (0x6d, minus_1, 1, false, false),
+            (0x6d, 0x8000_0000, 1, true, false),
+            (0x7d, 1, minus_1, true, true),
+            (0xad, 1, minus_1, true, true),
+            (0xbd, 0x8000_0000, 0x7fff_ffff, false, false),
+            (0xcd, minus_1, 1, true, true),
+            (0xdd, 0x8000_0000, 1, false, true),
+            (0xdd, 1, 1, true, true),
+        ];
+        for &(op, a, b, wide, narrow) in table {
+            assert_eq!(taken(op, a, b), wide, "{op:#x} of {a:#x} and {b:#x}");
+            assert_eq!(taken(op & !7 | 6, a, b), narrow, "32 bits: {op:#x} of {a:#x} and {b:#x}");
+        }
+    }
+
+    #[test]
+    fn memory_is_loaded_and_stored_in_all_widths() {
+        let data = address(FIRST_FREE, 0);
+        let code = [
+            insn(0x7a, 1, 0, 0, -2),
+            insn(0x72, 1, 0, 8, 0x80),
+            insn(0x63, 1, 2, 12, 0),
+            insn(0x71, 3, 1, 8, 0),
+            insn(0x91, 4, 1, 8, 0),
+            insn(0x81, 5, 1, 0, 0),
+            insn(0x69, 0, 1, 12, 0),
+            insn(0x0f, 0, 3, 0, 0),
+            insn(0x0f, 0, 4, 0, 0),
+            insn(0x0f, 0, 5, 0, 0),
+            STOP,
+        ];
+        let expected = 0x4321_u64.wrapping_add(0x80).wrapping_add(-128_i64 as u64);
+        let expected = expected.wrapping_add(-2_i64 as u64);
+        assert_eq!(execute(&code, [data, 0x8765_4321, 0, 0, 0]), Ok(expected));
+    }
+
+    #[test]
+    fn loads_from_no_memory_give_0_and_are_counted() {
+        let code = [insn(0x79, 0, 1, 16, 0), STOP];
+        let mut bare = machine(&code);
+        assert_eq!(run(&mut bare, &code, 0, [0; 5]), Ok(0));
+        assert_eq!(bare.vm.probe_faults, 1);
+    }
+
+    #[test]
+    fn stores_to_no_memory_and_to_constants_are_faults() {
+        let code = [insn(0xb7, 2, 0, 0, 7), insn(0x7b, 1, 2, 8, 0), STOP];
+        let fault = execute(&code, [address(FIRST_FREE, 60), 0, 0, 0, 0]).expect_err("a fault");
+        assert_eq!(fault.what, "stores 8 bytes to 0x1000000044, where there is no memory");
+        assert_eq!((fault.at, fault.registers[2]), (Some(1), 7));
+        let fault = execute(&code, [address(FIRST_FREE + 1, 0), 0, 0, 0, 0]).expect_err("a fault");
+        assert_eq!(fault.what, "stores 8 bytes to .rodata, which is read-only");
+        let code = [insn(0xdb, 1, 2, 0, 0xe1), STOP];
+        assert!(execute(&code, [0; 5]).is_err(), "an atomic one");
+    }
+
+    #[test]
+    fn atomic_operations() {
+        let data = address(FIRST_FREE, 8);
+        // Operation, width, what is there, operand, r0 -> there, operand register, r0.
+        type Row = (i64, u8, u64, u64, u64, u64, u64, u64);
+        let table: &[Row] = &[
+            (0x00, 0xdb, 5, 3, 0, 8, 3, 0),
+            (0x01, 0xdb, 5, 3, 0, 8, 5, 0),
+            (0x41, 0xdb, 0b100, 1, 0, 0b101, 0b100, 0),
+            (0x51, 0xdb, 0b110, 0b011, 0, 0b010, 0b110, 0),
+            (0xa1, 0xdb, 0b110, 0b011, 0, 0b101, 0b110, 0),
+            (0xe1, 0xdb, 5, 3, 0, 3, 5, 0),
+            (0xf1, 0xdb, 5, 3, 5, 3, 3, 5),
+            (0xf1, 0xdb, 5, 3, 4, 5, 3, 5),
+            (0x01, 0xc3, 0x1_ffff_ffff, 1, 0, 0x1_0000_0000, 0xffff_ffff, 0),
+            (0xf1, 0xc3, 0x9_0000_0005, 3, 0x7_0000_0005, 0x9_0000_0003, 3, 5),
+            (0x110, 0xdb, 5, 3, 0, 3, 3, 0),
+        ];
+        for &(imm, op, there, operand, r0, after, register, r0_after) in table {
+            let code =
+                [insn(0xbf, 0, 3, 0, 0), insn(op, 1, 2, 8, imm), insn(0x7b, 1, 2, 16, 0), STOP];
+            let mut bare = machine(&code);
+            bare.vm.memory.write(data, 8, there);
+            let result = run(&mut bare, &code, 0, [data - 8, operand, r0, 0, 0]);
+            let at = |offset| bare.vm.memory.u64(data + offset);
+            assert_eq!((at(0), at(8)), (after, register), "{imm:#x} {op:#x}");
+            assert_eq!(result, Ok(r0_after), "{imm:#x} {op:#x}");
+        }
+        let code = [insn(0xd3, 0, 1, 8, 0x100), STOP];
+        let mut bare = machine(&code);
+        bare.vm.memory.write(data, 8, 0x1ff);
+        assert_eq!(run(&mut bare, &code, 0, [data - 8, 0, 0, 0, 0]), Ok(0xff), "load-acquire");
+    }
+
+    #[test]
+    fn calls_keep_the_callers_registers_and_frames() {
+        // main: r6 = 7, [r10-8] = 1, r0 = f(r1) + r6 + [r10-8]; f: [r10-8] = 100, r6 = 0, r0 = r1.
+        let code = [
+            insn(0xb7, 6, 0, 0, 7),
+            insn(0x7a, 10, 0, -8, 1),
+            insn(CALL_LOCAL, 0, 0, 0, 7),
+            insn(0x0f, 0, 6, 0, 0),
+            insn(0x79, 1, 10, -8, 0),
+            insn(0x0f, 0, 1, 0, 0),
+            STOP,
+            insn(0x7a, 10, 0, -8, 100),
+            insn(0xb7, 6, 0, 0, 0),
+            insn(0xbf, 0, 1, 0, 0),
+            STOP,
+        ];
+        assert_eq!(execute(&code, [30, 0, 0, 0, 0]), Ok(38));
+    }
+
+    #[test]
+    fn helpers_and_callbacks_within_kernel_functions() {
+        let code = [insn(CALL, 0, 0, 0, 1), STOP];
+        assert_eq!(execute(&code, [1, 2, 3, 4, 5]), Ok(15));
+        let code = [insn(CALL, 0, 0, 0, 99), STOP];
+        assert_eq!(execute(&code, [0; 5]).expect_err("a fault").what, "helper 99 is not emulated");
+        // The kernel function runs the function at instruction 2 with 41.
+        let code = [
+            insn(CALL_KFUNC, 0, 0, 0, 0),
+            STOP,
+            insn(0xbf, 0, 1, 0, 0),
+            insn(0x07, 0, 0, 0, 1),
+            STOP,
+        ];
+        assert_eq!(execute(&code, [2, 41, 0, 0, 0]), Ok(42));
+    }
+
+    #[test]
+    fn endless_loops_and_endless_calls_end() {
+        let code = [insn(0xb7, 0, 0, 0, 0), insn(JA, 0, 0, -1, 0)];
+        let fault = execute(&code, [0; 5]).expect_err("a fault");
+        assert_eq!(
+            (fault.what.as_str(), fault.at),
+            ("ran for more than 4 million instructions", Some(1))
+        );
+        let code = [insn(GOTOL, 0, 0, 0, -1)];
+        assert!(execute(&code, [0; 5]).is_err());
+        let code = [insn(CALL_LOCAL, 0, 0, 0, 0), STOP];
+        let fault = execute(&code, [0; 5]).expect_err("a fault");
+        assert_eq!(fault.what, "calls are nested more than 60 deep");
+        let code = [insn(CALL_KFUNC, 0, 0, 0, 0), STOP];
+        let fault = execute(&code, [0; 5]).expect_err("a fault");
+        assert_eq!(fault.what, "calls are nested more than 60 deep");
+        let mut bare = machine(&code);
+        assert!(run(&mut bare, &code, 0, [0; 5]).is_err());
+        assert_eq!((bare.vm.depth, bare.vm.frames.len()), (0, 0), "it is as before");
+    }
+
+    #[test]
+    fn poison_is_a_fault_when_it_is_reached() {
+        let code = [insn(0x15, 1, 0, 1, 0), Insn::poison(3), insn(0xb7, 0, 0, 0, 0), STOP];
+        assert_eq!(execute(&code, [0; 5]), Ok(0));
+        assert_eq!(execute(&code, [1, 0, 0, 0, 0]).expect_err("a fault").what, "reason 3");
+    }
+
+    #[test]
+    fn may_goto_falls_through() {
+        let code = [insn(0xb7, 0, 0, 0, 4), insn(MAY_GOTO, 0, 0, 1, 0), STOP, STOP];
+        assert_eq!(execute(&code, [0; 5]), Ok(4));
+    }
+}

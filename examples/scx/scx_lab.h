@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * What the test policies need of the kernel's types and functions: names, as far as they are used.
+ * Offsets are filled in when a policy is loaded (CO-RE), so that the order of members is of no
+ * account.
+ */
+#ifndef SCX_LAB_H
+#define SCX_LAB_H
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+typedef _Bool bool;
+
+#define SEC(name) __attribute__((section(name), used))
+#define __ksym __attribute__((section(".ksyms")))
+#define __weak __attribute__((weak))
+#define __always_inline inline __attribute__((always_inline))
+#define CORE __attribute__((preserve_access_index))
+#define NULL ((void *)0)
+
+/* Definitions of maps: numbers are lengths of arrays, types are pointers. */
+#define __uint(name, value) int (*name)[value]
+#define __type(name, value) typeof(value) *name
+
+enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_QUEUE = 22, MAP_TASK_STORAGE = 29 };
+
+struct cpumask { unsigned long bits[1]; } CORE;
+
+struct sched_entity { u64 sum_exec_runtime; } CORE;
+
+struct sched_ext_entity {
+	u32 weight;
+	u64 slice;
+	u64 dsq_vtime;
+} CORE;
+
+struct task_struct {
+	int pid;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
+	struct sched_entity se;
+	struct sched_ext_entity scx;
+	char comm[16];
+} CORE;
+
+struct scx_init_task_args { bool fork; } CORE;
+struct scx_exit_info { int kind; s64 exit_code; const char *msg; } CORE;
+
+/* Numbers that user space fills in when a policy is loaded. */
+#define SCX_NUMBER(name) const volatile u64 __##name __weak SEC(".rodata")
+
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dequeue)(struct task_struct *p, u64 deq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*tick)(struct task_struct *p);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
+	void (*update_idle)(s32 cpu, bool idle);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, void *args);
+	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u32 dispatch_max_batch;
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+
+/* Arguments of callbacks come as an array of words. */
+#define ARG(type, n) ((type)ctx[n])
+#define OPS(name) SEC("struct_ops/" #name) int name(u64 *ctx)
+#define OPS_SLEEPABLE(name) SEC("struct_ops.s/" #name) int name(u64 *ctx)
+
+#define SCX_DSQ_LOCAL ((1ULL << 63) | 2)
+#define SCX_DSQ_LOCAL_ON (3ULL << 62)
+#define SCX_DSQ_GLOBAL ((1ULL << 63) | 1)
+#define SCX_ENQ_PREEMPT (1ULL << 32)
+#define SCX_SLICE_DFL 20000000ULL
+#define SCX_KICK_IDLE 1
+#define SCX_KICK_PREEMPT 2
+
+extern s32 scx_bpf_create_dsq(u64 id, s32 node) __ksym;
+extern void scx_bpf_dsq_insert(struct task_struct *p, u64 id, u64 slice, u64 flags) __ksym __weak;
+extern void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 id, u64 slice, u64 vtime,
+				     u64 flags) __ksym __weak;
+extern bool scx_bpf_dsq_move_to_local(u64 id) __ksym __weak;
+extern s32 scx_bpf_dsq_nr_queued(u64 id) __ksym;
+extern s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev, u64 flags, bool *idle) __ksym;
+extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *mask, u64 flags) __ksym;
+extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+extern void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 size) __ksym __weak;
+extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+extern void bpf_task_release(struct task_struct *p) __ksym;
+
+#define HELPER(number, type, name, ...) static type (*const name)(__VA_ARGS__) = (void *)number
+
+HELPER(1, void *, bpf_map_lookup_elem, void *map, const void *key);
+HELPER(2, long, bpf_map_update_elem, void *map, const void *key, const void *value, u64 flags);
+HELPER(3, long, bpf_map_delete_elem, void *map, const void *key);
+HELPER(5, u64, bpf_ktime_get_ns, void);
+HELPER(6, long, bpf_trace_printk, const char *fmt, u32 size, ...);
+HELPER(8, u32, bpf_get_smp_processor_id, void);
+HELPER(87, long, bpf_map_push_elem, void *map, const void *value, u64 flags);
+HELPER(88, long, bpf_map_pop_elem, void *map, void *value);
+HELPER(156, void *, bpf_task_storage_get, void *map, void *p, void *value, u64 flags);
+HELPER(169, long, bpf_timer_init, void *timer, void *map, u64 flags);
+HELPER(170, long, bpf_timer_set_callback, void *timer, void *callback);
+HELPER(171, long, bpf_timer_start, void *timer, u64 ns, u64 flags);
+HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags);
+
+#endif
