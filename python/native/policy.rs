@@ -178,7 +178,12 @@ pub struct PyScheduler {
     cpu_of: Vec<u32>,
     rules: Vec<&'static RuleDoc>,
     affinity: bool,
+    /// How many hooks were called in the present instant.
+    calls: u64,
 }
+
+/// So many hooks in one instant, and some for each task, no policy needs: time does not go on.
+const CALLS_AT_ONCE: u64 = 500_000;
 
 /// Attributes as a policy gets them: policy, nice, real-time priority, runtime, deadline, period.
 type Attr = (&'static str, i32, u32, u64, u64, u64);
@@ -260,7 +265,8 @@ impl PyScheduler {
             let rules = rules_of(&policy)?;
             let affinity = policy.getattr("affinity")?.extract()?;
             let policy = policy.unbind();
-            Ok(PyScheduler { slot, policy, machine, hooks, cpu_of: vec![], rules, affinity })
+            let cpu_of = vec![];
+            Ok(PyScheduler { slot, policy, machine, hooks, cpu_of, rules, affinity, calls: 0 })
         };
         make().map_err(|error| Failure::new(py, error, "its making", 0))
     }
@@ -278,7 +284,17 @@ impl PyScheduler {
         A: pyo3::call::PyCallArgs<'py>,
     {
         let machine = self.machine.get();
-        machine.now_ns.store(platform.now_ns(), Ordering::Relaxed);
+        let before_ns = machine.now_ns.swap(platform.now_ns(), Ordering::Relaxed);
+        self.calls = if before_ns == platform.now_ns() { self.calls + 1 } else { 0 };
+        if self.calls > CALLS_AT_ONCE + 64 * self.cpu_of.len() as u64 {
+            let message = format!(
+                "virtual time does not go on: {} hooks were called in this instant; a CPU that is \
+                 asked to reschedule whenever it does, or a timer armed for the past, stops it",
+                self.calls
+            );
+            let error = pyo3::exceptions::PyRuntimeError::new_err(message);
+            Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot)
+        }
         let returned = method(&self.hooks).bind(py).call1(arguments);
         match returned {
             Ok(returned) => {

@@ -42,7 +42,8 @@ impl Bench {
         let stays = prepared.policies.are_there();
         let threads = prepared.policies.threads(threads);
         let report = interruptible(py, stays, |stop| {
-            sweep.run_with(threads, None, || stop.observer(), || ())
+            let observer = || (!stop.is_set()).then(|| stop.observer());
+            sweep.run_with(threads, None, observer, || ())
         })?;
         if let Some(raised) = prepared.policies.raised(py) {
             return Err(raised);

@@ -199,6 +199,28 @@ def test_wrong_picks_are_refused(desktop):
     assert caught.value.hook == "pick" and caught.value.at_ns is not None
 
 
+def test_a_policy_that_stops_virtual_time_is_told_of(desktop):
+    class Again(RoundRobin):
+        """Asks for the next pick in each."""
+
+        def pick(self, cpu):
+            self.resched(cpu)
+            return super().pick(cpu)
+
+    class Past(RoundRobin):
+        """Arms a timer for a time that is over."""
+
+        def start(self):
+            self.machine.arm_timer(1, 1_000)
+
+        def timer(self, key):
+            self.machine.arm_timer(key, 0)
+
+    for policy in (Again, Past):
+        with pytest.raises(schedlab.PolicyError, match="virtual time does not go on"):
+            schedlab.run(desktop, policy, duration=1)
+
+
 def test_errors_in_what_is_asked_of_a_policy_are_its_errors(desktop):
     class Why(RoundRobin):
         """Cannot say why."""

@@ -184,6 +184,15 @@ def test_what_is_wrong_has_a_place(tmp_path):
         ({"timetable": 3}, "timetable is 3"),
         ({"duration": float("nan")}, "duration is nan"),
         ({"parameters": {"x": 1}}, "parameters are a benchmark's"),
+        ({"nohz": "no"}, "nohz is 'no'"),
+        ({"record": "no"}, "record is 'no'"),
+        ({"user_groups": "no"}, "user_groups is 'no'"),
+        ({"groups": 5}, "groups is 5"),
+        ({"costs": {"switch": float("nan")}}, "must be a number"),
+        ({"cpus": 2**64}, "cpus is"),
+        ({"duration": "\u00b2"}, "duration is"),
+        ({"at": [5]}, "at is .5."),
+        ({"set": {1: 1}}, "by name"),
     ],
 )
 def test_nothing_that_is_given_is_dropped_silently(given, told):
@@ -227,8 +236,11 @@ def test_what_is_asked_of_a_run_must_be_there(desktop_runs):
     run = desktop_runs["cfs"]
     for ask, told in (
         (lambda: run.explain(worst=0), "worst is 0"),
+        (lambda: run.explain(at=1, worst=1), "two questions"),
+        (lambda: run.explain(cpu=1), "give at, too"),
+        (lambda: run.explain(worst=10**30), "worst is 1"),
         (lambda: run.explain(wakeup=0), "wakeup is 0"),
-        (lambda: run.explain(cpu="x"), "cpu is 'x'"),
+        (lambda: run.explain(at=1, cpu="x"), "cpu is 'x'"),
         (lambda: run.timeline(10**9), "width is 1000000000"),
         (lambda: desktop_runs.compare().text(0), "width is 0"),
         (lambda: run.tasks["audio"].share(between=3), "pair of moments"),
@@ -251,6 +263,7 @@ def test_a_plan_is_run_again(desktop, tmp_path):
     path.write_text(first.plan())
     assert len(first) == 2
     assert schedlab.run(path).to_json() == first.to_json()
+    assert schedlab.run(json.loads(first.plan())).to_json() == first.to_json()
 
 
 def test_a_benchmark_by_name():

@@ -42,7 +42,8 @@ def small(**more: object) -> schedlab.Sweep:
 
 
 def files(directory: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in sorted(directory.glob("part-*"))}
+    return {one.name: one.read_bytes() for one in sorted(directory.glob("part-*"))
+            if one.suffix != ".tmp"}
 
 
 def test_a_sweep_has_a_row_for_each_run():
@@ -155,12 +156,31 @@ def test_a_benchmark_is_swept():
         ({"cpus": [1]}, {"engine": 5}, "is no engine"),
         ({"cpus": {"from": 1, "to": 4}}, {}, "a grid needs values"),
         ({"scheduler": ["cfs", "csf"]}, {}, "csf"),
+        ({"scheduler": ["cfs", "o_1"]}, {"schedulers": "eevdf"}, "scheduler varies, and is given"),
+        ({"cpus": [1, 2]}, {"cpus": 4}, "cpus varies, and is given"),
+        ({"cpus": [1, 2]}, {"points": [[1]], "samples": 3}, "cannot be drawn, too"),
+        ({"cpus": [1, 2]}, {"points": [3]}, "points must be lists"),
+        ({"cpus": [1, 2]}, {"sample_seed": 3}, "no effect on a grid"),
+        ({"cpus": [1, 2]}, {"address": "x"}, "address is of a cluster"),
+        ({"cpus": [1, 2]}, {"workers": 0}, "workers is 0"),
+        ({"cpus": [print]}, {}, "is no value that can vary"),
+        ({"cpus": [float("nan")]}, {}, "nan is no number"),
+        ({5: [1]}, {}, "must be a dict by name"),
+        ([1], {}, "must be a dict by name"),
     ],
 )
 def test_a_mistake_is_told_before_anything_runs(grid, given, told):
     given = {"schedulers": None if "scheduler" in grid else "cfs", **given}
     with pytest.raises(schedlab.InputError, match=told):
         schedlab.sweep(WORKLOAD, grid, **given)
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path):
+    done = small(repeat=1)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        done.report(tmp_path / "nowhere" / "s.html")
+    with pytest.raises(TypeError, match="sweep.. got an unexpected keyword argument 'nope'"):
+        small(nope=1)
 
 
 def test_a_file_is_swept_as_the_program_does(program, tmp_path):

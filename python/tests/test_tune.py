@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -85,7 +87,7 @@ def test_that_nothing_better_was_found_is_said_plainly():
 
 def test_edges_and_what_was_left_out_are_told():
     # For video's own waiting nothing is better than not to be nice.
-    found = small(space={"nice:video": {"from": 0, "to": 10}}, budget=12)
+    found = small(space={"nice:video": {"from": 0, "to": 10}}, budget=40)
     assert "at the lower edge of its range (0 to 10)" in " ".join(found.warnings)
     # Long slices mean few switches, and long waits.
     found = schedlab.tune(
@@ -342,6 +344,31 @@ def test_a_storage_is_of_one_search(tmp_path):
                 tune()
         else:
             tune()
+
+
+def test_a_break_changes_nothing(tmp_path):
+    whole = small(budget=24, batch=8)
+    for storage, budgets in ((tmp_path / "a.log", (8, 24)), (tmp_path / "b.log", (16, 24))):
+        for budget in budgets:
+            parts = small(budget=budget, batch=8, storage=storage)
+        points = {name: [it.point for it in all_] for name, all_ in parts.trials.items()}
+        assert points == {name: [it.point for it in all_] for name, all_ in whole.trials.items()}
+        assert parts.settings == whole.settings
+
+
+def test_processes_share_a_storage_and_its_budget(tmp_path):
+    storage = tmp_path / "shared.log"
+    script = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_tune import small
+        found = small(budget=24, batch=4, storage={str(storage)!r})
+        print(len(found.trials["tpe"]), len(found.trials["random"]))
+    """)
+    both = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+            for _ in range(2)]
+    assert [one.communicate()[0].split() for one in both] == [["24", "24"]] * 2
+    assert [one.returncode for one in both] == [0, 0]
 
 
 def test_tasks_of_python_are_tuned():

@@ -13,6 +13,9 @@ import schedlab
 
 from conftest import ROOT
 
+#: A recording.
+DESK = ROOT / "examples" / "traces" / "desk.xz"
+
 
 def test_a_benchmark_is_the_command_lines(program, tmp_path):
     ours = schedlab.bench("hackbench", ["o_1", "cfs"], cpus=2, groups=[1, 2], repeat=2)
@@ -46,6 +49,46 @@ def test_a_benchmark_as_a_picture_and_a_frame():
     single = schedlab.bench("hackbench", "cfs", groups=1)
     with pytest.raises(schedlab.InputError, match="one point only"):
         single.plot()
+
+
+def test_a_picture_has_a_line_for_each_value_of_other_parameters():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    several = schedlab.bench("hackbench", "cfs", groups=[1, 2], loops=[5, 50])
+    lines = {line.get_label(): list(line.get_ydata()) for line in several.plot().lines}
+    rows = [row["time"] for row in several.rows()]
+    assert len(lines) == 2 and sorted(sum(lines.values(), [])) == sorted(rows)
+
+
+def test_a_plan_says_all_of_a_benchmark(tmp_path):
+    plan = tmp_path / "b.plan"
+    plan.write_text(schedlab.run("hackbench", "cfs", parameters={"groups": 1}).plan())
+    assert schedlab.bench(plan).schedulers == ["cfs@2.6.32"]
+    for more in ({"cpus": 7}, {"groups": [1, 2]}, {"seed": 9}, {"schedulers": "o_1"}):
+        with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given"):
+            schedlab.bench(plan, **more)
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        (lambda: schedlab.stress("cfs", worlds=-1), "worlds is -1"),
+        (lambda: schedlab.stress("cfs", threads=0), "threads is 0"),
+        (lambda: schedlab.testing.check_policy("cfs", first_seed=-1), "first_seed is -1"),
+        (lambda: schedlab.verify(5), "paths is 5"),
+        (lambda: schedlab.papers(5), "ids is 5"),
+        (lambda: schedlab.bench(5), "is no benchmark"),
+        (lambda: schedlab.bench("hackbench", threads=-1), "threads is -1"),
+        (lambda: schedlab.replay(DESK, set=5), "set is 5"),
+        (lambda: schedlab.replay(DESK, seeds=-1), "seeds is -1"),
+        (lambda: schedlab.replay(DESK, at=5), "at is 5"),
+        (lambda: schedlab.replay(DESK, machine=5), "machine is 5"),
+        (lambda: schedlab.replay(DESK, cpus="x"), "cpus is 'x'"),
+    ],
+)
+def test_wrong_kinds_are_told(work, told):
+    with pytest.raises(schedlab.InputError, match=told):
+        work()
 
 
 def test_an_interrupt_ends_a_benchmark_and_a_policys_run(desktop):

@@ -30,6 +30,8 @@ class Tasks(Table):
     def __getitem__(self, name: str) -> Any:
         """A task by its name (``video-0``), the instances of a key (``video``), or those that a
         pattern fits (``cc-*``)."""
+        if not isinstance(name, str):
+            raise KeyError(f"{name!r} is no name of a task")
         names = self._native.values("name")
         keys = self._native.values("key")
         if name in names:

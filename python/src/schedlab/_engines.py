@@ -166,7 +166,10 @@ class _Dask(_Cluster):
                     n_workers=workers or os.cpu_count() or 1, threads_per_worker=1,
                     processes=True, dashboard_address=None, host="127.0.0.1",
                 )
-            client = distributed.Client(self.cluster or address)
+            try:
+                client = distributed.Client(self.cluster or address)
+            except OSError as error:
+                raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
         self.client = client
         info = client.scheduler_info(n_workers=-1)["workers"].values()
         self.workers = max(1, sum(int(worker["nthreads"]) for worker in info))
@@ -245,6 +248,8 @@ def run(
     if not parts:
         return
     if engine is None or engine == "threads":
+        if address is not None:
+            raise InputError("address is of a cluster: name it as engine, or \"ray\" or \"dask\"")
         space.run(list(parts), form, workers, lambda part, data, _: ready(part, data))
         return
     cluster = _cluster(engine, address, workers)
@@ -278,6 +283,11 @@ def _run_on(
             batch, attempt = running.pop(task)
             try:
                 result = cluster.result(task)
+            except concurrent.futures.BrokenExecutor as error:
+                raise RunError(
+                    "a process of the executor died, and it takes no more work; with out= what is "
+                    "done is kept, and the same call goes on there"
+                ) from error
             except Exception as error:
                 if not cluster.died(error) or attempt >= ATTEMPTS:
                     raise

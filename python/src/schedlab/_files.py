@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 
@@ -14,6 +15,8 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         with open(target, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         return
+    if not os.path.isdir(os.path.dirname(target)):
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory", os.path.dirname(target))
     temporary = f"{target}.{os.getpid()}.tmp"
     try:
         with open(temporary, "w", encoding="utf-8", newline="\n") as file:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -58,6 +60,8 @@ def _groups(groups: GroupsLike | None) -> dict[str, Any]:
         return {}
     if isinstance(groups, (str, os.PathLike, Mapping)):
         groups = [groups]
+    if not isinstance(groups, Iterable):
+        raise InputError(f"groups is {groups!r}; it must be a file, a setting, a dict, or several")
     for one in groups:
         if isinstance(one, Mapping):
             for path, values in one.items():
@@ -76,18 +80,57 @@ def _groups(groups: GroupsLike | None) -> dict[str, Any]:
 
 def _number(value: Any, what: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{what} is {value!r}; it must be a number") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{what} is {value!r}; it must be a number")
+    return number
 
 
-def _listed(value: Any, what: str) -> list[Any]:
-    """Of one or several."""
-    if isinstance(value, (str, os.PathLike)):
-        return [value]
-    if isinstance(value, Iterable):
-        return list(value)
+def listed(value: Any, what: str) -> list[Any]:
+    """Of one text or several; files may be paths."""
+    texts = [value] if isinstance(value, (str, os.PathLike)) else value
+    if isinstance(texts, Iterable):
+        texts = list(texts)
+        if all(isinstance(one, (str, os.PathLike)) for one in texts):
+            return texts
     raise InputError(f"{what} is {value!r}; it must be a text, or a list of them")
+
+
+def mapping(value: Any, what: str) -> Mapping[str, Any]:
+    """A dict with names; of None none."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise InputError(f"{what} is {value!r}; it must be a dict by name")
+    return value
+
+
+def truth(value: Any, what: str) -> bool:
+    """True or false, and no text that says so."""
+    if isinstance(value, (bool, int)) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise InputError(f"{what} is {value!r}; it must be True or False")
+
+
+def described(machine: Any) -> dict[str, Any]:
+    """What a plan says of a machine by name or file."""
+    if not isinstance(machine, (str, os.PathLike)):
+        raise InputError(f"machine is {machine!r}; it must be a name or a file")
+    found = _native.machine_source(os.fspath(machine))
+    return {} if found is None else {"description": json.loads(found)}
+
+
+def check_keywords(function: str, plan: Mapping[str, Any]) -> None:
+    """That what is passed on to :func:`make` is known there."""
+    known = inspect.signature(make).parameters
+    if unknown := [name for name in plan if name not in known]:
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+
+
+def _called(workload: Any) -> str:
+    return "that" if isinstance(workload, Mapping) else os.fspath(workload)
 
 
 def make(
@@ -126,7 +169,7 @@ def make(
     if "plan" in loaded:
         if beside := [name for name, value in given.items() if value is not None]:
             raise InputError(
-                f"{workload} is a plan, which says what is run: {beside[0]} cannot be given "
+                f"{_called(workload)} is a plan, which says what is run: {beside[0]} cannot be given "
                 "beside it"
             )
         plan = loaded["plan"]
@@ -137,17 +180,13 @@ def make(
     plan = {"schedlab_plan": 1, "load": loaded, "schedulers": names}
     spec: dict[str, Any] = {}
     if machine is not None:
-        if not isinstance(machine, (str, os.PathLike)):
-            raise InputError(f"machine is {machine!r}; it must be a name or a file")
-        found = _native.machine_source(os.fspath(machine))
-        if found is not None:
-            spec["description"] = json.loads(found)
+        spec = described(machine)
     if cpus is not None:
-        spec["cpus"] = whole(cpus, "cpus", 1)
+        spec["cpus"] = whole(cpus, "cpus", 1, 4096)
     if hz is not None:
-        spec["hz"] = whole(hz, "hz", 1)
+        spec["hz"] = whole(hz, "hz", 1, 10**9)
     if nohz is not None:
-        spec["nohz"] = bool(nohz)
+        spec["nohz"] = truth(nohz, "nohz")
     if costs is False:
         spec["no_costs"] = True
     elif isinstance(costs, Mapping):
@@ -156,10 +195,8 @@ def make(
         raise InputError(f"costs is {costs!r}; it must be a dict of ns by name, or False")
     if spec:
         plan["machine"] = spec
-    if set is not None and not isinstance(set, Mapping):
-        raise InputError(f"set is {set!r}; it must be a dict, such as {{'base_slice_ns': 3000000}}")
     if set:
-        plan["set"] = [[name, setting(value)] for name, value in set.items()]
+        plan["set"] = [[name, setting(value)] for name, value in mapping(set, "set").items()]
     in_groups = _groups(groups)
     if users is not None and not isinstance(users, Mapping):
         raise InputError(f"users is {users!r}; it must be a dict: whose tasks are, by pattern")
@@ -167,13 +204,13 @@ def make(
         if nobody := [tasks for tasks, user in users.items() if not isinstance(user, str)]:
             raise InputError(f"users: {nobody[0]} are {users[nobody[0]]!r}'s; name a user")
         in_groups["users"] = [f"{tasks}={user}" for tasks, user in users.items()]
-    if user_groups:
+    if truth(user_groups, "user_groups"):
         in_groups["user_groups"] = True
     if cgrules is not None:
         in_groups["cgrules"] = source(cgrules)
     if in_groups:
         plan["groups"] = in_groups
-    files, actions = _listed(timetable, "timetable"), _listed(at, "at")
+    files, actions = listed(timetable, "timetable"), listed(at, "at")
     if files or actions:
         plan["timetable"] = {"files": [source(one) for one in files], "actions": actions}
     if duration is not None:
@@ -186,6 +223,6 @@ def make(
     if repeat is not None:
         plan["repeat"] = whole(repeat, "repeat", 1)
         plan["late_starts"] = is_workload
-    if is_workload and record:
+    if truth(record, "record") and is_workload:
         plan["record"] = {"slices": True}
     return plan, policies

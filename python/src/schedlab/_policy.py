@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _native
 from ._errors import InputError
+from ._units import whole
 from .queues import Fifo
 
 #: The kernel's weights of nice -20 to 19.
@@ -293,8 +294,7 @@ class Policy:
                 f"{cls.name}.policies: there is no policy {wrong[0]!r}; there are "
                 f"{', '.join(_POLICIES)}"
             )
-        if not 100 <= cls.hz <= 10_000:
-            raise InputError(f"{cls.name}.hz is {cls.hz}; it must be 100 to 10,000")
+        whole(cls.hz, f"{cls.name}.hz", 100, 10_000)
         for tunable, range_ in cls.tunables.items():
             if not isinstance(getattr(cls, tunable, None), int):
                 raise InputError(
@@ -306,6 +306,11 @@ class Policy:
                 raise InputError(
                     f"{cls.name}.tunables: {tunable} has {range_!r}; it must be least and most, "
                     "whole numbers"
+                )
+            if not ends[0] <= getattr(cls, tunable) <= ends[1]:
+                raise InputError(
+                    f"{cls.name}.tunables: {tunable} is {getattr(cls, tunable)}, outside of "
+                    f"{ends[0]} to {ends[1]}"
                 )
 
     # What the engine calls.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -147,11 +148,16 @@ class Run:
         said.
         """
         at_ns = None if at is None else moment_ns(at, "at")
+        asked = {"at": at, "wakeup": wakeup, "worst": worst}
+        if len(both := [name for name, value in asked.items() if value is not None]) > 1:
+            raise InputError(f"{both[0]} and {both[1]} are two questions; ask one")
+        if cpu is not None and at is None:
+            raise InputError("cpu is of a moment: give at, too")
         if task is not None and not isinstance(task, str):
             raise InputError(f"task is {task!r}; it must be the name of a task")
         cpu = None if cpu is None else whole(cpu, "cpu", 0)
-        wakeup = None if wakeup is None else whole(wakeup, "wakeup", 1)
-        worst = None if worst is None else whole(worst, "worst", 1)
+        wakeup = None if wakeup is None else whole(wakeup, "wakeup", 1, 2**62)
+        worst = None if worst is None else whole(worst, "worst", 1, 1_000_000)
         return Explanation(
             self._runs._prepared.explain(self._place, at_ns, task, cpu, wakeup, worst)
         )
@@ -231,8 +237,8 @@ class Runs:
         return iter(self._all)
 
     def __getitem__(self, which: str | int) -> Run:
-        if isinstance(which, int):
-            return self._all[which]
+        if not isinstance(which, str):
+            return self._all[operator.index(which)]
         for names in (self.schedulers, [name.split("[")[0] for name in self.schedulers],
                       [name.split("@")[0] for name in self.schedulers]):
             if which in names:

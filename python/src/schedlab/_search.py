@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
+import random
 import statistics
 import warnings
 from collections.abc import Callable
@@ -225,14 +228,22 @@ def study(
         pruner=library.pruners.MedianPruner(n_startup_trials=8) if prune else None,
         **(kept if storage is not None else {}),
     )
-    done = [it for it in made.trials if it.state.is_finished()]
-    # What is asked after a break must not be what was asked before it.
-    made.sampler = _sampler(library, name, seed + len(done), problem)
-    trials = [Trial(**it.user_attrs["trial"]) for it in done if "trial" in it.user_attrs]
-    while len(trials) < budget:
+    if storage is not None:
+        _end_dead(made)
+    while True:
+        # Others may share the storage: what they tried counts, too.
+        finished = [it for it in made.trials if "trial" in it.user_attrs]
+        trials = [Trial(**it.user_attrs["trial"]) for it in finished][:budget]
+        if len(trials) >= budget:
+            return trials
+        # Made anew for each batch, so that a search that was interrupted goes on as it would have.
+        drawn = random.Random(f"{seed} {len(trials)}").randrange(2**32)
+        made.sampler = _sampler(library, name, drawn, problem)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             asked = [made.ask() for _ in range(min(batch, budget - len(trials)))]
+        for trial in asked:
+            trial.set_user_attr("process", [platform.node(), os.getpid()])
         trials.extend(_tell(search, made, asked, trials, prune))
         best = min(trials, key=Trial.rank)
         search.say(
@@ -240,7 +251,28 @@ def study(
             + ", ".join(f"{cost:.3f}" for cost in best.costs)
             + " of the default" + ("" if best.met else " (constraints not met yet)")
         )
-    return trials
+
+
+def _end_dead(made: Any) -> None:
+    """Ends the trials that processes of this machine had begun which are no more."""
+    failed = optuna().trial.TrialState.FAIL
+    for trial in made.trials:
+        if trial.state.is_finished():
+            continue
+        node, process = trial.user_attrs.get("process", [platform.node(), 0])
+        if node != platform.node() or process and _lives(process):
+            continue
+        made.tell(trial.number, state=failed, skip_if_finished=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _tell(

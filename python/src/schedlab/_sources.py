@@ -102,6 +102,8 @@ def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[s
     if isinstance(workload, Workload):
         text = workload.to_json()
         return {"workload": {"file": workload.name, "text": text}}
+    if isinstance(workload, Mapping) and "schedlab_plan" in workload:
+        return {"plan": json.loads(_json(workload))}
     if isinstance(workload, Mapping):
         return {"workload": {"file": "<dict>", "text": _json(workload)}}
     if isinstance(workload, (str, os.PathLike)):
@@ -116,6 +118,8 @@ def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[s
 
 def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     if name in benchmark_names() and not os.path.exists(name):
+        if wrong := [key for key in parameters or {} if not isinstance(key, str)]:
+            raise InputError(f"parameters: {wrong[0]!r} is no name of a parameter")
         given = [[key.rstrip("_"), setting(value)] for key, value in (parameters or {}).items()]
         return {"benchmark": {"name": name, "parameters": given}}
     if not os.path.exists(name) and os.path.sep not in name and "." not in name:

@@ -15,7 +15,8 @@ import numpy as np
 
 from . import _engines, _native
 from ._errors import InputError, SchedlabWarning
-from ._plan import Scheduler, make
+from ._files import write
+from ._plan import Scheduler, check_keywords, make, mapping
 from ._sources import PathLike, WorkloadLike, refuse_beside
 from ._units import whole
 
@@ -52,6 +53,10 @@ def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     if hasattr(value, "item"):
         value = value.item()
+    if not isinstance(value, (str, int, float, type(None))):
+        raise InputError(f"{value!r} is no value that can vary: give a number or a text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{value} is no number that can be used")
     if isinstance(value, bool):
         return int(value)
     return value
@@ -164,8 +169,18 @@ def sweep(
         refuse_beside(sweep, workload, given)
         space = read_file(os.fspath(workload), metrics)
     else:
-        form: dict[str, Any] = {"axis": [axis(*item) for item in (grid or {}).items()]}
+        check_keywords("sweep", plan)
+        axes = mapping(grid, "grid").items()
+        form: dict[str, Any] = {"axis": [axis(*item) for item in axes]}
         names = [one["name"] for one in form["axis"]]
+        fixed = {"scheduler": schedulers, "seed": seed, **plan}
+        for name in names:
+            if fixed.get(name) is not None:
+                raise InputError(f"{name} varies, and is given besides; leave one of them out")
+        if points is not None and (sample != "grid" or samples is not None):
+            raise InputError("points are given: they cannot be drawn, too (sample, samples)")
+        if sample == "grid" and sample_seed != 1:
+            raise InputError("sample_seed has no effect on a grid, which has nothing drawn")
         if "record" in plan:
             raise InputError("a sweep records no slices: leave record out")
         if "scheduler" in names and schedulers is None:
@@ -183,6 +198,8 @@ def sweep(
         if samples is not None:
             form["samples"] = whole(samples, "samples", 1)
         if points is not None:
+            if not all(isinstance(point, Sequence) for point in points):
+                raise InputError("points must be lists with a value for each entry of grid")
             form["points"] = [[_plain(value) for value in point] for point in points]
         if part_runs is not None:
             form["part_runs"] = whole(part_runs, "part_runs", 1)
@@ -232,6 +249,7 @@ def execute(
 ) -> Sweep:
     """Makes all runs of a space that are not there yet."""
     form = parts or _native.part_form()
+    workers = None if workers is None else whole(workers, "workers", 1)
     store = None
     missing = list(range(space.parts))
     pieces: dict[int, bytes] = {}
@@ -408,8 +426,7 @@ class Sweep:
 
     def report(self, path: PathLike) -> None:
         """Writes :meth:`page` into a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.page())
+        write(path, self.page())
 
     def summary(self) -> list[dict[str, Any]]:
         """A row for each point and scheduler: of every metric the mean over seeds under its name,

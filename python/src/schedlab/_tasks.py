@@ -166,6 +166,7 @@ class Task:
 
     def phase(self, name: str, times: int = 1) -> Task:
         """What follows is a phase of its own, gone through ``times`` times in each round."""
+        _named(name, "phase")
         new = self._copy()
         loop = whole(times, "times", 1)
         if len(new._phases) == 1 and not new._phases[0].name:
@@ -299,7 +300,7 @@ class Workload:
             raise InputError(
                 f"two tasks are called {sorted(twice)[0]!r}; instances() makes more of one"
             )
-        self.name = name
+        self.name = _named(name, "name")
         self.duration_s: int | None = None
         if duration is not None:
             seconds, rest = divmod(time_ns(duration, "duration"), 10**9)
@@ -309,6 +310,10 @@ class Workload:
                     "duration to run() instead"
                 )
             self.duration_s = seconds
+        if not isinstance(priority_inheritance, bool):
+            raise InputError(
+                f"priority_inheritance is {priority_inheritance!r}; it must be True or False"
+            )
         self.priority_inheritance = priority_inheritance
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from . import _native
 from ._errors import InputError
 from ._objective import parse
-from ._plan import make
+from ._plan import check_keywords, make
 from ._problem import Problem
 from ._search import Search, one_at_a_time, optuna, study
 from ._sources import PathLike, WorkloadLike, benchmark_names, refuse_beside
@@ -128,6 +128,8 @@ def tune(
         return tune_file(
             os.fspath(workloads), threads=threads, storage=storage, progress=progress, **its_own
         )
+    check_keywords("tune", plan)
+    threads = None if threads is None else whole(threads, "threads", 1)
     for name, why in (("repeat", "name the number of seeds"), ("record", "it has no effect")):
         if name in plan:
             raise InputError(f"{name} cannot be given to a search: {why}")

@@ -72,7 +72,7 @@ def moment_ns(value: Moment, what: str) -> int:
         if not 0 <= value <= 1e9:
             raise InputError(f"{what} is {value!r}; it must be 0 to 10^9 seconds")
         return round(value * 1e9)
-    if isinstance(value, str) and value.replace(".", "", 1).isdigit():
+    if isinstance(value, str) and re.fullmatch(r"\d+\.?\d*|\.\d+", value, re.ASCII):
         return moment_ns(float(value), what)
     return time_ns(value, what)  # type: ignore[arg-type]
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,10 +16,10 @@ from ._errors import InputError, RunError
 from ._files import write
 from ._html import table as html_table
 from ._html import text as html_text
-from ._plan import Scheduler, make, schedulers_of
+from ._plan import Scheduler, described, listed, make, mapping, schedulers_of
 from ._runs import text_width
-from ._sources import PathLike, benchmark_names, noted_beside, setting
-from ._units import Moment, moment_ns
+from ._sources import PathLike, benchmark_names, noted_beside, refuse_beside, setting
+from ._units import Moment, moment_ns, whole
 
 
 class Bench:
@@ -90,7 +91,8 @@ class Bench:
 
     def plot(self, figure: str | None = None, ax: Any = None) -> Any:
         """A figure over the first parameter that has several values, with matplotlib: the median
-        over the seeds, a line a scheduler. Returns the Axes."""
+        over the seeds, a line for each scheduler and for each value of other parameters. Returns
+        the Axes."""
         from ._plot import _axes
 
         name = self._figure(figure)
@@ -98,13 +100,15 @@ class Bench:
             raise InputError("there is one point only; give a list for a parameter")
         axis = next(iter(self.axes))
         ax = _axes(ax, 7, 4)
-        for scheduler in self.schedulers:
-            points: dict[Any, list[float]] = {}
-            for row in self.rows():
-                if row["scheduler"] == scheduler and row.get(name) is not None:
-                    points.setdefault(row[axis], []).append(row[name])
-            medians = [sorted(values)[len(values) // 2] for values in points.values()]
-            ax.plot(list(points), medians, marker="o", label=scheduler)
+        lines: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        for row in self.rows():
+            if row.get(name) is not None:
+                others = tuple(f"{one} {row[one]}" for one in self.axes if one != axis)
+                points = lines.setdefault((row["scheduler"], *others), {})
+                points.setdefault(row[axis], []).append(row[name])
+        for label, points in lines.items():
+            medians = [statistics.median(values) for values in points.values()]
+            ax.plot(list(points), medians, marker="o", label=", ".join(label))
         ax.set_xlabel(axis)
         ax.set_ylabel(name)
         ax.set_title(str(self.data["benchmark"]))
@@ -149,7 +153,14 @@ def bench(
     curve: ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those
     of :func:`run`.
     """
+    given = dict(locals())
+    if not isinstance(name, (str, os.PathLike)):
+        raise InputError(f"{name!r} is no benchmark, and no file of a plan")
+    name = os.fspath(name)
+    threads = None if threads is None else whole(threads, "threads", 1)
     if name not in benchmark_names() and os.path.isfile(name):
+        given.update(given.pop("parameters"))
+        refuse_beside(bench, name, given, "name", "threads")
         plan, policies = make(name)
         prepared = _native.Prepared(json.dumps(plan), list(policies))
         return Bench(prepared, _native.Bench(prepared, threads))
@@ -183,6 +194,8 @@ def stress(
     Each scheduler is run until it breaks a rule, or has been in all worlds.
     """
     names, policies = schedulers_of(schedulers)
+    first_seed, worlds = whole(first_seed, "first_seed", 0, 2**63), whole(worlds, "worlds", 1, 2**62)
+    threads = None if threads is None else whole(threads, "threads", 1)
     rows = _native.stress(names, list(policies), first_seed, worlds, threads)
     return [World(*row) for row in rows]
 
@@ -209,9 +222,9 @@ def verify(
     paths: PathLike | Iterable[PathLike], threads: int | None = None
 ) -> list[GoldenVerdict]:
     """Replays golden schedules, files or directories of them: are schedulers true to the kernel?"""
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
-    rows = _native.verify([os.fspath(path) for path in paths], threads)
+    named = listed(paths, "paths")
+    threads = None if threads is None else whole(threads, "threads", 1)
+    rows = _native.verify([os.fspath(path) for path in named], threads)
     return [GoldenVerdict(*row) for row in rows]
 
 
@@ -256,7 +269,8 @@ def papers(
     ``ids``: an id, or the beginning of several; default: all, which takes minutes. ``reduced``:
     fewer and smaller simulations. :func:`paper_ids` names them.
     """
-    chosen = [ids] if isinstance(ids, str) else list(ids)
+    chosen = listed(ids, "ids")
+    threads = None if threads is None else whole(threads, "threads", 1)
     return Papers(_native.papers(chosen, reduced, threads))
 
 
@@ -334,19 +348,18 @@ def replay(
         "name": path, "schedulers": [name for name in names if name],
         "tokens": "counted" if counted else "strict",
         "arrivals": "open" if open_arrivals else "closed",
-        "seeds": seeds, "recorded": recorded, "hz": hz, "only": only, "without": without,
-        "at": [at] if isinstance(at, str) else list(at),
-        "changes": [changes] if isinstance(changes, str) else list(changes),
-        "set": [[name, setting(value)] for name, value in (set or {}).items()],
+        "seeds": whole(seeds, "seeds", 1, 1000), "recorded": recorded, "hz": None if hz is None else whole(hz, "hz", 1), "only": only, "without": without,
+        "at": listed(at, "at"),
+        "changes": listed(changes, "changes"),
+        "set": [[name, setting(value)] for name, value in mapping(set, "set").items()],
         "limit_ns": None if duration is None else moment_ns(duration, "duration"),
     }
     spec: dict[str, Any] = {}
     if machine is not None:
-        found = _native.machine_source(os.fspath(machine))
-        spec = {"description": json.loads(found)} if found else {}
+        spec = described(machine)
         spec["no_costs"] = True
     if cpus is not None:
-        spec["cpus"] = cpus
+        spec["cpus"] = whole(cpus, "cpus", 1)
     asked["machine"] = spec
     asked |= noted_beside(path, groups, side)
     return Replay(_native.replay(path, json.dumps(asked), threads))

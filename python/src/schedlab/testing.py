@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from . import _native
 from ._plan import Scheduler, schedulers_of
+from ._units import whole
 
 
 class Broken(AssertionError):
@@ -50,6 +51,8 @@ def check_policy(
     comes to the same. Raises :class:`Broken` with the seed of the first world that is not so.
     """
     names, policies = schedulers_of(policy)
+    first_seed, worlds = whole(first_seed, "first_seed", 0, 2**63), whole(worlds, "worlds", 1, 2**62)
+    threads = None if threads is None else whole(threads, "threads", 1)
     rows = _native.stress(names, list(policies), first_seed, worlds, threads)
     for _, _, _, broken in rows:
         if broken is not None:

@@ -58,6 +58,9 @@ pub enum SweepError {
     /// Its results could not be saved.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// The caller has no observer for a further run.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// One run of a sweep.
@@ -216,18 +219,19 @@ impl Sweep {
         results: Option<&Results>,
         done: impl Fn() + Sync,
     ) -> Result<BenchReport, SweepError> {
-        self.run_with(threads, results, || (), done)
+        self.run_with(threads, results, || Some(()), done)
     }
 
-    /// The same with an observer of the caller's for each run, which sees every event.
+    /// The same with an observer of the caller's for each run, which sees every event. None: no
+    /// further run is begun.
     ///
     /// # Errors
-    /// As of [`run`](Sweep::run).
+    /// As of [`run`](Sweep::run), and [`SweepError::Interrupted`].
     pub fn run_with<O: Observer>(
         &self,
         threads: NonZeroUsize,
         results: Option<&Results>,
-        observer: impl Fn() -> O + Sync,
+        observer: impl Fn() -> Option<O> + Sync,
         done: impl Fn() + Sync,
     ) -> Result<BenchReport, SweepError> {
         let runs = self.runs();
@@ -238,7 +242,8 @@ impl Sweep {
             if let Some(row) = results.and_then(|results| results.get(&key)) {
                 return Ok(row);
             }
-            let row = match self.one(run, observer()) {
+            let observer = observer().ok_or(SweepError::Interrupted)?;
+            let row = match self.one(run, observer) {
                 Ok(row) => row,
                 Err(error) => {
                     done();
