@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 import platform
@@ -17,6 +18,9 @@ from ._tuning import Point, Trial
 
 #: What a run comes to is compared with the median of those before it once there are so many.
 _KNOWN = 8
+
+#: A trial whose process is not known after this was left behind.
+_BEGINNING = datetime.timedelta(minutes=1)
 
 
 class Search:
@@ -259,8 +263,13 @@ def _end_dead(made: Any) -> None:
     for trial in made.trials:
         if trial.state.is_finished():
             continue
-        node, process = trial.user_attrs.get("process", [platform.node(), 0])
-        if node != platform.node() or process and _lives(process):
+        node, process = trial.user_attrs.get("process", [None, 0])
+        if node is None:
+            # Who begins one says so an instant later.
+            started = trial.datetime_start
+            if started is None or datetime.datetime.now() - started < _BEGINNING:
+                continue
+        elif node != platform.node() or _lives(process):
             continue
         made.tell(trial.number, state=failed, skip_if_finished=True)
 
