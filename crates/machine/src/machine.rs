@@ -481,6 +481,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             random.shuffle(&mut due);
             for &event in &due {
                 match event {
+                    // Who was killed or frozen in this instant, before its turn, ends no work.
+                    Due::Completion(cpu) if !self.runs_a_task(cpu) => {}
                     Due::Completion(cpu) => self.work_ended(cpu)?,
                     Due::Sleeper(task) => self.start_or_wake(task),
                     Due::Tick(cpu) => self.tick_of(cpu),
@@ -505,6 +507,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the task that has `cpu` still wants to run.
+    fn runs_a_task(&self, cpu: CpuId) -> bool {
+        let task = self.current[cpu.index()];
+        task.is_some_and(|task| self.tasks[task.index()].state == TaskState::Running)
     }
 
     fn fire_timers(&mut self, phase: TimerPhase) {

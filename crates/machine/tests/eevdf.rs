@@ -106,6 +106,7 @@ impl Workload for Mad {
                 }
             }
             38 if self.random.below(10) == 0 => Op::Exit,
+            39 if self.random.below(10) == 0 => Op::Kill { task: self.some_task() },
             _ => Op::Run { ns: 1 + time },
         })
     }

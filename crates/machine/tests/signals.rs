@@ -2,8 +2,13 @@
 
 mod support;
 
-use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, Release, SchedAttr, TaskId};
-use schedlab_machine::{Action, ActionError, RunEnd, SplitMix64, TaskState};
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, CpuSet, Policy, Release, SchedAttr, TaskAttr, TaskId,
+};
+use schedlab_machine::{
+    Action, ActionError, Config, Machine, NewTask, Op, Order, RunEnd, SplitMix64, TaskState,
+    Workload,
+};
 use schedlab_sched::registry;
 use support::*;
 
@@ -294,5 +299,51 @@ fn nobody_waits_for_one_who_was_killed_before_birth() {
         machine.act(&Action::Kill(B)).unwrap();
         assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded));
         assert_eq!(machine.observer().ends, [(MS, 1), (10 * MS, 0)]);
+    }
+}
+
+/// Two tasks end their work in the same nanosecond, each on a CPU; one of them kills the other.
+struct Killer {
+    has_struck: bool,
+    killed: u32,
+}
+
+impl Workload for Killer {
+    type Error = std::convert::Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        vec![NewTask { attr: TaskAttr::default(), start_ns: 0 }; 2]
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Self::Error> {
+        Ok(match (task, now_ns) {
+            (_, 0) => Op::Run { ns: MS },
+            (A, _) if !self.has_struck => {
+                self.has_struck = true;
+                Op::Kill { task: B }
+            }
+            (A, _) => Op::Exit,
+            _ => Op::Run { ns: 5 * MS },
+        })
+    }
+
+    fn killed(&mut self, _now_ns: u64, task: TaskId) {
+        assert_eq!(task, B);
+        self.killed += 1;
+    }
+}
+
+#[test]
+fn who_is_killed_at_the_end_of_its_work_ends_once_in_whatever_order() {
+    for release in [registry::find("o_1").unwrap().1, registry::find("cfs").unwrap().1] {
+        for seed in 0..32 {
+            let mut config = Config::idealised(2, 1000);
+            config.order = Order::Shuffled(SplitMix64::new(seed));
+            let scheduler = (release.build)(&BuildConfig::flat(2, 1000));
+            let mut machine =
+                Machine::new(config, scheduler, Killer { has_struck: false, killed: 0 }, ());
+            assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded), "seed {seed}");
+            assert_eq!((machine.now_ns(), machine.workload().killed), (MS, 1), "seed {seed}");
+        }
     }
 }

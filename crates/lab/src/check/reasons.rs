@@ -1,7 +1,7 @@
 //! Whether the account that a scheduler gives of a pick is true: whom its reasons name is who is
 //! picked.
 
-use schedlab_core::{Account, Question, RuleDoc, TaskId, Who};
+use schedlab_core::{Account, Candidate, GroupId, Question, RuleDoc, TaskId, Who};
 
 /// Checks the accounts of one reschedule, which picked `next`, against the scheduler's `rules`. The
 /// last account of a pick counts; a scheduler may have looked several times.
@@ -23,12 +23,39 @@ pub fn check(rules: &[&RuleDoc], accounts: &[Account], next: Option<TaskId>) -> 
     let pick = accounts.iter().rev().find(|account| account.question == Question::Pick);
     let pick = pick.ok_or("it gives no account of its pick")?;
     let best = pick.evidence.best().map_err(|group| {
-        format!("its candidates in group {} have no single best: {pick:?}", group.0)
+        format!("its candidates in group {} have no single best: {}", group.0, candidates(pick))
     })?;
     if best != next.map(Who::Task) {
-        return Err(format!("{next:?} is picked, and its reasons name {best:?}: {pick:?}"));
+        let (picked, best) = (name(next.map(Who::Task)), name(best));
+        let all = candidates(pick);
+        return Err(format!("{picked} is picked, and its reasons name {best}: {all}"));
     }
     Ok(())
+}
+
+fn name(who: Option<Who>) -> String {
+    match who {
+        None => "nobody".into(),
+        Some(Who::Task(task)) => format!("task {}", task.0),
+        Some(Who::Group(group)) => format!("group {}", group.0),
+        Some(Who::Kernel(name)) => name.into(),
+    }
+}
+
+/// Among whom it was chosen, each with its key; the smallest of a group wins.
+fn candidates(pick: &Account) -> String {
+    let one = |candidate: &Candidate| {
+        let inside = match candidate.within {
+            GroupId::ROOT => String::new(),
+            GroupId(group) => format!(" in group {group}"),
+        };
+        format!("{}{inside} has key {:?}", name(Some(candidate.who)), candidate.rank)
+    };
+    let all: Vec<String> = pick.evidence.candidates.iter().map(one).collect();
+    match all.is_empty() {
+        true => "there are no candidates".into(),
+        false => all.join(", "),
+    }
 }
 
 #[cfg(test)]
@@ -68,8 +95,8 @@ mod tests {
         assert_eq!(check(&[account(FIRST, &[2, 1])], Some(1)), Ok(()));
         assert_eq!(check(&[account(FIRST, &[])], None), Ok(()));
         let wrong: [(&[Account], Option<u32>, &str); 5] = [
-            (&[account(FIRST, &[2, 1])], Some(0), "Some(TaskId(0)) is p"),
-            (&[account(FIRST, &[1])], None, "None is picked, and "),
+            (&[account(FIRST, &[2, 1])], Some(0), "task 0 is picked, an"),
+            (&[account(FIRST, &[1])], None, "nobody is picked, an"),
             (&[account(FIRST, &[1, 1])], Some(0), "its candidates in gr"),
             (&[account(HERE, &[1])], Some(0), "rule here decides se"),
             (&[], None, "it gives no account "),
