@@ -303,7 +303,8 @@ def test_the_program_tunes_a_file(program, tmp_path):
         ('cpus = "two"', ":2:1: cpus is 'two'"),
         ("set = 3", ":2:1: set is 3"),
         ("at = 3", ":2:1: at is 3"),
-        ('[[axis]]\nname = "nice:h"\nfrom = 0\nto = 1\n[[axis]]\nname = "nice:h"', ":8:8: there is"),
+        ('[[axis]]\nname = "nice:h"\nfrom = 0\nto = 1\n[[axis]]\nname = "nice:h"',
+         ":8:8: there is"),
         ('[[axis]]\nname = "cpus"\nfrom = 2\nto = 4\nonly = ["nope"]', ":4:8: axis cpus: only"),
     ],
 )

@@ -9,6 +9,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::units::{self, MS_NS, SECOND_NS, US_NS};
 use schedlab_core::{CpuId, CpuSet};
+use schedlab_measure::histogram::median_of_sorted;
 use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -300,12 +301,7 @@ fn member(options: Options, from: ChannelId, to: ChannelId) -> impl Program + 's
 fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(sorted[middle]),
-        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
-    }
+    median_of_sorted(&sorted)
 }
 
 fn findings(options: &Options, times: &Times) -> Findings {

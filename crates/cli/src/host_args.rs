@@ -3,7 +3,7 @@
 use crate::options::time;
 use clap::{Args, ValueEnum};
 use schedlab_host::facts::{cpu_list, format_cpus};
-use schedlab_host::job::Start;
+use schedlab_workload::Start;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -46,8 +46,8 @@ pub struct HostArgs {
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// How threads begin: all exist before and wake, or each is made when it starts
-    #[arg(long, value_enum, value_name = "wake|fork", default_value = "wake")]
-    pub start: StartOption,
+    #[arg(long, value_name = "wake|fork", default_value = "wake", value_parser = Start::parse)]
+    pub start: Start,
     /// A run in which others had more than this share of the CPUs is thrown away
     #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = share)]
     pub noise_limit: f64,
@@ -108,24 +108,6 @@ fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("it must be a share of the CPUs from 0 to 1, such as 0.02".into()),
-    }
-}
-
-/// How threads begin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum StartOption {
-    /// All exist before; each begins by waking.
-    Wake,
-    /// Each is made when it starts.
-    Fork,
-}
-
-impl From<StartOption> for Start {
-    fn from(option: StartOption) -> Start {
-        match option {
-            StartOption::Wake => Start::Wake,
-            StartOption::Fork => Start::Fork,
-        }
     }
 }
 

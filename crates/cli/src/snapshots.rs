@@ -1,7 +1,7 @@
 //! What a machine that stands still looks like to `/proc`.
 
+use schedlab_core::Origin;
 use schedlab_core::reason::Who;
-use schedlab_core::{Origin, Policy};
 use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_lab::snapshot::Snapshot;
 use schedlab_machine::TaskState;
@@ -21,18 +21,6 @@ pub fn group_paths(prepared: &Prepared, contender: &Contender) -> Vec<String> {
     let experiment = prepared.experiment_of(contender);
     let groups = experiment.map_or(&[][..], |experiment| experiment.groups.groups());
     std::iter::once("/".into()).chain(groups.iter().map(|group| group.path.clone())).collect()
-}
-
-/// The number of a policy.
-fn number(policy: Policy) -> u32 {
-    match policy {
-        Policy::Other => 0,
-        Policy::Fifo => 1,
-        Policy::RoundRobin => 2,
-        Policy::Batch => 3,
-        Policy::Idle => 5,
-        Policy::Deadline => 6,
-    }
 }
 
 /// `snapshot` as `/proc` sees it.
@@ -70,7 +58,7 @@ pub fn view(
             pid: number_ as u32 + 1,
             name: task.name.clone(),
             state,
-            policy: number(task.attr.policy),
+            policy: task.attr.policy.number(),
             prio: prio(&task.attr),
             nice: task.attr.nice,
             rt_priority: task.attr.rt_priority,

@@ -69,6 +69,18 @@ impl Policy {
         matches!(self, Policy::Fifo | Policy::RoundRobin)
     }
 
+    /// The policy's number, as `sched_setscheduler(2)` and `/proc` have it.
+    pub const fn number(self) -> u32 {
+        match self {
+            Policy::Other => 0,
+            Policy::Fifo => 1,
+            Policy::RoundRobin => 2,
+            Policy::Batch => 3,
+            Policy::Idle => 5,
+            Policy::Deadline => 6,
+        }
+    }
+
     /// The policy's name as users write it, e.g. `SCHED_OTHER`.
     pub const fn name(self) -> &'static str {
         match self {

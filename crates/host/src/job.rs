@@ -3,30 +3,10 @@
 
 use crate::noise::{Noise, Source};
 use crate::switches::{Slice, Stay};
+use schedlab_workload::Start;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// How threads begin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Start {
-    /// All exist before and sleep; each begins by waking.
-    #[default]
-    Wake,
-    /// Each is made when it begins.
-    Fork,
-}
-
-impl Start {
-    /// As options and results name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Start::Wake => "wake",
-            Start::Fork => "fork",
-        }
-    }
-}
 
 /// What the runner is to do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 //! a real-time thread that does not block for longer than the run (`RLIMIT_RTTIME`), and the whole
 //! process after too much CPU time (`RLIMIT_CPU`); and the parent has patience for so long only.
 
-use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Run, Start, Thread};
+use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Run, Thread};
 use crate::noise::{self, Noise, Reading, Source};
 use crate::switches::{CpuSlices, Slice};
 use crate::sync::own;
@@ -14,14 +14,13 @@ use crate::thread::{Begins, Shared, spawn};
 use crate::{measure, sys, tick};
 use rustix::process::{Resource, Rlimit, Signal};
 use schedlab_core::{Policy, SchedAttr};
-use schedlab_workload::{Costs, Target, rt_app};
+use schedlab_workload::rt_app::{self, LEAD_NS};
+use schedlab_workload::{Costs, Start, Target};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// From the moment all threads are ready to the start of the run, ns.
-const LEAD_NS: u64 = 80_000_000;
 /// CPU time is read so long before the start, ns.
 const READ_BEFORE_NS: u64 = 2_000_000;
 /// So long threads may take to end after the run's end, ns.

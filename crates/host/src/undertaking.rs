@@ -3,7 +3,7 @@
 
 use crate::facts::{Facts, format_cpus};
 use crate::groups::{Home, Made};
-use crate::job::{Answer, Groups, Job, JobTask, Measured, Run, Start};
+use crate::job::{Answer, Groups, Job, JobTask, Measured, Run};
 use crate::measure::Costs;
 use crate::noise::Noise;
 use crate::probe::{self, Probe};
@@ -12,7 +12,7 @@ use crate::runner;
 use crate::tick::Tick;
 use schedlab_core::Policy;
 use schedlab_workload::model::{Action, Loops, Model};
-use schedlab_workload::{GroupPlan, GroupSettings, Target, rt_app};
+use schedlab_workload::{GroupPlan, GroupSettings, Start, Target, rt_app};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{Read, Write};

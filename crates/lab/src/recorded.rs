@@ -1,10 +1,10 @@
 //! A recorded schedule in the terms in which runs are reported: [`recorded`].
 
 use crate::report_of::{RunInputs, TaskInfo, report_of};
-use schedlab_machine::{Counts, RunEnd};
+use schedlab_machine::Counts;
 use schedlab_measure::Stats;
 use schedlab_measure::history::{History, Recorder};
-use schedlab_report::data::{MachineInfo, SchedulerInfo, WorkloadInfo};
+use schedlab_report::data::{SchedulerInfo, WorkloadInfo};
 use schedlab_report::html::{self, Page, Seen};
 use schedlab_report::{Report, RunReport};
 use schedlab_trace::Opening;
@@ -47,29 +47,14 @@ pub fn recorded(trace: &Trace, turns: Option<usize>) -> Result<Recorded, ReadErr
         .collect();
     let counts = Counts { switches: events.switches(), wakeups: events.wakeups(), ticks: 0 };
     let (stats, history) = events.into_observer();
-    let run = report_of(RunInputs {
-        scheduler: SchedulerInfo {
-            name: "recorded".into(),
-            release: header.release.clone().unwrap_or_else(|| "unknown".into()),
-            title: "The recorded schedule".into(),
-            set: vec![],
-        },
-        machine: MachineInfo { cpus: header.cpus, hz: 0, model: "recorded".into() },
-        tunables: &[],
-        seed: None,
-        end: RunEnd::TimeUp,
-        counts,
-        overheads: None,
-        energy: None,
-        tasks: &tasks,
-        groups: &[],
-        group_usage: None,
-        stats: &stats,
-        fairness: None,
-        refusals: None,
-        slices: None,
-        spans: None,
-    });
+    let scheduler = SchedulerInfo {
+        name: "recorded".into(),
+        release: header.release.clone().unwrap_or_else(|| "unknown".into()),
+        title: "The recorded schedule".into(),
+        set: vec![],
+    };
+    let machine = (header.cpus, "recorded");
+    let run = report_of(RunInputs::of_recorded(scheduler, machine, counts, &tasks, &stats));
     Ok(Recorded { run, history: history.map(Recorder::into_history), reading })
 }
 

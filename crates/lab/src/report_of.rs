@@ -90,6 +90,37 @@ pub struct RunInputs<'a> {
     pub spans: Option<Vec<Span>>,
 }
 
+impl<'a> RunInputs<'a> {
+    /// Of a schedule that was not simulated, but recorded: who had which CPU is known, and nothing
+    /// of tunables, ticks, costs and groups. `model` is what its machine is called.
+    pub fn of_recorded(
+        scheduler: SchedulerInfo,
+        (cpus, model): (u32, &str),
+        counts: Counts,
+        tasks: &'a [TaskInfo],
+        stats: &'a Stats,
+    ) -> RunInputs<'a> {
+        RunInputs {
+            scheduler,
+            machine: MachineInfo { cpus, hz: 0, model: model.into() },
+            tunables: &[],
+            seed: None,
+            end: RunEnd::TimeUp,
+            counts,
+            overheads: None,
+            energy: None,
+            tasks,
+            groups: &[],
+            group_usage: None,
+            stats,
+            fairness: None,
+            refusals: None,
+            slices: None,
+            spans: None,
+        }
+    }
+}
+
 /// Puts a run's report together.
 pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
     let RunInputs { stats, fairness, .. } = inputs;

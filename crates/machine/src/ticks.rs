@@ -14,8 +14,8 @@ pub struct Ticks {
     turn: usize,
     /// When that is.
     next_ns: u64,
-    /// When tick number 1 falls, beside the offsets: 1/HZ seconds, or less.
-    first_ns: u64,
+    /// So much earlier than at full 1/HZ seconds each tick falls, beside the offsets.
+    early_ns: u64,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -36,9 +36,8 @@ impl Ticks {
             .collect();
         order.sort_unstable();
         assert!(order.iter().all(|&(offset, _)| offset < SECOND_NS / u64::from(hz)));
-        let first_ns = SECOND_NS / u64::from(hz);
-        let mut ticks =
-            Ticks { hz: u64::from(hz), order, number: 1, turn: 0, next_ns: 0, first_ns };
+        let hz = u64::from(hz);
+        let mut ticks = Ticks { hz, order, number: 1, turn: 0, next_ns: 0, early_ns: 0 };
         ticks.next_ns = ticks.time_ns();
         ticks
     }
@@ -49,7 +48,7 @@ impl Ticks {
         let period_ns = SECOND_NS / self.hz;
         assert!(phase_ns < period_ns);
         if phase_ns > 0 {
-            self.first_ns = phase_ns;
+            self.early_ns = period_ns - phase_ns;
             self.next_ns = self.time_ns();
         }
         self
@@ -58,7 +57,7 @@ impl Ticks {
     fn time_ns(&self) -> u64 {
         let full_ns =
             (u128::from(self.number) * u128::from(SECOND_NS) / u128::from(self.hz)) as u64;
-        full_ns - (SECOND_NS / self.hz - self.first_ns) + self.order[self.turn].0
+        full_ns - self.early_ns + self.order[self.turn].0
     }
 
     /// When the next tick falls, ns.

@@ -95,6 +95,17 @@ pub fn percentile_of_sorted(sorted: &[u64], numerator: u64, denominator: u64) ->
     Some(sorted[rank as usize - 1])
 }
 
+/// The median of values that are at hand, sorted rising: the middle one, or the mean of the two in
+/// the middle. None of nothing.
+pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    match sorted.len() % 2 {
+        1 => Some(upper),
+        _ => Some(f64::midpoint(sorted[middle - 1], upper)),
+    }
+}
+
 /// The number of the bucket that `value` belongs to.
 #[inline]
 pub(crate) fn bucket_of(value: u64) -> usize {

@@ -1,5 +1,7 @@
 //! What came out under all conditions of an experiment: [`Distribution`].
 
+use schedlab_measure::histogram::median_of_sorted;
+
 /// Numbers, in order of size; what is no number comes last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
@@ -21,12 +23,7 @@ impl Distribution {
 
     /// The middle one, or the mean of the two in the middle. No number if there is none.
     pub fn median(&self) -> f64 {
-        let count = self.sorted.len();
-        match count {
-            0 => f64::NAN,
-            _ if count % 2 == 1 => self.sorted[count / 2],
-            _ => f64::midpoint(self.sorted[count / 2 - 1], self.sorted[count / 2]),
-        }
+        median_of_sorted(&self.sorted).unwrap_or(f64::NAN)
     }
 
     /// The least.

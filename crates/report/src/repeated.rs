@@ -4,6 +4,7 @@
 use crate::data::{Number, RepetitionRow, RunReport, SummaryRow};
 use crate::metrics::{Value, value};
 use schedlab_measure::catalogue::{self, Named, Scope};
+use schedlab_measure::histogram::median_of_sorted;
 
 /// What is summed up: all metrics of a whole run.
 fn metrics() -> impl Iterator<Item = Named> {
@@ -36,7 +37,7 @@ pub fn sum_up(
             unit: metric.unit().name().into(),
             count: count as u64,
             min: min.into(),
-            median: median(&sorted).into(),
+            median: median_of_sorted(&sorted)?.into(),
             mean: mean.into(),
             max: max.into(),
             sd: (count > 1).then(|| (squares / (count - 1) as f64).sqrt().into()),
@@ -44,15 +45,6 @@ pub fn sum_up(
         })
     };
     first.summary = metrics().enumerate().filter_map(row).collect();
-}
-
-/// The middle one of `sorted`, or the mean of the two in the middle; there is at least one.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
 }
 
 /// The summary of a metric, if the column was run several times.

@@ -628,15 +628,7 @@ impl World {
         for path in ["prio", "static_prio", "normal_prio"] {
             memory.write(field(path), 4, prio);
         }
-        let policy = match attr.policy {
-            Policy::Other => 0,
-            Policy::Fifo => 1,
-            Policy::RoundRobin => 2,
-            Policy::Batch => 3,
-            Policy::Idle => 5,
-            Policy::Deadline => 6,
-        };
-        memory.write(field("policy"), 4, policy);
+        memory.write(field("policy"), 4, u64::from(attr.policy.number()));
         memory.write(field("rt_priority"), 4, u64::from(attr.rt_priority));
         let weight = self.at.weight;
         self.set_task_u32(row, weight, weight_of(&attr));

@@ -18,9 +18,6 @@ struct Mad {
     tasks: u32,
     groups: u32,
     forks_left: u32,
-    /// Whether tasks kill each other. (The machine loses count of them if events of one instant are
-    /// shuffled.)
-    kills: bool,
 }
 
 impl Mad {
@@ -97,7 +94,7 @@ impl Workload for Mad {
                 }
             }
             38 if self.random.below(10) == 0 => Op::Exit,
-            39 if self.kills && self.random.below(10) == 0 => Op::Kill { task: self.some_task() },
+            39 if self.random.below(10) == 0 => Op::Kill { task: self.some_task() },
             _ => Op::Run { ns: 1 + time },
         })
     }
@@ -115,8 +112,7 @@ impl Workload for Mad {
 fn run(policy: &str, settings: &[&str], cpus: u32, seed: u64, order: Order) -> (u64, Vec<u64>) {
     let groups = if seed.is_multiple_of(2) { 0 } else { 4 };
     let random = SplitMix64::new(seed);
-    let kills = matches!(order, Order::Golden);
-    let workload = Mad { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20, kills };
+    let workload = Mad { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20 };
     let mut config = Config::idealised(cpus, HZ);
     config.order = order;
     let scheduler = scheduler(policy, cpus, settings, OnEnd::GoOn);

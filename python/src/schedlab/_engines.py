@@ -33,8 +33,8 @@ def run_batch(text: str, engine: str, form: str, parts: Sequence[int]) -> list[t
     global _space
     if _native.program != engine:
         raise InputError(
-            f"a worker has schedlab {_native.program}, and this is {engine}: their results would not be "
-            "comparable; install the same version everywhere"
+            f"a worker has schedlab {_native.program}, and this is {engine}: their results would "
+            "not be comparable; install the same version everywhere"
         )
     if _space is None or _space[0] != text:
         _space = (text, _native.Space.of_json(text))

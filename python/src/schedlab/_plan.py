@@ -169,8 +169,8 @@ def make(
     if "plan" in loaded:
         if beside := [name for name, value in given.items() if value is not None]:
             raise InputError(
-                f"{_called(workload)} is a plan, which says what is run: {beside[0]} cannot be given "
-                "beside it"
+                f"{_called(workload)} is a plan, which says what is run: {beside[0]} cannot be "
+                "given beside it"
             )
         plan = loaded["plan"]
         if "workload" in plan.get("load", {}):

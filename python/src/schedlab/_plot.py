@@ -171,7 +171,8 @@ class Plot:
                 parts.append(rows.get(name, 0) / max(run.end_ns, 1))
             ax.bar(range(len(runs)), parts, bottom=bottom, label=_label(name))
             bottom += np.array(parts)
-        ax.set_xticks(range(len(runs)), [_plain(run.column) for run in runs], rotation=20, ha="right")
+        columns = [_plain(run.column) for run in runs]
+        ax.set_xticks(range(len(runs)), columns, rotation=20, ha="right")
         ax.set_ylabel("CPU time (parts of one CPU)")
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
         return ax

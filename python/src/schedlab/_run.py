@@ -12,7 +12,7 @@ from ._errors import SchedlabWarning
 from ._plan import GroupsLike, Scheduler, make
 from ._runs import Runs
 from ._sources import PathLike, WorkloadLike
-from ._units import Moment, whole
+from ._units import Moment, count
 
 
 def run(
@@ -104,7 +104,7 @@ def run(
         record=record,
     )
     prepared = _native.Prepared(json.dumps(plan), list(policies))
-    outcome = prepared.run(None if threads is None else whole(threads, "threads", 1))
+    outcome = prepared.run(count(threads, "threads"))
     for warning in outcome.warnings:
         warnings.warn(warning, SchedlabWarning, stacklevel=2)
     return Runs(prepared, outcome)

@@ -236,7 +236,7 @@ def study(
         _end_dead(made)
     while True:
         # Others may share the storage: what they tried counts, too.
-        finished = [it for it in made.trials if "trial" in it.user_attrs]
+        finished = [it for it in made.get_trials(deepcopy=False) if "trial" in it.user_attrs]
         trials = [Trial(**it.user_attrs["trial"]) for it in finished][:budget]
         if len(trials) >= budget:
             return trials
@@ -260,7 +260,7 @@ def study(
 def _end_dead(made: Any) -> None:
     """Ends the trials that processes of this machine had begun which are no more."""
     failed = optuna().trial.TrialState.FAIL
-    for trial in made.trials:
+    for trial in made.get_trials(deepcopy=False):
         if trial.state.is_finished():
             continue
         node, process = trial.user_attrs.get("process", [None, 0])

@@ -16,9 +16,9 @@ import numpy as np
 from . import _engines, _native
 from ._errors import InputError, SchedlabWarning
 from ._files import write
-from ._plan import Scheduler, check_keywords, make, mapping
+from ._plan import Scheduler, check_keywords, listed, make, mapping
 from ._sources import PathLike, WorkloadLike, refuse_beside
-from ._units import whole
+from ._units import count, whole
 
 if TYPE_CHECKING:
     import pandas
@@ -43,10 +43,6 @@ def axis(name: str, values: Any) -> dict[str, Any]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}: {values!r} is no list of values, and no range")
     return {"name": full, "values": [_plain(value) for value in values]}
-
-
-def _listed(metrics: str | Sequence[str]) -> list[str]:
-    return [metrics] if isinstance(metrics, str) else list(metrics)
 
 
 def _plain(value: Any) -> Any:
@@ -192,7 +188,7 @@ def sweep(
             raise InputError("a policy in Python is run by schedlab.run(), not in a sweep")
         form["plan"] = made
         if metrics:
-            form["metrics"] = _listed(metrics)
+            form["metrics"] = listed(metrics, "metrics")
         if sample != "grid":
             form.update(sample=sample, sample_seed=sample_seed)
         if samples is not None:
@@ -232,7 +228,7 @@ def read_file(name: str, metrics: str | Sequence[str] = ()) -> Any:
     if not metrics and form.get("sample") != "sobol":
         return _native.Space(name, text)
     if metrics:
-        form["metrics"] = _listed(metrics)
+        form["metrics"] = listed(metrics, "metrics")
     return space_of(form, os.path.dirname(name))
 
 
@@ -249,7 +245,7 @@ def execute(
 ) -> Sweep:
     """Makes all runs of a space that are not there yet."""
     form = parts or _native.part_form()
-    workers = None if workers is None else whole(workers, "workers", 1)
+    workers = count(workers, "workers")
     store = None
     missing = list(range(space.parts))
     pieces: dict[int, bytes] = {}

@@ -22,7 +22,7 @@ from ._sources import PathLike, WorkloadLike, benchmark_names, refuse_beside
 from ._sweep import axis
 from ._tasks import Task, Workload
 from ._tuning import Trial, Tuning
-from ._units import whole
+from ._units import count, whole
 from ._verdict import edges, front, importance, verdict
 
 #: Held-out seeds begin so far behind those that were searched on.
@@ -129,7 +129,7 @@ def tune(
             os.fspath(workloads), threads=threads, storage=storage, progress=progress, **its_own
         )
     check_keywords("tune", plan)
-    threads = None if threads is None else whole(threads, "threads", 1)
+    threads = count(threads, "threads")
     for name, why in (("repeat", "name the number of seeds"), ("record", "it has no effect")):
         if name in plan:
             raise InputError(f"{name} cannot be given to a search: {why}")

@@ -77,6 +77,11 @@ def moment_ns(value: Moment, what: str) -> int:
     return time_ns(value, what)  # type: ignore[arg-type]
 
 
+def count(value: Any, what: str) -> int | None:
+    """A whole number of at least 1, or None, which leaves it open."""
+    return None if value is None else whole(value, what, 1)
+
+
 def window_ns(between: tuple[Moment, Moment]) -> tuple[int, int]:
     """From when to when, ns."""
     if isinstance(between, str) or not isinstance(between, Iterable) or len(

@@ -19,7 +19,7 @@ from ._html import text as html_text
 from ._plan import Scheduler, described, listed, make, mapping, schedulers_of
 from ._runs import text_width
 from ._sources import PathLike, benchmark_names, noted_beside, refuse_beside, setting
-from ._units import Moment, moment_ns, whole
+from ._units import Moment, count, moment_ns, whole
 
 
 class Bench:
@@ -149,15 +149,16 @@ def bench(
     """A benchmark with all values of its parameters under each scheduler.
 
     ``name`` may also be the file of a benchmark's plan (``schedlab bench ... --plan-out``), of
-    several at once, too; it says all there is to say then. ``parameters`` are the benchmark's own (:func:`benchmarks` has them); a list or a range makes a
-    curve: ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those
-    of :func:`run`.
+    several at once, too; it says all there is to say then. ``parameters`` are the benchmark's own
+    (:func:`benchmarks` has them); a list or a range makes a curve:
+    ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those of
+    :func:`run`.
     """
     given = dict(locals())
     if not isinstance(name, (str, os.PathLike)):
         raise InputError(f"{name!r} is no benchmark, and no file of a plan")
     name = os.fspath(name)
-    threads = None if threads is None else whole(threads, "threads", 1)
+    threads = count(threads, "threads")
     if name not in benchmark_names() and os.path.isfile(name):
         given.update(given.pop("parameters"))
         refuse_beside(bench, name, given, "name", "threads")
@@ -194,8 +195,9 @@ def stress(
     Each scheduler is run until it breaks a rule, or has been in all worlds.
     """
     names, policies = schedulers_of(schedulers)
-    first_seed, worlds = whole(first_seed, "first_seed", 0, 2**63), whole(worlds, "worlds", 1, 2**62)
-    threads = None if threads is None else whole(threads, "threads", 1)
+    first_seed = whole(first_seed, "first_seed", 0, 2**63)
+    worlds = whole(worlds, "worlds", 1, 2**62)
+    threads = count(threads, "threads")
     rows = _native.stress(names, list(policies), first_seed, worlds, threads)
     return [World(*row) for row in rows]
 
@@ -223,7 +225,7 @@ def verify(
 ) -> list[GoldenVerdict]:
     """Replays golden schedules, files or directories of them: are schedulers true to the kernel?"""
     named = listed(paths, "paths")
-    threads = None if threads is None else whole(threads, "threads", 1)
+    threads = count(threads, "threads")
     rows = _native.verify([os.fspath(path) for path in named], threads)
     return [GoldenVerdict(*row) for row in rows]
 
@@ -270,7 +272,7 @@ def papers(
     fewer and smaller simulations. :func:`paper_ids` names them.
     """
     chosen = listed(ids, "ids")
-    threads = None if threads is None else whole(threads, "threads", 1)
+    threads = count(threads, "threads")
     return Papers(_native.papers(chosen, reduced, threads))
 
 
@@ -348,7 +350,8 @@ def replay(
         "name": path, "schedulers": [name for name in names if name],
         "tokens": "counted" if counted else "strict",
         "arrivals": "open" if open_arrivals else "closed",
-        "seeds": whole(seeds, "seeds", 1, 1000), "recorded": recorded, "hz": None if hz is None else whole(hz, "hz", 1), "only": only, "without": without,
+        "seeds": whole(seeds, "seeds", 1, 1000), "recorded": recorded, "hz": count(hz, "hz"),
+        "only": only, "without": without,
         "at": listed(at, "at"),
         "changes": listed(changes, "changes"),
         "set": [[name, setting(value)] for name, value in mapping(set, "set").items()],

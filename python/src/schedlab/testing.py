@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import _native
-from ._plan import Scheduler, schedulers_of
-from ._units import whole
+from ._plan import Scheduler
+from ._work import stress
 
 
 class Broken(AssertionError):
@@ -50,12 +50,8 @@ def check_policy(
     whom ``why()`` names is picked, that what ``promises()`` says is kept, and that the same world
     comes to the same. Raises :class:`Broken` with the seed of the first world that is not so.
     """
-    names, policies = schedulers_of(policy)
-    first_seed, worlds = whole(first_seed, "first_seed", 0, 2**63), whole(worlds, "worlds", 1, 2**62)
-    threads = None if threads is None else whole(threads, "threads", 1)
-    rows = _native.stress(names, list(policies), first_seed, worlds, threads)
-    for _, _, _, broken in rows:
-        if broken is not None:
-            raise Broken(broken)
-    name, done, events, _ = rows[0]
-    return Checked(name, done, events)
+    ran = stress(policy, worlds, first_seed, threads)
+    for one in ran:
+        if one.broken is not None:
+            raise Broken(one.broken)
+    return Checked(*ran[0][:3])

@@ -2,7 +2,7 @@
 
 use crate::compare_args::{CompareArgs, CompareFormat, NoiseOption};
 use crate::page;
-use crate::terminal::{Output, complain};
+use crate::terminal::{Output, complain, style};
 use crate::{Failure, Status, files};
 use schedlab_lab::compare::page::ComparePage;
 use schedlab_lab::compare::text::{self, Form};
@@ -75,7 +75,7 @@ pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failur
     let tasks = !args.summary;
     match args.format {
         CompareFormat::Table => {
-            output.write_all(text::text(&answer, Form::Plain, tasks).as_bytes())?;
+            output.write_all(text::text(&answer, Form::Plain(style()), tasks).as_bytes())?;
         }
         CompareFormat::Markdown => {
             output.write_all(text::text(&answer, Form::Markdown, tasks).as_bytes())?;

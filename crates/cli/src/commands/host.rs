@@ -58,7 +58,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
         cpus: args.cpus.clone().map(|cpus| cpus.0),
         runs: args.runs,
         duration_ns: args.duration,
-        start: args.start.into(),
+        start: args.start,
         noise_limit: args.noise_limit,
         tries: args.tries,
         group: choice,
@@ -91,7 +91,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
         }
         HostFormat::Table => {
             let (heads, rows) = result::rows(&outcome);
-            output.write_styled(&table::rows(&heads, &rows, style()))?;
+            output.write_all(table::rows(&heads, &rows, style()).as_bytes())?;
             writeln!(output, "{}", result::noise_line(&outcome))?;
         }
     }

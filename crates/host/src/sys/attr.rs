@@ -1,6 +1,6 @@
 //! `sched_setattr(2)` and `sched_getattr(2)`, by number: neither the C library nor rustix has them.
 
-use schedlab_core::{Policy, SchedAttr};
+use schedlab_core::SchedAttr;
 use std::io;
 
 /// The kernel's `struct sched_attr` as it was at first, 48 bytes: all that is needed here.
@@ -36,17 +36,6 @@ pub struct Attr {
     pub runtime_ns: u64,
 }
 
-fn number(policy: Policy) -> u32 {
-    (match policy {
-        Policy::Other => libc::SCHED_OTHER,
-        Policy::Fifo => libc::SCHED_FIFO,
-        Policy::RoundRobin => libc::SCHED_RR,
-        Policy::Batch => libc::SCHED_BATCH,
-        Policy::Idle => libc::SCHED_IDLE,
-        Policy::Deadline => libc::SCHED_DEADLINE,
-    }) as u32
-}
-
 /// Sets policy, priority and slice or deadline figures of the calling thread. `resets`: threads
 /// that it makes begin as ordinary ones.
 ///
@@ -55,7 +44,7 @@ fn number(policy: Policy) -> u32 {
 pub fn set_attr(attr: &SchedAttr, resets: bool) -> io::Result<()> {
     let wanted = KernelAttr {
         size: SIZE,
-        policy: number(attr.policy),
+        policy: attr.policy.number(),
         flags: if resets { RESET_ON_FORK } else { 0 },
         nice: attr.nice,
         priority: attr.rt_priority,

@@ -4,6 +4,7 @@
 use super::places::{Stay, Trace, Wakeup};
 use schedlab_core::topology::{CPUS_MAX, Place, Topology};
 use schedlab_machine::description;
+use schedlab_measure::histogram::median_of_sorted;
 use schedlab_workload::{GroupSettings, Model, Start, Target, groups, rt_app};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -168,18 +169,16 @@ impl Spread {
         sorted.sort_unstable_by(f64::total_cmp);
         Some(Spread {
             min: *sorted.first()?,
-            median: median(&sorted)?,
+            median: median_of_sorted(&sorted)?,
             max: *sorted.last()?,
             each: values.to_vec(),
         })
     }
 }
 
-/// The middle one of sorted values, or the mean of the two in the middle; none of nothing.
-pub fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
+/// What the thread of this name is an instance of: `H` of `H-0`.
+pub fn key_of(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |(key, _)| key)
 }
 
 #[derive(Deserialize)]

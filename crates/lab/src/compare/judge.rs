@@ -3,11 +3,11 @@
 //! others (the ceiling).
 
 use super::Thresholds;
-use super::document::{Figure, Measured, Placement, Spread, median};
+use super::document::{Figure, Measured, Placement, Spread, key_of};
 use super::places::Places;
 use super::simulate::Outcome;
 use schedlab_core::topology::Topology;
-use schedlab_measure::histogram::percentile_of_sorted;
+use schedlab_measure::histogram::{median_of_sorted, percentile_of_sorted};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -152,6 +152,17 @@ pub enum Verdict {
     Missed,
 }
 
+impl Verdict {
+    /// What tables call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::WithinItsRange => "within its range",
+            Verdict::Missed => "missed",
+        }
+    }
+}
+
 /// A figure of a task, real and simulated.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
@@ -243,7 +254,7 @@ fn ceiling(metric: Metric, each: &[f64], duration_ns: f64, thresholds: &Threshol
         let mut rest: Vec<f64> = each.to_vec();
         rest.remove(left_out);
         rest.sort_unstable_by(f64::total_cmp);
-        let of_rest = median(&rest).unwrap_or(*value);
+        let of_rest = median_of_sorted(&rest).unwrap_or(*value);
         let allowed = metric.allowed(of_rest, duration_ns, thresholds);
         near += u64::from((value - of_rest).abs() <= allowed);
     }
@@ -345,7 +356,7 @@ impl Total {
 /// The CPU time of like tasks, sorted: which of them had most is chance, how much the first, the
 /// second ... had is not. Each is a pair, real and simulated, ns.
 pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f64)> {
-    let key = |name: &str| name.rsplit_once('-').map_or(name, |(key, _)| key).to_string();
+    let key = |name: &str| key_of(name).to_string();
     let mut real: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (name, task) in &placement.tasks {
         if let Some(cpu) = task.figures.get(&Figure::Cpu) {
@@ -363,7 +374,7 @@ pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f
         let mut of_key: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (name, mut values) in of_task {
             values.sort_unstable_by(f64::total_cmp);
-            of_key.entry(key(name)).or_default().extend(median(&values));
+            of_key.entry(key(name)).or_default().extend(median_of_sorted(&values));
         }
         for (key, mut values) in of_key {
             values.sort_unstable_by(f64::total_cmp);
@@ -378,7 +389,7 @@ pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f
             let mut at: Vec<f64> =
                 simulated.iter().filter_map(|batch| batch.get(rank).copied()).collect();
             at.sort_unstable_by(f64::total_cmp);
-            pairs.extend(median(&at).map(|simulated| (value, simulated)));
+            pairs.extend(median_of_sorted(&at).map(|simulated| (value, simulated)));
         }
     }
     pairs

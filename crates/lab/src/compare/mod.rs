@@ -19,7 +19,7 @@ pub use verdict::{Check, Class};
 
 use crate::error::Error;
 use crate::parallel;
-use document::Placement;
+use document::{Placement, Spread};
 use judge::{Metric, PlacesRow, TaskRow, Total};
 use schedlab_machine::description::Description;
 use serde::{Deserialize, Serialize};
@@ -301,13 +301,7 @@ fn jobs<'a>(
 fn answer(job: &Job<'_>, outcomes: &[Outcome], options: &Options) -> PlacementAnswer {
     let Job { document, placement, stand, notes } = job;
     let thresholds = &options.thresholds;
-    let mut foreign = placement.foreign.clone();
-    foreign.sort_unstable_by(f64::total_cmp);
-    let ends = |values: &[f64]| {
-        let first = values.first().copied().unwrap_or(0.0);
-        let last = values.last().copied().unwrap_or(0.0);
-        [first, document::median(values).unwrap_or(0.0), last]
-    };
+    let foreign = Spread::of(&placement.foreign);
     let tasks = judge::tasks(placement, outcomes, thresholds);
     let mut notes = notes.clone();
     notes.extend(reasons(placement, &tasks));
@@ -322,7 +316,7 @@ fn answer(job: &Job<'_>, outcomes: &[Outcome], options: &Options) -> PlacementAn
         class: Class::of(&document.machine, placement),
         duration_ns: placement.duration_ns,
         runs: [placement.runs, outcomes.len() as u32],
-        foreign: ends(&foreign),
+        foreign: foreign.map_or([0.0; 3], |share| [share.min, share.median, share.max]),
         steal: placement.steal.iter().copied().fold(0.0, f64::max),
         noise: stand.noise_sentence(),
         sorted_cpu_ns: sorted.iter().map(|&(a, b)| (a.round() as u64, b.round() as u64)).collect(),
@@ -407,9 +401,7 @@ fn totals(placements: &[PlacementAnswer]) -> Vec<ClassTotals> {
 impl Placement {
     /// The median of others' share.
     fn foreign_median(&self) -> f64 {
-        let mut sorted = self.foreign.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        document::median(&sorted).unwrap_or(0.0)
+        Spread::of(&self.foreign).map_or(0.0, |share| share.median)
     }
 
     /// Whether others had more than a thousandth.

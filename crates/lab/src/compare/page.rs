@@ -1,15 +1,16 @@
 //! A comparison as a page for a browser: figures and latencies over each other, and below them who
 //! had which CPU, in the real kernel's trace and in a simulated run, on one axis of time.
 
-use super::judge::{Compared, Metric, Verdict};
+use super::document::key_of;
+use super::judge::{Compared, Metric};
 use super::places::Trace;
 use super::{Answer, PlacementAnswer};
 use crate::report_of::{RunInputs, TaskInfo, report_of};
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, Waker};
-use schedlab_machine::{Counts, RunEnd};
+use schedlab_machine::Counts;
 use schedlab_measure::Stats;
 use schedlab_measure::history::{History, Recorder};
-use schedlab_report::data::{MachineInfo, SchedulerInfo, WorkloadInfo};
+use schedlab_report::data::{SchedulerInfo, WorkloadInfo};
 use schedlab_report::html::compare as section;
 use schedlab_report::html::{self, Page, Seen, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
@@ -30,18 +31,16 @@ impl ComparePage {
         let mut runs = vec![];
         let mut histories = vec![];
         let mut names = vec![];
-        for (trace, name) in placement.traces.iter().zip(["real", "simulated"]) {
+        let sides = [
+            ("real", format!("Linux {}", placement.kernel)),
+            ("simulated", placement.scheduler.clone()),
+        ];
+        for (trace, (model, name)) in placement.traces.iter().zip(sides) {
             let Some(trace) = trace else { continue };
-            let (run, history) = seen(trace, placement, name);
+            let (run, history) = seen(trace, placement, model, &name);
             runs.push(run);
             histories.push(Some(history));
-            names.push(match name {
-                "real" => format!("Linux {}", placement.kernel),
-                _ => placement.scheduler.clone(),
-            });
-        }
-        for (run, name) in runs.iter_mut().zip(&names) {
-            run.scheduler.name.clone_from(name);
+            names.push(name);
         }
         let workload = WorkloadInfo {
             name: placement.name.clone(),
@@ -85,7 +84,12 @@ impl ComparePage {
 }
 
 /// What a trace looks like to the observers of runs: its report and its history.
-fn seen(trace: &Trace, placement: &PlacementAnswer, name: &str) -> (RunReport, History) {
+fn seen(
+    trace: &Trace,
+    placement: &PlacementAnswer,
+    model: &str,
+    name: &str,
+) -> (RunReport, History) {
     let cpus = placement.cpus;
     let recorder = Recorder::new(cpus, TURNS_MOST, None);
     let mut observer = (Stats::new(cpus, &[]), recorder);
@@ -95,34 +99,18 @@ fn seen(trace: &Trace, placement: &PlacementAnswer, name: &str) -> (RunReport, H
         .iter()
         .map(|name| TaskInfo {
             name: name.clone(),
-            key: name.rsplit_once('-').map_or(name.as_str(), |(key, _)| key).into(),
+            key: key_of(name).into(),
             ..TaskInfo::default()
         })
         .collect();
     let (stats, recorder) = observer;
-    let run = report_of(RunInputs {
-        scheduler: SchedulerInfo {
-            name: name.into(),
-            release: placement.kernel.clone(),
-            title: "who had which CPU".into(),
-            set: vec![],
-        },
-        machine: MachineInfo { cpus, hz: 0, model: name.into() },
-        tunables: &[],
-        seed: None,
-        end: RunEnd::TimeUp,
-        counts,
-        overheads: None,
-        energy: None,
-        tasks: &tasks,
-        groups: &[],
-        group_usage: None,
-        stats: &stats,
-        fairness: None,
-        refusals: None,
-        slices: None,
-        spans: None,
-    });
+    let scheduler = SchedulerInfo {
+        name: name.into(),
+        release: placement.kernel.clone(),
+        title: "who had which CPU".into(),
+        set: vec![],
+    };
+    let run = report_of(RunInputs::of_recorded(scheduler, (cpus, model), counts, &tasks, &stats));
     (run, recorder.into_history())
 }
 
@@ -307,10 +295,6 @@ fn row(one: &Compared, duration_ns: u64) -> section::Row {
             Metric::P50 | Metric::P95 | Metric::P99 => format!("× {:.2}", one.error),
             _ => format!("{:+.2} %", one.error),
         },
-        verdict: match one.verdict {
-            Verdict::Met => "met",
-            Verdict::WithinItsRange => "within its range",
-            Verdict::Missed => "missed",
-        },
+        verdict: one.verdict.title(),
     }
 }

@@ -43,6 +43,8 @@ pub struct Stand {
     experiment: Experiment,
     choice: Choice,
     phases_ns: Vec<u64>,
+    /// Of the tick.
+    period_ns: u64,
     duration_ns: u64,
     start: Start,
     entry_ns: u64,
@@ -173,6 +175,7 @@ impl Stand {
             put_under(&mut model, under);
         }
         let settings = document.group_settings(under).map_err(Error::Plan)?;
+        let hz = options.hz.unwrap_or(facts.hz);
         let mut config = RunConfig {
             machine: Some(Description {
                 name: machine,
@@ -180,7 +183,7 @@ impl Stand {
                 ..Description::flat(1).expect("a machine may have one CPU")
             }),
             costs,
-            hz: Some(options.hz.unwrap_or(facts.hz)),
+            hz: Some(hz),
             start: placement.start,
             ..RunConfig::flat(all)
         };
@@ -217,6 +220,7 @@ impl Stand {
         let stand = Stand {
             choice,
             phases_ns: placement.first_ticks_ns.clone(),
+            period_ns: 1_000_000_000 / u64::from(hz),
             duration_ns: placement.duration_ns,
             start: placement.start,
             entry_ns,
@@ -243,8 +247,7 @@ impl Stand {
 
     /// When the first tick falls in run `number` of `runs`, ns after the start.
     fn phase_ns(&self, number: u32, runs: u32) -> u64 {
-        let hz = self.experiment.config.hz.unwrap_or(250);
-        let period_ns = 1_000_000_000 / u64::from(hz);
+        let period_ns = self.period_ns;
         match self.phases_ns.len() {
             0 => (2 * u64::from(number) + 1) * period_ns / (2 * u64::from(runs)),
             known => self.phases_ns[number as usize % known] % period_ns,
@@ -273,9 +276,8 @@ impl Stand {
         let lead_ns = self.start.lead_ns();
         let mut experiment = self.experiment.clone();
         let config = &mut experiment.config;
-        let period_ns = 1_000_000_000 / u64::from(config.hz.unwrap_or(250));
         // The tasks are made before the start.
-        config.tick_phase_ns = (self.phase_ns(number, runs) + lead_ns) % period_ns;
+        config.tick_phase_ns = (self.phase_ns(number, runs) + lead_ns) % self.period_ns;
         config.seed = Some(seed);
         let all = config.cpus;
         let threads = experiment.model.initial_threads();
@@ -382,7 +384,7 @@ fn draw(share: f64, duration_ns: u64, seed: u64, cpu: u32) -> Vec<(u64, u64)> {
     let mut random = SplitMix64::new(seed ^ STREAM ^ (u64::from(cpu) << 32));
     // Above 0, so that the logarithm is a number.
     let mut exponential = |mean: f64| {
-        let part = ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let part = random.unit() + 1.0 / (1u64 << 53) as f64;
         (-libm::log(part) * mean) as u64
     };
     let length_ns = share * 1e9 / NOISE_A_SECOND;
@@ -431,10 +433,7 @@ impl Recorded {
             }
         };
         let mut random = SplitMix64::new(seed ^ STREAM);
-        let mut kept = |chance: f64| {
-            let drawn = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            drawn < chance
-        };
+        let mut kept = |chance: f64| random.unit() < chance;
         let mut all = vec![];
         for (cpu, pieces) in &self.by_cpu {
             let mut own = vec![];

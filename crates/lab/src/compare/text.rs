@@ -4,47 +4,34 @@
 use super::judge::{Compared, Metric, PlacesRow, Verdict};
 use super::verdict::Check;
 use super::{Answer, PlacementAnswer};
+use schedlab_report::Style;
+use schedlab_report::csv::Rows;
 use std::fmt::Write as _;
 
 /// How tables are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// For a terminal: columns below each other.
-    Plain,
+    /// For people: columns below each other.
+    Plain(Style),
     /// Markdown.
     Markdown,
 }
 
 /// A table, the first column to the left and the others to the right.
 fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([heads[column].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-    let mut line = |cells: &mut dyn Iterator<Item = &str>| match form {
-        Form::Plain => {
-            let mut text = String::new();
-            for (column, cell) in cells.enumerate() {
-                let pad = " ".repeat(widths[column] - cell.chars().count());
-                match column {
-                    0 => text.extend([cell, &pad]),
-                    _ => text.extend(["  ", &pad, cell]),
-                }
-            }
-            let _ = writeln!(out, "{}", text.trim_end());
-        }
+    match form {
+        Form::Plain(style) => out.push_str(&schedlab_report::table::rows(heads, rows, style)),
         Form::Markdown => {
-            let cells: Vec<&str> = cells.collect();
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
+            let mut line = |cells: &[&str]| {
+                let _ = writeln!(out, "| {} |", cells.join(" | "));
+            };
+            line(heads);
+            let to_the_right = heads.iter().skip(1).map(|_| "---:");
+            line(&std::iter::once("---").chain(to_the_right).collect::<Vec<_>>());
+            for row in rows {
+                line(&row.iter().map(String::as_str).collect::<Vec<_>>());
+            }
         }
-    };
-    line(&mut heads.iter().copied());
-    if form == Form::Markdown {
-        line(&mut heads.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "---:" }));
-    }
-    for row in rows {
-        line(&mut row.iter().map(String::as_str));
     }
 }
 
@@ -52,7 +39,7 @@ fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
 fn remark(out: &mut String, form: Form, text: &str) {
     /// As wide as documents are.
     const WIDTH: usize = 100;
-    if form == Form::Plain {
+    if form != Form::Markdown {
         let _ = writeln!(out, "{text}");
         return;
     }
@@ -125,7 +112,7 @@ fn placement(out: &mut String, form: Form, answer: &PlacementAnswer) {
         answer.duration_ns as f64 / 1e9
     );
     match form {
-        Form::Plain => {
+        Form::Plain(_) => {
             let _ = writeln!(out, "{title}: {facts}");
         }
         Form::Markdown => {
@@ -201,7 +188,7 @@ fn summary(out: &mut String, form: Form, answer: &Answer) {
         let count = of_class.placements;
         let word = if count == 1 { "placement" } else { "placements" };
         match form {
-            Form::Plain => {
+            Form::Plain(_) => {
                 let _ = writeln!(out, "{title} ({count} {word}):");
             }
             Form::Markdown => {
@@ -261,7 +248,7 @@ pub fn text(answer: &Answer, form: Form, tasks: bool) -> String {
     for what in &answer.left_out {
         remark(&mut out, form, &format!("left out: {what}"));
     }
-    if tasks && form == Form::Plain {
+    if tasks && form != Form::Markdown {
         let _ = writeln!(
             out,
             "marks: ! missed, ~ the real runs differ by more than the threshold themselves; errors \
@@ -278,39 +265,40 @@ pub fn text(answer: &Answer, form: Form, tasks: bool) -> String {
 
 /// Every figure of every task: a line each.
 pub fn csv(answer: &Answer) -> String {
-    let mut out = String::from(
-        "file,workload,placement,task,metric,real_min,real_median,real_max,simulated_min,\
-         simulated_median,simulated_max,error,verdict,real_runs_differ\n",
-    );
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let mut rows = Rows::headed(&[
+        "file",
+        "workload",
+        "placement",
+        "task",
+        "metric",
+        "real_min",
+        "real_median",
+        "real_max",
+        "simulated_min",
+        "simulated_median",
+        "simulated_max",
+        "error",
+        "verdict",
+        "real_runs_differ",
+    ]);
     for one in &answer.placements {
         for task in &one.tasks {
             for figure in &task.figures {
-                let verdict = match figure.verdict {
-                    Verdict::Met => "met",
-                    Verdict::WithinItsRange => "within its range",
-                    Verdict::Missed => "missed",
-                };
-                let (real, simulated) = (figure.real, figure.simulated);
-                let _ = writeln!(
-                    out,
-                    "{},{},{},{},{},{},{},{},{},{},{},{},{verdict},{}",
-                    quoted(&one.file),
-                    quoted(&one.name),
-                    quoted(&one.placement),
-                    quoted(&task.name),
-                    figure.metric.id(),
-                    real[0],
-                    real[1],
-                    real[2],
-                    simulated[0],
-                    simulated[1],
-                    simulated[2],
-                    figure.error,
-                    figure.differs
-                );
+                let of = [&one.file, &one.name, &one.placement, &task.name].map(String::clone);
+                let counts = figure.real.into_iter().chain(figure.simulated);
+                let row: Vec<String> = of
+                    .into_iter()
+                    .chain([figure.metric.id().to_string()])
+                    .chain(counts.map(|count| count.to_string()))
+                    .chain([
+                        figure.error.to_string(),
+                        figure.verdict.title().into(),
+                        figure.differs.to_string(),
+                    ])
+                    .collect();
+                rows.push(&row);
             }
         }
     }
-    out
+    rows.into_text()
 }

@@ -4,6 +4,7 @@
 use super::document::{Facts, Placement};
 use super::judge::{Metric, PlacesRow, Total};
 use super::{ClassTotals, PlacementAnswer};
+use schedlab_measure::histogram::median_of_sorted;
 use serde::Serialize;
 
 /// A bound may be missed by so many points where the real runs themselves are no better.
@@ -186,8 +187,7 @@ pub(super) fn checks(placements: &[PlacementAnswer], totals: &[ClassTotals]) -> 
                     checks.at_most(what, cpu.len() as u64, worst, 0.5, "%");
                 }
                 let switches = errors(Metric::Switches);
-                if let (Some(&worst), Some(median)) =
-                    (switches.last(), super::document::median(&switches))
+                if let (Some(&worst), Some(median)) = (switches.last(), median_of_sorted(&switches))
                 {
                     let count = switches.len() as u64;
                     checks.at_most(

@@ -77,7 +77,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "is_default")]
     pub late_starts: bool,
     /// How its tasks begin: by being forked, or by waking. A workload's only.
-    #[serde(default, skip_serializing_if = "is_default", with = "start_form")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
     /// What is recorded besides the figures.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -179,20 +179,6 @@ impl Record {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// How a [`Start`] is written.
-mod start_form {
-    use schedlab_workload::Start;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub fn serialize<S: Serializer>(start: &Start, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(start.name())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Start, D::Error> {
-        Start::parse(&String::deserialize(from)?).map_err(D::Error::custom)
-    }
 }
 
 fn one() -> u64 {

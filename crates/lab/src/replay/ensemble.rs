@@ -68,7 +68,7 @@ fn run<O: Observer>(
     let mut random = SplitMix64::new(seed);
     let vary = |ns: u64| match seed {
         0 => ns,
-        _ => varied(ns, random.next_u64()),
+        _ => varied(ns, random.unit()),
     };
     let experiment = column.experiment(vary)?;
     let until_ns = prepared.setup.limit_ns;
@@ -163,7 +163,6 @@ pub(super) fn end_endless<O: Observer>(column: &Runner) -> impl FnMut(&mut Plain
 }
 
 /// `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.
-fn varied(ns: u64, drawn: u64) -> u64 {
-    let r = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
+fn varied(ns: u64, r: f64) -> u64 {
     ((ns as f64 * (1.0 + 0.01 * (2.0 * r - 1.0))).round() as u64).max(1)
 }

@@ -47,11 +47,6 @@ impl Points {
     }
 }
 
-/// A number of at least 0 and less than 1.
-fn part(random: &mut SplitMix64) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
 /// Each axis draws from a stream of its own: one more axis leaves the others as they were.
 fn stream(seed: u64, axis: usize) -> SplitMix64 {
     let mut mixed = SplitMix64::new(seed);
@@ -63,7 +58,7 @@ fn stream(seed: u64, axis: usize) -> SplitMix64 {
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Vec<Vec<AxisValue>> {
     columns(axes, count, |number, axis| {
         let mut random = stream(seed, number);
-        (0..count).map(|_| axis.at(part(&mut random))).collect()
+        (0..count).map(|_| axis.at(random.unit())).collect()
     })
 }
 
@@ -74,7 +69,7 @@ pub fn latin(axes: &[Axis], count: usize, seed: u64) -> Vec<Vec<AxisValue>> {
         let mut random = stream(seed, number);
         let mut pieces: Vec<usize> = (0..count).collect();
         random.shuffle(&mut pieces);
-        let at = |piece: usize| axis.at((piece as f64 + part(&mut random)) / count as f64);
+        let at = |piece: usize| axis.at((piece as f64 + random.unit()) / count as f64);
         pieces.into_iter().map(at).collect()
     })
 }

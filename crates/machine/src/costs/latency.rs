@@ -72,9 +72,7 @@ impl LatencyTable {
 
     /// Draws a latency, ps.
     pub fn draw_ps(&self, random: &mut SplitMix64) -> u64 {
-        // 53 bits: as many as a share has.
-        let share = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        (self.at(share) * 1000.0).round() as u64
+        (self.at(random.unit()) * 1000.0).round() as u64
     }
 }
 

@@ -27,7 +27,7 @@ impl Random {
 
     /// Uniform, at least 0 and less than 1.
     pub fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.unit()
     }
 
     /// Exponential with the given mean.

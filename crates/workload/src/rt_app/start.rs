@@ -6,6 +6,8 @@
 //! rules for wakeups. So does `schedlab host`, and so does [`Start::Wake`].
 
 use crate::programs::{Instr, Kernel, Scripts};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How the threads with which a run begins begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,6 +59,18 @@ impl Start {
             Start::Fork => 0,
             Start::Wake => LEAD_NS,
         }
+    }
+}
+
+impl Serialize for Start {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Start, D::Error> {
+        Start::parse(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 
