@@ -345,6 +345,7 @@ fn current_comm(act: &mut Act<'_>, [to, len, ..]: [u64; 5]) -> Outcome {
 fn print(act: &mut Act<'_>, text: String) -> Outcome {
     let len = text.len() as u64;
     let (now, cpu) = (act.now(), act.w.cpu);
+    act.log_text("printk", || text.clone(), 0);
     if let Some(printed) = &mut act.w.printed {
         printed.push((now, cpu, text));
     }
@@ -374,7 +375,7 @@ pub fn formatted(act: &Act<'_>, text: u64, args: u64, len: u64) -> Result<String
 }
 
 fn trace_printk(act: &mut Act<'_>, [text, len, a, b, c]: [u64; 5]) -> Outcome {
-    if act.w.printed.is_none() {
+    if act.w.printed.is_none() && act.w.log.is_none() {
         return Ok(0);
     }
     let text = bytes(act, text, len as u32, "format")?;
@@ -384,7 +385,7 @@ fn trace_printk(act: &mut Act<'_>, [text, len, a, b, c]: [u64; 5]) -> Outcome {
 }
 
 fn trace_vprintk(act: &mut Act<'_>, [text, len, args, args_len, _]: [u64; 5]) -> Outcome {
-    if act.w.printed.is_none() {
+    if act.w.printed.is_none() && act.w.log.is_none() {
         return Ok(0);
     }
     let words = words(act, args, args_len)?;
@@ -502,6 +503,7 @@ impl Act<'_> {
         counts.calls += 1;
         counts.insns += insns;
         counts.insns_max = counts.insns_max.max(insns);
+        self.log_text("timer", || self.w.image.place(callback), insns);
         if let Err(fault) = outcome {
             self.faulted(&fault);
         }

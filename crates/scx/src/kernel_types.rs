@@ -116,6 +116,16 @@ static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
         "scx_exit_info",
         &[("kind", I(4)), ("exit_code", I(8)), ("reason", Ptr), ("msg", Ptr), ("dump", Ptr)],
     ),
+    (
+        "scx_dump_ctx",
+        &[
+            ("kind", I(4)),
+            ("exit_code", I(8)),
+            ("reason", Ptr),
+            ("at_ns", U(8)),
+            ("at_jiffies", U(8)),
+        ],
+    ),
 ];
 
 /// `SCX_SLICE_DFL`: the default slice, ns.

@@ -95,7 +95,7 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("scx_bpf_events", 2, false, tasks::events),
     kfunc("scx_bpf_error_bstr", 3, false, tasks::error_bstr),
     kfunc("scx_bpf_exit_bstr", 4, false, tasks::exit_bstr),
-    kfunc("scx_bpf_dump_bstr", 3, false, nothing),
+    kfunc("scx_bpf_dump_bstr", 3, false, tasks::dump_bstr),
     kfunc("bpf_task_from_pid", 1, true, tasks::task_from_pid),
     kfunc("bpf_task_acquire", 1, true, itself),
     kfunc("bpf_task_release", 1, false, nothing),

@@ -29,6 +29,8 @@ pub const KFUNCS: u32 = 10;
 pub const MAPS: u32 = 11;
 /// Addresses of `mm_struct`. No memory.
 pub const MM: u32 = 12;
+/// The dump of an ended policy.
+pub const DUMP: u32 = 13;
 /// The first region that the object's own sections and maps may have.
 pub const FIRST_FREE: u32 = 16;
 

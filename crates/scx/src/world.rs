@@ -2,6 +2,7 @@
 
 use crate::dsq::{Dsq, Key};
 use crate::kernel_types::{KernelTypes, TASK_QUEUED};
+use crate::log::Log;
 use crate::maps::Map;
 use crate::memory::{self, FIRST_FREE, Holes, address, place};
 use crate::object::Image;
@@ -168,6 +169,8 @@ pub struct End {
     pub at_ns: u64,
     /// The registers, if the program did something wrong.
     pub registers: Option<[u64; 11]>,
+    /// The dump of CPUs and tasks that the kernel writes; empty if it writes none.
+    pub dump: String,
 }
 
 /// A call of a callback, for the message of an ended policy.
@@ -358,6 +361,12 @@ pub struct World {
     pub recent: VecDeque<Recent>,
     /// What it printed (`bpf_trace_printk`): time, CPU, text. Kept only if somebody asked.
     pub printed: Option<Vec<(u64, u32, String)>>,
+    /// Programs that are called before the policy begins: first instructions and arguments.
+    pub first_calls: Vec<(usize, Vec<i32>)>,
+    /// Who is told what it does.
+    pub log: Option<Log>,
+    /// The dump, while it is being written.
+    pub dump: Option<String>,
 }
 
 /// The weights of nice values -20 to 19, 1024 at 0.
@@ -456,6 +465,9 @@ impl World {
             counts,
             recent: VecDeque::with_capacity(RECENT),
             printed: None,
+            first_calls: vec![],
+            log: None,
+            dump: None,
             image,
         };
         world.add_group(0, 1024);
@@ -476,6 +488,11 @@ impl World {
             world.vm.memory.write(own, 8, idle);
         }
         world
+    }
+
+    /// How deep callbacks are nested now.
+    pub fn depth(&self) -> usize {
+        self.nested
     }
 
     /// How many CPUs the machine has.
@@ -736,7 +753,7 @@ impl World {
         };
         let (message, callback) = (message.into(), self.callback);
         self.ended =
-            Some(End { kind, code, reason, message, callback, at_ns: now_ns, registers: None });
+            Some(End { kind, code, reason, message, callback, at_ns: now_ns, registers: None, dump: String::new() });
     }
 
     /// The next number of `bpf_get_prandom_u32`.
@@ -879,6 +896,9 @@ impl Act<'_> {
                 None
             }
         };
+        if self.w.log.is_some() {
+            self.log_call(&recent, nested, result, insns);
+        }
         self.w.nested = nested;
         (self.w.context, self.w.callback) = outer;
         if self.w.ended.is_some() { None } else { result }
