@@ -49,11 +49,13 @@ struct Held {
     calls: Arc<[Call]>,
     on_end: OnEnd,
     images: Vec<(Target, Arc<Image>)>,
-    log: Option<Log>,
     entry: &'static Entry,
 }
 
 static ALL: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+
+/// Who is told what policies do.
+static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
 fn all() -> MutexGuard<'static, Vec<Held>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
@@ -89,8 +91,8 @@ impl Held {
         for (function, args) in of_preset.chain(self.calls.iter().cloned()) {
             scheduler.call_first(&function, &args).map_err(|error| error.to_string())?;
         }
-        if let Some(log) = &self.log {
-            scheduler.log_to(log.clone());
+        if let Some(log) = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            scheduler.log_to(log);
         }
         Ok(scheduler)
     }
@@ -308,7 +310,6 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
         calls: calls.into(),
         on_end: bracket.on_end.unwrap_or_default(),
         images: vec![],
-        log: None,
         entry,
     };
     let name_of = |entry: &Entry| entry.name.split(['(', '#']).next().unwrap_or("").to_string();
@@ -416,7 +417,10 @@ pub fn fixed(choice: &Choice, own: &[Setting]) -> Result<Choice, String> {
 }
 
 /// The same of those among `chosen` that are policies.
-pub(crate) fn all_fixed(chosen: &[Chosen]) -> Result<Vec<Chosen>, Error> {
+///
+/// # Errors
+/// A setting of one cannot be made.
+pub fn all_fixed(chosen: &[Chosen]) -> Result<Vec<Chosen>, Error> {
     let one = |one: &Chosen| match one.set.is_empty() || !is_policy(&one.choice) {
         true => Ok(one.clone()),
         false => {
@@ -446,10 +450,45 @@ pub fn beside(names: &[String], file: &str) -> Vec<String> {
 }
 
 /// Tells `log` what policies do that are made from now on; none: nobody.
-pub fn log_all(log: Option<&Log>) {
-    for held in all().iter_mut() {
-        held.log = log.cloned();
+pub fn log_all(log: Option<Log>) {
+    *LOG.lock().unwrap_or_else(PoisonError::into_inner) = log;
+}
+
+/// The settings in a file in TOML: `slice_ns = 5000000`, `weights = [1, 2]`, `"ops.flags" = 2`, as
+/// they stand in brackets.
+///
+/// # Errors
+/// It is no TOML, or something in it is no number.
+pub fn config(file: &str, text: &str) -> Result<Vec<String>, String> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+    let mut settings = vec![];
+    for (name, value) in &table {
+        add_value(&mut settings, name, value).map_err(|what| format!("{file}: {what}"))?;
     }
+    Ok(settings)
+}
+
+fn add_value(settings: &mut Vec<String>, name: &str, value: &toml::Value) -> Result<(), String> {
+    match value {
+        toml::Value::Integer(number) => settings.push(format!("{name}={number}")),
+        toml::Value::Boolean(truth) => settings.push(format!("{name}={}", u8::from(*truth))),
+        toml::Value::String(text) => settings.push(format!("{name}={text}")),
+        toml::Value::Array(values) => {
+            for (place, value) in values.iter().enumerate() {
+                add_value(settings, &format!("{name}[{place}]"), value)?;
+            }
+        }
+        toml::Value::Table(inner) => {
+            for (part, value) in inner {
+                add_value(settings, &format!("{name}.{part}"), value)?;
+            }
+        }
+        other => {
+            let kind = other.type_str();
+            return Err(format!("{name} is a {kind}; a setting is a whole number, true or false"));
+        }
+    }
+    Ok(())
 }
 
 /// Settings added to the names that are policies.
@@ -510,6 +549,24 @@ mod tests {
         assert_eq!(with(names(), &set).as_deref(), Ok(&expected.map(String::from)[..]));
         assert_eq!(with(names(), &[]), Ok(names()));
         assert!(with(vec!["cfs".into()], &set).is_err());
+    }
+
+    #[test]
+    fn settings_are_read_from_files() {
+        let text = "slice_ns = 5\nfifo = true\nweights = [1, -2]\n\"ops.flags\" = 2\n[map.q]\n\
+                    max_entries = 7\n";
+        let expected = [
+            "fifo=1",
+            "map.q.max_entries=7",
+            "ops.flags=2",
+            "slice_ns=5",
+            "weights[0]=1",
+            "weights[1]=-2",
+        ];
+        let mut read = config("c.toml", text).unwrap_or_default();
+        read.sort();
+        assert_eq!(read, expected);
+        assert!(config("c.toml", "x = 1.5").is_err_and(|error| error.contains("c.toml: x is a float")));
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod programs;
 pub mod rules;
 pub mod scheduler;
 pub mod settings;
+pub mod survey;
 #[cfg(test)]
 mod testing;
 pub mod tunables;

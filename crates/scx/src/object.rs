@@ -40,10 +40,10 @@ pub struct Target {
 pub struct Object {
     /// Its name, as the user gave it.
     pub file: String,
-    elf: Elf,
+    pub(crate) elf: Elf,
     /// Its types.
     pub btf: Btf,
-    ext: BtfExt,
+    pub(crate) ext: BtfExt,
 }
 
 /// A function of the object.
@@ -216,7 +216,7 @@ impl Object {
     }
 
     /// The section of the table of callbacks, the table's offset in it, and its type.
-    fn struct_ops(&self) -> Result<(usize, u64, u32), ObjectError> {
+    pub(crate) fn struct_ops(&self) -> Result<(usize, u64, u32), ObjectError> {
         let mut found = vec![];
         for name in [".struct_ops.link", ".struct_ops"] {
             let Some(section) = self.elf.section(name) else { continue };
