@@ -23,7 +23,12 @@ fn settings_make_other_columns() {
     let both = format!("{VTIME},{VTIME}[slice_ns=2000000,fifo=true]");
     let args = ["run", "examples/desktop.json", "-d", "1", "-s"];
     let text = schedlab(&[&args[..], &[&both]].concat()).good();
-    assert!(text.contains("scx_vtime_2"), "{text}");
+    assert!(text.contains("slice_ns=2000000"), "{text}");
+    let csv = schedlab(&[&args[..], &[VTIME, "--set", "slice_ns=1ms,2ms", "-f", "csv"]].concat());
+    let csv = csv.good();
+    for column in ["6.18[slice_ns=1000000]", "6.18[slice_ns=2000000]"] {
+        assert!(csv.contains(&format!("scx_vtime,{column},throughput")), "{csv}");
+    }
     let one = schedlab(&[&args[..], &[VTIME]].concat()).good();
     let set = [&args[..], &[VTIME, "--scx-set", "slice_ns=2000000"]].concat();
     assert_ne!(one, schedlab(&set).good());
@@ -63,7 +68,7 @@ fn what_is_in_a_policy_is_shown() {
     for part in [
         "sched_ext policy vtime",
         "enqueue              vtime_enqueue (",
-        "slice_ns             20000000 (8 B)",
+        "slice_ns             20000000 (u64, 8 B)",
         "scx_bpf_dsq_insert_vtime",
     ] {
         assert!(text.contains(part), "no {part:?} in: {text}");
@@ -91,7 +96,7 @@ fn a_policy_that_ends_says_why_and_where() {
 fn what_is_no_policy_is_refused() {
     let run = |name: &str| schedlab(&["run", "examples/desktop.json", "-s", name]);
     run("scx:README.md").error(&["README.md: ELF header: this is no ELF file"]);
-    run("scx:nothing.o").error(&["nothing.o: No such file"]);
+    run("scx:nothing.o").error(&["nothing.o: there is no such file"]);
     run("scx:").error(&["scx: needs a file"]);
     run(&format!("{VTIME}[slice_n=1]")).error(&["did you mean slice_ns?"]);
     run(&format!("{VTIME}[slice_ns]")).error(&["write NAME=VALUE"]);

@@ -220,7 +220,7 @@ impl Bracket {
                 let element = schedlab_scx::Setting::read(item);
                 bracket.elements.push(element.map_err(|error| error.to_string())?);
             } else {
-                let setting = Setting::parse(item)?;
+                let setting = Setting::parse(&decimal(item, name, value))?;
                 if bracket.own.iter().any(|other| other.name() == setting.name()) {
                     bracket.own.retain(|other| other.name() != setting.name());
                 }
@@ -231,6 +231,21 @@ impl Bracket {
         }
         Ok(bracket)
     }
+}
+
+/// `true`, `false` and `0xff` as the numbers that they are; others as they stand. Numbers of 64 bits
+/// without a sign that are too large become those with a sign of the same bits.
+fn decimal(item: &str, name: &str, value: &str) -> String {
+    let value = value.trim();
+    let number = match value {
+        "true" => Some(1),
+        "false" => Some(0),
+        _ => match value.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => value.parse::<u64>().ok(),
+        },
+    };
+    number.map_or_else(|| item.into(), |number| format!("{name}={}", number as i64))
 }
 
 /// `1/2/-3`: the arguments of a program that is called, 32 bits each.
@@ -576,6 +591,9 @@ mod tests {
         let read = Bracket::read("x_ns=5ms,t[3]=-1,call.init=1/-2,on_error=fallback");
         let Ok(bracket) = read else { panic!("it is in order") };
         assert_eq!(bracket.own.len(), 1);
+        let numbers = Bracket::read("a=true,b=0xff,c=18446744073709551615");
+        let numbers = numbers.map(|it| it.own.iter().map(Setting::to_string).collect::<Vec<_>>());
+        assert_eq!(numbers, Ok(["a=1", "b=255", "c=-1"].map(String::from).to_vec()));
         assert_eq!(bracket.calls, [("init".to_string(), vec![1, -2])]);
         assert_eq!(bracket.on_end, Some(OnEnd::GoOn));
         assert_eq!(bracket.fixed, ["t[3]=-1", "call.init=1/-2", "on_error=fallback"]);

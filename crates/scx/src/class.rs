@@ -309,6 +309,7 @@ impl Act<'_> {
         let (id, len) = (dsq.id, dsq.len() as u32);
         let put = if is_user && flags & ENQ_DSQ_PRIQ != 0 {
             self.p.work.tree(len);
+            self.p.work.scx_vtime_levels += u64::from(u32::BITS - len.leading_zeros());
             dsq.insert_vtime(row, stamp, vtime)
         } else {
             dsq.insert(row, stamp, at_head)

@@ -156,6 +156,7 @@ fn map_lookup_elem(act: &mut Act<'_>, [map, key, ..]: [u64; 5]) -> Outcome {
 }
 
 fn lookup(act: &mut Act<'_>, map: usize, key: u64, cpu: u32) -> Outcome {
+    act.p.work.scx_maps += 1;
     let key = Short::new(act, key, act.w.maps[map].def.key_size, "key")?;
     Ok(act.w.maps[map].lookup(&act.w.vm.memory, key.get(), cpu))
 }
@@ -169,6 +170,7 @@ fn map_lookup_percpu_elem(act: &mut Act<'_>, [map, key, cpu, ..]: [u64; 5]) -> O
 }
 
 fn map_update_elem(act: &mut Act<'_>, [map, key, value, flags, _]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let cpu = act.w.cpu;
     let def = &act.w.maps[map].def;
@@ -180,18 +182,21 @@ fn map_update_elem(act: &mut Act<'_>, [map, key, value, flags, _]: [u64; 5]) -> 
 }
 
 fn map_delete_elem(act: &mut Act<'_>, [map, key, ..]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let key = Short::new(act, key, act.w.maps[map].def.key_size, "key")?;
     code(act.w.maps[map].delete(key.get()))
 }
 
 fn map_push_elem(act: &mut Act<'_>, [map, value, flags, ..]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let value = Short::new(act, value, act.w.maps[map].def.value_size, "value")?;
     code(act.w.maps[map].push(&mut act.w.vm.memory, value.get(), flags))
 }
 
 fn map_next(act: &mut Act<'_>, [map, value, ..]: [u64; 5], take: bool) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let size = act.w.maps[map].def.value_size as usize;
     match act.w.maps[map].next(&act.w.vm.memory, take) {
@@ -207,6 +212,7 @@ fn map_next(act: &mut Act<'_>, [map, value, ..]: [u64; 5], take: bool) -> Outcom
 }
 
 fn storage_get(act: &mut Act<'_>, [map, object, value, flags, _]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     if object == 0 {
         return Ok(0);
@@ -221,6 +227,7 @@ fn storage_get(act: &mut Act<'_>, [map, object, value, flags, _]: [u64; 5]) -> O
 }
 
 fn storage_delete(act: &mut Act<'_>, [map, object, ..]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     code(act.w.maps[map].delete_storage(object))
 }
@@ -503,6 +510,7 @@ impl Act<'_> {
         counts.calls += 1;
         counts.insns += insns;
         counts.insns_max = counts.insns_max.max(insns);
+        self.p.work.scx_insns += insns;
         self.log_text("timer", || self.w.image.place(callback), insns);
         if let Err(fault) = outcome {
             self.faulted(&fault);

@@ -800,11 +800,13 @@ impl Calls for Act<'_> {
 
     fn helper(&mut self, number: u32, args: [u64; 5]) -> Outcome {
         *self.w.counts.helpers.entry(number).or_default() += 1;
+        self.p.work.scx_helpers += 1;
         crate::helpers::call(self, number, args)
     }
 
     fn kfunc(&mut self, number: u32, args: [u64; 5]) -> Outcome {
         let index = number as usize;
+        self.p.work.scx_kfuncs += 1;
         if let Some(count) = self.w.counts.kfuncs.get_mut(index) {
             *count += 1;
         }
@@ -889,6 +891,10 @@ impl Act<'_> {
         counts.calls += 1;
         counts.insns += insns;
         counts.insns_max = counts.insns_max.max(insns);
+        if nested == 0 {
+            // Of those within others these are a part.
+            self.p.work.scx_insns += insns;
+        }
         let result = match outcome {
             Ok(result) => Some(result),
             Err(fault) => {
