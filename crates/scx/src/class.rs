@@ -11,6 +11,7 @@ use crate::kernel_types::{
 };
 use crate::ops::Callback;
 use crate::rules;
+use crate::scheduler::Profile;
 use crate::world::{Act, Context, Holder, Insertion, MASK_IDLE};
 use schedlab_core::{Candidate, CpuId, Question, Rule};
 
@@ -391,7 +392,12 @@ impl Act<'_> {
             }
             self.w.tasks[task as usize].holder = Holder::Nobody;
             match self.queue_of(dsq, cpu) {
-                Some(queue) => self.put_where_it_may_be(task, queue, flags),
+                Some(queue) => {
+                    if queue <= self.w.global() {
+                        self.leaves_custody(task);
+                    }
+                    self.put_where_it_may_be(task, queue, flags);
+                }
                 None => self.put(task, self.w.global(), flags & !ENQ_DSQ_PRIQ),
             }
         }
@@ -424,8 +430,19 @@ impl Act<'_> {
         }
         let Some(entry) = found else { return false };
         self.take_out(entry.task);
+        if queue > self.w.global() {
+            self.leaves_custody(entry.task);
+        }
         self.put(entry.task, cpu, 0);
         true
+    }
+
+    /// A task that the policy had is taken to run. Later kernels tell it so.
+    fn leaves_custody(&mut self, row: u32) {
+        if self.w.profile >= Profile::V7_3 {
+            let args = [self.w.task_address(row), 0];
+            self.call(Callback::DEQUEUE, Context::Other, &args);
+        }
     }
 
     /// What a CPU runs next: S 4 of the specification, up to the choice. Whether the current task
@@ -635,6 +652,9 @@ impl Act<'_> {
             return false;
         }
         self.take_out(row);
+        if from > self.w.global() && to <= self.w.global() {
+            self.leaves_custody(row);
+        }
         self.put_where_it_may_be(row, to, flags);
         true
     }

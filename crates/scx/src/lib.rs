@@ -49,5 +49,5 @@ struct Readme;
 
 pub use error::ObjectError;
 pub use object::{Image, Object, Target};
-pub use scheduler::{ENDED, OnEnd, Options, ScxScheduler};
+pub use scheduler::{ENDED, OnEnd, Options, Profile, ScxScheduler};
 pub use settings::Setting;

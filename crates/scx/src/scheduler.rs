@@ -26,6 +26,12 @@ const WATCHDOG: TimerKey = TimerKey(0);
 /// So long a runnable task may wait, unless the policy says less, ms.
 const TIMEOUT_MS: u64 = 30_000;
 
+/// Flags of Linux 7.3, as read in a trace of 7.3.4: a new task; a task that comes off its queue for
+/// a change, and back.
+const ENQ_INITIAL: u64 = 0x8_0000;
+const DEQ_SCHED_CHANGE: u64 = 1 << 33;
+const ENQ_SCHED_CHANGE: u64 = 1 << 60;
+
 /// So many reschedules there may be in one instant for each CPU, before it is an endless loop.
 const RESCHEDULES_MAX: u64 = 20_000;
 
@@ -44,6 +50,17 @@ pub enum OnEnd {
     GoOn,
 }
 
+/// The kernel whose class is played.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Profile {
+    /// Linux 6.18.
+    #[default]
+    V6_18,
+    /// Linux 7.3: `dequeue` is called whenever a task leaves the policy's custody, also when it is
+    /// taken from one of the policy's queues to run; changes and births carry flags of their own.
+    V7_3,
+}
+
 /// How a policy is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -53,6 +70,8 @@ pub struct Options {
     pub keeps_printed: bool,
     /// What `bpf_get_prandom_u32` starts from.
     pub seed: u64,
+    /// The kernel whose class is played.
+    pub profile: Profile,
 }
 
 /// A sched_ext policy at work.
@@ -72,6 +91,7 @@ impl ScxScheduler {
     pub fn new(image: Arc<Image>, config: &BuildConfig, options: Options) -> ScxScheduler {
         let mut world = World::new(image, &config.topology);
         world.random ^= options.seed;
+        world.profile = options.profile;
         if options.keeps_printed {
             world.printed = Some(vec![]);
         }
@@ -344,7 +364,8 @@ impl Act<'_> {
         self.introduce(row);
         self.w.cpu = near.map_or(prev, |cpu| cpu.0);
         let cpu = self.place(row, prev, WAKE_FORK);
-        self.activate(row, cpu, ENQ_NOCLOCK);
+        let initial = if self.w.profile >= Profile::V7_3 { ENQ_INITIAL } else { 0 };
+        self.activate(row, cpu, ENQ_NOCLOCK | initial);
     }
 
     /// A task is made known to the policy.
@@ -423,7 +444,14 @@ impl Act<'_> {
 
     /// A waiting task is taken from whoever has it; the policy is told if it is the one.
     fn give_back(&mut self, row: u32, deq_flags: u64) {
-        if self.w.tasks[row as usize].holder == Holder::Policy {
+        let is_held = match self.w.tasks[row as usize].holder {
+            Holder::Policy => true,
+            Holder::Queue(queue, _) => {
+                self.w.profile >= Profile::V7_3 && queue > self.w.global()
+            }
+            Holder::Nobody => false,
+        };
+        if is_held {
             let args = [self.w.task_address(row), deq_flags];
             self.call(Callback::DEQUEUE, Context::Other, &args);
         }
@@ -553,6 +581,10 @@ impl Act<'_> {
     /// Something of a task changes: while it does, the task is taken off its queue or stopped, and
     /// comes back.
     fn change(&mut self, row: u32, flags: u64, change: impl FnOnce(&mut Self)) {
+        let (deq_flags, flags) = match self.w.profile {
+            Profile::V6_18 => (flags, flags),
+            Profile::V7_3 => (flags | DEQ_SCHED_CHANGE, flags | ENQ_SCHED_CHANGE),
+        };
         let p = self.w.task_address(row);
         let is_runnable = self.w.tasks[row as usize].is_runnable;
         let runs = self.runs(row) && is_runnable;
@@ -562,10 +594,10 @@ impl Act<'_> {
             }
             self.call(Callback::STOPPING, Context::Other, &[p, 0]);
         } else if is_runnable {
-            self.give_back(row, flags);
+            self.give_back(row, deq_flags);
         }
         if is_runnable {
-            self.call(Callback::QUIESCENT, Context::Other, &[p, flags]);
+            self.call(Callback::QUIESCENT, Context::Other, &[p, deq_flags]);
         }
         change(self);
         if !is_runnable {

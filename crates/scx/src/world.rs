@@ -289,6 +289,8 @@ pub const MASK_FIRST: u32 = 4;
 /// The world.
 #[derive(Debug)]
 pub struct World {
+    /// The kernel whose class is played.
+    pub profile: crate::scheduler::Profile,
     /// The policy.
     pub image: Arc<Image>,
     /// The BPF machine.
@@ -450,6 +452,7 @@ impl World {
             nodes: BTreeMap::new(),
             in_tree: BTreeMap::new(),
             insertions: vec![],
+            profile: crate::scheduler::Profile::default(),
             context: Context::Other,
             cpu: 0,
             in_schedule: None,

@@ -35,7 +35,7 @@ pub fn link(name: &str, cpus: u32, settings: &[&str]) -> Result<Image, ObjectErr
 
 pub fn scheduler(name: &str, cpus: u32, settings: &[&str], on_end: OnEnd) -> ScxScheduler {
     let image = link(name, cpus, settings).unwrap_or_else(|error| panic!("{error}"));
-    let options = Options { on_end, keeps_printed: true, seed: 0 };
+    let options = Options { on_end, keeps_printed: true, ..Options::default() };
     ScxScheduler::new(Arc::new(image), &BuildConfig::flat(cpus, HZ), options)
 }
 

@@ -1,0 +1,171 @@
+//! The class played here against a real kernel's: callbacks and shares that Linux 7.3.4 had in
+//! QEMU, and the same load here. `tests/kernel/run.sh` boots the kernel, makes the records anew and
+//! runs these tests on them (`SCHEDLAB_KERNEL_RECORDS` names their directory).
+
+mod support;
+
+use schedlab_core::{BlockReason, CpuId, CpuSet, SchedAttr, TaskAttr, TaskId, Topology};
+use schedlab_machine::costs::{CostModel, Setup};
+use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
+use schedlab_scx::{Options, Profile, ScxScheduler};
+use std::convert::Infallible;
+use std::sync::Arc;
+use support::{Books, HZ, MS, SECOND, link};
+
+/// A record of the kernel's: the one that a run has just made, or the one that is kept here.
+fn record(name: &str, kept: &str) -> String {
+    match std::env::var_os("SCHEDLAB_KERNEL_RECORDS") {
+        Some(directory) => {
+            let path = std::path::Path::new(&directory).join(name);
+            std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        }
+        None => kept.into(),
+    }
+}
+
+/// What the load's tasks do: all sleep until they are woken together; then a hog computes, and a
+/// sleeper sleeps and computes in turn.
+#[derive(Clone, Copy)]
+struct Kind {
+    nice: i32,
+    /// What a sleeper computes between two sleeps, ns.
+    run_ns: Option<u64>,
+}
+
+const SLEEP_NS: u64 = 20 * MS;
+
+/// What it takes to go to sleep, ns: the first turn of a sleeper.
+const FIRST_NS: u64 = 10_000;
+
+/// What the kernel in QEMU takes for itself, ns. A task's clock runs from its switch on; that a
+/// turn of 8 ms needs three ticks, not two, comes of these.
+const COSTS: [(&str, f64); 2] = [("switch", 1500.0), ("tick", 2000.0)];
+
+struct Load {
+    kinds: Vec<Kind>,
+    allowed: CpuSet,
+    begin_ns: u64,
+    steps: Vec<u64>,
+}
+
+impl Workload for Load {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        let attr = |kind: &Kind| TaskAttr {
+            sched: SchedAttr::nice(kind.nice),
+            allowed: self.allowed.clone(),
+            ..TaskAttr::default()
+        };
+        self.kinds.iter().map(|kind| NewTask { attr: attr(kind), start_ns: 0 }).collect()
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        let step = self.steps[task.index()];
+        self.steps[task.index()] += 1;
+        let sleep = |until_ns| Op::Sleep { until_ns, reason: BlockReason::Interruptible };
+        Ok(match (self.kinds[task.index()].run_ns, step) {
+            (_, 0) => sleep(self.begin_ns),
+            (None, _) => Op::Run { ns: u64::MAX },
+            (Some(_), 1) => Op::Run { ns: FIRST_NS },
+            (Some(ns), step) if step % 2 == 1 => Op::Run { ns },
+            (Some(_), _) => sleep(now_ns + SLEEP_NS),
+        })
+    }
+}
+
+/// The load of the kernel's test: hogs of nice 0, 0, 5, and a sleeper.
+fn kinds(run_ns: u64) -> Vec<Kind> {
+    let hog = |nice| Kind { nice, run_ns: None };
+    vec![hog(0), hog(0), hog(5), Kind { nice: 0, run_ns: Some(run_ns) }]
+}
+
+/// The policy with the load on one CPU, woken so long before a tick.
+fn run(policy: &str, settings: &[&str], kinds: Vec<Kind>, before_tick_ns: u64, for_ns: u64) -> (Run, u64) {
+    let image = link(policy, 1, settings).unwrap_or_else(|error| panic!("{error}"));
+    let options =
+        Options { keeps_printed: true, profile: Profile::V7_3, ..Options::default() };
+    let config = schedlab_core::BuildConfig::flat(1, HZ);
+    let policy = ScxScheduler::new(Arc::new(image), &config, options);
+    let begin_ns = SECOND - before_tick_ns;
+    let steps = vec![0; kinds.len()];
+    let load = Load { kinds, allowed: CpuSet::All, begin_ns, steps };
+    let mut machine = Machine::new(Config::idealised(1, HZ), policy, load, Books::default());
+    let mut model = CostModel::default();
+    for (name, ns) in COSTS {
+        model.set(name, ns).unwrap_or_else(|error| panic!("{error}"));
+    }
+    machine.set_costs(Setup::new(&model, &Topology::flat(1), None, false));
+    let Ok(_) = machine.run(begin_ns + for_ns);
+    (machine, begin_ns)
+}
+
+type Run = Machine<ScxScheduler, Load, Books>;
+
+/// Lines of a record: time in us, what happened. A tick's second argument, the slice that is left,
+/// depends on nanoseconds; it is not compared.
+fn events<'a>(lines: impl Iterator<Item = (u64, &'a str)>) -> Vec<(u64, String)> {
+    let line = |(at, text): (u64, &str)| {
+        let words: Vec<&str> = text.split(' ').collect();
+        let kept = match words.first() {
+            Some(&"tick") => words[..2].join(" "),
+            Some(&"dispatch") => format!("dispatch {}", words.last().unwrap_or(&"")),
+            _ => text.into(),
+        };
+        (at, kept)
+    };
+    lines.map(line).collect()
+}
+
+/// Callbacks in the order in which they come, and `dequeue`, whose place changes where a kernel
+/// thread runs between a task's turn and the next one's, by task.
+fn compare(kernel: &[(u64, String)], lab: &[(u64, String)]) -> (usize, String) {
+    let strip = |events: &[(u64, String)]| -> Vec<(u64, String)> {
+        events.iter().filter(|(_, text)| !text.starts_with("dequeue")).cloned().collect()
+    };
+    let (kernel, lab) = (strip(kernel), strip(lab));
+    let same = kernel.iter().zip(&lab).take_while(|(kernel, lab)| kernel.1 == lab.1).count();
+    let around = |events: &[(u64, String)]| {
+        let lines = events.iter().enumerate().skip(same.saturating_sub(6)).take(12);
+        lines.map(|(n, (at, text))| format!("  {n} {at} us {text}\n")).collect::<String>()
+    };
+    (same, format!("kernel:\n{}laboratory:\n{}", around(&kernel), around(&lab)))
+}
+
+#[test]
+fn callbacks_come_in_the_order_of_a_running_kernel() {
+    let text = record("order.txt", include_str!("kernel/order.txt"));
+    let parsed = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let (at, text) = line.split_once(' ').expect("time and event");
+        (at.parse().expect("us"), text)
+    });
+    let kernel = events(parsed);
+    let tick = kernel.iter().find(|(_, text)| text.starts_with("tick")).expect("a tick").0;
+    let spans: Vec<u64> = sleeper_turns(&kernel);
+    let run_ns = spans.iter().min().expect("the sleeper ran") * 1000;
+    let (machine, begin_ns) = run("order", &["slice_ns=7000000"], kinds(run_ns), tick * 1000, 2 * SECOND);
+    let printed = machine.scheduler().printed();
+    let from = printed.iter().rposition(|(_, _, text)| text == "runnable 1000 9");
+    let printed = printed[from.expect("it woke")..].iter();
+    let lab = printed.map(|(at, _, text)| ((at - begin_ns) / 1000, text.as_str()));
+    let lab = events(lab.filter(|(_, text)| {
+        !text.starts_with("update_idle") && !text.starts_with("dispatch 0 0")
+    }));
+    let (same, around) = compare(&kernel, &lab);
+    eprintln!("{same} callbacks of {} agree, {} us", kernel.len(), kernel[same.min(kernel.len() - 1)].0);
+    assert!(same >= 250, "only {same} callbacks agree\n{around}");
+}
+
+/// How long the sleeper computed, us, in turns that nothing interrupted, but the first.
+fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
+    let mut since = None;
+    let mut turns = vec![];
+    for (at, text) in events {
+        match text.as_str() {
+            "running 1003" => since = Some(*at),
+            "stopping 1003 0" => turns.extend(since.take().map(|since| at - since)),
+            _ => (),
+        }
+    }
+    turns.split_off(1.min(turns.len()))
+}

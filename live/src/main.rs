@@ -1,0 +1,163 @@
+//! `schedlab-live`: a sched_ext policy in the kernel that runs here.
+//!
+//! Loads the object that the laboratory runs, too; shows who gets how much CPU time and how long
+//! tasks wait while a command runs; records what the policy prints of its decisions; unloads.
+
+mod checks;
+mod load;
+mod log;
+mod tasks;
+
+use checks::Failure;
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Run a sched_ext policy in this machine's kernel
+#[derive(Parser, Debug)]
+#[command(name = "schedlab-live", version, after_help = "\
+All ordinary tasks of the machine run under the policy until the command is over, the time is up, or
+Ctrl-C is pressed. Then the kernel's own class has them again; so it has if the policy ends by a
+fault, or this program is killed.
+
+Examples:
+  schedlab-live vtime --duration 10
+  schedlab-live goodness --log decisions.txt -- make -j8
+  schedlab-live my_policy.bpf.o --scx-set slice_ns=5000000 -- hackbench
+
+Exit status: 0; 1 the kernel or a fault ended the policy, or the command failed; 2 it cannot be
+loaded (what is wrong, and the way out, are told).")]
+struct Args {
+    /// A policy of the laboratory by its name (see --list), an object (.bpf.o), or a source (.bpf.c)
+    #[arg(value_name = "POLICY", required_unless_present_any = ["list"])]
+    policy: Option<String>,
+    /// List the laboratory's own policies
+    #[arg(long)]
+    list: bool,
+    /// Set a variable before the policy is loaded
+    #[arg(long, value_name = "NAME=VALUE")]
+    scx_set: Vec<String>,
+    /// End after so many seconds
+    #[arg(short, long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// Show shares and waits every so many seconds; 0: at the end only
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    every: f64,
+    /// Write what the policy prints to a file; its setting log_events, if there is one, is set
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Only say whether it could be loaded here
+    #[arg(long)]
+    check: bool,
+    /// What to run meanwhile; shares and waits are those of its processes
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(status) => status,
+        Err(Failure { message, status }) => {
+            eprintln!("error: {message}");
+            ExitCode::from(status)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.list {
+        for (name, what, _) in load::OWN {
+            println!("{name:<10} {what}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    for seconds in args.duration.iter().chain([&args.every]) {
+        if !(seconds.is_finite() && (0.0..=1e9).contains(seconds)) {
+            return Err(Failure::usage(format!("{seconds} is no number of seconds, 0 to 1e9")));
+        }
+    }
+    let name = args.policy.as_deref().unwrap_or_default();
+    let object = load::object(name)?;
+    let policy = load::Policy::read(name, object, &args.scx_set, args.log.is_some())?;
+    checks::machine()?;
+    if args.check {
+        println!("{}: nothing speaks against loading it here", policy.name());
+        return Ok(ExitCode::SUCCESS);
+    }
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    ctrlc::set_handler(move || asked.store(true, Ordering::SeqCst))
+        .map_err(|error| Failure::usage(format!("Ctrl-C cannot be caught: {error}")))?;
+
+    let log = args.log.as_deref().map(log::Log::begin).transpose()?;
+    let loaded = policy.attach()?;
+    eprintln!("{}: attached", policy.name());
+    let result = watch(args, &stop);
+    let state = checks::state();
+    let ended = (state != "enabled").then(checks::why_ended);
+    // The link goes: the kernel takes the tasks back before this returns.
+    drop(loaded);
+    if let Some(log) = log {
+        let lines = log.end()?;
+        eprintln!("{lines} lines of decisions written");
+    }
+    let status = result?;
+    if let Some(why) = ended {
+        return Err(Failure::ended(format!("the kernel has ended {}: {why}", policy.name())));
+    }
+    eprintln!("{}: unloaded", policy.name());
+    Ok(status)
+}
+
+/// Until the command is over, the time is up, the policy has ended, or somebody stops it.
+fn watch(args: &Args, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+    let mut child = match args.command.split_first() {
+        None => None,
+        Some((program, rest)) => {
+            let child = Command::new(program).args(rest).spawn();
+            Some(child.map_err(|error| Failure::usage(format!("{program}: {error}")))?)
+        }
+    };
+    let root = child.as_ref().map(|child| child.id());
+    let begin = Instant::now();
+    let end = args.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
+    let mut table = tasks::Table::new(root);
+    let every = Duration::from_secs_f64(args.every);
+    let mut next_shown = begin + every;
+    let mut status = ExitCode::SUCCESS;
+    loop {
+        if let Some(running) = &mut child {
+            let ended = running.try_wait();
+            if let Some(exit) = ended.map_err(|error| Failure::usage(error.to_string()))? {
+                if !exit.success() {
+                    eprintln!("the command ended with {exit}");
+                    status = ExitCode::from(1);
+                }
+                break;
+            }
+        }
+        let now = Instant::now();
+        if stop.load(Ordering::SeqCst) || checks::state() != "enabled" || end.is_some_and(|end| now >= end)
+        {
+            break;
+        }
+        table.look();
+        if args.every > 0.0 && now >= next_shown {
+            next_shown += every;
+            print!("{}", table.text(begin.elapsed()));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    table.look();
+    if let Some(mut child) = child {
+        // Only what this program has started, and only if it still runs.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    print!("{}", table.text(begin.elapsed()));
+    Ok(status)
+}

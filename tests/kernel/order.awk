@@ -1,0 +1,31 @@
+# From the kernel's trace of the policy `order` to what the laboratory is compared with: the
+# callbacks of the load's tasks on CPU 1 from the wakeup of the first of them, one a line: time in
+# us, callback, task (1000 is the first), other arguments. Kernel threads' callbacks are left out.
+#
+#     awk -f order.awk FIRST=116 COUNT=4 console
+# FIRST: the process id of the first task.
+function task(pid) { return pid == 0 ? 0 : pid - FIRST + 1000 }
+function ours(pid) { return pid >= FIRST && pid < FIRST + COUNT }
+!/bpf_trace_printk:/ { next }
+{
+    for (at = 1; $at !~ /bpf_trace_printk:/; at++) {}
+    time = $(at - 1)
+    sub(/:$/, "", time)
+    split(time, parts, ".")
+    us = parts[1] * 1000000 + parts[2]
+    name = $(at + 1)
+    if (name == "runnable" && $(at + 2) == FIRST && $(at + 3) == "9") { begun = us; lines = "" }
+    if (!begun) next
+    if (name == "set_weight" || name == "disable") { ended = 1 }
+    if (ended) next
+    if (name == "dispatch") {
+        if ($(at + 2) == 1 && ours($(at + 3))) {
+            lines = lines sprintf("%d dispatch %d\n", us - begun, task($(at + 3)))
+        }
+    } else if (ours($(at + 2))) {
+        line = sprintf("%d %s %d", us - begun, name, task($(at + 2)))
+        if ($(at + 3) != "") line = line " " $(at + 3)
+        lines = lines line "\n"
+    }
+}
+END { printf "%s", lines }
