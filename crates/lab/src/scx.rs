@@ -15,7 +15,8 @@ use crate::select::{Choice, Chosen};
 use crate::settings::{self, Setting};
 use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 use schedlab_scx::log::Log;
-use schedlab_scx::{Image, Object, OnEnd, Options, ScxScheduler, Target};
+use schedlab_scx::ops::Callback;
+use schedlab_scx::{Image, Object, OnEnd, Options, Profile, ScxScheduler, Target};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,10 +77,14 @@ impl Held {
     }
 
     /// One of the policy.
-    fn scheduler(&mut self, config: &BuildConfig) -> Result<ScxScheduler, String> {
+    fn scheduler(
+        &mut self,
+        config: &BuildConfig,
+        profile: Profile,
+    ) -> Result<ScxScheduler, String> {
         let target = Target { cpus: config.topology.cpus(), hz: config.hz };
         let image = self.image(target)?;
-        let options = Options { on_end: self.on_end, ..Options::default() };
+        let options = Options { on_end: self.on_end, profile, ..Options::default() };
         let mut scheduler = ScxScheduler::new(image, config, options);
         let of_preset = match Preset::of(&scheduler.image().name) {
             Some(preset) => preset.calls(scheduler.image(), target.cpus),
@@ -98,10 +103,11 @@ impl Held {
     }
 }
 
-/// The function of slot `N`.
-fn build<const N: usize>(config: &BuildConfig) -> Box<dyn Scheduler> {
+/// The function of slot `N`, with the class of 6.18 or a later one.
+fn build<const N: usize, const LATER: bool>(config: &BuildConfig) -> Box<dyn Scheduler> {
+    let profile = if LATER { Profile::V7_3 } else { Profile::V6_18 };
     let made = match all().get_mut(N) {
-        Some(held) => held.scheduler(config),
+        Some(held) => held.scheduler(config, profile),
         None => Err("there is no policy in the slot".into()),
     };
     match made {
@@ -112,12 +118,12 @@ fn build<const N: usize>(config: &BuildConfig) -> Box<dyn Scheduler> {
 }
 
 macro_rules! builders {
-    ($($number:literal)*) => { [$(build::<$number>),*] };
+    ($($number:literal)*) => { [$([build::<$number, false>, build::<$number, true>]),*] };
 }
 
 type Build = fn(&BuildConfig) -> Box<dyn Scheduler>;
 
-static BUILDERS: [Build; SLOTS] = builders![
+static BUILDERS: [[Build; 2]; SLOTS] = builders![
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
 ];
@@ -133,6 +139,20 @@ pub fn read(path: &Path) -> Result<Object, String> {
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     compressed::read(path, SIZE_MAX).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The releases of the class, the default one first.
+const RELEASES: [&str; 2] = ["6.18", "7.3"];
+
+/// `FILE@7.3` as the file and the release.
+fn with_release(file: &str) -> (&str, &'static str) {
+    let named = |release: &&&'static str| {
+        file.strip_suffix(**release).is_some_and(|file| file.ends_with('@'))
+    };
+    match RELEASES.iter().find(named) {
+        Some(release) => (&file[..file.len() - release.len() - 1], release),
+        None => (file, RELEASES[0]),
+    }
 }
 
 /// Settings, as users write them.
@@ -274,10 +294,7 @@ pub(crate) fn choose(spec: &str) -> Result<(Choice, Vec<Setting>), String> {
     if file.is_empty() {
         return Err("scx: needs a file: -s scx:policy.bpf.o".into());
     }
-    let (file, release) = match file.strip_suffix("@6.18") {
-        Some(file) => (file, "6.18"),
-        None => (file, "6.18"),
-    };
+    let (file, release) = with_release(file);
     let bracket = Bracket::read(text).map_err(|error| format!("{PREFIX}{file}: {error}"))?;
     let own = bracket.own.clone();
     let entry = hold(file, bracket)?;
@@ -351,24 +368,26 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
         name = format!("{base}#{number}{with}");
         number += 1;
     }
-    let entry = entry(name, format!("sched_ext: {}", image.name), file, build);
+    // A group's limit is the policy's affair, and only some look after it.
+    let quotas = image.callback(Callback::CGROUP_SET_BANDWIDTH).is_some();
+    let entry = entry(name, format!("sched_ext: {}", image.name), file, build, quotas);
     all.push(held(entry));
     Ok(entry)
 }
 
 /// Entries live as long as the program; there are at most [`SLOTS`].
-fn entry(name: String, title: String, file: &str, build: Build) -> &'static Entry {
-    let release = Release {
-        version: "6.18",
+fn entry(name: String, title: String, file: &str, build: [Build; 2], quotas: bool) -> &'static Entry {
+    let release = |version: &'static str, build: Build| Release {
+        version,
         also: &[],
-        summary: "the class of Linux 6.18 round the policy",
+        summary: "the class of this Linux round the policy",
         golden: &[],
         hz_default: HZ,
         hz_range: (100, 1000),
         cpus_max: 512,
         policies: &[Policy::Other, Policy::Batch, Policy::Idle],
-        can: Capabilities { groups: true, ..Capabilities::BASIC },
-        kernel: Some("6.18"),
+        can: Capabilities { groups: true, quotas, ..Capabilities::BASIC },
+        kernel: Some(version),
         build,
     };
     Box::leak(Box::new(Entry {
@@ -376,7 +395,10 @@ fn entry(name: String, title: String, file: &str, build: Build) -> &'static Entr
         title: Box::leak(title.into_boxed_str()),
         summary: Box::leak(format!("the policy in {file}").into_boxed_str()),
         origin: Origin::Own,
-        releases: Box::leak(Box::new([release])),
+        releases: Box::leak(Box::new([
+            release(RELEASES[0], build[0]),
+            release(RELEASES[1], build[1]),
+        ])),
     }))
 }
 
@@ -403,7 +425,11 @@ pub fn spec(choice: &Choice, own: &[Setting]) -> Option<String> {
     let items: Vec<String> =
         held.fixed.iter().cloned().chain(own.iter().map(Setting::to_string)).collect();
     let brackets = if items.is_empty() { String::new() } else { format!("[{}]", items.join(",")) };
-    Some(format!("{PREFIX}{}{brackets}", held.file))
+    let release = match choice.release.version {
+        version if version == RELEASES[0] => String::new(),
+        version => format!("@{version}"),
+    };
+    Some(format!("{PREFIX}{}{release}{brackets}", held.file))
 }
 
 /// The same policy with tunables set once and for all: for those who run it without settings of a
@@ -428,7 +454,8 @@ pub fn fixed(choice: &Choice, own: &[Setting]) -> Result<Choice, String> {
         bracket.fixed.push(text);
     }
     let entry = hold(&file, bracket)?;
-    Ok(Choice { entry, release: &entry.releases[0] })
+    let same = entry.releases.iter().find(|it| it.version == choice.release.version);
+    Ok(Choice { entry, release: same.unwrap_or(&entry.releases[0]) })
 }
 
 /// The same of those among `chosen` that are policies.
@@ -454,7 +481,7 @@ pub fn beside(names: &[String], file: &str) -> Vec<String> {
     };
     let named = |name: String| {
         let Some((object, _)) = parts(&name) else { return name };
-        let object = object.strip_suffix("@6.18").unwrap_or(object);
+        let (object, _) = with_release(object);
         let there = directory.join(object);
         match Path::new(object).is_relative() && there.is_file() {
             true => name.replacen(object, &there.display().to_string(), 1),

@@ -1,5 +1,6 @@
 //! Helpers, by their numbers in the BPF ABI.
 
+use crate::areas;
 use crate::format::format;
 use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
@@ -49,6 +50,11 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (118, "jiffies64", |act, _| Ok(act.first_jiffy() + act.p.jiffies())),
     (125, "ktime_get_boot_ns", ktime),
     // Variables of the kernel for each CPU are absent.
+    (130, "ringbuf_output", areas::ringbuf_output),
+    (131, "ringbuf_reserve", areas::ringbuf_reserve),
+    (132, "ringbuf_submit", areas::ringbuf_submit),
+    (133, "ringbuf_discard", areas::ringbuf_discard),
+    (134, "ringbuf_query", areas::ringbuf_query),
     (153, "per_cpu_ptr", |_, _| Ok(0)),
     (154, "this_cpu_ptr", |_, _| Ok(0)),
     (156, "task_storage_get", storage_get),
@@ -67,6 +73,7 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (194, "kptr_xchg", kptr_xchg),
     (195, "map_lookup_percpu_elem", map_lookup_percpu_elem),
     (208, "ktime_get_tai_ns", ktime),
+    (209, "user_ringbuf_drain", areas::user_ringbuf_drain),
     (210, "cgrp_storage_get", storage_get),
     (211, "cgrp_storage_delete", storage_delete),
 ];
@@ -527,6 +534,6 @@ mod tests {
     fn the_table_is_sorted_and_helpers_have_names() {
         assert!(HELPERS.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!(name(5), Some("ktime_get_ns"));
-        assert_eq!(name(130), None, "ring buffers are not emulated");
+        assert_eq!(name(12), None, "there are no tail calls");
     }
 }

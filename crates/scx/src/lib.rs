@@ -12,6 +12,7 @@
 //! * [`scheduler`]: the hooks of the trait [`Scheduler`](schedlab_core::Scheduler); [`tunables`]:
 //!   what can be set; [`log`]: what is told as it happens.
 
+mod areas;
 pub mod btf;
 pub mod check;
 pub mod class;
@@ -22,6 +23,8 @@ pub mod elf;
 pub mod error;
 pub mod format;
 pub mod helpers;
+mod hotplug;
+mod idle;
 pub mod insn;
 pub mod kernel_types;
 pub mod kfuncs;

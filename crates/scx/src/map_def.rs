@@ -36,6 +36,12 @@ pub enum MapKind {
     TaskStorage,
     /// `CGRP_STORAGE`.
     CgrpStorage,
+    /// `RINGBUF`.
+    Ringbuf,
+    /// `USER_RINGBUF`: nobody writes it here.
+    UserRingbuf,
+    /// `ARENA`.
+    Arena,
 }
 
 /// The kinds with their numbers and names.
@@ -51,7 +57,10 @@ const KINDS: &[(u32, MapKind, &str)] = &[
     (22, MapKind::Queue, "QUEUE"),
     (23, MapKind::Stack, "STACK"),
     (29, MapKind::TaskStorage, "TASK_STORAGE"),
+    (27, MapKind::Ringbuf, "RINGBUF"),
+    (31, MapKind::UserRingbuf, "USER_RINGBUF"),
     (32, MapKind::CgrpStorage, "CGRP_STORAGE"),
+    (33, MapKind::Arena, "ARENA"),
 ];
 
 /// Kinds that are known by name and not emulated.
@@ -60,10 +69,7 @@ const NOT_EMULATED: &[(u32, &str)] = &[
     (7, "STACK_TRACE"),
     (10, "LRU_PERCPU_HASH"),
     (11, "LPM_TRIE"),
-    (27, "RINGBUF"),
     (30, "BLOOM_FILTER"),
-    (31, "USER_RINGBUF"),
-    (33, "ARENA"),
 ];
 
 /// A key, or a value, may have so many bytes.
@@ -86,6 +92,11 @@ impl MapKind {
     /// Whether each CPU has values of its own.
     pub fn is_percpu(self) -> bool {
         matches!(self, MapKind::PercpuHash | MapKind::PercpuArray)
+    }
+
+    /// Whether it has no entries that are found by a key.
+    pub fn is_area(self) -> bool {
+        matches!(self, MapKind::Ringbuf | MapKind::UserRingbuf | MapKind::Arena)
     }
 
     /// Whether values are handles of maps.
@@ -134,6 +145,27 @@ impl MapDef {
             return wrong(
                 "max_entries is 0; user space sets it: use --scx-set map.NAME.max_entries=N".into(),
             );
+        }
+        if self.kind.is_area() {
+            if self.key_size != 0 || self.value_size != 0 {
+                return wrong(format!("an {name} has neither keys nor values"));
+            }
+            let size = match self.kind {
+                MapKind::Arena => u64::from(self.max_entries) * 4096,
+                _ => u64::from(self.max_entries),
+            };
+            let is_whole = self.kind == MapKind::Arena
+                || (self.max_entries.is_power_of_two() && self.max_entries % 4096 == 0);
+            if !is_whole {
+                return wrong(format!(
+                    "a {name} of {} bytes; the kernel takes powers of two of whole pages (4096)",
+                    self.max_entries
+                ));
+            }
+            if size >= 1 << 32 {
+                return wrong(format!("a {name} of {size} bytes; less than 4 GiB it must be"));
+            }
+            return None;
         }
         if array && self.key_size != 4 {
             return wrong(format!("the key of an {name} has 4 bytes, not {}", self.key_size));
@@ -340,7 +372,7 @@ mod tests {
             flaw.expect_err("it is wrong").to_string()
         };
         assert!(
-            message(&[("type", 33)]).contains("map m: maps of kind ARENA are not emulated yet")
+            message(&[("type", 11)]).contains("map m: maps of kind LPM_TRIE are not emulated yet")
         );
         assert!(message(&[("type", 99)]).contains("no maps of kind 99"));
         assert!(message(&[("sort", 1)]).contains("no member sort"));

@@ -42,6 +42,8 @@ enum Index {
     Hash { by_key: BTreeMap<Vec<u8>, u32>, slots: Slots, written: BTreeMap<u64, u32> },
     /// First in first out, or last in first out.
     Queue { first: u32, len: u32 },
+    /// No entries: a ring buffer, an arena.
+    Area,
     /// By the address of an object.
     Storage { by_object: BTreeMap<u64, u32>, slots: Slots },
 }
@@ -108,6 +110,7 @@ impl Map {
             MapKind::TaskStorage | MapKind::CgrpStorage => {
                 Index::Storage { by_object: BTreeMap::new(), slots: Slots::default() }
             }
+            kind if kind.is_area() => Index::Area,
             kind if kind.is_hash() => Index::Hash {
                 by_key: BTreeMap::new(),
                 slots: Slots::default(),

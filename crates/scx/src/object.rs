@@ -117,6 +117,8 @@ pub struct Image {
     pub code: Vec<Insn>,
     /// All functions, by their first instruction.
     pub functions: Vec<Function>,
+    /// Variables in the arena, which lie at its beginning.
+    pub arena: Vec<u8>,
     /// Sections of data; the n-th is region [`FIRST_FREE`] + n.
     pub data: Vec<Data>,
     /// Maps; the address of the n-th is [`map_handle`].
@@ -313,6 +315,7 @@ impl<'a> Linker<'a> {
             name: String::new(),
             code: vec![],
             functions: vec![],
+            arena: vec![],
             data: vec![],
             maps: vec![],
             variables: vec![],
@@ -376,6 +379,17 @@ impl<'a> Linker<'a> {
                 && !section.is_code()
                 && matches!(section.kind, PROGBITS | NOBITS)
                 && [".data", ".bss", ".rodata"].iter().any(|kind| section.name.starts_with(kind));
+            if is_arena(&section.name) && section.flags & ALLOC != 0 {
+                total += section.size;
+                if total > DATA_MAX {
+                    let what = format!("it has {} bytes; {DATA_MAX} are the most", section.size);
+                    return Err(self.fault(number, what));
+                }
+                let mut bytes = section.bytes.clone();
+                bytes.resize(section.size as usize, 0);
+                self.image.arena = bytes;
+                continue;
+            }
             // Programs may read the table of callbacks; it is not theirs to write.
             if !is_data && number != table {
                 continue;
@@ -611,6 +625,10 @@ impl<'a> Linker<'a> {
         }
         if let Some(data) = self.data_of(section) {
             return Some(address(FIRST_FREE + data as u32, u32::try_from(offset).ok()?));
+        }
+        if is_arena(&self.object.elf.sections[section].name) {
+            let offset = u32::try_from(offset).ok()?.checked_add(crate::areas::PAGE)?;
+            return Some(address(memory::ARENA, offset));
         }
         if self.object.elf.sections[section].name == ".maps" {
             let map = self.image.maps.iter().position(|map| map.offset == offset)?;
@@ -888,6 +906,11 @@ impl<'a> Linker<'a> {
         }
         self.image.lines.sort_by_key(|(at, _)| *at);
     }
+}
+
+/// Whether variables of this section lie in the arena.
+fn is_arena(section: &str) -> bool {
+    section.starts_with(".addr_space.") || section.starts_with(".arena.")
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {

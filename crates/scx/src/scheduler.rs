@@ -282,7 +282,9 @@ impl Act<'_> {
             self.w.set_slice(row, slice);
         }
         for cpu in 0..self.w.nr_cpus() {
-            self.p.resched(CpuId(cpu));
+            if self.w.cpus[cpu as usize].is_online {
+                self.p.resched(CpuId(cpu));
+            }
         }
     }
 
@@ -687,6 +689,15 @@ impl Act<'_> {
                 self.w.groups[group as usize].shares = shares;
                 let args = [self.w.cgroup(group), group_weight(shares)];
                 self.call(Callback::CGROUP_SET_WEIGHT, Context::Other, &args);
+                Ok(Reply::Done)
+            }
+            Command::SetQuota { group, quota } => {
+                let group = self.group(group)?;
+                self.set_bandwidth(group, quota);
+                Ok(Reply::Done)
+            }
+            Command::CpuOffline(cpu) | Command::CpuOnline(cpu) => {
+                self.hotplug(cpu.0, matches!(command, Command::CpuOnline(_)));
                 Ok(Reply::Done)
             }
             Command::MoveTask { task, group } => {

@@ -142,6 +142,7 @@ impl ScxScheduler {
         let (image, topology) = (Arc::clone(&self.world.image), self.world.topology.clone());
         let mut world = World::new(image, &topology);
         world.random = self.world.random;
+        world.profile = self.world.profile;
         world.printed = self.world.printed.take();
         world.log = self.world.log.take();
         world.first_calls = std::mem::take(&mut self.world.first_calls);
