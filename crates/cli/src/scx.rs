@@ -79,7 +79,9 @@ impl ScxOptions {
         }
         for setting in &self.scx_set {
             if !setting.contains('=') || setting.contains(',') {
-                return Err(format!("--scx-set {setting}: write NAME=VALUE, e.g. slice_ns=5000000"));
+                return Err(format!(
+                    "--scx-set {setting}: write NAME=VALUE, e.g. slice_ns=5000000"
+                ));
             }
         }
         names = scx::with_settings(names, &self.scx_set, "--scx-set")?;

@@ -49,6 +49,8 @@ struct Held {
     settings: Arc<[schedlab_scx::Setting]>,
     calls: Arc<[Call]>,
     on_end: OnEnd,
+    /// Whether it has callbacks for CPUs that go and come.
+    hotplug: bool,
     images: Vec<(Target, Arc<Image>)>,
     entry: &'static Entry,
 }
@@ -341,6 +343,9 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
         settings: settings.into(),
         calls: calls.into(),
         on_end: bracket.on_end.unwrap_or_default(),
+        hotplug: [Callback::CPU_ONLINE, Callback::CPU_OFFLINE]
+            .iter()
+            .all(|&callback| image.callback(callback).is_some()),
         images: vec![],
         entry,
     };
@@ -376,7 +381,13 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
 }
 
 /// Entries live as long as the program; there are at most [`SLOTS`].
-fn entry(name: String, title: String, file: &str, build: [Build; 2], quotas: bool) -> &'static Entry {
+fn entry(
+    name: String,
+    title: String,
+    file: &str,
+    build: [Build; 2],
+    quotas: bool,
+) -> &'static Entry {
     let release = |version: &'static str, build: Build| Release {
         version,
         also: &[],
@@ -416,6 +427,14 @@ pub(crate) fn held(name: &str) -> Option<Choice> {
 pub fn is_policy(choice: &Choice) -> bool {
     choice.entry.origin == Origin::Own
         && all().iter().any(|held| std::ptr::eq(held.entry, choice.entry))
+}
+
+/// Whether a scheduler goes on when CPUs go and come: all do but policies that have no callbacks for
+/// it.
+pub(crate) fn survives_hotplug(choice: &Choice) -> bool {
+    let all = all();
+    let held = all.iter().find(|held| std::ptr::eq(held.entry, choice.entry));
+    held.is_none_or(|held| held.hotplug)
 }
 
 /// What users write for a policy with `own` set: `scx:FILE[...]`. None: it is none.
@@ -608,7 +627,9 @@ mod tests {
         let mut read = config("c.toml", text).unwrap_or_default();
         read.sort();
         assert_eq!(read, expected);
-        assert!(config("c.toml", "x = 1.5").is_err_and(|error| error.contains("c.toml: x is a float")));
+        assert!(
+            config("c.toml", "x = 1.5").is_err_and(|error| error.contains("c.toml: x is a float"))
+        );
     }
 
     #[test]

@@ -323,14 +323,15 @@ pub fn choose_among(
     own: &[&'static Entry],
 ) -> Result<Vec<Chosen>, UnknownScheduler> {
     let mut chosen: Vec<Chosen> = vec![];
-    let mut add = |choice: Choice, named: bool, set: &[Setting]| {
-        match chosen.iter_mut().find(|other| other.choice == choice && other.set == set) {
-            Some(other) => {
-                other.again |= other.named && named;
-                other.named |= named;
-            }
-            None => chosen.push(Chosen { choice, named, set: set.to_vec(), again: false }),
+    let mut add = |choice: Choice, named: bool, set: &[Setting]| match chosen
+        .iter_mut()
+        .find(|other| other.choice == choice && other.set == set)
+    {
+        Some(other) => {
+            other.again |= other.named && named;
+            other.named |= named;
         }
+        None => chosen.push(Chosen { choice, named, set: set.to_vec(), again: false }),
     };
     for name in whole_names(names) {
         if scx::is_spec(&name) {

@@ -53,9 +53,8 @@ impl Arena {
 pub type Reserved = BTreeMap<u64, (usize, u32)>;
 
 fn area(act: &Act<'_>, handle: u64, kind: MapKind) -> Result<usize, Box<Fault>> {
-    let map = map_number(handle).filter(|&map| {
-        act.w.maps.get(map).is_some_and(|map| map.def.kind == kind)
-    });
+    let map = map_number(handle)
+        .filter(|&map| act.w.maps.get(map).is_some_and(|map| map.def.kind == kind));
     map.ok_or_else(|| Fault::new(format!("{handle:#x} is no map of kind {}", kind.name())))
 }
 
@@ -133,10 +132,7 @@ fn written(act: &Act<'_>, map: usize, bytes: &[u8]) {
     );
 }
 
-pub(crate) fn ringbuf_output(
-    act: &mut Act<'_>,
-    [map, data, size, flags, _]: [u64; 5],
-) -> Outcome {
+pub(crate) fn ringbuf_output(act: &mut Act<'_>, [map, data, size, flags, _]: [u64; 5]) -> Outcome {
     let map = area(act, map, MapKind::Ringbuf)?;
     if flags & !3 != 0 {
         return Ok(EINVAL as u64);
@@ -145,7 +141,9 @@ pub(crate) fn ringbuf_output(
         return Ok(EAGAIN as u64);
     }
     let Some(bytes) = act.w.vm.memory.slice(data, size as usize).map(<[u8]>::to_vec) else {
-        return Err(Fault::new(format!("the record of {size} bytes at {data:#x} is not in memory")));
+        return Err(Fault::new(format!(
+            "the record of {size} bytes at {data:#x} is not in memory"
+        )));
     };
     act.w.maps[map].counts.updates += 1;
     written(act, map, &bytes);

@@ -108,13 +108,7 @@ fn shape(name: &str) -> (&'static [&'static str], Returns) {
 
 impl Act<'_> {
     /// Tells of a callback that has returned.
-    pub(crate) fn log_call(
-        &self,
-        recent: &Recent,
-        depth: usize,
-        result: Option<u64>,
-        insns: u64,
-    ) {
+    pub(crate) fn log_call(&self, recent: &Recent, depth: usize, result: Option<u64>, insns: u64) {
         let Some(log) = &self.w.log else { return };
         let name = recent.callback.name();
         let (names, returns) = shape(name);

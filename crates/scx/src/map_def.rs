@@ -247,7 +247,12 @@ fn values_offset(btf: &Btf, ty: u32) -> u32 {
     members.iter().find(|member| member.name == "values").map_or(0, |member| member.bit_offset / 8)
 }
 
-pub(crate) fn definition(btf: &Btf, name: &str, ty: u32, offset: u64) -> Result<MapDef, ObjectError> {
+pub(crate) fn definition(
+    btf: &Btf,
+    name: &str,
+    ty: u32,
+    offset: u64,
+) -> Result<MapDef, ObjectError> {
     let members = btf
         .members(ty)
         .ok_or_else(|| fault(name, "its definition is no structure; write __uint(type, ...)"))?;

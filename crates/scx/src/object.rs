@@ -994,8 +994,7 @@ impl Image {
         name: &str,
         index: Option<u32>,
     ) -> Result<(), ObjectError> {
-        let Some(variable) = self.variables.iter().find(|variable| variable.name == name)
-        else {
+        let Some(variable) = self.variables.iter().find(|variable| variable.name == name) else {
             let known = self.variables.iter().map(|variable| variable.name.as_str());
             return Err(setting.fault(unknown("variable", name, known)));
         };

@@ -16,7 +16,8 @@ use crate::world::{Act, Context, Counts, End, Holder, Task, World, group_weight,
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Parent, Platform,
-    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Tunable, Waker,
+    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Tunable,
+    Waker,
 };
 use std::sync::Arc;
 
@@ -448,9 +449,7 @@ impl Act<'_> {
     fn give_back(&mut self, row: u32, deq_flags: u64) {
         let is_held = match self.w.tasks[row as usize].holder {
             Holder::Policy => true,
-            Holder::Queue(queue, _) => {
-                self.w.profile >= Profile::V7_3 && queue > self.w.global()
-            }
+            Holder::Queue(queue, _) => self.w.profile >= Profile::V7_3 && queue > self.w.global(),
             Holder::Nobody => false,
         };
         if is_held {

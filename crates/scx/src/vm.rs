@@ -75,7 +75,12 @@ impl Default for Vm {
 impl Vm {
     /// A callback begins, with a new budget.
     pub fn begin(&mut self) {
-        self.budget_end = self.insns + BUDGET;
+        self.begin_with(BUDGET);
+    }
+
+    /// The same with another budget.
+    pub fn begin_with(&mut self, budget: u64) {
+        self.budget_end = self.insns + budget;
     }
 
     /// Takes `count` instructions more off the budget, for work that a helper does.

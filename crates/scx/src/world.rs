@@ -821,8 +821,16 @@ impl World {
             _ => "runtime error",
         };
         let (message, callback) = (message.into(), self.callback);
-        self.ended =
-            Some(End { kind, code, reason, message, callback, at_ns: now_ns, registers: None, dump: String::new() });
+        self.ended = Some(End {
+            kind,
+            code,
+            reason,
+            message,
+            callback,
+            at_ns: now_ns,
+            registers: None,
+            dump: String::new(),
+        });
     }
 
     /// The next number of `bpf_get_prandom_u32`.

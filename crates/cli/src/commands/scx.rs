@@ -88,10 +88,8 @@ impl Witness for Lines {
         match self.format {
             ScxFormat::Csv => {
                 let quoted = text.replace('"', "\"\"");
-                let _ = writeln!(
-                    self.text,
-                    "{at_ns},{cpu},{name},{pid},\"{quoted}\",{result},{insns}"
-                );
+                let _ =
+                    writeln!(self.text, "{at_ns},{cpu},{name},{pid},\"{quoted}\",{result},{insns}");
             }
             ScxFormat::Table => {
                 let seconds = format!("{}.{:09}", at_ns / 1_000_000_000, at_ns % 1_000_000_000);
@@ -161,7 +159,8 @@ fn counted(scheduler: &ScxScheduler) -> String {
     }
     let maps: Vec<_> = scheduler.map_counts().collect();
     if !maps.is_empty() {
-        let _ = writeln!(out, "\n{:<22} {:>10} {:>10} {:>10}", "maps", "lookups", "updates", "deletes");
+        let _ =
+            writeln!(out, "\n{:<22} {:>10} {:>10} {:>10}", "maps", "lookups", "updates", "deletes");
     }
     for (name, uses) in maps {
         let (lookups, updates, deletes) = (uses.lookups, uses.updates, uses.deletes);
@@ -316,9 +315,9 @@ fn census(args: &ScxCensusArgs, output: &mut Output) -> Result<Status, Failure> 
         }
         ScxFormat::Table => {
             let name = |row: &Row| {
-                Path::new(&row.file).file_name().map_or(row.file.clone(), |name| {
-                    name.to_string_lossy().into_owned()
-                })
+                Path::new(&row.file)
+                    .file_name()
+                    .map_or(row.file.clone(), |name| name.to_string_lossy().into_owned())
             };
             let widest = rows.iter().map(|row| name(row).len()).max().unwrap_or(0).max(6);
             writeln!(
@@ -359,8 +358,9 @@ fn objects(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         found.push(path.to_path_buf());
         return Ok(());
     }
-    let mut inside: Vec<PathBuf> =
-        std::fs::read_dir(path)?.map(|entry| entry.map(|it| it.path())).collect::<Result<_, _>>()?;
+    let mut inside: Vec<PathBuf> = std::fs::read_dir(path)?
+        .map(|entry| entry.map(|it| it.path()))
+        .collect::<Result<_, _>>()?;
     inside.sort();
     for path in inside {
         // A link may lead round.

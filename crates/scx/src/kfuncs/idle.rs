@@ -106,7 +106,10 @@ fn node(act: &mut Act<'_>, number: u64) -> Option<u32> {
     node
 }
 
-pub(super) fn pick_idle_cpu_node(act: &mut Act<'_>, [mask, number, flags, ..]: [u64; 5]) -> Outcome {
+pub(super) fn pick_idle_cpu_node(
+    act: &mut Act<'_>,
+    [mask, number, flags, ..]: [u64; 5],
+) -> Outcome {
     let Some(node) = node(act, number) else { return Ok(EINVAL as u64) };
     if is_untracked(act) {
         return Ok(EBUSY as u64);
