@@ -51,6 +51,7 @@ pub struct ScxShowArgs {
 /// policy prints and writes into ring buffers stands between. Behind all that stand the counts:
 /// calls and instructions by callback, helpers, kernel functions, maps.
 #[derive(Args, Debug)]
+#[command(mut_arg("scheduler", |arg| arg.short('s')))]
 #[command(after_help = "\
 Examples:
   schedlab scx log examples/desktop.json --scheduler scx:examples/scx/vtime.bpf.o --duration 20ms

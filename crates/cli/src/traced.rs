@@ -24,7 +24,7 @@ pub struct SourceArgs {
     pub file: PathBuf,
     /// The scheduler to run the workload under, e.g. cfs or cfs@2.6.24 [default: the newest of
     /// Linux, eevdf]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]

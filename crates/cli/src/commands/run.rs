@@ -223,10 +223,6 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
                 logs.push(run.log);
             }
             Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
-            // A policy of the user's ended as a kernel would have ended it: no fault of ours.
-            Err(Error::Broken(message)) if message.starts_with(schedlab_scx::ENDED) => {
-                failed.push(format!("{}: {choice}: {message}", prepared.name()));
-            }
             Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
         }
     }
