@@ -49,14 +49,13 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (115, "probe_read_kernel_str", probe_read_str),
     (118, "jiffies64", |act, _| Ok(act.first_jiffy() + act.p.jiffies())),
     (125, "ktime_get_boot_ns", ktime),
-    // Variables of the kernel for each CPU are absent.
     (130, "ringbuf_output", areas::ringbuf_output),
     (131, "ringbuf_reserve", areas::ringbuf_reserve),
     (132, "ringbuf_submit", areas::ringbuf_submit),
     (133, "ringbuf_discard", areas::ringbuf_discard),
     (134, "ringbuf_query", areas::ringbuf_query),
-    (153, "per_cpu_ptr", |_, _| Ok(0)),
-    (154, "this_cpu_ptr", |_, _| Ok(0)),
+    (153, "per_cpu_ptr", |act, [at, cpu, ..]| Ok(per_cpu(act, at, cpu))),
+    (154, "this_cpu_ptr", |act, [at, ..]| Ok(per_cpu(act, at, u64::from(act.w.cpu)))),
     (156, "task_storage_get", storage_get),
     (157, "task_storage_delete", storage_delete),
     (158, "get_current_task_btf", |act, _| Ok(current(act))),
@@ -92,6 +91,15 @@ pub fn call(act: &mut Act<'_>, number: u32, args: [u64; 5]) -> Outcome {
 /// The name of a helper; none if it is not emulated.
 pub fn name(number: u32) -> Option<&'static str> {
     HELPERS.iter().find(|row| row.0 == number).map(|row| row.1)
+}
+
+/// A CPU's copy of a variable of the kernel: of these there are the runqueues.
+fn per_cpu(act: &Act<'_>, at: u64, cpu: u64) -> u64 {
+    let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < act.w.nr_cpus());
+    match cpu {
+        Some(cpu) if memory::place(at).0 == memory::RQS => act.w.rq(cpu),
+        _ => 0,
+    }
 }
 
 /// A number that C returns as an `int` or a `long`.

@@ -24,6 +24,8 @@ pub enum MapKind {
     PercpuArray,
     /// `LRU_HASH`.
     LruHash,
+    /// `LRU_PERCPU_HASH`.
+    LruPercpuHash,
     /// `ARRAY_OF_MAPS`.
     ArrayOfMaps,
     /// `HASH_OF_MAPS`.
@@ -52,6 +54,7 @@ const KINDS: &[(u32, MapKind, &str)] = &[
     (5, MapKind::PercpuHash, "PERCPU_HASH"),
     (6, MapKind::PercpuArray, "PERCPU_ARRAY"),
     (9, MapKind::LruHash, "LRU_HASH"),
+    (10, MapKind::LruPercpuHash, "LRU_PERCPU_HASH"),
     (12, MapKind::ArrayOfMaps, "ARRAY_OF_MAPS"),
     (13, MapKind::HashOfMaps, "HASH_OF_MAPS"),
     (22, MapKind::Queue, "QUEUE"),
@@ -67,7 +70,6 @@ const KINDS: &[(u32, MapKind, &str)] = &[
 const NOT_EMULATED: &[(u32, &str)] = &[
     (3, "PROG_ARRAY"),
     (7, "STACK_TRACE"),
-    (10, "LRU_PERCPU_HASH"),
     (11, "LPM_TRIE"),
     (30, "BLOOM_FILTER"),
 ];
@@ -86,12 +88,18 @@ impl MapKind {
 
     /// Whether values are found by a key of any kind.
     pub fn is_hash(self) -> bool {
-        matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::LruHash | MapKind::HashOfMaps)
+        self.is_lru()
+            || matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::HashOfMaps)
     }
 
     /// Whether each CPU has values of its own.
     pub fn is_percpu(self) -> bool {
-        matches!(self, MapKind::PercpuHash | MapKind::PercpuArray)
+        matches!(self, MapKind::PercpuHash | MapKind::LruPercpuHash | MapKind::PercpuArray)
+    }
+
+    /// Whether what was written longest ago goes when it is full.
+    pub fn is_lru(self) -> bool {
+        matches!(self, MapKind::LruHash | MapKind::LruPercpuHash)
     }
 
     /// Whether it has no entries that are found by a key.

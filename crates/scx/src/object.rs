@@ -652,7 +652,11 @@ impl<'a> Linker<'a> {
             let number = self.kfunc(name, is_weak)?;
             return Ok(number.map_or(0, |number| address(memory::KFUNCS, (number as u32 + 1) * 8)));
         }
-        // Variables of the kernel: loads from address 0 give 0.
+        if name == "runqueues" {
+            // By CPU: `bpf_per_cpu_ptr` finds one.
+            return Ok(address(memory::RQS, 0));
+        }
+        // Other variables of the kernel: loads from address 0 give 0.
         self.absent(name);
         Ok(0)
     }

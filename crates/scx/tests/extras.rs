@@ -90,6 +90,7 @@ fn iterators_walk_through_groups_and_tasks() {
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
     assert_eq!((rig.value("groups"), rig.value("group_levels")), (4, 121), "0, 1, 2, 1");
     assert_eq!(rig.value("tasks"), 3);
+    assert_eq!(rig.value("curr_pid"), 1000, "the kernel's variable of each CPU");
 }
 
 #[test]

@@ -60,7 +60,11 @@ extern void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 size) __k
 HELPER(130, long, bpf_ringbuf_output, void *map, void *data, u64 size, u64 flags);
 HELPER(131, void *, bpf_ringbuf_reserve, void *map, u64 size, u64 flags);
 HELPER(132, void, bpf_ringbuf_submit, void *record, u64 flags);
+HELPER(153, void *, bpf_per_cpu_ptr, const void *at, u32 cpu);
 HELPER(133, void, bpf_ringbuf_discard, void *record, u64 flags);
+
+struct rq { struct task_struct *curr; int cpu; } CORE;
+extern const struct rq runqueues __ksym;
 
 struct { __uint(type, MAP_RINGBUF); __uint(max_entries, 4096); } events SEC(".maps");
 struct { __uint(type, MAP_ARENA); __uint(map_flags, MMAPABLE); __uint(max_entries, 8); }
@@ -69,7 +73,7 @@ pages SEC(".maps");
 const volatile u32 stall;
 const volatile u32 ask_nodes;
 u64 primary, given, arena_sum, arena_full, arena_again, records, groups, group_levels, tasks;
-u64 online, offline, quota, period, idle_cores, idle_in_node, picked, dumps, exits, dump_len;
+u64 curr_pid, online, offline, quota, period, idle_cores, idle_in_node, picked, dumps, exits, dump_len;
 u64 __arena counter = 5;
 
 struct pair { s32 cpu; s32 weight; };
@@ -189,6 +193,10 @@ OPS(extras_running)
 		if (ask_nodes)
 			scx_bpf_get_idle_cpumask_node(0);
 	}
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, bpf_get_smp_processor_id());
+
+	if (rq)
+		curr_pid = rq->curr->pid;
 	walk_groups();
 	walk_tasks();
 	return 0;
