@@ -81,15 +81,10 @@ fn kinds(run_ns: u64) -> Vec<Kind> {
 }
 
 /// The policy with the load on one CPU, woken so long before a tick.
-fn run(
-    policy: &str,
-    settings: &[&str],
-    kinds: Vec<Kind>,
-    before_tick_ns: u64,
-    for_ns: u64,
-) -> (Run, u64) {
+fn run(policy: &str, settings: &[&str], kinds: Vec<Kind>, before_tick_ns: u64, for_ns: u64) -> (Run, u64) {
     let image = link(policy, 1, settings).unwrap_or_else(|error| panic!("{error}"));
-    let options = Options { keeps_printed: true, profile: Profile::V7_3, ..Options::default() };
+    let options =
+        Options { keeps_printed: true, profile: Profile::V7_3, ..Options::default() };
     let config = schedlab_core::BuildConfig::flat(1, HZ);
     let policy = ScxScheduler::new(Arc::new(image), &config, options);
     let begin_ns = SECOND - before_tick_ns;
@@ -148,22 +143,16 @@ fn callbacks_come_in_the_order_of_a_running_kernel() {
     let tick = kernel.iter().find(|(_, text)| text.starts_with("tick")).expect("a tick").0;
     let spans: Vec<u64> = sleeper_turns(&kernel);
     let run_ns = spans.iter().min().expect("the sleeper ran") * 1000;
-    let (machine, begin_ns) =
-        run("order", &["slice_ns=7000000"], kinds(run_ns), tick * 1000, 2 * SECOND);
+    let (machine, begin_ns) = run("order", &["slice_ns=7000000"], kinds(run_ns), tick * 1000, 2 * SECOND);
     let printed = machine.scheduler().printed();
     let from = printed.iter().rposition(|(_, _, text)| text == "runnable 1000 9");
     let printed = printed[from.expect("it woke")..].iter();
     let lab = printed.map(|(at, _, text)| ((at - begin_ns) / 1000, text.as_str()));
-    let lab =
-        events(lab.filter(|(_, text)| {
-            !text.starts_with("update_idle") && !text.starts_with("dispatch 0 0")
-        }));
+    let lab = events(lab.filter(|(_, text)| {
+        !text.starts_with("update_idle") && !text.starts_with("dispatch 0 0")
+    }));
     let (same, around) = compare(&kernel, &lab);
-    eprintln!(
-        "{same} callbacks of {} agree, {} us",
-        kernel.len(),
-        kernel[same.min(kernel.len() - 1)].0
-    );
+    eprintln!("{same} callbacks of {} agree, {} us", kernel.len(), kernel[same.min(kernel.len() - 1)].0);
     assert!(same >= 250, "only {same} callbacks agree\n{around}");
 }
 
