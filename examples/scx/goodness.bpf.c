@@ -86,8 +86,12 @@ static __always_inline s32 full(s32 nice)
 	return left + 1;
 }
 
-/* The epochs that began since the counter was looked at. */
-static __noinline s32 caught_up(s32 counter, s32 nice, u64 since)
+/*
+ * The epochs that began since the counter was looked at. (No static function: a verifier looks at
+ * it once, not at each call.)
+ */
+s32 caught_up(s32 counter, s32 nice, u64 since);
+__noinline s32 caught_up(s32 counter, s32 nice, u64 since)
 {
 	u64 missed = epoch - since;
 
@@ -158,7 +162,7 @@ OPS(goodness_runnable)
 static __always_inline void reschedule_idle(struct task_struct *p, struct task *t)
 {
 	u32 nr = scx_bpf_nr_cpu_ids();
-	s32 best_cpu = -1, most = 0;
+	s32 best_cpu = -1, most = 0, cpu;
 	u64 oldest = ~0ULL;
 	bool found_idle = 0;
 
@@ -167,13 +171,10 @@ static __always_inline void reschedule_idle(struct task_struct *p, struct task *
 		scx_bpf_kick_cpu(t->processor, SCX_KICK_IDLE);
 		return;
 	}
-#pragma clang loop unroll(disable)
-	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
+	FOR(cpu, nr) {
 		struct cpu *there = cpu_of(cpu);
 		s32 difference, counter;
 
-		if (cpu >= nr)
-			break;
 		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		if (!there->busy) {

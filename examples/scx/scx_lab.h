@@ -133,6 +133,17 @@ extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 			     u64 flags) __ksym __weak;
 extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice) __ksym __weak;
 
+/* A loop over numbers from 0 whose end a verifier need not know. */
+struct bpf_iter_num { u64 opaque[1]; } __attribute__((aligned(8)));
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+#define FOR(number, end) \
+	for (struct bpf_iter_num it_##number __attribute__((cleanup(bpf_iter_num_destroy))), \
+	     *once_##number __attribute__((unused)) = \
+		(bpf_iter_num_new(&it_##number, 0, end), (void *)0); \
+	     ({ int *next = bpf_iter_num_next(&it_##number); number = next ? *next : 0; next; });)
+
 #define HELPER(number, type, name, ...) static type (*const name)(__VA_ARGS__) = (void *)number
 
 HELPER(1, void *, bpf_map_lookup_elem, void *map, const void *key);
@@ -144,6 +155,7 @@ HELPER(8, u32, bpf_get_smp_processor_id, void);
 HELPER(87, long, bpf_map_push_elem, void *map, const void *value, u64 flags);
 HELPER(88, long, bpf_map_pop_elem, void *map, void *value);
 HELPER(158, struct task_struct *, bpf_get_current_task_btf, void);
+HELPER(118, u64, bpf_jiffies64, void);
 HELPER(156, void *, bpf_task_storage_get, void *map, void *p, void *value, u64 flags);
 HELPER(169, long, bpf_timer_init, void *timer, void *map, u64 flags);
 HELPER(170, long, bpf_timer_set_callback, void *timer, void *callback);

@@ -178,3 +178,8 @@ fn goodness_is_o_n() {
 fn goodness_at_the_tail_is_later_o_n() {
     twin("goodness", &["at_tail=1"], "o_n@2.4.22", 300);
 }
+
+#[test]
+fn bfs_is_bfs() {
+    twin("bfs", &["log_events=1"], "bfs@0.404", 300);
+}
