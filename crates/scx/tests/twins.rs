@@ -183,3 +183,8 @@ fn goodness_at_the_tail_is_later_o_n() {
 fn bfs_is_bfs() {
     twin("bfs", &["log_events=1"], "bfs@0.404", 300);
 }
+
+#[test]
+fn o_1_is_o_1() {
+    twin("o_1", &["log_events=1"], "o_1@2.6.0", 300);
+}

@@ -19,6 +19,7 @@ pub fn bytes(name: &str) -> &'static [u8] {
     match name {
         "vtime" => include_bytes!("../../../../examples/scx/vtime.bpf.o"),
         "bfs" => include_bytes!("../../../../examples/scx/bfs.bpf.o"),
+        "o_1" => include_bytes!("../../../../examples/scx/o_1.bpf.o"),
         "goodness" => include_bytes!("../../../../examples/scx/goodness.bpf.o"),
         "faults" => include_bytes!("../objects/faults.bpf.o"),
         "features" => include_bytes!("../objects/features.bpf.o"),
