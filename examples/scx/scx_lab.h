@@ -58,7 +58,8 @@ struct task_struct {
 } CORE;
 
 struct scx_init_task_args { bool fork; } CORE;
-struct scx_exit_info { int kind; s64 exit_code; const char *msg; } CORE;
+enum scx_exit_kind { SCX_EXIT_NONE };
+struct scx_exit_info { enum scx_exit_kind kind; s64 exit_code; const char *msg; } CORE;
 
 /* Numbers that user space fills in when a policy is loaded. */
 #define SCX_NUMBER(name) const volatile u64 __##name __weak SEC(".rodata")

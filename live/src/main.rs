@@ -43,7 +43,7 @@ struct Args {
     /// End after so many seconds
     #[arg(short, long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// Show shares and waits every so many seconds; 0: at the end only
+    /// Show shares and waits every so many seconds; 0: never, and nothing is looked at meanwhile
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     every: f64,
     /// Write what the policy prints to a file; its setting log_events, if there is one, is set
@@ -94,11 +94,12 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::usage(format!("Ctrl-C cannot be caught: {error}")))?;
 
     let log = args.log.as_deref().map(log::Log::begin).transpose()?;
+    let said = checks::said().len();
     let loaded = policy.attach()?;
     eprintln!("{}: attached", policy.name());
     let result = watch(args, &stop);
     let state = checks::state();
-    let ended = (state != "enabled").then(checks::why_ended);
+    let ended = (state != "enabled").then(|| checks::why_ended(said));
     // The link goes: the kernel takes the tasks back before this returns.
     drop(loaded);
     if let Some(log) = log {
@@ -145,19 +146,22 @@ fn watch(args: &Args, stop: &AtomicBool) -> Result<ExitCode, Failure> {
         {
             break;
         }
-        table.look();
-        if args.every > 0.0 && now >= next_shown {
-            next_shown += every;
-            print!("{}", table.text(begin.elapsed()));
+        if args.every > 0.0 {
+            table.look();
+            if now >= next_shown {
+                next_shown += every;
+                print!("{}", table.text(begin.elapsed()));
+            }
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    table.look();
     if let Some(mut child) = child {
         // Only what this program has started, and only if it still runs.
         let _ = child.kill();
         let _ = child.wait();
     }
-    print!("{}", table.text(begin.elapsed()));
+    if args.every > 0.0 {
+        print!("{}", table.text(begin.elapsed()));
+    }
     Ok(status)
 }
