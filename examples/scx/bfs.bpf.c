@@ -281,6 +281,20 @@ static __noinline void take(u64 position)
 	bpf_iter_scx_dsq_destroy(&it);
 }
 
+static __always_inline void kick_idle(s32 here)
+{
+	s32 cpu, idle = -1;
+
+	FOR(cpu, scx_bpf_nr_cpu_ids()) {
+		if (cpu != here && !cpu_of(cpu)->busy) {
+			idle = cpu;
+			break;
+		}
+	}
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
 OPS(bfs_dispatch)
 {
 	s32 cpu = ARG(s32, 0);
@@ -311,6 +325,9 @@ OPS(bfs_dispatch)
 				prev->scx.slice = SCX_SLICE_INF;
 				return 0;
 			}
+			/* Whoever was the last to be put away here, and still waits, looks elsewhere. */
+			if (here->sticky_pid && here->sticky_pid != prev->pid)
+				kick_idle(cpu);
 			here->sticky_pid = prev->pid;
 		}
 		t->prio = prio_of(prev);

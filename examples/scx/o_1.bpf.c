@@ -223,6 +223,21 @@ OPS(o_1_runnable)
 	return 0;
 }
 
+/* In 2.6 an idle CPU looks at each tick; here nobody tells it of ticks. */
+static __always_inline void kick_idle(s32 here)
+{
+	s32 cpu, idle = -1;
+
+	FOR(cpu, scx_bpf_nr_cpu_ids()) {
+		if (cpu != here && !rq_of(cpu)->busy) {
+			idle = cpu;
+			break;
+		}
+	}
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
 OPS(o_1_enqueue)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
@@ -270,6 +285,8 @@ OPS(o_1_enqueue)
 				 ARG(u64, 1));
 	if (preempts)
 		scx_bpf_kick_cpu(t->cpu, SCX_KICK_PREEMPT);
+	if (rq->busy)
+		kick_idle(t->cpu);
 	return 0;
 }
 

@@ -13,7 +13,8 @@ function ours(pid) { return pid >= FIRST && pid < FIRST + COUNT }
     time = $(at - 1)
     sub(/:$/, "", time)
     split(time, parts, ".")
-    us = parts[1] * 1000000 + parts[2]
+    # Some awks take a number that begins with 0 for an octal one.
+    us = parts[1] * 1000000 + ("1" parts[2]) - 1000000
     name = $(at + 1)
     if (name == "runnable" && $(at + 2) == FIRST && $(at + 3) == "9") { begun = us + 1; lines = "" }
     if (!begun) next

@@ -81,21 +81,39 @@ fn kinds(run_ns: u64) -> Vec<Kind> {
 }
 
 /// The policy with the load on one CPU, woken so long before a tick.
-fn run(policy: &str, settings: &[&str], kinds: Vec<Kind>, before_tick_ns: u64, for_ns: u64) -> (Run, u64) {
-    let image = link(policy, 1, settings).unwrap_or_else(|error| panic!("{error}"));
+fn run(
+    policy: &str,
+    settings: &[&str],
+    kinds: Vec<Kind>,
+    before_tick_ns: u64,
+    for_ns: u64,
+) -> (Run, u64) {
+    run_on(1, policy, settings, kinds, before_tick_ns, for_ns)
+}
+
+/// The same on several CPUs.
+fn run_on(
+    cpus: u32,
+    policy: &str,
+    settings: &[&str],
+    kinds: Vec<Kind>,
+    before_tick_ns: u64,
+    for_ns: u64,
+) -> (Run, u64) {
+    let image = link(policy, cpus, settings).unwrap_or_else(|error| panic!("{error}"));
     let options =
         Options { keeps_printed: true, profile: Profile::V7_3, ..Options::default() };
-    let config = schedlab_core::BuildConfig::flat(1, HZ);
+    let config = schedlab_core::BuildConfig::flat(cpus, HZ);
     let policy = ScxScheduler::new(Arc::new(image), &config, options);
     let begin_ns = SECOND - before_tick_ns;
     let steps = vec![0; kinds.len()];
     let load = Load { kinds, allowed: CpuSet::All, begin_ns, steps };
-    let mut machine = Machine::new(Config::idealised(1, HZ), policy, load, Books::default());
+    let mut machine = Machine::new(Config::idealised(cpus, HZ), policy, load, Books::default());
     let mut model = CostModel::default();
     for (name, ns) in COSTS {
         model.set(name, ns).unwrap_or_else(|error| panic!("{error}"));
     }
-    machine.set_costs(Setup::new(&model, &Topology::flat(1), None, false));
+    machine.set_costs(Setup::new(&model, &Topology::flat(cpus), None, false));
     let Ok(_) = machine.run(begin_ns + for_ns);
     (machine, begin_ns)
 }
@@ -240,4 +258,14 @@ fn shares_are_those_of_a_running_kernel() {
         }
     }
     assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn two_cpus() {
+    for (policy, kernel) in times(&record("cpus2.txt", include_str!("kernel/cpus2.txt"))) {
+        let kinds = kinds(1).into_iter().take(3).collect();
+        let (machine, _) = run_on(2, &policy, &[], kinds, 2_000_000, 4 * SECOND);
+        let lab: Vec<f64> = machine.observer().cpu_ns.iter().map(|&ns| ns as f64 / 1e6).collect();
+        eprintln!("{policy:<10} kernel {} laboratory {}", show(&kernel), show(&lab));
+    }
 }

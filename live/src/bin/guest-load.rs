@@ -92,7 +92,10 @@ fn load(seconds: f64, cpus_text: &str, tasks: &[String]) -> Result<(), String> {
         let ext = ext.and_then(|line| line.rsplit(' ').next()).unwrap_or("-");
         println!(
             "load: {} pid {} ext {ext} before {} after {}",
-            tasks[number], child.id(), before[number], after[number]
+            tasks[number],
+            child.id(),
+            before[number],
+            after[number]
         );
     }
     for child in &mut children {
