@@ -72,6 +72,10 @@ pub struct Options {
     pub seed: u64,
     /// The kernel whose class is played.
     pub profile: Profile,
+    /// So long a task that a CPU has put back into a queue is not seen by another CPU that has a
+    /// task to go on with, ns; 0: an instant is atomic. In a kernel two CPUs whose slices end at
+    /// one tick reschedule at once, and neither finds what the other is about to put back.
+    pub put_back_ns: u64,
 }
 
 /// A sched_ext policy at work.
@@ -92,6 +96,7 @@ impl ScxScheduler {
         let mut world = World::new(image, &config.topology);
         world.random ^= options.seed;
         world.profile = options.profile;
+        world.put_back_ns = options.put_back_ns;
         if options.keeps_printed {
             world.printed = Some(vec![]);
         }
@@ -422,9 +427,7 @@ impl Act<'_> {
     fn give_back(&mut self, row: u32, deq_flags: u64) {
         let is_held = match self.w.tasks[row as usize].holder {
             Holder::Policy => true,
-            Holder::Queue(queue, _) => {
-                self.w.profile >= Profile::V7_3 && queue > self.w.global()
-            }
+            Holder::Queue(queue, _) => self.w.profile >= Profile::V7_3 && queue > self.w.global(),
             Holder::Nobody => false,
         };
         if is_held {
