@@ -18,12 +18,16 @@ typedef _Bool bool;
 #define __ksym __attribute__((section(".ksyms")))
 #define __weak __attribute__((weak))
 #define __always_inline inline __attribute__((always_inline))
+#define __noinline __attribute__((noinline))
 #define CORE __attribute__((preserve_access_index))
 #define NULL ((void *)0)
 
 /* Definitions of maps: numbers are lengths of arrays, types are pointers. */
 #define __uint(name, value) int (*name)[value]
 #define __type(name, value) typeof(value) *name
+
+/* Addresses of the kernel's configuration, filled in when a policy is loaded. */
+#define __kconfig __attribute__((section(".kconfig")))
 
 enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_QUEUE = 22, MAP_TASK_STORAGE = 29 };
 
@@ -32,13 +36,20 @@ struct cpumask { unsigned long bits[1]; } CORE;
 struct sched_entity { u64 sum_exec_runtime; } CORE;
 
 struct sched_ext_entity {
+	u32 flags;
 	u32 weight;
 	u64 slice;
 	u64 dsq_vtime;
 } CORE;
 
+struct mm_struct { int dummy; } CORE;
+
 struct task_struct {
 	int pid;
+	int static_prio;
+	unsigned int policy;
+	struct mm_struct *mm;
+	struct task_struct *real_parent;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
@@ -47,7 +58,8 @@ struct task_struct {
 } CORE;
 
 struct scx_init_task_args { bool fork; } CORE;
-struct scx_exit_info { int kind; s64 exit_code; const char *msg; } CORE;
+enum scx_exit_kind { SCX_EXIT_NONE };
+struct scx_exit_info { enum scx_exit_kind kind; s64 exit_code; const char *msg; } CORE;
 
 /* Numbers that user space fills in when a policy is loaded. */
 #define SCX_NUMBER(name) const volatile u64 __##name __weak SEC(".rodata")
@@ -86,8 +98,13 @@ struct sched_ext_ops {
 #define SCX_DSQ_LOCAL ((1ULL << 63) | 2)
 #define SCX_DSQ_LOCAL_ON (3ULL << 62)
 #define SCX_DSQ_GLOBAL ((1ULL << 63) | 1)
+#define SCX_ENQ_WAKEUP 1
+#define SCX_ENQ_RESTORE 2
 #define SCX_ENQ_PREEMPT (1ULL << 32)
+#define SCX_DEQ_SLEEP 1
 #define SCX_SLICE_DFL 20000000ULL
+#define SCX_SLICE_INF (~0ULL)
+#define SCX_TASK_QUEUED 1
 #define SCX_KICK_IDLE 1
 #define SCX_KICK_PREEMPT 2
 
@@ -102,8 +119,31 @@ extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *mask, u64 flags) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 size) __ksym __weak;
+extern u64 scx_bpf_now(void) __ksym;
+extern u32 scx_bpf_nr_cpu_ids(void) __ksym;
+extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
+
+/* Walking through a queue. */
+struct bpf_iter_scx_dsq { u64 opaque[6]; } __attribute__((aligned(8)));
+extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 id, u64 flags) __ksym;
+extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 id,
+			     u64 flags) __ksym __weak;
+extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice) __ksym __weak;
+
+/* A loop over numbers from 0 whose end a verifier need not know. */
+struct bpf_iter_num { u64 opaque[1]; } __attribute__((aligned(8)));
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+#define FOR(number, end) \
+	for (struct bpf_iter_num it_##number __attribute__((cleanup(bpf_iter_num_destroy))), \
+	     *once_##number __attribute__((unused)) = \
+		(bpf_iter_num_new(&it_##number, 0, end), (void *)0); \
+	     ({ int *next = bpf_iter_num_next(&it_##number); number = next ? *next : 0; next; });)
 
 #define HELPER(number, type, name, ...) static type (*const name)(__VA_ARGS__) = (void *)number
 
@@ -115,10 +155,21 @@ HELPER(6, long, bpf_trace_printk, const char *fmt, u32 size, ...);
 HELPER(8, u32, bpf_get_smp_processor_id, void);
 HELPER(87, long, bpf_map_push_elem, void *map, const void *value, u64 flags);
 HELPER(88, long, bpf_map_pop_elem, void *map, void *value);
+HELPER(158, struct task_struct *, bpf_get_current_task_btf, void);
+HELPER(118, u64, bpf_jiffies64, void);
 HELPER(156, void *, bpf_task_storage_get, void *map, void *p, void *value, u64 flags);
 HELPER(169, long, bpf_timer_init, void *timer, void *map, u64 flags);
 HELPER(170, long, bpf_timer_set_callback, void *timer, void *callback);
 HELPER(171, long, bpf_timer_start, void *timer, u64 ns, u64 flags);
 HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags);
+
+/* Decisions, printed where the setting log_events says so: the same text here and in a kernel. */
+#define LOGS const volatile bool log_events
+#define LOG(format, ...) do { \
+	if (log_events) { \
+		static const char text[] = format; \
+		bpf_trace_printk(text, sizeof(text), ##__VA_ARGS__); \
+	} \
+} while (0)
 
 #endif

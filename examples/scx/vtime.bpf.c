@@ -8,6 +8,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile bool fifo;
 const volatile u64 slice_ns = SCX_SLICE_DFL;
+LOGS;
 u64 vtime_now;
 u64 enqueues, directs;
 
@@ -34,6 +35,7 @@ OPS(vtime_enqueue)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	u64 vtime = p->scx.dsq_vtime;
 
+	LOG("enqueue %d %llx", p->pid, ARG(u64, 1));
 	enqueues++;
 	if (fifo) {
 		scx_bpf_dsq_insert(p, SHARED, slice_ns, ARG(u64, 1));
@@ -48,6 +50,9 @@ OPS(vtime_enqueue)
 
 OPS(vtime_dispatch)
 {
+	struct task_struct *prev = ARG(struct task_struct *, 1);
+
+	LOG("dispatch %d %d", ARG(s32, 0), prev ? prev->pid : 0);
 	scx_bpf_dsq_move_to_local(SHARED);
 	return 0;
 }
@@ -56,6 +61,7 @@ OPS(vtime_running)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
 
+	LOG("running %d", p->pid);
 	if (before(vtime_now, p->scx.dsq_vtime))
 		vtime_now = p->scx.dsq_vtime;
 	return 0;
@@ -65,7 +71,26 @@ OPS(vtime_stopping)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
 
+	LOG("stopping %d %d", p->pid, ARG(u32, 1));
 	p->scx.dsq_vtime += (slice_ns - p->scx.slice) * 100 / p->scx.weight;
+	return 0;
+}
+
+OPS(vtime_runnable)
+{
+	LOG("runnable %d %llx", ARG(struct task_struct *, 0)->pid, ARG(u64, 1));
+	return 0;
+}
+
+OPS(vtime_quiescent)
+{
+	LOG("quiescent %d %llx", ARG(struct task_struct *, 0)->pid, ARG(u64, 1));
+	return 0;
+}
+
+OPS(vtime_tick)
+{
+	LOG("tick %d", ARG(struct task_struct *, 0)->pid);
 	return 0;
 }
 
@@ -87,6 +112,9 @@ struct sched_ext_ops vtime_ops = {
 	.select_cpu = (void *)vtime_select_cpu,
 	.enqueue = (void *)vtime_enqueue,
 	.dispatch = (void *)vtime_dispatch,
+	.tick = (void *)vtime_tick,
+	.runnable = (void *)vtime_runnable,
+	.quiescent = (void *)vtime_quiescent,
 	.running = (void *)vtime_running,
 	.stopping = (void *)vtime_stopping,
 	.enable = (void *)vtime_enable,

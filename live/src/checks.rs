@@ -74,27 +74,33 @@ pub fn state() -> String {
     fs::read_to_string(format!("{SCHED_EXT}/state")).unwrap_or_default().trim().into()
 }
 
-/// What the kernel's log says of the end of a policy.
-pub fn why_ended() -> String {
+/// What the kernel's log says of sched_ext.
+pub fn said() -> Vec<String> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
     // Reading ends with an error where there is no more, as it would wait otherwise.
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = fs::OpenOptions::new().read(true).custom_flags(nonblock).open("/dev/kmsg");
-    let Ok(mut file) = file else { return "see the kernel's log (dmesg)".into() };
-    let mut last = vec![];
+    let Ok(mut file) = file else { return vec![] };
+    let mut all = vec![];
     let mut record = [0_u8; 8192];
     while let Ok(len) = file.read(&mut record) {
         let text = String::from_utf8_lossy(&record[..len]);
         let message = text.split_once(';').map_or("", |(_, message)| message);
         let message = message.lines().next().unwrap_or_default();
         if let Some(said) = message.strip_prefix("sched_ext: ") {
-            last.push(said.to_string());
+            all.push(said.to_string());
         }
     }
-    let begin = last.len().saturating_sub(4);
-    match last.is_empty() {
-        true => "the kernel's log does not say why".into(),
-        false => last[begin..].join("; "),
+    all
+}
+
+/// What the kernel's log says of the end of a policy, beyond what it had said `before`.
+pub fn why_ended(before: usize) -> String {
+    let all = said();
+    let since = all.get(before..).unwrap_or_default();
+    match since.is_empty() {
+        true => "its log (dmesg) does not say why".into(),
+        false => since.join("; "),
     }
 }

@@ -8,13 +8,11 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// The laboratory's own policies: name, what it is, object.
-pub const OWN: &[(&str, &str, &[u8])] = &[
-    (
-        "vtime",
-        "weighted fair queueing by virtual time, one queue",
-        include_bytes!("../../examples/scx/vtime.bpf.o"),
-    ),
-];
+pub const OWN: &[(&str, &str, &[u8])] = &[(
+    "vtime",
+    "weighted fair queueing by virtual time, one queue",
+    include_bytes!("../../examples/scx/vtime.bpf.o"),
+)];
 
 /// The setting by which a policy prints its decisions.
 const LOGS: &str = "log_events";
@@ -120,7 +118,8 @@ impl Policy {
         if logs && image.variables.iter().any(|variable| variable.name == LOGS) {
             settings.push(format!("{LOGS}=1"));
         }
-        let all: Result<Vec<Setting>, _> = settings.iter().map(|text| Setting::read(text)).collect();
+        let all: Result<Vec<Setting>, _> =
+            settings.iter().map(|text| Setting::read(text)).collect();
         let all = all.map_err(usage)?;
         let image = object.link(target, &all).map_err(usage)?;
         let mut sets = vec![];
@@ -172,7 +171,8 @@ impl Policy {
             let mut map = map.ok_or_else(|| {
                 Failure::usage(format!("{}: libbpf makes no map of {section}", self.file))
             })?;
-            let place = map.initial_value_mut().and_then(|all| all.get_mut(*start..start + bytes.len()));
+            let place =
+                map.initial_value_mut().and_then(|all| all.get_mut(*start..start + bytes.len()));
             let place = place.ok_or_else(|| {
                 Failure::usage(format!("{}: {section} has no place {start}", self.file))
             })?;

@@ -12,6 +12,50 @@ use std::time::Duration;
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// How often the trace is read.
+const POLL: Duration = Duration::from_millis(250);
+
+/// So late the lines of one CPU can come behind those of another, us.
+const LAG_US: u64 = 1_000_000;
+
+/// Lines in the order of their times. The kernel hands out each CPU's in order, but not all CPUs'.
+struct Sorted<W: Write> {
+    to: W,
+    lines: Vec<(u64, Vec<u8>)>,
+    count: u64,
+}
+
+impl<W: Write> Sorted<W> {
+    fn newest(&self) -> u64 {
+        self.lines.last().map_or(0, |(at, _)| *at)
+    }
+
+    fn push(&mut self, line: Vec<u8>) {
+        // A line that tells no time (events were lost) stays where it is.
+        let at = time_us(&line).unwrap_or_else(|| self.newest());
+        let before = self.lines.partition_point(|(other, _)| *other <= at);
+        self.lines.insert(before, (at, line));
+    }
+
+    fn write_until(&mut self, until_us: u64) -> std::io::Result<()> {
+        let count = self.lines.partition_point(|(at, _)| *at <= until_us);
+        for (_, line) in self.lines.drain(..count) {
+            self.to.write_all(&line)?;
+            self.count += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The time of a line of the trace: `task-pid [cpu] flags 12.345678: event`, us.
+fn time_us(line: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(line).ok()?;
+    // A task's name may hold anything, so the time is looked for behind the CPU.
+    let word = text.split("] ").skip(1).find_map(|rest| rest.split_whitespace().nth(1))?;
+    let (seconds, micros) = word.strip_suffix(':')?.split_once('.')?;
+    Some(seconds.parse::<u64>().ok()?.checked_mul(1_000_000)? + micros.parse::<u64>().ok()?)
+}
+
 /// A log that is being written.
 pub struct Log {
     stop: Arc<AtomicBool>,
@@ -42,26 +86,33 @@ impl Log {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
         let writer = std::thread::spawn(move || {
-            let mut to = BufWriter::new(to);
-            let (mut lines, mut buffer) = (0, vec![0; 1 << 16]);
+            let mut to = Sorted { to: BufWriter::new(to), lines: vec![], count: 0 };
+            let (mut rest, mut buffer) = (vec![], vec![0; 1 << 16]);
             loop {
                 let is_last = asked.load(Ordering::SeqCst);
                 match from.read(&mut buffer) {
                     Ok(0) => (),
                     Ok(len) => {
-                        lines += buffer[..len].iter().filter(|&&byte| byte == b'\n').count() as u64;
-                        to.write_all(&buffer[..len])?;
+                        rest.extend_from_slice(&buffer[..len]);
+                        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+                            to.push(rest.drain(..=end).collect());
+                        }
                         continue;
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => (),
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(error) => return Err(error),
                 }
+                to.write_until(if is_last {
+                    u64::MAX
+                } else {
+                    to.newest().saturating_sub(LAG_US)
+                })?;
                 if is_last {
-                    to.flush()?;
-                    return Ok(lines);
+                    to.to.flush()?;
+                    return Ok(to.count);
                 }
-                std::thread::sleep(Duration::from_millis(50));
+                std::thread::sleep(POLL);
             }
         });
         Ok(Log { stop, writer })
@@ -76,5 +127,27 @@ impl Log {
         let result = self.writer.join();
         let result = result.map_err(|_| Failure::ended("the log's writer ended by itself"))?;
         result.map_err(|error| Failure::ended(format!("the log could not be written: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_several_cpus_are_sorted() {
+        let line = |cpu: u32, at: &str| {
+            format!("  a b] x-1  [{cpu:03}] d..31  {at}: bpf_trace_printk: tick 1\n").into_bytes()
+        };
+        let mut sorted = Sorted { to: vec![], lines: vec![], count: 0 };
+        for (cpu, at) in [(0, "1.000001"), (0, "1.000009"), (1, "1.000003"), (1, "3.000000")] {
+            sorted.push(line(cpu, at));
+        }
+        sorted.push(b"CPU:1 [LOST 5 EVENTS]\n".to_vec());
+        sorted.write_until(2_000_000).expect("memory holds it");
+        let all = [line(0, "1.000001"), line(1, "1.000003"), line(0, "1.000009")].concat();
+        assert_eq!(sorted.to, all);
+        sorted.write_until(u64::MAX).expect("memory holds it");
+        assert_eq!((sorted.count, sorted.lines.len()), (5, 0));
     }
 }

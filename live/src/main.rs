@@ -10,15 +10,20 @@ mod tasks;
 
 use checks::Failure;
 use clap::Parser;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Run a sched_ext policy in this machine's kernel
 #[derive(Parser, Debug)]
-#[command(name = "schedlab-live", version, after_help = "\
+#[command(
+    name = "schedlab-live",
+    version,
+    after_help = "\
 All ordinary tasks of the machine run under the policy until the command is over, the time is up, or
 Ctrl-C is pressed. Then the kernel's own class has them again; so it has if the policy ends by a
 fault, or this program is killed.
@@ -29,7 +34,8 @@ Examples:
   schedlab-live my_policy.bpf.o --scx-set slice_ns=5000000 -- hackbench
 
 Exit status: 0; 1 the kernel or a fault ended the policy, or the command failed; 2 it cannot be
-loaded (what is wrong, and the way out, are told).")]
+loaded (what is wrong, and the way out, are told)."
+)]
 struct Args {
     /// A policy of the laboratory by its name (see --list), an object (.bpf.o), or a source (.bpf.c)
     #[arg(value_name = "POLICY", required_unless_present_any = ["list"])]
@@ -43,7 +49,7 @@ struct Args {
     /// End after so many seconds
     #[arg(short, long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// Show shares and waits every so many seconds; 0: at the end only
+    /// Show shares and waits every so many seconds; 0: never, and nothing is looked at meanwhile
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     every: f64,
     /// Write what the policy prints to a file; its setting log_events, if there is one, is set
@@ -94,11 +100,12 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::usage(format!("Ctrl-C cannot be caught: {error}")))?;
 
     let log = args.log.as_deref().map(log::Log::begin).transpose()?;
+    let said = checks::said().len();
     let loaded = policy.attach()?;
     eprintln!("{}: attached", policy.name());
     let result = watch(args, &stop);
     let state = checks::state();
-    let ended = (state != "enabled").then(checks::why_ended);
+    let ended = (state != "enabled").then(|| checks::why_ended(said));
     // The link goes: the kernel takes the tasks back before this returns.
     drop(loaded);
     if let Some(log) = log {
@@ -115,49 +122,68 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Until the command is over, the time is up, the policy has ended, or somebody stops it.
 fn watch(args: &Args, stop: &AtomicBool) -> Result<ExitCode, Failure> {
-    let mut child = match args.command.split_first() {
+    let (ended, end_of_child) = mpsc::channel();
+    let child = match args.command.split_first() {
         None => None,
         Some((program, rest)) => {
             let child = Command::new(program).args(rest).spawn();
-            Some(child.map_err(|error| Failure::usage(format!("{program}: {error}")))?)
+            let mut child = child.map_err(|error| Failure::usage(format!("{program}: {error}")))?;
+            let pid = Pid::from_child(&child);
+            // It is waited for, not asked every now and then: that would be a load of its own.
+            std::thread::spawn(move || ended.send(child.wait()));
+            Some(pid)
         }
     };
-    let root = child.as_ref().map(|child| child.id());
+    let root = child.map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     let begin = Instant::now();
     let end = args.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
     let mut table = tasks::Table::new(root);
     let every = Duration::from_secs_f64(args.every);
     let mut next_shown = begin + every;
     let mut status = ExitCode::SUCCESS;
+    let mut has_ended = false;
+    let poll = Duration::from_millis(if args.every > 0.0 { 50 } else { 500 });
     loop {
-        if let Some(running) = &mut child {
-            let ended = running.try_wait();
-            if let Some(exit) = ended.map_err(|error| Failure::usage(error.to_string()))? {
+        let now = Instant::now();
+        if stop.load(Ordering::SeqCst) || checks::state() != "enabled" {
+            break;
+        }
+        if args.every > 0.0 {
+            table.look();
+            if now >= next_shown {
+                next_shown += every;
+                print!("{}", table.text(begin.elapsed()));
+            }
+        }
+        let left = end.map_or(poll, |end| end.saturating_duration_since(now).min(poll));
+        if left.is_zero() {
+            break;
+        }
+        match end_of_child.recv_timeout(left) {
+            Ok(exit) => {
+                let exit = exit.map_err(|error| Failure::usage(error.to_string()))?;
                 if !exit.success() {
                     eprintln!("the command ended with {exit}");
                     status = ExitCode::from(1);
                 }
+                has_ended = true;
                 break;
             }
+            // There is no command: nobody will ever send.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
+            Err(RecvTimeoutError::Timeout) => (),
         }
-        let now = Instant::now();
-        if stop.load(Ordering::SeqCst) || checks::state() != "enabled" || end.is_some_and(|end| now >= end)
-        {
-            break;
-        }
-        table.look();
-        if args.every > 0.0 && now >= next_shown {
-            next_shown += every;
-            print!("{}", table.text(begin.elapsed()));
-        }
-        std::thread::sleep(Duration::from_millis(50));
     }
-    table.look();
-    if let Some(mut child) = child {
-        // Only what this program has started, and only if it still runs.
-        let _ = child.kill();
-        let _ = child.wait();
+    if let Some(child) = child.filter(|_| !has_ended) {
+        // What this program has started, and nobody has waited for yet.
+        let _ = kill_process(child, Signal::TERM);
+        if end_of_child.recv_timeout(Duration::from_secs(2)).is_err() {
+            let _ = kill_process(child, Signal::KILL);
+            let _ = end_of_child.recv_timeout(Duration::from_secs(2));
+        }
     }
-    print!("{}", table.text(begin.elapsed()));
+    if args.every > 0.0 {
+        print!("{}", table.text(begin.elapsed()));
+    }
     Ok(status)
 }

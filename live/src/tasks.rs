@@ -105,7 +105,15 @@ impl Table {
         let mut text = format!(
             "{:.1} s\n{:>8} {:<16} {:>4} {:>11} {:>7} {:>11} {:>8} {:>12} {:>12}\n",
             elapsed.as_secs_f64(),
-            "pid", "task", "nice", "CPU ms", "share", "waited ms", "turns", "mean wait us", "worst 50 ms"
+            "pid",
+            "task",
+            "nice",
+            "CPU ms",
+            "share",
+            "waited ms",
+            "turns",
+            "mean wait us",
+            "worst 50 ms"
         );
         for (pid, row) in rows.iter().take(20) {
             let mean = row.waited_ns as f64 / row.turns.max(1) as f64 / 1000.0;

@@ -99,6 +99,9 @@ pub struct Common {
         value_name = "stop|fallback"
     )]
     pub scx_on_error: Option<OnError>,
+    /// So long a CPU that has a task to go on with does not see what another has put back, ns
+    #[arg(id = "lab-scx-put-back", long = "scx-put-back", value_name = "NS")]
+    pub scx_put_back: Option<u64>,
     /// What a BPF instruction costs, ns (as --cost scx.insn=NS)
     #[arg(id = "lab-scx-insn", long = "scx-insn", value_name = "NS")]
     pub scx_insn: Option<f64>,
@@ -150,6 +153,7 @@ impl Common {
             scx_config: self.scx_config.clone(),
             scx_call: self.scx_call.clone(),
             scx_on_error: self.scx_on_error,
+            scx_put_back: self.scx_put_back,
             scx_insn: self.scx_insn,
             scx_dump: self.scx_dump.clone(),
         }
@@ -157,7 +161,7 @@ impl Common {
 }
 
 /// The identifiers of the options of [`Common`] that say what is run: `lab-` and their long names.
-pub const PLANNED: [&str; 16] = [
+pub const PLANNED: [&str; 17] = [
     "lab-scheduler",
     "lab-cpus",
     "lab-machine",
@@ -173,6 +177,7 @@ pub const PLANNED: [&str; 16] = [
     "lab-scx-config",
     "lab-scx-call",
     "lab-scx-on-error",
+    "lab-scx-put-back",
     "lab-scx-insn",
 ];
 

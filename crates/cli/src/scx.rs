@@ -36,6 +36,10 @@ pub struct ScxOptions {
     /// What happens when a policy ends: the run stops, or goes on first come first served
     #[arg(long, value_enum, value_name = "stop|fallback", help_heading = HEADING)]
     pub scx_on_error: Option<OnError>,
+    /// So long a CPU that has a task to go on with does not see what another has put back, ns:
+    /// CPUs of a kernel act at one tick, none before the other [default: 0]
+    #[arg(long, value_name = "NS", help_heading = HEADING)]
+    pub scx_put_back: Option<u64>,
     /// What a BPF instruction costs, ns (as --cost scx.insn=NS; others: scx.helper, scx.kfunc ...)
     #[arg(long, value_name = "NS", help_heading = HEADING)]
     pub scx_insn: Option<f64>,
@@ -52,6 +56,7 @@ impl ScxOptions {
             ("scx-config", self.scx_config.is_some()),
             ("scx-call", !self.scx_call.is_empty()),
             ("scx-on-error", self.scx_on_error.is_some()),
+            ("scx-put-back", self.scx_put_back.is_some()),
             ("scx-insn", self.scx_insn.is_some()),
         ];
         given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
@@ -96,7 +101,9 @@ impl ScxOptions {
             OnError::Stop => "on_error=stop".to_string(),
             OnError::Fallback => "on_error=fallback".into(),
         });
-        scx::with_settings(names, on_error.as_slice(), "--scx-on-error")
+        names = scx::with_settings(names, on_error.as_slice(), "--scx-on-error")?;
+        let put_back = self.scx_put_back.map(|ns| format!("put_back_ns={ns}"));
+        scx::with_settings(names, put_back.as_slice(), "--scx-put-back")
     }
 
     /// Costs, with those of policies.

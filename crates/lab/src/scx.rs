@@ -6,7 +6,8 @@
 //!
 //! `scx:FILE[NAME=VALUE,...]` sets variables, `ops.FIELD` and `map.NAME.max_entries`, which are
 //! tunables of the policy; `call.FUNCTION=1/2/3` runs a `syscall` program of the object before the
-//! policy begins; `on_error=fallback` lets a run go on when the policy has ended.
+//! policy begins; `on_error=fallback` lets a run go on when the policy has ended;
+//! `put_back_ns=30000` lets CPUs not see at once what others put back.
 
 use crate::compressed;
 use crate::error::Error;
@@ -49,6 +50,7 @@ struct Held {
     settings: Arc<[schedlab_scx::Setting]>,
     calls: Arc<[Call]>,
     on_end: OnEnd,
+    put_back_ns: u64,
     /// Whether it has callbacks for CPUs that go and come.
     hotplug: bool,
     images: Vec<(Target, Arc<Image>)>,
@@ -86,7 +88,8 @@ impl Held {
     ) -> Result<ScxScheduler, String> {
         let target = Target { cpus: config.topology.cpus(), hz: config.hz };
         let image = self.image(target)?;
-        let options = Options { on_end: self.on_end, profile, ..Options::default() };
+        let (on_end, put_back_ns) = (self.on_end, self.put_back_ns);
+        let options = Options { on_end, profile, put_back_ns, ..Options::default() };
         let mut scheduler = ScxScheduler::new(image, config, options);
         let of_preset = match Preset::of(&scheduler.image().name) {
             Some(preset) => preset.calls(scheduler.image(), target.cpus),
@@ -223,6 +226,7 @@ struct Bracket {
     elements: Vec<schedlab_scx::Setting>,
     calls: Vec<Call>,
     on_end: Option<OnEnd>,
+    put_back_ns: u64,
 }
 
 impl Bracket {
@@ -232,6 +236,11 @@ impl Bracket {
             let (name, value) = item.split_once('=').unwrap_or((item, ""));
             if let Some(function) = name.strip_prefix("call.") {
                 bracket.calls.push((function.into(), arguments(item, value)?));
+            } else if name == "put_back_ns" {
+                let ns = value.parse().ok().filter(|ns| *ns < 1_000_000_000_u64);
+                bracket.put_back_ns = ns.ok_or_else(|| {
+                    format!("{item}: it is a time in ns, less than a second, as put_back_ns=30000")
+                })?;
             } else if name == "on_error" {
                 bracket.on_end = Some(match value {
                     "stop" => OnEnd::Stop,
@@ -343,6 +352,7 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
         settings: settings.into(),
         calls: calls.into(),
         on_end: bracket.on_end.unwrap_or_default(),
+        put_back_ns: bracket.put_back_ns,
         hotplug: [Callback::CPU_ONLINE, Callback::CPU_OFFLINE]
             .iter()
             .all(|&callback| image.callback(callback).is_some()),

@@ -144,6 +144,7 @@ impl Act<'_> {
     pub fn activate(&mut self, row: u32, cpu: u32, enq_flags: u64) {
         self.move_task(row, cpu);
         self.w.set_runnable(row, true);
+        self.w.tasks[row as usize].put_back = None;
         self.waits_from_now(row);
         self.w.set_task_u32(row, self.w.at.state, 0);
         self.w.set_task_flag(row, crate::kernel_types::TASK_DEQD_FOR_SLEEP, false);
@@ -382,7 +383,7 @@ impl Act<'_> {
         for entry in self.w.queues[queue as usize].iter() {
             let task = &self.w.tasks[entry.task as usize];
             self.p.work.scanned += 1;
-            if !task.allowed.contains(CpuId(cpu)) {
+            if !task.allowed.contains(CpuId(cpu)) || self.is_not_seen_yet(task, cpu) {
                 continue;
             }
             if task.on_cpu.is_some_and(|on| on != cpu) {
@@ -402,6 +403,18 @@ impl Act<'_> {
         }
         self.put(entry.task, cpu, 0);
         true
+    }
+
+    /// Whether a task was put back by another CPU just now, and this one need not have it: it has one
+    /// to go on with.
+    fn is_not_seen_yet(&self, task: &crate::world::Task, cpu: u32) -> bool {
+        let here = &self.w.cpus[cpu as usize];
+        self.w.put_back_ns > 0
+            && here.curr.is_some()
+            && !here.is_curr_gone
+            && task
+                .put_back
+                .is_some_and(|(at, by)| by != cpu && self.now() - at < self.w.put_back_ns)
     }
 
     /// A task that the policy had is taken to run. Later kernels tell it so.
@@ -511,6 +524,7 @@ impl Act<'_> {
             return self.put(row, cpu, ENQ_HEAD);
         }
         let is_last = next.is_none() && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
+        self.w.tasks[row as usize].put_back = Some((self.now(), cpu));
         self.enqueue(row, if is_last { ENQ_LAST } else { 0 });
         if is_last && !self.w.queues[cpu as usize].is_empty() {
             self.p.resched(CpuId(cpu));

@@ -67,12 +67,8 @@ const KINDS: &[(u32, MapKind, &str)] = &[
 ];
 
 /// Kinds that are known by name and not emulated.
-const NOT_EMULATED: &[(u32, &str)] = &[
-    (3, "PROG_ARRAY"),
-    (7, "STACK_TRACE"),
-    (11, "LPM_TRIE"),
-    (30, "BLOOM_FILTER"),
-];
+const NOT_EMULATED: &[(u32, &str)] =
+    &[(3, "PROG_ARRAY"), (7, "STACK_TRACE"), (11, "LPM_TRIE"), (30, "BLOOM_FILTER")];
 
 /// A key, or a value, may have so many bytes.
 const SIZE_MAX: u32 = 1 << 20;
@@ -88,8 +84,7 @@ impl MapKind {
 
     /// Whether values are found by a key of any kind.
     pub fn is_hash(self) -> bool {
-        self.is_lru()
-            || matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::HashOfMaps)
+        self.is_lru() || matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::HashOfMaps)
     }
 
     /// Whether each CPU has values of its own.
@@ -163,7 +158,7 @@ impl MapDef {
                 _ => u64::from(self.max_entries),
             };
             let is_whole = self.kind == MapKind::Arena
-                || (self.max_entries.is_power_of_two() && self.max_entries % 4096 == 0);
+                || (self.max_entries.is_power_of_two() && self.max_entries.is_multiple_of(4096));
             if !is_whole {
                 return wrong(format!(
                     "a {name} of {} bytes; the kernel takes powers of two of whole pages (4096)",

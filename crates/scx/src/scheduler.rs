@@ -16,8 +16,8 @@ use crate::world::{Act, Context, Counts, End, Holder, Task, World, group_weight,
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Parent, Platform,
-    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Tunable,
-    Waker,
+    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Topology,
+    Tunable, Waker,
 };
 use std::sync::Arc;
 
@@ -73,13 +73,17 @@ pub struct Options {
     pub seed: u64,
     /// The kernel whose class is played.
     pub profile: Profile,
+    /// So long a task that a CPU has put back into a queue is not seen by another CPU that has a
+    /// task to go on with, ns; 0: an instant is atomic. In a kernel two CPUs whose slices end at
+    /// one tick reschedule at once, and neither finds what the other is about to put back.
+    pub put_back_ns: u64,
 }
 
 /// A sched_ext policy at work.
 #[derive(Debug)]
 pub struct ScxScheduler {
     pub(crate) world: World,
-    options: Options,
+    pub(crate) options: Options,
     pub(crate) has_started: bool,
     /// The end has been dealt with.
     has_ended: bool,
@@ -90,14 +94,21 @@ pub struct ScxScheduler {
 impl ScxScheduler {
     /// The policy of an image, on a machine that it was linked for.
     pub fn new(image: Arc<Image>, config: &BuildConfig, options: Options) -> ScxScheduler {
-        let mut world = World::new(image, &config.topology);
+        let world = ScxScheduler::world(image, &config.topology, options);
+        let instant = (0, 0);
+        ScxScheduler { world, options, has_started: false, has_ended: false, instant }
+    }
+
+    /// The world in which the policy of an image begins.
+    pub(crate) fn world(image: Arc<Image>, topology: &Topology, options: Options) -> World {
+        let mut world = World::new(image, topology);
         world.random ^= options.seed;
         world.profile = options.profile;
+        world.put_back_ns = options.put_back_ns;
         if options.keeps_printed {
             world.printed = Some(vec![]);
         }
-        let instant = (0, 0);
-        ScxScheduler { world, options, has_started: false, has_ended: false, instant }
+        world
     }
 
     /// Tells `log` what it does.

@@ -9,7 +9,6 @@ use crate::object::{Image, Variable};
 use crate::ops::OpsNumbers;
 use crate::scheduler::ScxScheduler;
 use crate::settings::{Setting, What};
-use crate::world::World;
 use schedlab_core::control::{ControlError, Reply};
 use schedlab_core::{Tunable, TunableError};
 use std::collections::BTreeSet;
@@ -140,10 +139,7 @@ impl ScxScheduler {
     /// The world is made again, with maps as large as they are to be now.
     fn begin_anew(&mut self) {
         let (image, topology) = (Arc::clone(&self.world.image), self.world.topology.clone());
-        let mut world = World::new(image, &topology);
-        world.random = self.world.random;
-        world.profile = self.world.profile;
-        world.printed = self.world.printed.take();
+        let mut world = ScxScheduler::world(image, &topology, self.options);
         world.log = self.world.log.take();
         world.first_calls = std::mem::take(&mut self.world.first_calls);
         self.world = world;

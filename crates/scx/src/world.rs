@@ -54,6 +54,8 @@ pub enum Holder {
 /// A task, or the idle task of a CPU.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Task {
+    /// When it was put back by the CPU that ran it, ns, and by which; none: it came otherwise.
+    pub put_back: Option<(u64, u32)>,
     /// Whether it was born and has not ended.
     pub is_alive: bool,
     /// Policy, nice value.
@@ -314,6 +316,8 @@ fn siblings(topology: &Topology) -> Vec<Vec<u32>> {
 pub struct World {
     /// The kernel whose class is played.
     pub profile: crate::scheduler::Profile,
+    /// See [`Options::put_back_ns`](crate::scheduler::Options::put_back_ns).
+    pub put_back_ns: u64,
     /// The policy.
     pub image: Arc<Image>,
     /// The BPF machine.
@@ -497,6 +501,7 @@ impl World {
             in_tree: BTreeMap::new(),
             insertions: vec![],
             profile: crate::scheduler::Profile::default(),
+            put_back_ns: 0,
             context: Context::Other,
             cpu: 0,
             in_schedule: None,

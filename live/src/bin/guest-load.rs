@@ -74,8 +74,9 @@ fn load(seconds: f64, cpus_text: &str, tasks: &[String]) -> Result<(), String> {
         out.read_exact(&mut ready).map_err(|error| format!("{what}: {error}"))?;
         children.push(child);
     }
-    // All of them wait now; they are woken in their order.
-    std::thread::sleep(Duration::from_millis(50));
+    // All of them wait now, to be woken in their order; what the kernel does behind their births, it
+    // has done then.
+    std::thread::sleep(Duration::from_millis(500));
     let before: Vec<String> = children.iter().map(schedstat).collect();
     println!("load: begins");
     for child in &mut children {
@@ -91,7 +92,10 @@ fn load(seconds: f64, cpus_text: &str, tasks: &[String]) -> Result<(), String> {
         let ext = ext.and_then(|line| line.rsplit(' ').next()).unwrap_or("-");
         println!(
             "load: {} pid {} ext {ext} before {} after {}",
-            tasks[number], child.id(), before[number], after[number]
+            tasks[number],
+            child.id(),
+            before[number],
+            after[number]
         );
     }
     for child in &mut children {

@@ -6,13 +6,9 @@ char LICENSE[] SEC("license") = "GPL";
 
 struct bpf_timer { u64 opaque[2]; } __attribute__((aligned(8)));
 struct timers { struct bpf_timer timer; u64 fired; };
-struct bpf_iter_num { u64 opaque[1]; };
 struct bpf_cpumask;
 struct rq___gone { int nothing_of_the_kind; } CORE;
 
-extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
-extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
-extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 extern struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 extern void bpf_cpumask_release(struct bpf_cpumask *mask) __ksym;
 extern void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask) __ksym;

@@ -7,19 +7,12 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-struct bpf_iter_scx_dsq { u64 opaque[6]; } __attribute__((aligned(8)));
 struct bpf_rb_root { u64 opaque[2]; } __attribute__((aligned(8)));
 struct bpf_rb_node { u64 opaque[4]; } __attribute__((aligned(8)));
 struct bpf_list_head { u64 opaque[2]; } __attribute__((aligned(8)));
 
 struct node { struct bpf_rb_node rb; u64 key; u64 number; };
 
-extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 id, u64 flags) __ksym;
-extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
-extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
-extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 id,
-			     u64 flags) __ksym;
-extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice) __ksym;
 extern void *bpf_obj_new_impl(u64 type, void *meta) __ksym;
 extern void bpf_obj_drop_impl(void *object, void *meta) __ksym;
 extern int bpf_rbtree_add_impl(struct bpf_rb_root *root, struct bpf_rb_node *node,

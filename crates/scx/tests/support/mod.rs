@@ -18,6 +18,9 @@ pub const HZ: u32 = 250;
 pub fn bytes(name: &str) -> &'static [u8] {
     match name {
         "vtime" => include_bytes!("../../../../examples/scx/vtime.bpf.o"),
+        "bfs" => include_bytes!("../../../../examples/scx/bfs.bpf.o"),
+        "o_1" => include_bytes!("../../../../examples/scx/o_1.bpf.o"),
+        "goodness" => include_bytes!("../../../../examples/scx/goodness.bpf.o"),
         "faults" => include_bytes!("../objects/faults.bpf.o"),
         "contexts" => include_bytes!("../objects/contexts.bpf.o"),
         "extras" => include_bytes!("../objects/extras.bpf.o"),

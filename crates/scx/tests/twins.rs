@@ -1,0 +1,190 @@
+//! Policies of `examples/scx` against the schedulers that they are twins of, on one CPU, slice by
+//! slice: thousands of worlds as the golden schedules have them, of hogs and sleepers.
+
+mod support;
+
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, CpuSet, Event, Observer, SchedAttr, Scheduler, TaskAttr,
+    TaskId,
+};
+use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
+use schedlab_sched::registry;
+use schedlab_scx::{Options, ScxScheduler};
+use std::convert::Infallible;
+use std::sync::Arc;
+use support::{MS, link};
+
+/// What a task does.
+#[derive(Clone, Debug)]
+struct Life {
+    nice: i32,
+    start_ns: u64,
+    /// Runs and sleeps in turn, ns; over and over. One: a hog.
+    spans: Vec<u64>,
+    /// After so many spans it ends.
+    ends: u64,
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    is_round: bool,
+    lives: Vec<Life>,
+    steps: Vec<u64>,
+}
+
+/// A world of 1 to 9 tasks. No run ends in the nanosecond of a tick: the originals charge that tick
+/// to who has just gone to sleep, the class calls `tick` for runnable tasks only. In one world of
+/// three sleeps end at round times, together and with ticks.
+fn world(seed: u64) -> World {
+    let mut random = SplitMix64::new(seed);
+    let mut below = |n: u64| random.next_u64() % n;
+    let is_round = below(3) == 0;
+    let time = |below: &mut dyn FnMut(u64) -> u64, most_us: u64| {
+        (1 + below(most_us)) * 1000 + 1 + below(999)
+    };
+    let tasks = 1 + below(9);
+    let lives = (0..tasks).map(|_| {
+        let nice = match below(3) {
+            0 => 0,
+            1 => below(40) as i32 - 20,
+            _ => below(10) as i32 - 5,
+        };
+        let start_ns = if below(2) == 0 { 0 } else { time(&mut below, 500_000) };
+        let spans = match below(3) {
+            0 => vec![u64::MAX],
+            1 => vec![time(&mut below, 4_000), time(&mut below, 40_000)],
+            _ => (0..2 * (1 + below(4))).map(|_| time(&mut below, 60_000)).collect(),
+        };
+        let ends = if below(4) == 0 { 1 + 2 * below(20) } else { u64::MAX };
+        Life { nice, start_ns, spans, ends }
+    });
+    let lives: Vec<Life> = lives.collect();
+    World { is_round, steps: vec![0; lives.len()], lives }
+}
+
+impl Workload for World {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        let attr = |life: &Life, number: u32| TaskAttr {
+            sched: SchedAttr::nice(life.nice),
+            allowed: CpuSet::All,
+            address_space: number,
+            ..TaskAttr::default()
+        };
+        let lives = self.lives.iter().zip(0..);
+        lives.map(|(life, n)| NewTask { attr: attr(life, n), start_ns: life.start_ns }).collect()
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        let life = &self.lives[task.index()];
+        let step = self.steps[task.index()];
+        self.steps[task.index()] += 1;
+        let span = life.spans[(step % life.spans.len() as u64) as usize];
+        if step >= life.ends {
+            return Ok(Op::Exit);
+        }
+        Ok(match life.spans.len() > 1 && step % 2 == 1 {
+            true => {
+                let until_ns = match self.is_round {
+                    true => (now_ns + span).next_multiple_of(2 * MS),
+                    false => now_ns + span,
+                };
+                Op::Sleep { until_ns, reason: BlockReason::Interruptible }
+            }
+            false => Op::Run { ns: span },
+        })
+    }
+}
+
+/// Who got the CPU when.
+#[derive(Default)]
+struct Slices {
+    all: Vec<(u64, Option<TaskId>)>,
+}
+
+impl Observer for Slices {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        let Event::Switched { next, .. } = event else { return };
+        // Whoever is current at a nanosecond only, between two reschedules, has no slice there.
+        if self.all.last().is_some_and(|last| last.0 == now_ns) {
+            self.all.pop();
+        }
+        if self.all.last().is_none_or(|last| last.1 != next) {
+            self.all.push((now_ns, next));
+        }
+    }
+}
+
+const HZ: u32 = 250;
+const UNTIL_NS: u64 = 3_000 * MS;
+
+/// Who got the CPU when, and what the scheduler printed.
+fn slices<S: Scheduler>(
+    scheduler: S,
+    world: &World,
+    printed: impl Fn(&S) -> Vec<(u64, u32, String)>,
+) -> (Vec<(u64, Option<TaskId>)>, Vec<(u64, u32, String)>) {
+    let config = Config::idealised(1, HZ);
+    let mut machine = Machine::new(config, scheduler, world.clone(), Slices::default());
+    let Ok(_) = machine.run(UNTIL_NS);
+    let all = std::mem::take(&mut machine.observer_mut().all);
+    (all, printed(machine.scheduler()))
+}
+
+fn twin(policy: &str, settings: &[&str], original: &str, seeds: u64) {
+    let config = BuildConfig::flat(1, HZ);
+    let (_, release) = registry::find(original).expect("there is such a release");
+    let image = Arc::new(link(policy, 1, settings).unwrap_or_else(|error| panic!("{error}")));
+    let mut all = 0;
+    for seed in 0..seeds {
+        let world = world(seed);
+        let (expected, _) = slices((release.build)(&config), &world, |_| vec![]);
+        let options = Options { keeps_printed: true, ..Options::default() };
+        let object = ScxScheduler::new(Arc::clone(&image), &config, options);
+        let (got, printed) = slices(object, &world, |object| object.printed().to_vec());
+        all += got.len();
+        let same = expected.iter().zip(&got).take_while(|(a, b)| a == b).count();
+        if same < expected.len().max(got.len()) {
+            let from = same.saturating_sub(4);
+            let show = |all: &[(u64, Option<TaskId>)]| -> String {
+                let some = all.iter().skip(from).take(8);
+                some.map(|(at, task)| format!("  {at} {task:?}\n")).collect()
+            };
+            let at = got.get(same).map_or(UNTIL_NS, |slice| slice.0);
+            let lines: Vec<String> = printed
+                .iter()
+                .filter(|(time, ..)| time.abs_diff(at) < 60 * MS)
+                .map(|(time, _, text)| format!("  {time} {text}\n"))
+                .collect();
+            panic!(
+                "{policy} is not {original} in world {seed}, slice {same}\n{original}:\n{}\
+                 {policy}:\n{}{}{world:#?}",
+                show(&expected),
+                show(&got),
+                lines.concat()
+            );
+        }
+    }
+    assert!(all as u64 > 20 * seeds, "{all} slices: the worlds must be worlds");
+}
+
+#[test]
+fn goodness_is_o_n() {
+    twin("goodness", &["log_events=1"], "o_n@2.4.19", 300);
+}
+
+#[test]
+fn goodness_at_the_tail_is_later_o_n() {
+    twin("goodness", &["at_tail=1"], "o_n@2.4.22", 300);
+}
+
+#[test]
+fn bfs_is_bfs() {
+    twin("bfs", &["log_events=1"], "bfs@0.404", 300);
+}
+
+#[test]
+fn o_1_is_o_1() {
+    twin("o_1", &["log_events=1"], "o_1@2.6.0", 300);
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The class that the laboratory plays against a stock kernel's: boots one in QEMU, loads policies
+# into it with schedlab-live, and compares callbacks and CPU times with the laboratory's.
+#
+#     tests/kernel/run.sh [RELEASE]      RELEASE: a kernel of Debian, 7.3.4+deb13; else these are
+#                                        tried: 7.3.4+deb13, 7.0.4+deb13, what the suite names
+#
+# Needs Debian's apt, qemu-system-x86, busybox-static, cpio, and for schedlab-live a C compiler and
+# the headers of libelf and zlib. Where something cannot be had it says so aloud: nothing was tested
+# then. Every boot ends after 300 s (TIMEOUT).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+skip() {
+    echo '************************************************************************' >&2
+    echo "** SKIPPED: no kernel was booted: $1" >&2
+    echo '************************************************************************' >&2
+    exit 0
+}
+
+here=tests/kernel
+out=$PWD/target/kernel
+mkdir -p "$out"
+
+for tool in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio; do
+    command -v "${tool%%:*}" >/dev/null ||
+        skip "${tool%%:*} is missing (apt-get install ${tool##*:})"
+done
+
+kernel=
+for release in ${1:-7.3.4+deb13 7.0.4+deb13 ''}; do
+    if kernel=$("$here/fetch.sh" "$release" 2> "$out/fetch.log"); then
+        break
+    fi
+    kernel=
+done
+[ -n "$kernel" ] || kernel=$("$here/fetch.sh" 2> "$out/fetch.log") ||
+    skip "$(tail -n 1 "$out/fetch.log")"
+echo "kernel $(cat "$kernel/release")"
+
+# Its own directory: libbpf is built there, once.
+export CARGO_TARGET_DIR=$PWD/target/live
+if ! cargo build --quiet --release --manifest-path live/Cargo.toml > "$out/build.log" 2>&1; then
+    # Ours to mend is what rustc says of our own code; else what libbpf needs is not there.
+    if grep -q '^error.*schedlab-live' "$out/build.log" && ! grep -q 'libbpf-sys' "$out/build.log"; then
+        cat "$out/build.log" >&2
+        exit 1
+    fi
+    skip "schedlab-live cannot be built (apt-get install gcc libelf-dev zlib1g-dev pkg-config): \
+$(grep -m 1 -E '^error' "$out/build.log" || tail -n 1 "$out/build.log")"
+fi
+cargo test --quiet --release --manifest-path live/Cargo.toml
+programs=("$CARGO_TARGET_DIR/release/schedlab-live" "$CARGO_TARGET_DIR/release/guest-load")
+unset CARGO_TARGET_DIR
+
+objects=(examples/scx/*.bpf.o crates/scx/tests/objects/{order,faults}.bpf.o)
+status=0
+"$here/boot.sh" "$kernel" "$here/twins.job" "${programs[@]}" "$here/order.awk" "${objects[@]}" \
+    > "$out/console" 2> "$out/boot.log" || status=$?
+case $status in
+0) ;;
+77) skip "$(tail -n 1 "$out/boot.log")" ;;
+*)
+    tail -n 40 "$out/console" "$out/boot.log" >&2
+    exit 1
+    ;;
+esac
+
+check() {
+    grep -q "$1" "$out/console" || {
+        echo "the guest did not say \"$1\" ($2); its console is $out/console" >&2
+        exit 1
+    }
+}
+check '^policy bfs' 'all policies were tried'
+check 'ext 1 before' 'the tasks ran in the class'
+check 'faults: ops.init() failed (-12)' 'the reason of an end is told'
+check '^fault: status 1' 'an end is an error'
+if grep -q '^state: enabled\|the kernel refuses\|Kernel panic' "$out/console"; then
+    grep -A 20 'the kernel refuses\|Kernel panic' "$out/console" >&2 || true
+    echo "a policy was refused, or stayed loaded; its console is $out/console" >&2
+    exit 1
+fi
+
+rm -rf "$out/records"
+mkdir -p "$out/records"
+awk -v DIR="$out/records" -v OF="Linux $(cat "$kernel/release")" -f "$here/records.awk" \
+    "$out/console"
+SCHEDLAB_KERNEL_RECORDS=$out/records \
+    cargo test --quiet -p schedlab-scx --test kernel -- --nocapture
