@@ -249,3 +249,23 @@ fn instructions_cost_what_the_user_says() {
     let dear = schedlab(&[&args[..], &["--cost", "scx.insn=1000"]].concat()).good();
     assert_eq!(nothing, dear);
 }
+
+#[test]
+fn what_is_known_of_a_policy_is_done_by_itself() {
+    let preset = "scx:crates/scx/tests/objects/preset.bpf.o";
+    let object = &preset["scx:".len()..];
+    let text = schedlab(&["scx", "show", object, "--cpus", "3"]).good();
+    assert!(text.contains("nr_cpu_ids           3 (u32, 4 B)"), "{text}");
+    assert!(text.contains("smt_enabled          0 (bool, 1 B)"), "{text}");
+    let log = ["scx", "log", "examples/desktop.json", "-s", preset, "-d", "1ms", "-c", "3"];
+    let text = schedlab(&[&log[..], &["--callback", "syscall"]].concat()).good();
+    let calls: Vec<&str> = (text.lines())
+        .filter_map(|line| Some(line.split_once("enable_primary_cpu")?.1))
+        .collect();
+    assert_eq!(calls, ["(-1)", "(0)", "(1)", "(2)"], "{text}");
+    // What the user says counts more.
+    let own = schedlab(&[&log[..], &["--scx-set", "nr_cpu_ids=2"]].concat());
+    own.error(&["scx: policy bpfland_0_lab ended at 0 ns in init: init returned -22"]);
+    let own = schedlab(&[&log[..], &["--scx-call", "enable_primary_cpu=0"]].concat());
+    own.error(&["init returned -22"]);
+}

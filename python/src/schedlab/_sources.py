@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -132,5 +133,24 @@ def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, An
         return {"workload": {"file": name, "text": _native.trace_workload(name, json.dumps(asked))}}
     text = _native.read_text(name)
     if _native.is_plan(text):
-        return {"plan": json.loads(text)}
+        return {"plan": _beside(json.loads(text), name)}
     return {"workload": {"file": name, "text": text}}
+
+
+def _beside(plan: dict[str, Any], file: str) -> dict[str, Any]:
+    """The plan, with objects of sched_ext policies that lie beside its file named from here."""
+    directory = os.path.dirname(file)
+
+    def named(scheduler: Any) -> Any:
+        if not isinstance(scheduler, str) or not scheduler.startswith("scx:") or not directory:
+            return scheduler
+        path = re.split(r"\[|@(?:6\.18|7\.3)(?=\[|$)", scheduler[4:])[0]
+        there = os.path.join(directory, path)
+        if os.path.isabs(path) or not os.path.isfile(there):
+            return scheduler
+        return f"scx:{there}{scheduler[4 + len(path):]}"
+
+    schedulers = plan.get("schedulers")
+    if isinstance(schedulers, list):
+        plan = {**plan, "schedulers": [named(one) for one in schedulers]}
+    return plan
