@@ -1,5 +1,6 @@
 //! The machine of a run and what is set about it: [`RunConfig`].
 
+use crate::catch_panic;
 use crate::select::{Choice, Needs};
 use schedlab_core::{BuildConfig, Tunable};
 use schedlab_machine::costs::CostModel;
@@ -88,9 +89,11 @@ impl RunConfig {
         build
     }
 
-    /// The tunables of `choice` on this machine.
+    /// The tunables of `choice` on this machine. One that cannot even be made for it has none; whoever
+    /// runs it is told why.
     pub fn tunables_of(&self, choice: &Choice) -> Vec<Tunable> {
-        choice.build(&self.build_config(choice)).inspect().tunables()
+        let tunables = || choice.build(&self.build_config(choice)).inspect().tunables();
+        catch_panic(tunables).unwrap_or_default()
     }
 
     /// What reports call the machine.

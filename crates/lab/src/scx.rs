@@ -80,42 +80,51 @@ impl Held {
         Ok(image)
     }
 
-    /// One of the policy.
-    fn scheduler(
-        &mut self,
-        config: &BuildConfig,
-        profile: Profile,
-    ) -> Result<ScxScheduler, String> {
-        let target = Target { cpus: config.topology.cpus(), hz: config.hz };
+    /// What one of the policy is made of.
+    fn parts(&mut self, target: Target) -> Result<Parts, String> {
         let image = self.image(target)?;
-        let (on_end, put_back_ns) = (self.on_end, self.put_back_ns);
-        let options = Options { on_end, profile, put_back_ns, ..Options::default() };
-        let mut scheduler = ScxScheduler::new(image, config, options);
-        let of_preset = match Preset::of(&scheduler.image().name) {
-            Some(preset) => preset.calls(scheduler.image(), target.cpus),
-            None => vec![],
-        };
-        // Whoever calls a program for himself does it alone.
-        let is_own = |name: &String| self.calls.iter().any(|(other, _)| other == name);
-        let of_preset = of_preset.into_iter().filter(|(name, _)| !is_own(name));
-        for (function, args) in of_preset.chain(self.calls.iter().cloned()) {
-            scheduler.call_first(&function, &args).map_err(|error| error.to_string())?;
-        }
-        if let Some(log) = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            scheduler.log_to(log);
-        }
-        Ok(scheduler)
+        let options =
+            Options { on_end: self.on_end, put_back_ns: self.put_back_ns, ..Options::default() };
+        Ok(Parts { image, options, calls: Arc::clone(&self.calls) })
     }
+}
+
+/// What a policy is made of, on a machine.
+struct Parts {
+    image: Arc<Image>,
+    options: Options,
+    calls: Arc<[Call]>,
+}
+
+/// One of the policy in a slot. The slots are not held while it is made: its maps may be large.
+fn scheduler(slot: usize, config: &BuildConfig, profile: Profile) -> Result<ScxScheduler, String> {
+    let target = Target { cpus: config.topology.cpus(), hz: config.hz };
+    let parts = match all().get_mut(slot) {
+        Some(held) => held.parts(target)?,
+        None => return Err("there is no policy in the slot".into()),
+    };
+    let Parts { image, options, calls } = parts;
+    let mut scheduler = ScxScheduler::new(image, config, Options { profile, ..options });
+    let of_preset = match Preset::of(&scheduler.image().name) {
+        Some(preset) => preset.calls(scheduler.image(), target.cpus),
+        None => vec![],
+    };
+    // Whoever calls a program for himself does it alone.
+    let is_own = |name: &String| calls.iter().any(|(other, _)| other == name);
+    let of_preset = of_preset.into_iter().filter(|(name, _)| !is_own(name));
+    for (function, args) in of_preset.chain(calls.iter().cloned()) {
+        scheduler.call_first(&function, &args).map_err(|error| error.to_string())?;
+    }
+    if let Some(log) = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        scheduler.log_to(log);
+    }
+    Ok(scheduler)
 }
 
 /// The function of slot `N`, with the class of 6.18 or a later one.
 fn build<const N: usize, const LATER: bool>(config: &BuildConfig) -> Box<dyn Scheduler> {
     let profile = if LATER { Profile::V7_3 } else { Profile::V6_18 };
-    let made = match all().get_mut(N) {
-        Some(held) => held.scheduler(config, profile),
-        None => Err("there is no policy in the slot".into()),
-    };
-    match made {
+    match scheduler(N, config, profile) {
         Ok(scheduler) => Box::new(scheduler),
         // The engine catches it where it catches a scheduler that panics.
         Err(message) => std::panic::resume_unwind(Box::new(message)),
