@@ -10,6 +10,7 @@ use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
 use crate::replay_args::ReplayArgs;
+use crate::scx::ScxOptions;
 use crate::scx_args::ScxArgs;
 use crate::sweep_args::{SweepArgs, TuneArgs};
 #[cfg(feature = "tui")]
@@ -149,10 +150,6 @@ pub struct RunArgs {
     /// something for one alone; scx:FILE is a sched_ext policy, a BPF object [default: main]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// Set a variable of sched_ext policies before they are loaded, or ops.FIELD, or
-    /// map.NAME.max_entries (`schedlab scx show FILE` lists them)
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub scx_set: Vec<String>,
     /// Number of CPUs; with --machine so many of the machine's, its first ones [default: as many as
     /// the workload's `cpus` name, at least 1; with --machine all]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -274,6 +271,9 @@ pub struct RunArgs {
     /// The report as a page, and its charts.
     #[command(flatten)]
     pub page: PageArgs,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
 }
 
 /// Run random machines and workloads under every invariant
@@ -309,7 +309,7 @@ pub struct StressArgs {
     /// Run the world of this seed only, and show it in detail
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed"])]
     pub seed: Option<u64>,
-    /// Schedulers: names, `linux`, `textbook` or `all`
+    /// Schedulers: names, `linux`, `textbook` or `all`; scx:FILE is a sched_ext policy
     #[arg(
         short,
         long = "scheduler",
@@ -321,6 +321,9 @@ pub struct StressArgs {
     /// Save the world's workload as an rt-app file
     #[arg(long, value_name = "FILE", requires = "seed")]
     pub save: Option<PathBuf>,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
 }
 
 /// Replay golden schedules and say where they are not met

@@ -1,6 +1,7 @@
 //! Options of benchmarks: those that all of them share, and one for each parameter of a benchmark.
 
 use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::scx::{OnError, ScxOptions};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use schedlab_bench::parameter::ALL_CPUS;
 use schedlab_bench::{Benchmark, Kind, Parameter, Value};
@@ -13,7 +14,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Laboratory")]
 pub struct Common {
-    /// Schedulers to compare: names as `schedlab list` shows them, `linux`, `textbook` or `all`
+    /// Schedulers to compare: names as `schedlab list` shows them, `linux`, `textbook` or `all`;
+    /// scx:FILE is a sched_ext policy
     #[arg(
         id = "lab-scheduler",
         long = "scheduler",
@@ -79,6 +81,30 @@ pub struct Common {
         value_parser = clap::value_parser!(u64).range(1..=100_000)
     )]
     pub repeat: u64,
+    /// Set a variable of sched_ext policies before they are loaded, or ops.FIELD, or
+    /// map.NAME.max_entries (`schedlab scx show FILE` lists them)
+    #[arg(id = "lab-scx-set", long = "scx-set", value_name = "NAME=VALUE")]
+    pub scx_set: Vec<String>,
+    /// The same from a file in TOML
+    #[arg(id = "lab-scx-config", long = "scx-config", value_name = "FILE.toml")]
+    pub scx_config: Option<PathBuf>,
+    /// Run a program of section `syscall` before the policy is attached, with these numbers
+    #[arg(id = "lab-scx-call", long = "scx-call", value_name = "NAME=N,...")]
+    pub scx_call: Vec<String>,
+    /// What happens when a policy ends: the run stops, or goes on first come first served
+    #[arg(
+        id = "lab-scx-on-error",
+        long = "scx-on-error",
+        value_enum,
+        value_name = "stop|fallback"
+    )]
+    pub scx_on_error: Option<OnError>,
+    /// So long a CPU that has a task to go on with does not see what another has put back, ns
+    #[arg(id = "lab-scx-put-back", long = "scx-put-back", value_name = "NS")]
+    pub scx_put_back: Option<u64>,
+    /// What a BPF instruction costs, ns (as --cost scx.insn=NS)
+    #[arg(id = "lab-scx-insn", long = "scx-insn", value_name = "NS")]
+    pub scx_insn: Option<f64>,
     /// How to print
     #[arg(
         id = "lab-format",
@@ -114,10 +140,28 @@ pub struct Common {
     /// PLAN` runs it
     #[arg(id = "lab-plan-out", long = "plan-out", value_name = "PLAN.json")]
     pub plan_out: Option<PathBuf>,
+    /// Write the dump of a policy that ends by an error into this file
+    #[arg(id = "lab-scx-dump", long = "scx-dump", value_name = "FILE")]
+    pub scx_dump: Option<PathBuf>,
+}
+
+impl Common {
+    /// The options of sched_ext policies.
+    pub fn scx(&self) -> ScxOptions {
+        ScxOptions {
+            scx_set: self.scx_set.clone(),
+            scx_config: self.scx_config.clone(),
+            scx_call: self.scx_call.clone(),
+            scx_on_error: self.scx_on_error,
+            scx_put_back: self.scx_put_back,
+            scx_insn: self.scx_insn,
+            scx_dump: self.scx_dump.clone(),
+        }
+    }
 }
 
 /// The identifiers of the options of [`Common`] that say what is run: `lab-` and their long names.
-pub const PLANNED: [&str; 11] = [
+pub const PLANNED: [&str; 17] = [
     "lab-scheduler",
     "lab-cpus",
     "lab-machine",
@@ -129,10 +173,16 @@ pub const PLANNED: [&str; 11] = [
     "lab-duration",
     "lab-seed",
     "lab-repeat",
+    "lab-scx-set",
+    "lab-scx-config",
+    "lab-scx-call",
+    "lab-scx-on-error",
+    "lab-scx-put-back",
+    "lab-scx-insn",
 ];
 
 /// Those of the options that say how it is done and shown.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 10] = [
     "lab-format",
     "lab-figure",
     "lab-plot",
@@ -142,6 +192,7 @@ const SHOWN: [&str; 9] = [
     "lab-resume",
     "lab-cores",
     "lab-plan-out",
+    "lab-scx-dump",
 ];
 
 /// Those of all options of [`Common`].

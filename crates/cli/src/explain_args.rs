@@ -1,6 +1,7 @@
 //! The command line of `schedlab explain`.
 
 use crate::options::{setting, time};
+use crate::scx::ScxOptions;
 use clap::{ArgGroup, Args};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -71,4 +72,7 @@ pub struct ExplainArgs {
     /// Simultaneous events in random order, by this seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
 }

@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::files;
-use crate::scx;
 use crate::terminal::complain;
 use schedlab_lab::Error;
 use schedlab_lab::plan::{MachineSource, Plan, Prepared};
+use schedlab_lab::scx;
 use std::path::Path;
 
 /// The machine that `--machine` names; a file is read.
@@ -36,13 +36,10 @@ pub fn prepare(plan: &Plan, file: Option<&str>) -> Result<Prepared, Failure> {
         (_, Some(file)) => format!("{file}: {error}"),
         (_, None) => error.to_string(),
     };
-    // Policies in files (`scx:FILE`) are held under names of their own.
-    let (schedulers, own) = scx::hold(&plan.schedulers).map_err(|error| match file {
-        Some(file) => format!("{file}: {error}"),
-        None => error,
-    })?;
+    // Objects that a plan names lie beside it, or are named from here.
+    let schedulers = scx::beside(&plan.schedulers, file.unwrap_or(""));
     let plan = Plan { schedulers, ..plan.clone() };
-    Ok(plan.prepare_with(&own).map_err(described)?)
+    Ok(plan.prepare().map_err(described)?)
 }
 
 /// Writes a plan, and says that nothing was run. Only what is a plan, or empty, is written over: a
@@ -50,8 +47,6 @@ pub fn prepare(plan: &Plan, file: Option<&str>) -> Result<Prepared, Failure> {
 pub fn write_plan(path: &Path, plan: &Plan) -> Result<(), Failure> {
     files::check(path)?;
     files::check_replaceable(path, "--plan-out", "a plan", Plan::is_plan)?;
-    let mut plan = plan.clone();
-    scx::as_written(&mut plan.schedulers);
     files::write_whole(path, &plan.to_json())?;
     complain(&format!("note: nothing was run; the plan is in {}", path.display()));
     Ok(())

@@ -2,6 +2,7 @@
 
 use crate::options::{seconds, setting};
 use crate::page::PageArgs;
+use crate::scx::ScxOptions;
 use clap::{Args, ValueEnum};
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
@@ -112,6 +113,9 @@ pub struct ReplayArgs {
     /// On so many cores [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
 }
 
 /// How edges become semaphores.

@@ -1,6 +1,8 @@
 //! Arguments of `schedlab scx`.
 
-use clap::{Args, Subcommand};
+use crate::options::time;
+use crate::traced::SourceArgs;
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Look at a sched_ext policy, a compiled BPF object
@@ -15,6 +17,8 @@ pub struct ScxArgs {
 #[derive(Subcommand, Debug)]
 pub enum ScxCommand {
     Show(ScxShowArgs),
+    Log(Box<ScxLogArgs>),
+    Census(ScxCensusArgs),
 }
 
 /// Show what is in a policy: callbacks, maps, variables, and what it asks for that is not there
@@ -38,4 +42,72 @@ pub struct ScxShowArgs {
     #[arg(short, long, value_name = "N", default_value_t = 4,
         value_parser = clap::value_parser!(u32).range(1..=512))]
     pub cpus: u32,
+}
+
+/// Run a workload under a policy and print every callback, in order
+///
+/// Each line is a callback that has returned: time, CPU, name, process id, arguments, result,
+/// instructions; one that was called within another is indented and stands before it. What the
+/// policy prints and writes into ring buffers stands between. Behind all that stand the counts:
+/// calls and instructions by callback, helpers, kernel functions, maps.
+#[derive(Args, Debug)]
+#[command(mut_arg("scheduler", |arg| arg.short('s')))]
+#[command(after_help = "\
+Examples:
+  schedlab scx log examples/desktop.json --scheduler scx:examples/scx/vtime.bpf.o --duration 20ms
+  schedlab scx log examples/scx/vtime.bpf.o examples/desktop.json --callback enqueue,running
+  schedlab scx log examples/desktop.json --scheduler scx:examples/scx/vtime.bpf.o --counts
+
+Exit status: 0 it ran; 2 it cannot be run, or the policy ended.")]
+pub struct ScxLogArgs {
+    /// What is run, and how.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// The workload, if the policy's object stands before it
+    #[arg(value_name = "WORKLOAD")]
+    pub workload: Option<PathBuf>,
+    /// Only these callbacks (and printk, ringbuf, timer, syscall)
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub callback: Vec<String>,
+    /// From this time on
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub from: Option<u64>,
+    /// Up to this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub to: Option<u64>,
+    /// Only the counts
+    #[arg(long)]
+    pub counts: bool,
+    /// How to print
+    #[arg(short, long, value_enum, default_value = "table", value_name = "table|csv")]
+    pub format: ScxFormat,
+}
+
+/// Load all objects of some directories, run each that loads, and tell in a table what is missing
+///
+/// Each object that is a sched_ext policy is loaded, with the preset of its name if there is one,
+/// and a short workload is run under it on two CPUs.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab scx census examples/scx
+  schedlab scx census ~/scx/build --format csv > census.csv
+
+Exit status: 0 the table was printed; 2 a directory cannot be read, or holds no object.")]
+pub struct ScxCensusArgs {
+    /// Objects, or directories that hold some, however deep
+    #[arg(required = true, value_name = "DIR|OBJECT")]
+    pub paths: Vec<PathBuf>,
+    /// How to print
+    #[arg(short, long, value_enum, default_value = "table", value_name = "table|csv")]
+    pub format: ScxFormat,
+}
+
+/// How to print.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ScxFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Csv,
 }

@@ -1,6 +1,7 @@
 //! The command line of `schedlab top`.
 
 use crate::options::{setting, time};
+use crate::scx::ScxOptions;
 use crate::top::columns::Column;
 use clap::Args;
 use schedlab_lab::plan::SetValues;
@@ -91,6 +92,9 @@ pub struct TopArgs {
     /// Simultaneous events in random order, by this seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
 }
 
 /// The slowest and the fastest speed.

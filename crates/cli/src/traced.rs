@@ -5,6 +5,7 @@ use crate::Failure;
 use crate::files;
 use crate::options::{setting, time};
 use crate::plans::{find_machine, newest, note, prepare};
+use crate::scx::ScxOptions;
 use crate::terminal::complain;
 use clap::Args;
 use schedlab_lab::Error;
@@ -43,6 +44,9 @@ pub struct SourceArgs {
     /// Let simultaneous events happen in random order, by this seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
 }
 
 /// What is looked at.
@@ -90,7 +94,10 @@ impl SourceArgs {
                 )));
             }
             match &self.scheduler {
-                Some(scheduler) => Plan { schedulers: vec![scheduler.clone()], ..plan },
+                Some(scheduler) => {
+                    let schedulers = self.scx.apply(vec![scheduler.clone()])?;
+                    Plan { schedulers, ..plan }
+                }
                 None => plan,
             }
         } else {
@@ -98,13 +105,17 @@ impl SourceArgs {
                 machine: MachineSpec {
                     description: find_machine(self.machine.as_deref())?,
                     cpus: self.cpus,
+                    costs: self.scx.costs(vec![]),
                     ..MachineSpec::default()
                 },
                 set: self.set.clone(),
                 timetable: Timetable { files: vec![], actions: self.at.clone() },
                 limit_ns: self.duration,
                 seed: self.seed,
-                ..Plan::new(Load::Workload(source), vec![self.scheduler_or_newest()])
+                ..Plan::new(
+                    Load::Workload(source),
+                    self.scx.apply(vec![self.scheduler_or_newest()])?,
+                )
             }
         };
         let prepared = prepare(&plan, is_plan.then_some(&*file))?;
@@ -140,7 +151,8 @@ impl SourceArgs {
             ("at", !self.at.is_empty()),
             ("seed", self.seed.is_some()),
         ];
-        given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+        let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
+        given.or_else(|| self.scx.of_runs())
     }
 }
 

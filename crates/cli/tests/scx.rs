@@ -23,7 +23,12 @@ fn settings_make_other_columns() {
     let both = format!("{VTIME},{VTIME}[slice_ns=2000000,fifo=true]");
     let args = ["run", "examples/desktop.json", "-d", "1", "-s"];
     let text = schedlab(&[&args[..], &[&both]].concat()).good();
-    assert!(text.contains("scx_vtime_2"), "{text}");
+    assert!(text.contains("slice_ns=2000000"), "{text}");
+    let csv = schedlab(&[&args[..], &[VTIME, "--set", "slice_ns=1ms,2ms", "-f", "csv"]].concat());
+    let csv = csv.good();
+    for column in ["6.18[slice_ns=1000000]", "6.18[slice_ns=2000000]"] {
+        assert!(csv.contains(&format!("scx_vtime,{column},throughput")), "{csv}");
+    }
     let one = schedlab(&[&args[..], &[VTIME]].concat()).good();
     let set = [&args[..], &[VTIME, "--scx-set", "slice_ns=2000000"]].concat();
     assert_ne!(one, schedlab(&set).good());
@@ -63,7 +68,7 @@ fn what_is_in_a_policy_is_shown() {
     for part in [
         "sched_ext policy vtime",
         "enqueue              vtime_enqueue (",
-        "slice_ns             20000000 (8 B)",
+        "slice_ns             20000000 (u64, 8 B)",
         "scx_bpf_dsq_insert_vtime",
     ] {
         assert!(text.contains(part), "no {part:?} in: {text}");
@@ -91,10 +96,156 @@ fn a_policy_that_ends_says_why_and_where() {
 fn what_is_no_policy_is_refused() {
     let run = |name: &str| schedlab(&["run", "examples/desktop.json", "-s", name]);
     run("scx:README.md").error(&["README.md: ELF header: this is no ELF file"]);
-    run("scx:nothing.o").error(&["nothing.o: No such file"]);
+    run("scx:nothing.o").error(&["nothing.o: there is no such file"]);
     run("scx:").error(&["scx: needs a file"]);
     run(&format!("{VTIME}[slice_n=1]")).error(&["did you mean slice_ns?"]);
     run(&format!("{VTIME}[slice_ns]")).error(&["write NAME=VALUE"]);
     let set = ["run", "examples/desktop.json", "-s", "cfs", "--scx-set", "a=1"];
     schedlab(&set).error(&["no scheduler is a sched_ext policy"]);
+}
+
+#[test]
+fn what_is_set_stands_in_heads_json_and_csv() {
+    let args = ["run", "examples/desktop.json", "-d", "1", "-s", VTIME];
+    let set = ["--scx-set", "slice_ns=0x1e8480", "--scx-set", "fifo=true"];
+    let with = |format: &str| schedlab(&[&args[..], &set, &["-f", format]].concat()).good();
+    let table = with("table");
+    assert!(table.contains("slice_ns=2000000") && table.contains("fifo=1"), "{table}");
+    let csv = with("csv");
+    assert!(csv.contains("scx_vtime,\"6.18[slice_ns=2000000,fifo=1]\","), "{csv}");
+    let json = with("json");
+    assert!(json.contains("\"slice_ns\"") && json.contains("2000000"), "{json}");
+    let scratch = Scratch::new("scx-config");
+    let file = scratch.file("c.toml", "slice_ns = 2000000\nfifo = true\n");
+    let config = schedlab(&[&args[..], &["--scx-config", &file, "-f", "csv"]].concat()).good();
+    let figures = |csv: &str| {
+        let figure = |line: &str| line.rsplit(',').take(3).collect::<Vec<_>>().join(",");
+        csv.lines().map(figure).collect::<Vec<_>>()
+    };
+    assert_eq!(figures(&config), figures(&csv), "the same from a file");
+    schedlab(&[&args[..], &["--set", "slice_n=1"]].concat()).error(&["did you mean slice_ns?"]);
+    schedlab(&[&args[..], &["--scx-set", "slice_ns=1,2"]].concat()).error(&["write NAME=VALUE"]);
+}
+
+#[test]
+fn files_name_objects_beside_them() {
+    let scratch = Scratch::new("scx-beside");
+    let object = std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("it is");
+    let work = std::fs::read(support::root().join("examples/desktop.json")).expect("it is");
+    scratch.file("own.bpf.o", object);
+    scratch.file("w.json", work);
+    let sweep = "workload = \"w.json\"\nschedulers = [\"scx:own.bpf.o\"]\nduration = 1\n\
+                 metrics = [\"throughput\"]\n[[axis]]\nname = \"set.slice_ns\"\n\
+                 values = [\"1ms\", \"20ms\"]\n";
+    let sweep = scratch.file("s.toml", sweep);
+    let csv = schedlab(&["sweep", &sweep, "-f", "csv"]).good();
+    assert_eq!(csv.lines().filter(|line| line.contains("scx_vtime")).count(), 2, "{csv}");
+    let plan = format!("{}/plan.json", scratch.path());
+    let own = format!("scx:{}/own.bpf.o[fifo=true]", scratch.path());
+    let args = ["run", "examples/desktop.json", "-d", "1", "-s", &own, "--plan-out", &plan];
+    schedlab(&args).good();
+    // As its author would write it.
+    let text = std::fs::read_to_string(&plan).expect("it was written");
+    let whole = format!("scx:{}/own.bpf.o", scratch.path());
+    assert!(text.contains(&whole), "{text}");
+    std::fs::write(&plan, text.replace(&whole, "scx:own.bpf.o")).expect("it can be written");
+    assert!(schedlab(&["run", &plan]).good().contains("fifo=1"));
+}
+
+#[test]
+fn a_policy_stands_wherever_a_scheduler_may() {
+    let replayed = ["replay", "examples/traces/sleepers.xz", "--seeds", "1", "-s", VTIME];
+    let text = schedlab(&[&replayed[..], &["--scx-set", "slice_ns=3ms"]].concat()).good();
+    assert!(text.contains("scx_vtime@6.18"), "{text}");
+    let bench = ["bench", "hackbench", "--groups", "1", "--scheduler", VTIME];
+    let text = schedlab(&[&bench[..], &["--scx-set", "slice_ns=3ms"]].concat()).good();
+    assert!(text.contains("scx_vtime(slice_ns=3000000)"), "{text}");
+    let explain = ["explain", "examples/desktop.json", "-s", VTIME, "--worst", "1", "-d", "1"];
+    assert!(schedlab(&explain).good().contains("scx_vtime@6.18"));
+    let later = format!("{VTIME}@7.3");
+    let text = schedlab(&["run", "examples/desktop.json", "-d", "1", "-s", &later]).good();
+    assert!(text.contains("7.3"), "{text}");
+    schedlab(&["verify", VTIME]).error(&["schedlab stress -s scx:examples/scx/vtime.bpf.o"]);
+}
+
+#[test]
+fn a_run_goes_on_when_a_policy_has_ended_if_that_is_wanted() {
+    let scratch = Scratch::new("scx-fallback");
+    let dump = format!("{}/dump.txt", scratch.path());
+    let args = ["run", "examples/desktop.json", "-d", "1", "-s", FAULTS, "--scx-set", "fault=4"];
+    let more = ["--scx-on-error", "fallback", "--scx-dump", &dump];
+    let ran = schedlab(&[&args[..], &more].concat());
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let warning = "ended at 0 ns in enqueue: invalid DSQ ID 0x0000000000000063; from then on";
+    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
+    let dump = std::fs::read_to_string(&dump).expect("it was written");
+    assert!(dump.starts_with("DEBUG DUMP\n"), "{dump}");
+}
+
+#[test]
+fn every_callback_is_logged() {
+    let args = ["scx", "log", "examples/desktop.json", "-s", VTIME, "-d", "8ms", "-c", "2"];
+    let text = schedlab(&args).good();
+    for part in [
+        "   0.000000000    0 init                           4   = 0\n",
+        "   0.000000000    0 select_cpu           1000     24  prev_cpu=0 wake_flags=0x4 = 0\n",
+        "\ncallbacks                   calls instructions      mean     most\n",
+        "\nkernel functions\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let args = ["scx", "log", "examples/scx/vtime.bpf.o", "examples/desktop.json", "-d", "8ms"];
+    let csv = schedlab(&[&args[..], &["--callback", "enqueue", "-f", "csv"]].concat()).good();
+    assert!(csv.starts_with("time_ns,cpu,callback,pid,arguments,result,instructions\n"));
+    assert!(csv.lines().skip(1).all(|line| line.contains(",enqueue,")), "{csv}");
+    schedlab(&["scx", "log", "examples/desktop.json", "-s", "cfs"]).error(&["name a policy"]);
+    schedlab(&[&args[..], &["--callback", "wakeup"]].concat()).error(&["there is no callback"]);
+    let ended = ["scx", "log", "examples/desktop.json", "-s", FAULTS, "--scx-set", "fault=4"];
+    let ran = schedlab(&ended);
+    assert_eq!(ran.status, 2);
+    assert!(ran.stdout.contains("DEBUG DUMP") && ran.stdout.contains("enqueue"), "{}", ran.stdout);
+}
+
+#[test]
+fn programs_of_user_space_are_run_first() {
+    let extras = "scx:crates/scx/tests/objects/extras.bpf.o";
+    let args = ["scx", "log", "examples/desktop.json", "-s", extras, "-d", "1ms"];
+    let calls = ["--scx-call", "add_primary=3,-1", "--callback", "syscall,ringbuf"];
+    let text = schedlab(&[&args[..], &calls].concat()).good();
+    assert!(text.contains("syscall") && text.contains("add_primary(3, -1)"), "{text}");
+    assert!(text.contains("events: 16 bytes 0100000000000000e803"), "{text}");
+    let unknown = schedlab(&[&args[..], &["--scx-call", "add=1"]].concat());
+    unknown.error(&["no program add of section syscall; there are add_primary, refuse"]);
+    let refused = schedlab(&[&args[..], &["--scx-call", "refuse"]].concat());
+    refused.error(&["refuse returned -22"]);
+}
+
+#[test]
+fn objects_are_counted() {
+    let paths = ["scx", "census", "examples/scx", "crates/scx/tests/objects"];
+    let text = schedlab(&paths).good();
+    let row = text.lines().find(|line| line.starts_with("vtime.bpf.o")).expect("it is there");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[6..8], ["yes", "yes"], "{text}");
+    let csv = schedlab(&[&paths[..], &["-f", "csv"]].concat()).good();
+    assert!(csv.lines().any(|line| line.contains("extras.bpf.o,extras,")), "{csv}");
+    schedlab(&["scx", "census", "docs"]).error(&["no sched_ext policy among 0 objects"]);
+    schedlab(&["scx", "census", "nowhere"]).error(&["nowhere"]);
+}
+
+#[test]
+fn instructions_cost_what_the_user_says() {
+    let args = ["run", "examples/desktop.json", "-d", "1", "-f", "csv", "-s", VTIME];
+    let free = schedlab(&args).good();
+    let dear = schedlab(&[&args[..], &["--scx-insn", "1000"]].concat()).good();
+    let same = schedlab(&[&args[..], &["--cost", "scx.insn=1000"]].concat()).good();
+    assert_ne!(free, dear);
+    assert_eq!(dear, same);
+    let calls = schedlab(&[&args[..], &["--cost", "scx.kfunc=9000"]].concat()).good();
+    assert!(calls != free && calls != dear);
+    // Other schedulers execute none.
+    let args = ["run", "examples/desktop.json", "-d", "1", "-f", "csv", "-s", "cfs"];
+    let nothing = schedlab(&[&args[..], &["--cost", "scx.insn=0"]].concat()).good();
+    let dear = schedlab(&[&args[..], &["--cost", "scx.insn=1000"]].concat()).good();
+    assert_eq!(nothing, dear);
 }

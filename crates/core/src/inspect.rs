@@ -94,6 +94,11 @@ pub trait Inspect {
         None
     }
 
+    /// What whoever reads a report of its run should know besides.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Checks its own books: counts against lists, trees against their order. Slow; for tests and
     /// the stress driver.
     ///

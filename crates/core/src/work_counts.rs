@@ -38,6 +38,17 @@ pub struct WorkCounts {
     pub clock_reads: u64,
     /// Runqueue locks taken while another was held.
     pub double_locks: u64,
+    /// BPF instructions that a sched_ext policy executed.
+    pub scx_insns: u64,
+    /// Helpers that it called.
+    pub scx_helpers: u64,
+    /// Kernel functions that it called.
+    pub scx_kfuncs: u64,
+    /// Look-ups, updates and deletions in its maps.
+    pub scx_maps: u64,
+    /// Levels of its queues by virtual time that were walked for insertions, one of n tasks having
+    /// about log2 n.
+    pub scx_vtime_levels: u64,
 }
 
 impl WorkCounts {

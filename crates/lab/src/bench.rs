@@ -120,7 +120,8 @@ impl Bench {
         let refusals = &machine.observer().0.1;
         let refused = refused::text(refusals, |task| machine.workload().thread_name(task));
         let stuck = (end == RunEnd::Stuck).then(|| report_stuck(machine.workload(), now_ns));
-        let warnings: Vec<String> = refused.into_iter().chain(stuck).collect();
+        let remarks = machine.scheduler().inspect().remarks();
+        let warnings: Vec<String> = refused.into_iter().chain(stuck).chain(remarks).collect();
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let outcome = Outcome::of(&machine, end);
         let (scheduler, os, ((stats, refusals), others)) = machine.into_parts();

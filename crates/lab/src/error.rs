@@ -77,11 +77,20 @@ pub enum Error {
         run: Box<Run>,
     },
     /// The scheduler, or what drives it, failed.
-    #[error(
-        "the simulation broke down, which is a fault of this program, or of the scheduler if it is \
-         one of your own: {0}"
-    )]
+    #[error("{}", broke_down(.0))]
     Broken(String),
+}
+
+/// Whose fault it is that a run broke down: of a sched_ext policy that ended as a kernel would have
+/// ended it, nobody's here.
+fn broke_down(message: &str) -> String {
+    if message.starts_with(schedlab_scx::ENDED) {
+        return message.into();
+    }
+    format!(
+        "the simulation broke down, which is a fault of this program, or of the scheduler if it is \
+         one of your own: {message}"
+    )
 }
 
 /// What is wrong with a tunable or its value, and what would be right.

@@ -57,8 +57,8 @@
 //! # Ok::<(), schedlab_lab::Error>(())
 //! ```
 //!
-//! Nothing here prints, ends the program or keeps global state; with one thread nothing starts
-//! another.
+//! Nothing here prints or ends the program, or keeps global state but for the sched_ext policies
+//! that were named ([`scx`]); with one thread nothing starts another.
 
 mod assembly;
 pub mod bench;
@@ -82,6 +82,8 @@ mod refused;
 pub mod replay;
 pub mod report_of;
 pub mod run;
+pub mod scx;
+mod scx_presets;
 pub mod select;
 pub mod settings;
 pub mod setup;

@@ -242,6 +242,7 @@ impl Experiment {
         let mut warnings: Vec<String> = vec![];
         warnings.extend(refused_to_tasks(machine.workload(), &machine.observer().0.1));
         warnings.extend(report_refusals(&outcome));
+        warnings.extend(machine.scheduler().inspect().remarks());
         if !outcome.undone.is_empty() {
             let end_s = machine.now_ns() as f64 / 1e9;
             let lines = outcome.undone.join("`, `");

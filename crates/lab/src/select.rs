@@ -1,6 +1,7 @@
 //! Which schedulers there are, which are meant by a name, and which can run a machine and a load.
 
 use crate::error::Error;
+use crate::scx;
 use crate::settings::{Axis, KINDS, Setting, in_brackets};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tunable};
@@ -172,6 +173,9 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
             )))
         }
         Err(LookupError::Name) => {
+            if let Some(choice) = scx::held(name) {
+                return Ok(choice);
+            }
             let bare = name.split('@').next().unwrap_or(name);
             let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name).collect();
             let close = close_names(bare, names.iter().copied());
@@ -289,6 +293,9 @@ pub fn whole_names(names: &[impl AsRef<str>]) -> Vec<String> {
 
 /// Whether `part` belongs to the settings of `name`, before it.
 fn is_open(name: &str, part: &str) -> bool {
+    if scx::is_spec(name) {
+        return scx::is_open(name);
+    }
     match settings_at(name).map(|at| &name[at..]) {
         Some(settings) if settings.starts_with('[') => !settings.contains(']'),
         Some(_) => goes_on(part),
@@ -316,7 +323,22 @@ pub fn choose_among(
     own: &[&'static Entry],
 ) -> Result<Vec<Chosen>, UnknownScheduler> {
     let mut chosen: Vec<Chosen> = vec![];
+    let mut add = |choice: Choice, named: bool, set: &[Setting]| match chosen
+        .iter_mut()
+        .find(|other| other.choice == choice && other.set == set)
+    {
+        Some(other) => {
+            other.again |= other.named && named;
+            other.named |= named;
+        }
+        None => chosen.push(Chosen { choice, named, set: set.to_vec(), again: false }),
+    };
     for name in whole_names(names) {
+        if scx::is_spec(&name) {
+            let (choice, set) = scx::choose(&name).map_err(UnknownScheduler)?;
+            add(choice, true, &set);
+            continue;
+        }
         let (name, set) = with_settings(name.trim())?;
         let many = match name {
             "all" => Some(all()),
@@ -331,13 +353,7 @@ pub fn choose_among(
             None => vec![find_among(name, own)?],
         };
         for choice in choices {
-            match chosen.iter_mut().find(|other| other.choice == choice && other.set == set) {
-                Some(other) => {
-                    other.again |= other.named && named;
-                    other.named |= named;
-                }
-                None => chosen.push(Chosen { choice, named, set: set.clone(), again: false }),
-            }
+            add(choice, named, &set);
         }
     }
     Ok(chosen)

@@ -288,6 +288,45 @@ impl Btf {
         }
     }
 
+    /// A type's name as C has it: `u64`, `struct task_ctx`, `u32[4]`; empty if it has none.
+    pub fn type_name(&self, id: u32) -> String {
+        let mut id = id;
+        // What is no longer than a chain of all types has an end.
+        for _ in 0..self.len().min(64) {
+            let ty = self.get(id);
+            match ty.kind {
+                Kind::Modifier(to) => id = to,
+                Kind::Ptr(to) => {
+                    let to = self.get(to);
+                    let name = if to.name.is_empty() { "void" } else { &to.name };
+                    return format!("{name} *");
+                }
+                Kind::Array { element, len } => {
+                    let element = self.resolve(element);
+                    return format!("{}[{len}]", element.name);
+                }
+                Kind::Struct { is_union, .. } => {
+                    let kind = if is_union { "union" } else { "struct" };
+                    return format!("{kind} {}", ty.name).trim_end().into();
+                }
+                Kind::Enum { .. } => return format!("enum {}", ty.name).trim_end().into(),
+                _ => return ty.name.clone(),
+            }
+        }
+        String::new()
+    }
+
+    /// Whether a number, or those of an array, have a sign.
+    pub fn is_signed(&self, id: u32) -> bool {
+        match self.resolve(id).kind {
+            Kind::Int { is_signed, .. } => is_signed,
+            Kind::Array { element, .. } => {
+                matches!(self.resolve(element).kind, Kind::Int { is_signed: true, .. })
+            }
+            _ => false,
+        }
+    }
+
     /// The section of this name with its variables.
     pub fn section(&self, name: &str) -> Option<&[SectionVar]> {
         self.types.iter().find_map(|ty| match &ty.kind {

@@ -7,7 +7,7 @@
 use crate::dsq::{Dsq, Entry, Mixed};
 use crate::kernel_types::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_DSQ_PRIQ, ENQ_HEAD, ENQ_LAST,
-    ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF, WAKE_SYNC,
+    ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF,
 };
 use crate::ops::Callback;
 use crate::rules;
@@ -112,39 +112,6 @@ impl Act<'_> {
             }
         }
         allowed.first(cpus).map_or(prev, |first| first.0)
-    }
-
-    /// The built-in choice of an idle CPU, whose mark is taken away. `within` is the address of a
-    /// mask that it must be in as well.
-    pub fn select_idle(
-        &mut self,
-        row: u32,
-        prev: u32,
-        wake_flags: u64,
-        within: Option<u64>,
-    ) -> Option<u32> {
-        let mask = self.w.task_field(row, "cpus_mask");
-        let is_good = |act: &Self, cpu: u32| {
-            act.w.mask_has(mask, cpu) && within.is_none_or(|within| act.w.mask_has(within, cpu))
-        };
-        if wake_flags & WAKE_SYNC != 0 {
-            let waker = self.w.cpu;
-            let cache = |cpu| self.w.topology.place(CpuId(cpu)).cache;
-            let shares = cache(waker) == cache(prev);
-            if shares && is_good(self, prev) && self.take_idle(prev) {
-                return Some(prev);
-            }
-            let is_any_idle = (0..self.w.nr_cpus()).any(|cpu| self.is_idle(cpu));
-            if self.w.queues[waker as usize].is_empty() && is_any_idle && is_good(self, waker) {
-                return Some(waker);
-            }
-        }
-        if is_good(self, prev) && self.take_idle(prev) {
-            return Some(prev);
-        }
-        let cpu = self.distribute(|act, cpu| act.is_idle(cpu) && is_good(act, cpu))?;
-        self.take_idle(cpu);
-        Some(cpu)
     }
 
     /// Whether a CPU is marked as idle.
@@ -311,6 +278,7 @@ impl Act<'_> {
         let (id, len) = (dsq.id, dsq.len() as u32);
         let put = if is_user && flags & ENQ_DSQ_PRIQ != 0 {
             self.p.work.tree(len);
+            self.p.work.scx_vtime_levels += u64::from(u32::BITS - len.leading_zeros());
             dsq.insert_vtime(row, stamp, vtime)
         } else {
             dsq.insert(row, stamp, at_head)
@@ -566,7 +534,8 @@ impl Act<'_> {
     /// Tells the policy that a CPU is idle from now on, or is no longer.
     pub fn update_idle(&mut self, cpu: u32, is_idle: bool) {
         if self.w.tracks_idle {
-            self.w.mark_idle(cpu, is_idle);
+            let is_online = self.w.cpus[cpu as usize].is_online;
+            self.w.mark_idle(cpu, is_idle && is_online);
         }
         if self.w.cpus[cpu as usize].is_idle != is_idle {
             self.w.cpus[cpu as usize].is_idle = is_idle;

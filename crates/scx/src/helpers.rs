@@ -1,5 +1,6 @@
 //! Helpers, by their numbers in the BPF ABI.
 
+use crate::areas;
 use crate::format::format;
 use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
@@ -48,9 +49,13 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (115, "probe_read_kernel_str", probe_read_str),
     (118, "jiffies64", |act, _| Ok(act.first_jiffy() + act.p.jiffies())),
     (125, "ktime_get_boot_ns", ktime),
-    // Variables of the kernel for each CPU are absent.
-    (153, "per_cpu_ptr", |_, _| Ok(0)),
-    (154, "this_cpu_ptr", |_, _| Ok(0)),
+    (130, "ringbuf_output", areas::ringbuf_output),
+    (131, "ringbuf_reserve", areas::ringbuf_reserve),
+    (132, "ringbuf_submit", areas::ringbuf_submit),
+    (133, "ringbuf_discard", areas::ringbuf_discard),
+    (134, "ringbuf_query", areas::ringbuf_query),
+    (153, "per_cpu_ptr", |act, [at, cpu, ..]| Ok(per_cpu(act, at, cpu))),
+    (154, "this_cpu_ptr", |act, [at, ..]| Ok(per_cpu(act, at, u64::from(act.w.cpu)))),
     (156, "task_storage_get", storage_get),
     (157, "task_storage_delete", storage_delete),
     (158, "get_current_task_btf", |act, _| Ok(current(act))),
@@ -67,6 +72,7 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (194, "kptr_xchg", kptr_xchg),
     (195, "map_lookup_percpu_elem", map_lookup_percpu_elem),
     (208, "ktime_get_tai_ns", ktime),
+    (209, "user_ringbuf_drain", areas::user_ringbuf_drain),
     (210, "cgrp_storage_get", storage_get),
     (211, "cgrp_storage_delete", storage_delete),
 ];
@@ -85,6 +91,15 @@ pub fn call(act: &mut Act<'_>, number: u32, args: [u64; 5]) -> Outcome {
 /// The name of a helper; none if it is not emulated.
 pub fn name(number: u32) -> Option<&'static str> {
     HELPERS.iter().find(|row| row.0 == number).map(|row| row.1)
+}
+
+/// A CPU's copy of a variable of the kernel: of these there are the runqueues.
+fn per_cpu(act: &Act<'_>, at: u64, cpu: u64) -> u64 {
+    let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < act.w.nr_cpus());
+    match cpu {
+        Some(cpu) if memory::place(at).0 == memory::RQS => act.w.rq(cpu),
+        _ => 0,
+    }
 }
 
 /// A number that C returns as an `int` or a `long`.
@@ -156,6 +171,7 @@ fn map_lookup_elem(act: &mut Act<'_>, [map, key, ..]: [u64; 5]) -> Outcome {
 }
 
 fn lookup(act: &mut Act<'_>, map: usize, key: u64, cpu: u32) -> Outcome {
+    act.p.work.scx_maps += 1;
     let key = Short::new(act, key, act.w.maps[map].def.key_size, "key")?;
     Ok(act.w.maps[map].lookup(&act.w.vm.memory, key.get(), cpu))
 }
@@ -169,6 +185,7 @@ fn map_lookup_percpu_elem(act: &mut Act<'_>, [map, key, cpu, ..]: [u64; 5]) -> O
 }
 
 fn map_update_elem(act: &mut Act<'_>, [map, key, value, flags, _]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let cpu = act.w.cpu;
     let def = &act.w.maps[map].def;
@@ -180,18 +197,21 @@ fn map_update_elem(act: &mut Act<'_>, [map, key, value, flags, _]: [u64; 5]) -> 
 }
 
 fn map_delete_elem(act: &mut Act<'_>, [map, key, ..]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let key = Short::new(act, key, act.w.maps[map].def.key_size, "key")?;
     code(act.w.maps[map].delete(key.get()))
 }
 
 fn map_push_elem(act: &mut Act<'_>, [map, value, flags, ..]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let value = Short::new(act, value, act.w.maps[map].def.value_size, "value")?;
     code(act.w.maps[map].push(&mut act.w.vm.memory, value.get(), flags))
 }
 
 fn map_next(act: &mut Act<'_>, [map, value, ..]: [u64; 5], take: bool) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     let size = act.w.maps[map].def.value_size as usize;
     match act.w.maps[map].next(&act.w.vm.memory, take) {
@@ -207,6 +227,7 @@ fn map_next(act: &mut Act<'_>, [map, value, ..]: [u64; 5], take: bool) -> Outcom
 }
 
 fn storage_get(act: &mut Act<'_>, [map, object, value, flags, _]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     if object == 0 {
         return Ok(0);
@@ -221,6 +242,7 @@ fn storage_get(act: &mut Act<'_>, [map, object, value, flags, _]: [u64; 5]) -> O
 }
 
 fn storage_delete(act: &mut Act<'_>, [map, object, ..]: [u64; 5]) -> Outcome {
+    act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
     code(act.w.maps[map].delete_storage(object))
 }
@@ -345,6 +367,7 @@ fn current_comm(act: &mut Act<'_>, [to, len, ..]: [u64; 5]) -> Outcome {
 fn print(act: &mut Act<'_>, text: String) -> Outcome {
     let len = text.len() as u64;
     let (now, cpu) = (act.now(), act.w.cpu);
+    act.log_text("printk", || text.clone(), 0);
     if let Some(printed) = &mut act.w.printed {
         printed.push((now, cpu, text));
     }
@@ -374,7 +397,7 @@ pub fn formatted(act: &Act<'_>, text: u64, args: u64, len: u64) -> Result<String
 }
 
 fn trace_printk(act: &mut Act<'_>, [text, len, a, b, c]: [u64; 5]) -> Outcome {
-    if act.w.printed.is_none() {
+    if act.w.printed.is_none() && act.w.log.is_none() {
         return Ok(0);
     }
     let text = bytes(act, text, len as u32, "format")?;
@@ -384,7 +407,7 @@ fn trace_printk(act: &mut Act<'_>, [text, len, a, b, c]: [u64; 5]) -> Outcome {
 }
 
 fn trace_vprintk(act: &mut Act<'_>, [text, len, args, args_len, _]: [u64; 5]) -> Outcome {
-    if act.w.printed.is_none() {
+    if act.w.printed.is_none() && act.w.log.is_none() {
         return Ok(0);
     }
     let words = words(act, args, args_len)?;
@@ -502,6 +525,8 @@ impl Act<'_> {
         counts.calls += 1;
         counts.insns += insns;
         counts.insns_max = counts.insns_max.max(insns);
+        self.p.work.scx_insns += insns;
+        self.log_text("timer", || self.w.image.place(callback), insns);
         if let Err(fault) = outcome {
             self.faulted(&fault);
         }
@@ -517,6 +542,6 @@ mod tests {
     fn the_table_is_sorted_and_helpers_have_names() {
         assert!(HELPERS.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!(name(5), Some("ktime_get_ns"));
-        assert_eq!(name(130), None, "ring buffers are not emulated");
+        assert_eq!(name(12), None, "there are no tail calls");
     }
 }

@@ -116,6 +116,16 @@ static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
         "scx_exit_info",
         &[("kind", I(4)), ("exit_code", I(8)), ("reason", Ptr), ("msg", Ptr), ("dump", Ptr)],
     ),
+    (
+        "scx_dump_ctx",
+        &[
+            ("kind", I(4)),
+            ("exit_code", I(8)),
+            ("reason", Ptr),
+            ("at_ns", U(8)),
+            ("at_jiffies", U(8)),
+        ],
+    ),
 ];
 
 /// `SCX_SLICE_DFL`: the default slice, ns.
@@ -176,6 +186,11 @@ pub const TASK_QUEUED: u32 = 1;
 pub const TASK_DEQD_FOR_SLEEP: u32 = 8;
 /// `SCX_EXIT_UNREG_BPF`: the policy ended itself with `scx_bpf_exit`.
 pub const EXIT_UNREG_BPF: u64 = 65;
+/// `SCX_EXIT_UNREG_KERN`: the kernel unloads it.
+pub const EXIT_UNREG_KERN: u64 = 66;
+/// `SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG`: a CPU came or went, and the policy is to be
+/// loaded again.
+pub const ECODE_HOTPLUG: u64 = 1 << 48 | 1 << 32;
 /// `SCX_EXIT_ERROR`: the class ended it.
 pub const EXIT_ERROR: u64 = 1024;
 /// `SCX_EXIT_ERROR_BPF`: it ended itself with `scx_bpf_error`.
@@ -224,6 +239,7 @@ static ENUMERATORS: &[(&str, u64)] = &[
     ("SCX_EXIT_NONE", 0),
     ("SCX_EXIT_UNREG", 64),
     ("SCX_EXIT_UNREG_BPF", EXIT_UNREG_BPF),
+    ("SCX_EXIT_UNREG_KERN", EXIT_UNREG_KERN),
     ("SCX_EXIT_ERROR", EXIT_ERROR),
     ("SCX_EXIT_ERROR_BPF", EXIT_ERROR_BPF),
     ("SCX_EXIT_ERROR_STALL", EXIT_ERROR_STALL),

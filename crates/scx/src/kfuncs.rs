@@ -6,6 +6,7 @@ mod idle;
 mod nodes;
 mod tasks;
 
+use crate::areas;
 use crate::vm::Outcome;
 use crate::world::Act;
 
@@ -64,14 +65,14 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("scx_bpf_select_cpu_dfl", 4, true, idle::select_cpu_dfl),
     kfunc("scx_bpf_select_cpu_and", 5, true, idle::select_cpu_and),
     kfunc("scx_bpf_pick_idle_cpu", 2, true, idle::pick_idle_cpu),
-    kfunc("scx_bpf_pick_idle_cpu_node", 3, true, idle::needs_nodes),
+    kfunc("scx_bpf_pick_idle_cpu_node", 3, true, idle::pick_idle_cpu_node),
     kfunc("scx_bpf_pick_any_cpu", 2, true, idle::pick_any_cpu),
-    kfunc("scx_bpf_pick_any_cpu_node", 3, true, idle::needs_nodes),
+    kfunc("scx_bpf_pick_any_cpu_node", 3, true, idle::pick_any_cpu_node),
     kfunc("scx_bpf_test_and_clear_cpu_idle", 1, true, idle::test_and_clear_cpu_idle),
     kfunc("scx_bpf_get_idle_cpumask", 0, true, idle::idle_cpumask),
     kfunc("scx_bpf_get_idle_smtmask", 0, true, idle::idle_smtmask),
-    kfunc("scx_bpf_get_idle_cpumask_node", 1, true, idle::needs_nodes),
-    kfunc("scx_bpf_get_idle_smtmask_node", 1, true, idle::needs_nodes),
+    kfunc("scx_bpf_get_idle_cpumask_node", 1, true, idle::idle_cpumask_node),
+    kfunc("scx_bpf_get_idle_smtmask_node", 1, true, idle::idle_smtmask_node),
     kfunc("scx_bpf_put_idle_cpumask", 1, false, nothing),
     kfunc("scx_bpf_get_online_cpumask", 0, true, idle::online_cpumask),
     kfunc("scx_bpf_get_possible_cpumask", 0, true, idle::possible_cpumask),
@@ -95,7 +96,7 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("scx_bpf_events", 2, false, tasks::events),
     kfunc("scx_bpf_error_bstr", 3, false, tasks::error_bstr),
     kfunc("scx_bpf_exit_bstr", 4, false, tasks::exit_bstr),
-    kfunc("scx_bpf_dump_bstr", 3, false, nothing),
+    kfunc("scx_bpf_dump_bstr", 3, false, tasks::dump_bstr),
     kfunc("bpf_task_from_pid", 1, true, tasks::task_from_pid),
     kfunc("bpf_task_acquire", 1, true, itself),
     kfunc("bpf_task_release", 1, false, nothing),
@@ -137,6 +138,14 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("bpf_cpumask_any_distribute", 1, true, cpumask::any),
     kfunc("bpf_cpumask_any_and_distribute", 2, true, cpumask::any_and),
     kfunc("bpf_cpumask_weight", 1, true, cpumask::weight),
+    kfunc("bpf_arena_alloc_pages", 5, true, areas::arena_alloc),
+    kfunc("bpf_arena_free_pages", 3, false, areas::arena_free),
+    kfunc("bpf_iter_css_new", 3, true, areas::css_iter_new),
+    kfunc("bpf_iter_css_next", 1, true, areas::iter_next),
+    kfunc("bpf_iter_css_destroy", 1, false, areas::iter_destroy),
+    kfunc("bpf_iter_task_new", 3, true, areas::task_iter_new),
+    kfunc("bpf_iter_task_next", 1, true, areas::iter_next),
+    kfunc("bpf_iter_task_destroy", 1, false, areas::iter_destroy),
     kfunc("bpf_obj_new_impl", 2, true, nodes::obj_new),
     kfunc("bpf_obj_drop_impl", 2, false, nodes::obj_drop),
     kfunc("bpf_refcount_acquire_impl", 2, true, nodes::refcount_acquire),

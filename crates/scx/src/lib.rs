@@ -9,30 +9,39 @@
 //! * [`vm`]: the interpreter; [`memory`], [`insn`]: what it works on.
 //! * [`world`]: what a policy sees, and how it is called; [`class`]: what becomes of a task;
 //!   [`dsq`]: its queues; [`maps`], [`helpers`], [`kfuncs`]: what it may call.
-//! * [`scheduler`]: the hooks of the trait [`Scheduler`](schedlab_core::Scheduler).
+//! * [`scheduler`]: the hooks of the trait [`Scheduler`](schedlab_core::Scheduler); [`tunables`]:
+//!   what can be set; [`log`]: what is told as it happens.
 
+mod areas;
 pub mod btf;
 pub mod check;
 pub mod class;
 pub mod core_relo;
 pub mod dsq;
+mod dump;
 pub mod elf;
 pub mod error;
 pub mod format;
 pub mod helpers;
+mod hotplug;
+mod idle;
 pub mod insn;
 pub mod kernel_types;
 pub mod kfuncs;
+pub mod log;
 pub mod map_def;
 pub mod maps;
 pub mod memory;
 pub mod object;
 pub mod ops;
+mod programs;
 pub mod rules;
 pub mod scheduler;
 pub mod settings;
+pub mod survey;
 #[cfg(test)]
 mod testing;
+pub mod tunables;
 pub mod vm;
 pub mod world;
 

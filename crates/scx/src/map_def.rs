@@ -24,6 +24,8 @@ pub enum MapKind {
     PercpuArray,
     /// `LRU_HASH`.
     LruHash,
+    /// `LRU_PERCPU_HASH`.
+    LruPercpuHash,
     /// `ARRAY_OF_MAPS`.
     ArrayOfMaps,
     /// `HASH_OF_MAPS`.
@@ -36,6 +38,12 @@ pub enum MapKind {
     TaskStorage,
     /// `CGRP_STORAGE`.
     CgrpStorage,
+    /// `RINGBUF`.
+    Ringbuf,
+    /// `USER_RINGBUF`: nobody writes it here.
+    UserRingbuf,
+    /// `ARENA`.
+    Arena,
 }
 
 /// The kinds with their numbers and names.
@@ -46,25 +54,21 @@ const KINDS: &[(u32, MapKind, &str)] = &[
     (5, MapKind::PercpuHash, "PERCPU_HASH"),
     (6, MapKind::PercpuArray, "PERCPU_ARRAY"),
     (9, MapKind::LruHash, "LRU_HASH"),
+    (10, MapKind::LruPercpuHash, "LRU_PERCPU_HASH"),
     (12, MapKind::ArrayOfMaps, "ARRAY_OF_MAPS"),
     (13, MapKind::HashOfMaps, "HASH_OF_MAPS"),
     (22, MapKind::Queue, "QUEUE"),
     (23, MapKind::Stack, "STACK"),
     (29, MapKind::TaskStorage, "TASK_STORAGE"),
+    (27, MapKind::Ringbuf, "RINGBUF"),
+    (31, MapKind::UserRingbuf, "USER_RINGBUF"),
     (32, MapKind::CgrpStorage, "CGRP_STORAGE"),
+    (33, MapKind::Arena, "ARENA"),
 ];
 
 /// Kinds that are known by name and not emulated.
-const NOT_EMULATED: &[(u32, &str)] = &[
-    (3, "PROG_ARRAY"),
-    (7, "STACK_TRACE"),
-    (10, "LRU_PERCPU_HASH"),
-    (11, "LPM_TRIE"),
-    (27, "RINGBUF"),
-    (30, "BLOOM_FILTER"),
-    (31, "USER_RINGBUF"),
-    (33, "ARENA"),
-];
+const NOT_EMULATED: &[(u32, &str)] =
+    &[(3, "PROG_ARRAY"), (7, "STACK_TRACE"), (11, "LPM_TRIE"), (30, "BLOOM_FILTER")];
 
 /// A key, or a value, may have so many bytes.
 const SIZE_MAX: u32 = 1 << 20;
@@ -80,12 +84,22 @@ impl MapKind {
 
     /// Whether values are found by a key of any kind.
     pub fn is_hash(self) -> bool {
-        matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::LruHash | MapKind::HashOfMaps)
+        self.is_lru() || matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::HashOfMaps)
     }
 
     /// Whether each CPU has values of its own.
     pub fn is_percpu(self) -> bool {
-        matches!(self, MapKind::PercpuHash | MapKind::PercpuArray)
+        matches!(self, MapKind::PercpuHash | MapKind::LruPercpuHash | MapKind::PercpuArray)
+    }
+
+    /// Whether what was written longest ago goes when it is full.
+    pub fn is_lru(self) -> bool {
+        matches!(self, MapKind::LruHash | MapKind::LruPercpuHash)
+    }
+
+    /// Whether it has no entries that are found by a key.
+    pub fn is_area(self) -> bool {
+        matches!(self, MapKind::Ringbuf | MapKind::UserRingbuf | MapKind::Arena)
     }
 
     /// Whether values are handles of maps.
@@ -134,6 +148,27 @@ impl MapDef {
             return wrong(
                 "max_entries is 0; user space sets it: use --scx-set map.NAME.max_entries=N".into(),
             );
+        }
+        if self.kind.is_area() {
+            if self.key_size != 0 || self.value_size != 0 {
+                return wrong(format!("an {name} has neither keys nor values"));
+            }
+            let size = match self.kind {
+                MapKind::Arena => u64::from(self.max_entries) * 4096,
+                _ => u64::from(self.max_entries),
+            };
+            let is_whole = self.kind == MapKind::Arena
+                || (self.max_entries.is_power_of_two() && self.max_entries.is_multiple_of(4096));
+            if !is_whole {
+                return wrong(format!(
+                    "a {name} of {} bytes; the kernel takes powers of two of whole pages (4096)",
+                    self.max_entries
+                ));
+            }
+            if size >= 1 << 32 {
+                return wrong(format!("a {name} of {size} bytes; less than 4 GiB it must be"));
+            }
+            return None;
         }
         if array && self.key_size != 4 {
             return wrong(format!("the key of an {name} has 4 bytes, not {}", self.key_size));
@@ -215,7 +250,12 @@ fn values_offset(btf: &Btf, ty: u32) -> u32 {
     members.iter().find(|member| member.name == "values").map_or(0, |member| member.bit_offset / 8)
 }
 
-fn definition(btf: &Btf, name: &str, ty: u32, offset: u64) -> Result<MapDef, ObjectError> {
+pub(crate) fn definition(
+    btf: &Btf,
+    name: &str,
+    ty: u32,
+    offset: u64,
+) -> Result<MapDef, ObjectError> {
     let members = btf
         .members(ty)
         .ok_or_else(|| fault(name, "its definition is no structure; write __uint(type, ...)"))?;
@@ -340,7 +380,7 @@ mod tests {
             flaw.expect_err("it is wrong").to_string()
         };
         assert!(
-            message(&[("type", 33)]).contains("map m: maps of kind ARENA are not emulated yet")
+            message(&[("type", 11)]).contains("map m: maps of kind LPM_TRIE are not emulated yet")
         );
         assert!(message(&[("type", 99)]).contains("no maps of kind 99"));
         assert!(message(&[("sort", 1)]).contains("no member sort"));

@@ -42,6 +42,8 @@ enum Index {
     Hash { by_key: BTreeMap<Vec<u8>, u32>, slots: Slots, written: BTreeMap<u64, u32> },
     /// First in first out, or last in first out.
     Queue { first: u32, len: u32 },
+    /// No entries: a ring buffer, an arena.
+    Area,
     /// By the address of an object.
     Storage { by_object: BTreeMap<u64, u32>, slots: Slots },
 }
@@ -108,6 +110,7 @@ impl Map {
             MapKind::TaskStorage | MapKind::CgrpStorage => {
                 Index::Storage { by_object: BTreeMap::new(), slots: Slots::default() }
             }
+            kind if kind.is_area() => Index::Area,
             kind if kind.is_hash() => Index::Hash {
                 by_key: BTreeMap::new(),
                 slots: Slots::default(),
@@ -187,7 +190,7 @@ impl Map {
 
     /// Notes that a slot was written.
     fn written(&mut self, slot: u32) {
-        if self.def.kind != MapKind::LruHash {
+        if !self.def.kind.is_lru() {
             return;
         }
         if let Index::Hash { written, .. } = &mut self.index {
@@ -205,7 +208,7 @@ impl Map {
     fn new_slot(&mut self, memory: &mut Memory, key: &[u8]) -> Option<u32> {
         let Index::Hash { by_key, .. } = &self.index else { return None };
         if by_key.len() >= self.def.max_entries as usize {
-            if self.def.kind != MapKind::LruHash {
+            if !self.def.kind.is_lru() {
                 return None;
             }
             self.evict(memory);
@@ -479,6 +482,17 @@ mod tests {
         assert_eq!(map.lookup(&memory, &key(2), 0), 0);
         let one = map.lookup(&memory, &key(1), 0);
         assert_eq!(memory.u64(one), 1);
+    }
+
+    #[test]
+    fn an_lru_hash_by_cpu_has_a_value_for_each_cpu() {
+        let (mut map, mut memory) = map(MapKind::LruPercpuHash, 2, 2);
+        for number in [1, 2, 3] {
+            assert_eq!(map.update(&mut memory, &key(number), &bytes(number.into()), 0, 1), 0);
+        }
+        assert_eq!(map.lookup(&memory, &key(1), 0), 0, "it has made way");
+        let values = [0, 1].map(|cpu| map.lookup(&memory, &key(3), cpu));
+        assert_eq!(values.map(|at| memory.u64(at)), [0, 3]);
     }
 
     #[test]

@@ -29,6 +29,12 @@ pub const KFUNCS: u32 = 10;
 pub const MAPS: u32 = 11;
 /// Addresses of `mm_struct`. No memory.
 pub const MM: u32 = 12;
+/// The dump of an ended policy.
+pub const DUMP: u32 = 13;
+/// The arena's pages.
+pub const ARENA: u32 = 14;
+/// Records of ring buffers.
+pub const RINGS: u32 = 15;
 /// The first region that the object's own sections and maps may have.
 pub const FIRST_FREE: u32 = 16;
 

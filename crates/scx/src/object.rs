@@ -40,10 +40,10 @@ pub struct Target {
 pub struct Object {
     /// Its name, as the user gave it.
     pub file: String,
-    elf: Elf,
+    pub(crate) elf: Elf,
     /// Its types.
     pub btf: Btf,
-    ext: BtfExt,
+    pub(crate) ext: BtfExt,
 }
 
 /// A function of the object.
@@ -83,6 +83,27 @@ pub struct Variable {
     pub size: u32,
     /// The size of an element, if it is an array of numbers.
     pub element: Option<u32>,
+    /// Its type as C has it; empty if it is not known.
+    pub type_name: String,
+    /// Whether its numbers have a sign.
+    pub is_signed: bool,
+}
+
+impl Variable {
+    /// Its address while the policy runs.
+    pub fn address(&self) -> u64 {
+        address(FIRST_FREE + self.data as u32, self.offset)
+    }
+
+    /// What bits of `size` bytes are as a number of it.
+    pub fn number(&self, bits: u64, size: u32) -> i64 {
+        match (self.is_signed, size) {
+            (true, 1) => i64::from(bits as i8),
+            (true, 2) => i64::from(bits as i16),
+            (true, 4) => i64::from(bits as i32),
+            _ => bits as i64,
+        }
+    }
 }
 
 /// An object linked for a machine: what a scheduler is built from.
@@ -96,6 +117,8 @@ pub struct Image {
     pub code: Vec<Insn>,
     /// All functions, by their first instruction.
     pub functions: Vec<Function>,
+    /// Variables in the arena, which lie at its beginning.
+    pub arena: Vec<u8>,
     /// Sections of data; the n-th is region [`FIRST_FREE`] + n.
     pub data: Vec<Data>,
     /// Maps; the address of the n-th is [`map_handle`].
@@ -114,6 +137,8 @@ pub struct Image {
     pub absent: Vec<String>,
     /// Functions of kinds that are never called here (`fentry`, `tp_btf` ...).
     pub never_called: Vec<String>,
+    /// CPUs of the machine that it was linked for.
+    pub cpus: u32,
     /// The kernel's types.
     pub types: KernelTypes,
     /// The object's types.
@@ -193,7 +218,7 @@ impl Object {
     }
 
     /// The section of the table of callbacks, the table's offset in it, and its type.
-    fn struct_ops(&self) -> Result<(usize, u64, u32), ObjectError> {
+    pub(crate) fn struct_ops(&self) -> Result<(usize, u64, u32), ObjectError> {
         let mut found = vec![];
         for name in [".struct_ops.link", ".struct_ops"] {
             let Some(section) = self.elf.section(name) else { continue };
@@ -246,6 +271,17 @@ impl Object {
     }
 
     fn link_unnamed(&self, target: Target, settings: &[Setting]) -> Result<Image, ObjectError> {
+        let mut image = self.link_as_it_is(target)?;
+        image.set(settings)?;
+        Ok(image)
+    }
+
+    /// Links the object without settings. Whether its maps can be made is not looked at yet:
+    /// [`Image::set`] does.
+    ///
+    /// # Errors
+    /// As of [`link`](Object::link).
+    pub fn link_as_it_is(&self, target: Target) -> Result<Image, ObjectError> {
         let mut linker = Linker::new(self, target);
         linker.read_code()?;
         linker.read_data()?;
@@ -255,7 +291,6 @@ impl Object {
         linker.relocate_data()?;
         linker.answer_questions()?;
         linker.read_ops()?;
-        linker.set(settings)?;
         linker.check_code()?;
         linker.read_lines();
         Ok(linker.image)
@@ -280,6 +315,7 @@ impl<'a> Linker<'a> {
             name: String::new(),
             code: vec![],
             functions: vec![],
+            arena: vec![],
             data: vec![],
             maps: vec![],
             variables: vec![],
@@ -289,6 +325,7 @@ impl<'a> Linker<'a> {
             poisons: vec![],
             absent: vec![],
             never_called: vec![],
+            cpus: target.cpus,
             types: KernelTypes::new(target.cpus),
             btf: object.btf.clone(),
             lines: vec![],
@@ -342,6 +379,17 @@ impl<'a> Linker<'a> {
                 && !section.is_code()
                 && matches!(section.kind, PROGBITS | NOBITS)
                 && [".data", ".bss", ".rodata"].iter().any(|kind| section.name.starts_with(kind));
+            if is_arena(&section.name) && section.flags & ALLOC != 0 {
+                total += section.size;
+                if total > DATA_MAX {
+                    let what = format!("it has {} bytes; {DATA_MAX} are the most", section.size);
+                    return Err(self.fault(number, what));
+                }
+                let mut bytes = section.bytes.clone();
+                bytes.resize(section.size as usize, 0);
+                self.image.arena = bytes;
+                continue;
+            }
             // Programs may read the table of callbacks; it is not theirs to write.
             if !is_data && number != table {
                 continue;
@@ -386,7 +434,17 @@ impl<'a> Linker<'a> {
             let len = value.len().min(size as usize);
             bytes[offset..offset + len].copy_from_slice(&value[..len]);
             let offset = offset as u32;
-            self.image.variables.push(Variable { name, data, offset, size, element: None });
+            let (type_name, is_signed) = (btf.type_name(ty), btf.is_signed(ty));
+            let element = None;
+            self.image.variables.push(Variable {
+                name,
+                data,
+                offset,
+                size,
+                element,
+                type_name,
+                is_signed,
+            });
         }
         if !bytes.is_empty() {
             let name = ".kconfig".into();
@@ -401,12 +459,11 @@ impl<'a> Linker<'a> {
 
     fn find_variables(&mut self) {
         let btf = &self.object.btf;
-        let arrays: BTreeMap<&str, u32> = btf
+        let types: BTreeMap<&str, u32> = btf
             .iter()
-            .filter_map(|(_, ty)| {
-                let Kind::Var { ty: of, .. } = ty.kind else { return None };
-                let Kind::Array { element, .. } = btf.resolve(of).kind else { return None };
-                Some((ty.name.as_str(), btf.size_of(element)?))
+            .filter_map(|(_, ty)| match ty.kind {
+                Kind::Var { ty: of, .. } => Some((ty.name.as_str(), of)),
+                _ => None,
             })
             .collect();
         for symbol in &self.object.elf.symbols {
@@ -414,12 +471,20 @@ impl<'a> Linker<'a> {
             let (Some(data), SymbolKind::Object) = (data, symbol.kind) else { continue };
             let len = self.image.data[data].bytes.len() as u64;
             if symbol.value.saturating_add(symbol.size) <= len {
+                let ty = types.get(symbol.name.as_str()).copied();
+                let array = ty.map(|ty| btf.resolve(ty).kind.clone());
+                let element = match array {
+                    Some(Kind::Array { element, .. }) => btf.size_of(element),
+                    _ => None,
+                };
                 self.image.variables.push(Variable {
                     name: symbol.name.clone(),
                     data,
                     offset: symbol.value as u32,
                     size: symbol.size as u32,
-                    element: arrays.get(symbol.name.as_str()).copied(),
+                    element,
+                    type_name: ty.map_or(String::new(), |ty| btf.type_name(ty)),
+                    is_signed: ty.is_some_and(|ty| btf.is_signed(ty)),
                 });
             }
         }
@@ -430,16 +495,8 @@ impl<'a> Linker<'a> {
             let value = name.and_then(|name| enumerator(&format!("SCX_{name}")));
             if let Some(value) = value {
                 let variable = self.image.variables[at].clone();
-                self.write(&variable, variable.offset, variable.size, value);
+                self.image.write(&variable, variable.offset, variable.size, value);
             }
-        }
-    }
-
-    fn write(&mut self, variable: &Variable, offset: u32, size: u32, value: u64) {
-        let bytes = value.to_le_bytes();
-        let (at, len) = (offset as usize, (size as usize).min(8));
-        if let Some(place) = self.image.data[variable.data].bytes.get_mut(at..at + len) {
-            place.copy_from_slice(&bytes[..len]);
         }
     }
 
@@ -569,6 +626,10 @@ impl<'a> Linker<'a> {
         if let Some(data) = self.data_of(section) {
             return Some(address(FIRST_FREE + data as u32, u32::try_from(offset).ok()?));
         }
+        if is_arena(&self.object.elf.sections[section].name) {
+            let offset = u32::try_from(offset).ok()?.checked_add(crate::areas::PAGE)?;
+            return Some(address(memory::ARENA, offset));
+        }
         if self.object.elf.sections[section].name == ".maps" {
             let map = self.image.maps.iter().position(|map| map.offset == offset)?;
             return Some(map_handle(map));
@@ -591,7 +652,11 @@ impl<'a> Linker<'a> {
             let number = self.kfunc(name, is_weak)?;
             return Ok(number.map_or(0, |number| address(memory::KFUNCS, (number as u32 + 1) * 8)));
         }
-        // Variables of the kernel: loads from address 0 give 0.
+        if name == "runqueues" {
+            // By CPU: `bpf_per_cpu_ptr` finds one.
+            return Ok(address(memory::RQS, 0));
+        }
+        // Other variables of the kernel: loads from address 0 give 0.
         self.absent(name);
         Ok(0)
     }
@@ -783,91 +848,6 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    fn set(&mut self, settings: &[Setting]) -> Result<(), ObjectError> {
-        for setting in settings {
-            match &setting.what {
-                What::Ops(field) => {
-                    let value = u64::try_from(setting.value);
-                    let value = value.map_err(|_| setting.fault("it cannot be negative"))?;
-                    let number = self.image.ops.get_mut(field).ok_or_else(|| {
-                        setting.fault(format!("ops has {}", OpsNumbers::NAMES.join(", ")))
-                    })?;
-                    *number = value;
-                }
-                What::MapEntries(name) => {
-                    let value = u32::try_from(setting.value).ok().filter(|&value| value > 0);
-                    let value = value.ok_or_else(|| setting.fault("a map has 1 entry or more"))?;
-                    let map = self.image.maps.iter_mut().find(|map| map.name == *name);
-                    match map {
-                        Some(map) => map.max_entries = value,
-                        None => {
-                            let known = self.image.maps.iter().map(|map| map.name.as_str());
-                            return Err(setting.fault(unknown("map", name, known)));
-                        }
-                    }
-                }
-                What::Variable { name, index } => self.set_variable(setting, name, *index)?,
-            }
-        }
-        let limits = [
-            ("timeout_ms", self.image.ops.timeout_ms, 30_000),
-            ("dispatch_max_batch", self.image.ops.dispatch_max_batch, i32::MAX as u64),
-        ];
-        for (name, value, most) in limits {
-            if value > most {
-                let what = format!("ops.{name} is {value}; the kernel takes {most} at most");
-                return Err(ObjectError::new("", what));
-            }
-        }
-        let cpus = self.target.cpus;
-        if let Some(flaw) = self.image.maps.iter().find_map(|map| map.flaw(cpus)) {
-            return Err(flaw);
-        }
-        Ok(())
-    }
-
-    fn set_variable(
-        &mut self,
-        setting: &Setting,
-        name: &str,
-        index: Option<u32>,
-    ) -> Result<(), ObjectError> {
-        let Some(variable) = self.image.variables.iter().find(|variable| variable.name == name)
-        else {
-            let known = self.image.variables.iter().map(|variable| variable.name.as_str());
-            return Err(setting.fault(unknown("variable", name, known)));
-        };
-        let variable = variable.clone();
-        let (offset, size) = match (index, variable.element) {
-            (None, _) => (variable.offset, variable.size),
-            (Some(index), Some(element)) => {
-                let count = variable.size / element.max(1);
-                if index >= count {
-                    return Err(setting.fault(format!(
-                        "{name} has {count} elements, 0 to {}",
-                        count.saturating_sub(1)
-                    )));
-                }
-                (variable.offset + index * element, element)
-            }
-            (Some(_), None) => return Err(setting.fault(format!("{name} is no array"))),
-        };
-        if !matches!(size, 1 | 2 | 4 | 8) {
-            let what = match variable.element {
-                Some(_) => format!("{name} is an array: name an element, {name}[0]"),
-                None => format!("{name} has {size} bytes; numbers of 1, 2, 4 and 8 can be set"),
-            };
-            return Err(setting.fault(what));
-        }
-        let bits = size * 8;
-        let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << bits) - 1);
-        if !(least..=most).contains(&setting.value) {
-            return Err(setting.fault(format!("{name} has {size} bytes: {least} to {most}")));
-        }
-        self.write(&variable, offset, size, setting.value as u64);
-        Ok(())
-    }
-
     /// How messages call an instruction's place: its function, or its section.
     fn place_of(&self, at: usize) -> String {
         match self.image.function_at(at) {
@@ -932,6 +912,11 @@ impl<'a> Linker<'a> {
     }
 }
 
+/// Whether variables of this section lie in the arena.
+fn is_arena(section: &str) -> bool {
+    section.starts_with(".addr_space.") || section.starts_with(".arena.")
+}
+
 fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(name, known) {
         Some(near) => format!("there is no {what} {name}; did you mean {near}?"),
@@ -940,6 +925,122 @@ fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>)
 }
 
 impl Image {
+    /// The first instruction of the program of section `syscall` that is called `name`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn program(&self, name: &str) -> Result<usize, ObjectError> {
+        let programs = || self.functions.iter().filter(|it| it.section == "syscall");
+        match programs().find(|program| program.name == name) {
+            Some(program) => Ok(program.code.start),
+            None => {
+                let known: Vec<&str> = programs().map(|program| program.name.as_str()).collect();
+                let known = match known.as_slice() {
+                    [] => "the object has none".into(),
+                    known => format!("there are {}", known.join(", ")),
+                };
+                let what = format!("there is no program {name} of section syscall; {known}");
+                Err(ObjectError::new("", what))
+            }
+        }
+    }
+
+    /// Makes settings, as user space does before it loads a policy.
+    ///
+    /// # Errors
+    /// The first that cannot be made.
+    pub fn set(&mut self, settings: &[Setting]) -> Result<(), ObjectError> {
+        for setting in settings {
+            match &setting.what {
+                What::Ops(field) => {
+                    let value = u64::try_from(setting.value);
+                    let value = value.map_err(|_| setting.fault("it cannot be negative"))?;
+                    let number = self.ops.get_mut(field).ok_or_else(|| {
+                        setting.fault(format!("ops has {}", OpsNumbers::NAMES.join(", ")))
+                    })?;
+                    *number = value;
+                }
+                What::MapEntries(name) => {
+                    let value = u32::try_from(setting.value).ok().filter(|&value| value > 0);
+                    let value = value.ok_or_else(|| setting.fault("a map has 1 entry or more"))?;
+                    let map = self.maps.iter_mut().find(|map| map.name == *name);
+                    match map {
+                        Some(map) => map.max_entries = value,
+                        None => {
+                            let known = self.maps.iter().map(|map| map.name.as_str());
+                            return Err(setting.fault(unknown("map", name, known)));
+                        }
+                    }
+                }
+                What::Variable { name, index } => self.set_variable(setting, name, *index)?,
+            }
+        }
+        let limits = [
+            ("timeout_ms", self.ops.timeout_ms, 30_000),
+            ("dispatch_max_batch", self.ops.dispatch_max_batch, i32::MAX as u64),
+        ];
+        for (name, value, most) in limits {
+            if value > most {
+                let what = format!("ops.{name} is {value}; the kernel takes {most} at most");
+                return Err(ObjectError::new("", what));
+            }
+        }
+        let cpus = self.cpus;
+        if let Some(flaw) = self.maps.iter().find_map(|map| map.flaw(cpus)) {
+            return Err(flaw);
+        }
+        Ok(())
+    }
+
+    fn set_variable(
+        &mut self,
+        setting: &Setting,
+        name: &str,
+        index: Option<u32>,
+    ) -> Result<(), ObjectError> {
+        let Some(variable) = self.variables.iter().find(|variable| variable.name == name) else {
+            let known = self.variables.iter().map(|variable| variable.name.as_str());
+            return Err(setting.fault(unknown("variable", name, known)));
+        };
+        let variable = variable.clone();
+        let (offset, size) = match (index, variable.element) {
+            (None, _) => (variable.offset, variable.size),
+            (Some(index), Some(element)) => {
+                let count = variable.size / element.max(1);
+                if index >= count {
+                    return Err(setting.fault(format!(
+                        "{name} has {count} elements, 0 to {}",
+                        count.saturating_sub(1)
+                    )));
+                }
+                (variable.offset + index * element, element)
+            }
+            (Some(_), None) => return Err(setting.fault(format!("{name} is no array"))),
+        };
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            let what = match variable.element {
+                Some(_) => format!("{name} is an array: name an element, {name}[0]"),
+                None => format!("{name} has {size} bytes; numbers of 1, 2, 4 and 8 can be set"),
+            };
+            return Err(setting.fault(what));
+        }
+        let bits = size * 8;
+        let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << bits) - 1);
+        if !(least..=most).contains(&setting.value) {
+            return Err(setting.fault(format!("{name} has {size} bytes: {least} to {most}")));
+        }
+        self.write(&variable, offset, size, setting.value as u64);
+        Ok(())
+    }
+
+    fn write(&mut self, variable: &Variable, offset: u32, size: u32, value: u64) {
+        let bytes = value.to_le_bytes();
+        let (at, len) = (offset as usize, (size as usize).min(8));
+        if let Some(place) = self.data[variable.data].bytes.get_mut(at..at + len) {
+            place.copy_from_slice(&bytes[..len]);
+        }
+    }
+
     /// The function that an instruction belongs to.
     pub fn function_at(&self, at: usize) -> Option<&Function> {
         self.functions.iter().find(|function| function.code.contains(&at))

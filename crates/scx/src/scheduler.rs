@@ -6,6 +6,7 @@ use crate::kernel_types::{
     DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, ENQ_WAKEUP, EXIT_ERROR_STALL,
     SLICE_DFL, TASK_DEQD_FOR_SLEEP, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
+use crate::log::Log;
 use crate::map_def::MapKind;
 use crate::memory::{self, address};
 use crate::object::Image;
@@ -15,8 +16,8 @@ use crate::world::{Act, Context, Counts, End, Holder, Task, World, group_weight,
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Parent, Platform,
-    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, TunableError,
-    Waker,
+    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Topology,
+    Tunable, Waker,
 };
 use std::sync::Arc;
 
@@ -81,9 +82,9 @@ pub struct Options {
 /// A sched_ext policy at work.
 #[derive(Debug)]
 pub struct ScxScheduler {
-    world: World,
-    options: Options,
-    has_started: bool,
+    pub(crate) world: World,
+    pub(crate) options: Options,
+    pub(crate) has_started: bool,
     /// The end has been dealt with.
     has_ended: bool,
     /// The present instant, and how often CPUs have rescheduled in it.
@@ -93,15 +94,31 @@ pub struct ScxScheduler {
 impl ScxScheduler {
     /// The policy of an image, on a machine that it was linked for.
     pub fn new(image: Arc<Image>, config: &BuildConfig, options: Options) -> ScxScheduler {
-        let mut world = World::new(image, &config.topology);
+        let world = ScxScheduler::world(image, &config.topology, options);
+        let instant = (0, 0);
+        ScxScheduler { world, options, has_started: false, has_ended: false, instant }
+    }
+
+    /// The world in which the policy of an image begins.
+    pub(crate) fn world(image: Arc<Image>, topology: &Topology, options: Options) -> World {
+        let mut world = World::new(image, topology);
         world.random ^= options.seed;
         world.profile = options.profile;
         world.put_back_ns = options.put_back_ns;
         if options.keeps_printed {
             world.printed = Some(vec![]);
         }
-        let instant = (0, 0);
-        ScxScheduler { world, options, has_started: false, has_ended: false, instant }
+        world
+    }
+
+    /// Tells `log` what it does.
+    pub fn log_to(&mut self, log: Log) {
+        self.world.log = Some(log);
+    }
+
+    /// The policy, linked.
+    pub fn image(&self) -> &Image {
+        &self.world.image
     }
 
     /// What it did, counted.
@@ -193,6 +210,7 @@ impl ScxScheduler {
 impl Act<'_> {
     /// The policy is loaded.
     fn start(&mut self) {
+        self.call_programs();
         let result = self.call(Callback::INIT, Context::Sleepable, &[]);
         if let Some(error) = result.map(|result| result as i32).filter(|&error| error != 0) {
             self.w.callback = "init";
@@ -227,7 +245,13 @@ impl Act<'_> {
 
     /// The policy has ended: it is told so, and its tasks are taken from it.
     fn leave(&mut self) {
+        self.dump();
         let end = self.w.ended.clone();
+        if let Some(log) = &self.w.log
+            && let Some(end) = &end
+        {
+            log.tell(|witness| witness.ended(end));
+        }
         if let Some(end) = end {
             let types = self.w.image.types.clone();
             let at = address(memory::SCRATCH, 256);
@@ -245,7 +269,14 @@ impl Act<'_> {
             self.w.vm.memory.write(field("exit_code"), 8, end.code as u64);
             self.w.vm.memory.write(field("reason"), 8, address(memory::SCRATCH, 512));
             self.w.vm.memory.write(field("msg"), 8, address(memory::SCRATCH, 2048));
-            self.w.vm.memory.write(field("dump"), 8, 0);
+            let mut dump = end.dump.clone().into_bytes();
+            dump.push(0);
+            self.w.vm.memory.set(memory::DUMP, "dump", dump.len(), false);
+            let at_dump = address(memory::DUMP, 0);
+            if let Some(place) = self.w.vm.memory.slice_mut(at_dump, dump.len()) {
+                place.copy_from_slice(&dump);
+            }
+            self.w.vm.memory.write(field("dump"), 8, at_dump);
             self.call(Callback::EXIT, Context::Sleepable, &[at]);
         }
         self.w.insertions.clear();
@@ -263,7 +294,9 @@ impl Act<'_> {
             self.w.set_slice(row, slice);
         }
         for cpu in 0..self.w.nr_cpus() {
-            self.p.resched(CpuId(cpu));
+            if self.w.cpus[cpu as usize].is_online {
+                self.p.resched(CpuId(cpu));
+            }
         }
     }
 
@@ -668,6 +701,15 @@ impl Act<'_> {
                 self.call(Callback::CGROUP_SET_WEIGHT, Context::Other, &args);
                 Ok(Reply::Done)
             }
+            Command::SetQuota { group, quota } => {
+                let group = self.group(group)?;
+                self.set_bandwidth(group, quota);
+                Ok(Reply::Done)
+            }
+            Command::CpuOffline(cpu) | Command::CpuOnline(cpu) => {
+                self.hotplug(cpu.0, matches!(command, Command::CpuOnline(_)));
+                Ok(Reply::Done)
+            }
             Command::MoveTask { task, group } => {
                 let group = self.group(group)?;
                 let row = self.w.row(task);
@@ -675,7 +717,6 @@ impl Act<'_> {
                 self.move_group(row, group)?;
                 Ok(Reply::Done)
             }
-            Command::SetTunable { .. } => Err(TunableError::Unknown { known: Vec::new() }.into()),
             other => Err(other.unsupported()),
         }
     }
@@ -755,6 +796,9 @@ impl Scheduler for ScxScheduler {
         platform: &mut Platform,
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
+        if let Command::SetTunable { name, value } = command {
+            return self.set_now(name, value);
+        }
         self.act(platform, 0, |act| act.control(command))
     }
 
@@ -763,7 +807,33 @@ impl Scheduler for ScxScheduler {
     }
 }
 
+impl Drop for ScxScheduler {
+    fn drop(&mut self) {
+        if let Some(log) = self.world.log.take() {
+            log.tell(|witness| witness.finished(self));
+        }
+    }
+}
+
 impl Inspect for ScxScheduler {
+    fn tunables(&self) -> Vec<Tunable> {
+        self.settings_now()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let end = self.world.ended.iter().filter(|_| self.has_ended);
+        let name = &self.world.image.name;
+        let remark = |end: &End| {
+            let (at, message) = (end.at_ns, &end.message);
+            format!(
+                "{ENDED}{name} ended at {at} ns in {}: {message}; from then on all tasks ran first \
+                 come first served",
+                if end.callback.is_empty() { "the class" } else { end.callback }
+            )
+        };
+        end.map(remark).collect()
+    }
+
     fn rules(&self) -> Vec<&'static RuleDoc> {
         rules::RULES.iter().collect()
     }

@@ -1,7 +1,9 @@
 //! The world that a policy sees: tasks, CPUs, groups, masks, maps, timers; and how it is called.
 
+use crate::areas::{Arena, Reserved};
 use crate::dsq::{Dsq, Key};
 use crate::kernel_types::{KernelTypes, TASK_QUEUED};
+use crate::log::Log;
 use crate::maps::Map;
 use crate::memory::{self, FIRST_FREE, Holes, address, place};
 use crate::object::Image;
@@ -170,6 +172,8 @@ pub struct End {
     pub at_ns: u64,
     /// The registers, if the program did something wrong.
     pub registers: Option<[u64; 11]>,
+    /// The dump of CPUs and tasks that the kernel writes; empty if it writes none.
+    pub dump: String,
 }
 
 /// A call of a callback, for the message of an ended policy.
@@ -276,14 +280,36 @@ impl TaskOffsets {
 
 /// The numbers of the class's own masks in the region of masks.
 pub const MASK_IDLE: u32 = 0;
-/// Cores of which all threads are idle; the machine is flat: the same as idle CPUs.
+/// CPUs of cores of which all threads are idle.
 pub const MASK_IDLE_SMT: u32 = 1;
 /// CPUs on line.
 pub const MASK_ONLINE: u32 = 2;
 /// All CPUs.
 pub const MASK_POSSIBLE: u32 = 3;
-/// The first mask that policies may make.
-pub const MASK_FIRST: u32 = 4;
+/// No CPU.
+pub const MASK_EMPTY: u32 = 4;
+/// The idle CPUs of the first memory node; behind them its idle cores, then those of the next.
+pub const MASK_NODES: u32 = 5;
+
+/// The first mask that policies may make, on a machine of so many nodes.
+const fn first_mask(nodes: u32) -> u32 {
+    MASK_NODES + 2 * nodes
+}
+
+fn nodes_of_memory(topology: &Topology) -> u32 {
+    (0..topology.cpus()).map(|cpu| topology.place(CpuId(cpu)).node).max().unwrap_or(0) + 1
+}
+
+/// For each CPU those of its core.
+fn siblings(topology: &Topology) -> Vec<Vec<u32>> {
+    let core = |cpu| topology.place(CpuId(cpu)).core;
+    let cpus = topology.cpus();
+    let mut cores: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for cpu in 0..cpus {
+        cores.entry(core(cpu)).or_default().push(cpu);
+    }
+    (0..cpus).map(|cpu| cores.get(&core(cpu)).cloned().unwrap_or_default()).collect()
+}
 
 /// The world.
 #[derive(Debug)]
@@ -364,6 +390,23 @@ pub struct World {
     pub recent: VecDeque<Recent>,
     /// What it printed (`bpf_trace_printk`): time, CPU, text. Kept only if somebody asked.
     pub printed: Option<Vec<(u64, u32, String)>>,
+    /// Pages of the arena.
+    pub(crate) arena: Arena,
+    /// Records of ring buffers that are being written.
+    pub(crate) reserved: Reserved,
+    /// Walks through groups and tasks under way, by the address of the iterator: what is left, the
+    /// next last.
+    pub lists: BTreeMap<u64, Vec<u64>>,
+    /// For each CPU those of its core.
+    pub siblings: Vec<Vec<u32>>,
+    /// Memory nodes.
+    pub nodes_of_memory: u32,
+    /// Programs that are called before the policy begins: first instructions and arguments.
+    pub first_calls: Vec<(usize, Vec<i32>)>,
+    /// Who is told what it does.
+    pub log: Option<Log>,
+    /// The dump, while it is being written.
+    pub dump: Option<String>,
 }
 
 /// The weights of nice values -20 to 19, 1024 at 0.
@@ -410,9 +453,19 @@ impl World {
         let rq = types.structure("rq").map_or(0, |layout| layout.size);
         memory.set(memory::RQS, "runqueues", (rq * cpus) as usize, false);
         let mask = types.mask_words() * 8;
-        memory.set(memory::MASKS, "masks", (mask * MASK_FIRST) as usize, false);
+        let masks = first_mask(nodes_of_memory(topology));
+        memory.set(memory::MASKS, "masks", (mask * masks) as usize, false);
         memory.set(memory::HEAP, "heap", 0, true);
         memory.set(memory::SCRATCH, "structures", 4096, false);
+        memory.set(memory::RINGS, "ring buffers", 0, true);
+        // No address of the arena has a low half of 0.
+        let variables = image.arena.len().next_multiple_of(crate::areas::PAGE as usize);
+        let size = if variables > 0 { crate::areas::PAGE as usize + variables } else { 0 };
+        memory.set(memory::ARENA, "arena", size, true);
+        let start = address(memory::ARENA, crate::areas::PAGE);
+        if let Some(place) = memory.slice_mut(start, image.arena.len()) {
+            place.copy_from_slice(&image.arena);
+        }
         for (number, data) in image.data.iter().enumerate() {
             let region = memory.add(&data.name, data.bytes.clone(), data.is_writable);
             debug_assert_eq!(region, FIRST_FREE + number as u32);
@@ -464,6 +517,14 @@ impl World {
             counts,
             recent: VecDeque::with_capacity(RECENT),
             printed: None,
+            arena: Arena::with(image.arena.len()),
+            reserved: Reserved::new(),
+            lists: BTreeMap::new(),
+            siblings: siblings(topology),
+            nodes_of_memory: nodes_of_memory(topology),
+            first_calls: vec![],
+            log: None,
+            dump: None,
             image,
         };
         world.add_group(0, 1024);
@@ -484,6 +545,11 @@ impl World {
             world.vm.memory.write(own, 8, idle);
         }
         world
+    }
+
+    /// How deep callbacks are nested now.
+    pub fn depth(&self) -> usize {
+        self.nested
     }
 
     /// How many CPUs the machine has.
@@ -584,7 +650,21 @@ impl World {
     /// Marks a CPU as idle or busy, in the class's own books.
     pub fn mark_idle(&mut self, cpu: u32, is_idle: bool) {
         self.set_mask(MASK_IDLE, cpu, is_idle);
-        self.set_mask(MASK_IDLE_SMT, cpu, is_idle);
+        let node = MASK_NODES + 2 * self.topology.place(CpuId(cpu)).node;
+        self.set_mask(node, cpu, is_idle);
+        // A core is idle while all of its threads are.
+        let idle = self.mask(MASK_IDLE);
+        let is_whole = self.siblings[cpu as usize].iter().all(|&cpu| self.mask_has(idle, cpu));
+        for place in 0..self.siblings[cpu as usize].len() {
+            let sibling = self.siblings[cpu as usize][place];
+            self.set_mask(MASK_IDLE_SMT, sibling, is_whole);
+            self.set_mask(node + 1, sibling, is_whole);
+        }
+    }
+
+    /// The number of the first mask that policies may make.
+    pub fn first_mask(&self) -> u32 {
+        first_mask(self.nodes_of_memory)
     }
 
     /// Adds the row `row` to the tasks, and those before it.
@@ -732,19 +812,30 @@ impl World {
 
     /// Ends the policy, unless it has ended.
     pub fn end(&mut self, kind: u64, code: i64, message: impl Into<String>, now_ns: u64) {
-        use crate::kernel_types::{EXIT_ERROR_BPF, EXIT_ERROR_STALL, EXIT_UNREG_BPF};
+        use crate::kernel_types::{
+            EXIT_ERROR_BPF, EXIT_ERROR_STALL, EXIT_UNREG_BPF, EXIT_UNREG_KERN,
+        };
         if self.ended.is_some() {
             return;
         }
         let reason = match kind {
             EXIT_UNREG_BPF => "unregistered from BPF",
+            EXIT_UNREG_KERN => "unregistered from the main kernel",
             EXIT_ERROR_BPF => "scx_bpf_error",
             EXIT_ERROR_STALL => "runnable task stall",
             _ => "runtime error",
         };
         let (message, callback) = (message.into(), self.callback);
-        self.ended =
-            Some(End { kind, code, reason, message, callback, at_ns: now_ns, registers: None });
+        self.ended = Some(End {
+            kind,
+            code,
+            reason,
+            message,
+            callback,
+            at_ns: now_ns,
+            registers: None,
+            dump: String::new(),
+        });
     }
 
     /// The next number of `bpf_get_prandom_u32`.
@@ -791,11 +882,13 @@ impl Calls for Act<'_> {
 
     fn helper(&mut self, number: u32, args: [u64; 5]) -> Outcome {
         *self.w.counts.helpers.entry(number).or_default() += 1;
+        self.p.work.scx_helpers += 1;
         crate::helpers::call(self, number, args)
     }
 
     fn kfunc(&mut self, number: u32, args: [u64; 5]) -> Outcome {
         let index = number as usize;
+        self.p.work.scx_kfuncs += 1;
         if let Some(count) = self.w.counts.kfuncs.get_mut(index) {
             *count += 1;
         }
@@ -880,6 +973,10 @@ impl Act<'_> {
         counts.calls += 1;
         counts.insns += insns;
         counts.insns_max = counts.insns_max.max(insns);
+        if nested == 0 {
+            // Of those within others these are a part.
+            self.p.work.scx_insns += insns;
+        }
         let result = match outcome {
             Ok(result) => Some(result),
             Err(fault) => {
@@ -887,6 +984,9 @@ impl Act<'_> {
                 None
             }
         };
+        if self.w.log.is_some() {
+            self.log_call(&recent, nested, result, insns);
+        }
         self.w.nested = nested;
         (self.w.context, self.w.callback) = outer;
         if self.w.ended.is_some() { None } else { result }

@@ -4,7 +4,7 @@ mod support;
 
 use schedlab_core::Scheduler;
 use schedlab_scx::OnEnd;
-use schedlab_scx::kernel_types::{EXIT_ERROR, EXIT_ERROR_BPF, EXIT_ERROR_STALL};
+use schedlab_scx::kernel_types::{EXIT_ERROR, EXIT_ERROR_BPF, EXIT_ERROR_STALL, EXIT_UNREG_BPF};
 use support::{MS, Run, SECOND, Script, run, scheduler};
 
 /// Faults of `faults.bpf.c`, by number.
@@ -123,6 +123,43 @@ fn faults_of_the_program_name_their_place() {
     assert!(message.ends_with(expected), "{message}");
     assert!(class(BAD_HELPER).ends_with("helper 12 is not emulated"));
     assert!(class(WRITE_PID).ends_with("stores 4 bytes to tasks, which is read-only"));
+}
+
+/// The message with which `contexts.bpf.c` ends by its fault of this number, and the kind.
+fn context(fault: u32) -> (String, u64) {
+    let policy = scheduler("contexts", 1, &[&format!("fault={fault}")], OnEnd::GoOn);
+    let run = run(policy, 1, vec![Script::hog(0), Script::sleeper(MS, 3 * MS)], SECOND);
+    assert_eq!(run.observer().cpu_ns.iter().sum::<u64>(), SECOND, "fault {fault}: nobody is lost");
+    let end = run.scheduler().end().unwrap_or_else(|| panic!("fault {fault} did not end it"));
+    (end.message.clone(), end.kind)
+}
+
+#[test]
+fn functions_are_called_where_they_may_be() {
+    let class = |fault| {
+        let (message, kind) = context(fault);
+        assert_eq!(kind, EXIT_ERROR, "{message}");
+        message
+    };
+    assert_eq!(class(1), "scx_bpf_dsq_move_to_local() cannot be called from enqueue");
+    assert_eq!(class(2), "scx_bpf_create_dsq() cannot be called from running");
+    assert_eq!(class(3), "kfunc not allowed from ops.running()");
+    assert_eq!(class(4), "invalid DSQ ID 0x0000000000000062");
+    assert_eq!(class(5), "scx_bpf_reenqueue_local() cannot be called from enqueue");
+    assert_eq!(class(7), "cgroup_init returned -12");
+    assert_eq!(class(8), "PREEMPT/WAIT cannot be used with SCX_KICK_IDLE, flags 0x3");
+    assert_eq!(class(9), "invalid CPU 99");
+    assert!(class(10).ends_with("calls are nested more than 60 deep"), "{}", class(10));
+    assert_eq!(class(11), "scx_bpf_dump() must only be called from ops.dump() and friends");
+    assert_eq!(class(12), "per-node idle tracking is disabled");
+    assert_eq!(class(13), "dispatch buffer underflow");
+}
+
+#[test]
+fn a_policy_that_leaves_of_its_own_accord_gives_a_code() {
+    let (message, kind) = context(6);
+    assert_eq!(kind, EXIT_UNREG_BPF);
+    assert_eq!(message, "scx_bpf_exit (enough of 1000), code 0x2a");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod lab;
 mod machines;
 mod papers;
 mod results;
+mod scx;
 mod spaces;
 mod traces;
 mod workloads;
@@ -109,6 +110,11 @@ pub const ALL: &[Reader] = &[
     papers::CONTRADICTIONS,
     papers::CALIBRATION,
     papers::EXPRESSION,
+    scx::OBJECT,
+    scx::ELF,
+    scx::BTF,
+    scx::PROGRAM,
+    scx::SETTING,
 ];
 
 /// The reader called `name`.

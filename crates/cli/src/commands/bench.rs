@@ -88,13 +88,15 @@ fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
         Subject::Load(load) => load.clone(),
         Subject::Plan { file, beside } => return planned(file, beside),
     };
+    let scx = common.scx();
+    let schedulers = scx.apply(common.schedulers.clone())?;
     let plan = Plan {
         machine: MachineSpec {
             description: find_machine(common.machine.as_deref())?,
             cpus: common.cpus,
             hz: common.hz,
             no_costs: common.no_costs,
-            costs: common.cost.clone(),
+            costs: scx.costs(common.cost.clone()),
             nohz: common.nohz.map(|nohz| nohz == OnOff::On),
             tick_phase_ns: None,
         },
@@ -102,7 +104,7 @@ fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
         limit_ns: common.duration,
         seed: Some(common.seed),
         repeat: common.repeat,
-        ..Plan::new(load, common.schedulers.clone())
+        ..Plan::new(load, schedulers)
     };
     Ok((plan, None))
 }

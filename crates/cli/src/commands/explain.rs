@@ -101,17 +101,19 @@ fn plan(args: &ExplainArgs) -> Result<(Plan, Option<String>), Failure> {
             ("timetable", !args.timetable.is_empty()),
             ("seed", args.seed.is_some()),
         ];
-        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
+        if let Some(option) = given.or_else(|| args.scx.of_runs()) {
             return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
         }
         let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
         return Ok((plan, Some(source.file)));
     }
-    let scheduler = args.scheduler.clone().unwrap_or_else(newest);
+    let schedulers = args.scx.apply(vec![args.scheduler.clone().unwrap_or_else(newest)])?;
     let plan = Plan {
         machine: MachineSpec {
             description: find_machine(args.machine.as_deref())?,
             cpus: args.cpus,
+            costs: args.scx.costs(vec![]),
             ..MachineSpec::default()
         },
         set: args.set.clone(),
@@ -123,7 +125,7 @@ fn plan(args: &ExplainArgs) -> Result<(Plan, Option<String>), Failure> {
         timetable: Timetable { files: read_all(&args.timetable)?, ..Timetable::default() },
         limit_ns: args.duration,
         seed: args.seed,
-        ..Plan::new(Load::Workload(source), vec![scheduler])
+        ..Plan::new(Load::Workload(source), schedulers)
     };
     Ok((plan, None))
 }

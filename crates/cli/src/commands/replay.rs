@@ -27,6 +27,9 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         files::check(path)?;
     }
     page::check(&args.page, 1)?;
+    if args.scx.scx_insn.is_some() {
+        return Err(Failure::Message("--scx-insn: nothing costs anything in a replay".into()));
+    }
     let name = args.file.display().to_string();
     let wrong = |error: read::ReadError| format!("{name}: {error}");
     let recording = read::Trace::open(&args.file).map_err(wrong)?;
@@ -34,7 +37,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     let replay = Replay {
         recorded: args.recorded.clone(),
         hz: args.hz,
-        schedulers: args.schedulers.clone(),
+        schedulers: args.scx.apply(args.schedulers.clone())?,
         set: args.set.clone(),
         at: args.at.clone(),
         machine: MachineSpec {

@@ -7,7 +7,6 @@ use crate::options::{OnOff, RunFormat};
 use crate::outputs::{self, Outputs};
 use crate::page;
 use crate::plans::{find_machine, note, prepare, write_plan};
-use crate::scx;
 use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status, rt_app_log};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
@@ -88,7 +87,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
         cpus: args.cpus,
         hz: args.hz,
         no_costs: args.no_costs,
-        costs: args.cost.clone(),
+        costs: args.scx.costs(args.cost.clone()),
         nohz: args.nohz.map(|nohz| nohz == OnOff::On),
         tick_phase_ns: args.tick_phase,
     };
@@ -96,7 +95,7 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
     if schedulers.is_empty() {
         schedulers = vec!["main".into()];
     }
-    let schedulers = scx::with_settings(schedulers, &args.scx_set)?;
+    let schedulers = args.scx.apply(schedulers)?;
     let mut plans = vec![];
     for path in &args.files {
         let source = files::read(path)?;
@@ -153,7 +152,6 @@ fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
         ("start", args.start != Start::Fork),
         ("duration", args.duration.is_some()),
         ("set", !args.set.is_empty()),
-        ("scx-set", !args.scx_set.is_empty()),
         ("groups", !args.groups.is_empty()),
         ("group", !args.group.is_empty()),
         ("cgrules", args.cgrules.is_some()),
@@ -165,7 +163,8 @@ fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
         ("seed", args.seed.is_some()),
         ("repeat", args.repeat.is_some()),
     ];
-    given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+    let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
+    given.or_else(|| args.scx.of_runs())
 }
 
 fn groups(args: &RunArgs) -> Result<Groups, Failure> {
@@ -224,10 +223,6 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
                 logs.push(run.log);
             }
             Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
-            // A policy of the user's ended as a kernel would have ended it: no fault of ours.
-            Err(Error::Broken(message)) if message.starts_with(schedlab_scx::ENDED) => {
-                failed.push(format!("{}: {choice}: {message}", prepared.name()));
-            }
             Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
         }
     }

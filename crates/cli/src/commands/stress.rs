@@ -6,7 +6,7 @@ use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
-use schedlab_lab::select::{Choice, choose_among};
+use schedlab_lab::select::{Choice, choose};
 use schedlab_lab::stress::{
     Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
 };
@@ -16,8 +16,9 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let (names, own) = scx::hold(&args.schedulers)?;
-    let chosen = choose_among(&names, &own).map_err(|error| error.to_string())?;
+    let names = args.scx.apply(args.schedulers.clone())?;
+    let chosen = choose(&names).map_err(|error| error.to_string())?;
+    let chosen = schedlab_lab::scx::all_fixed(&chosen).map_err(|error| error.to_string())?;
     if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
         let message =
             format!("{}: a random world sets tunables itself; leave out [...]", one.choice);

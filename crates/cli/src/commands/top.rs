@@ -132,7 +132,8 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
             ("timetable", !args.timetable.is_empty()),
             ("seed", args.seed.is_some()),
         ];
-        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
+        if let Some(option) = given.or_else(|| args.scx.of_runs()) {
             return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
         }
         let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
@@ -148,6 +149,7 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
         [] => vec![newest()],
         named => named.to_vec(),
     };
+    let schedulers = args.scx.apply(schedulers)?;
     let text = source.text.trim_start_matches('\u{feff}').trim_start();
     if !text.is_empty() && !text.starts_with(['{', '/']) {
         return Err(Failure::Message(format!(
@@ -165,6 +167,7 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
             cpus: args.cpus,
             hz: args.hz,
             no_costs: args.no_costs,
+            costs: args.scx.costs(vec![]),
             ..MachineSpec::default()
         },
         set: args.set.clone(),

@@ -3,12 +3,13 @@
 use crate::args::VerifyArgs;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
-use schedlab_lab::parallel;
 use schedlab_lab::verify::{
     Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
 };
+use schedlab_lab::{parallel, scx};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// What was left out of directories, to be reported in one line each rather than one a file.
 #[derive(Default)]
@@ -20,6 +21,18 @@ struct LeftOut {
 
 /// Replays golden schedules.
 pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure> {
+    let is_policy = |path: &&PathBuf| {
+        let name = path.display().to_string();
+        scx::is_spec(&name) || name.ends_with(".bpf.o")
+    };
+    if let Some(policy) = args.paths.iter().find(is_policy) {
+        let name = policy.display().to_string();
+        let spec = if scx::is_spec(&name) { name } else { format!("scx:{name}") };
+        return Err(Failure::Message(format!(
+            "{spec}: no kernel's golden schedules are there of a sched_ext policy; `schedlab stress \
+             -s {spec}` runs it under every rule, `schedlab scx log FILE -s {spec}` tells all it does"
+        )));
+    }
     let files = collect(&args.paths).map_err(|error| error.to_string())?;
     // A scheduler that panics has not met its schedule; the message is reported with the file.
     std::panic::set_hook(Box::new(|_| {}));

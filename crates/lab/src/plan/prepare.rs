@@ -5,6 +5,7 @@ use super::{Load, Plan, Source};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::run::{Experiment, Run};
+use crate::scx;
 use crate::select::{self, Choice, Chosen, Settings};
 use crate::settings::{self, Axis, Setting};
 use crate::snapshot::Watch;
@@ -229,6 +230,7 @@ impl Plan {
 
     fn prepare_benchmark(&self, chosen: &[Chosen], axes: &[Axis]) -> Result<Prepared, Error> {
         let mut sweep = load::sweep(self)?;
+        let chosen = &scx::all_fixed(chosen)?[..];
         if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
             return Err(Error::Plan(format!(
                 "{one}: only a workload is run with settings of a scheduler's own; --set holds for \
@@ -278,7 +280,8 @@ impl Prepared {
     /// The plan with each of its columns named by release and by what is set for it, so that it
     /// means the same to a program that knows more of them.
     pub fn plan(&self) -> Plan {
-        let schedulers = self.schedulers.iter().map(Contender::to_string).collect();
+        let written = |one: &Contender| scx::written(&one.choice, &one.own);
+        let schedulers = self.schedulers.iter().map(written).collect();
         let set = |setting: &Setting| (setting.name(), setting.value().as_str().into());
         let set = self.common.iter().map(set).collect();
         Plan { schedulers, set, ..self.plan.clone() }

@@ -4,6 +4,7 @@ use super::axis::AxisValue;
 use crate::plan::{
     Benchmark, Load, MachineSource, MachineSpec, Plan, SetValues, Source, Timetable,
 };
+use crate::scx;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -221,6 +222,22 @@ impl FloorCharBoundary for str {
 }
 
 impl Form {
+    /// The same with the files of sched_ext policies (`scx:FILE`) that lie beside `file` named from
+    /// here.
+    pub fn beside(mut self, file: &str) -> Form {
+        if let Some(schedulers) = &mut self.schedulers {
+            *schedulers = scx::beside(schedulers, file);
+        }
+        for axis in self.axis.iter_mut().filter(|axis| axis.name == "scheduler") {
+            for value in axis.values.iter_mut().flatten() {
+                if let AxisValue::Text(text) = value {
+                    *text = scx::beside(std::slice::from_ref(text), file).join(",");
+                }
+            }
+        }
+        self
+    }
+
     /// Reads a file: JSON if it begins as JSON does, else TOML.
     ///
     /// # Errors

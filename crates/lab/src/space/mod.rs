@@ -108,7 +108,7 @@ impl Space {
         text: &str,
         read: &mut dyn FnMut(&str) -> Result<Source, String>,
     ) -> Result<(Space, Vec<String>), String> {
-        let form = Form::parse(name, text)?;
+        let form = Form::parse(name, text)?.beside(name);
         let located = |(what, message): (Option<String>, String)| {
             // The place of what is quoted in the file: names of axes and metrics.
             let quoted = |what: &String| {

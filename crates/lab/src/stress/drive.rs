@@ -194,6 +194,8 @@ fn dear(world: &World) -> Setup {
     model.kernel[Cost::Tick] = 3_000_000;
     model.kernel[Cost::Wakeup] = 1_000_000;
     model.kernel[Cost::IpiReceive] = 1_500_000;
+    // A policy takes hundreds of them.
+    model.kernel[Cost::ScxInsn] = 500;
     let nohz = world.seed.is_multiple_of(2);
     Setup::new(&model, &world.topology(), None, nohz)
 }

@@ -343,7 +343,8 @@ fn random_tunables(
     cpus: u32,
     hz: u32,
 ) -> Vec<(&'static str, i64)> {
-    if random.below(2) == 0 {
+    // What a policy's variables may be, only its author knows.
+    if random.below(2) == 0 || crate::scx::is_policy(choice) {
         return vec![];
     }
     let needs = Needs { cpus, hz: Some(hz), ..Needs::default() };

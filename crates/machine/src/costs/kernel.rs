@@ -55,11 +55,21 @@ pub enum Cost {
     Lock,
     /// On top, if another CPU held it last: lock and queue come over from its cache.
     LockRemote,
+    /// An instruction of a sched_ext policy.
+    ScxInsn,
+    /// A helper that it calls.
+    ScxHelper,
+    /// A kernel function that it calls.
+    ScxKfunc,
+    /// On top of the helper: finding, writing or deleting an entry of a map.
+    ScxMap,
+    /// A level of a queue by virtual time that an insertion walks.
+    ScxVtime,
 }
 
 impl Cost {
     /// All of them.
-    pub const ALL: [Cost; 24] = [
+    pub const ALL: [Cost; 29] = [
         Cost::Scan,
         Cost::ScanMiss,
         Cost::Recalculate,
@@ -84,6 +94,11 @@ impl Cost {
         Cost::IpiReceive,
         Cost::Lock,
         Cost::LockRemote,
+        Cost::ScxInsn,
+        Cost::ScxHelper,
+        Cost::ScxKfunc,
+        Cost::ScxMap,
+        Cost::ScxVtime,
     ];
 
     /// What files and options call it.
@@ -113,6 +128,11 @@ impl Cost {
             Cost::IpiReceive => "ipi_receive",
             Cost::Lock => "lock",
             Cost::LockRemote => "lock_remote",
+            Cost::ScxInsn => "scx.insn",
+            Cost::ScxHelper => "scx.helper",
+            Cost::ScxKfunc => "scx.kfunc",
+            Cost::ScxMap => "scx.map",
+            Cost::ScxVtime => "scx.dsq_vtime",
         }
     }
 

@@ -173,7 +173,7 @@ impl CostModel {
 /// `o_n@2.4.19.scan` is the `scan` of `o_n@2.4.19`, `o_n.call.futex` the `call.futex` of `o_n`.
 /// None: it names no scheduler.
 pub(crate) fn whose_cost(name: &str) -> Option<(&str, &str)> {
-    let before = match name.find(".call.") {
+    let before = match name.find(".call.").or_else(|| name.find(".scx.")) {
         Some(at) => at,
         None => name.rfind('.')?,
     };

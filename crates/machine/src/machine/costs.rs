@@ -266,7 +266,12 @@ impl Modelled {
             + counts.levels * costs[Cost::Level]
             + counts.words * costs[Cost::Word]
             + counts.swaps * costs[Cost::Swap]
-            + counts.clock_reads * costs[Cost::Clock];
+            + counts.clock_reads * costs[Cost::Clock]
+            + counts.scx_insns * costs[Cost::ScxInsn]
+            + counts.scx_helpers * costs[Cost::ScxHelper]
+            + counts.scx_kfuncs * costs[Cost::ScxKfunc]
+            + counts.scx_maps * costs[Cost::ScxMap]
+            + counts.scx_vtime_levels * costs[Cost::ScxVtime];
         let balancing = counts.balances * costs[Cost::Balance]
             + counts.queues * costs[Cost::Queue]
             + counts.moves * costs[Cost::Move];

@@ -2,7 +2,7 @@
 
 use crate::memory::{self, place};
 use crate::vm::{Fault, Outcome};
-use crate::world::{Act, MASK_FIRST};
+use crate::world::Act;
 
 fn words(act: &Act<'_>) -> u32 {
     act.w.image.types.mask_words()
@@ -29,7 +29,7 @@ fn write(act: &mut Act<'_>, mask: u64, index: u32, value: u64) -> Result<(), Box
 fn own(act: &Act<'_>, mask: u64) -> Result<usize, Box<Fault>> {
     let (region, offset) = place(mask);
     let stride = words(act) * 8;
-    let number = (offset / stride).checked_sub(MASK_FIRST).map(|number| number as usize);
+    let number = (offset / stride).checked_sub(act.w.first_mask()).map(|number| number as usize);
     let refs = number.and_then(|number| act.w.mask_refs.get(number)).copied().unwrap_or(0);
     match number {
         Some(number) if region == memory::MASKS && offset % stride == 0 && refs > 0 => Ok(number),
@@ -52,9 +52,10 @@ pub(super) fn create(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
         }
     };
     act.w.mask_refs[number] = 1;
-    let at = act.w.mask(MASK_FIRST + number as u32);
+    let first = act.w.first_mask();
+    let at = act.w.mask(first + number as u32);
     let size = (words(act) * 8) as usize;
-    act.w.vm.memory.grow(memory::MASKS, (MASK_FIRST as usize + number + 1) * size);
+    act.w.vm.memory.grow(memory::MASKS, (first as usize + number + 1) * size);
     for index in 0..words(act) {
         write(act, at, index, 0)?;
     }

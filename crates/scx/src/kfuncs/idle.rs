@@ -4,7 +4,9 @@ use super::dsq::task;
 use crate::kernel_types::{KICK_IDLE, KICK_PREEMPT, OPS_IDLE_PER_NODE};
 use crate::maps::EINVAL;
 use crate::vm::{Fault, Outcome};
-use crate::world::{Act, MASK_IDLE, MASK_IDLE_SMT, MASK_ONLINE, MASK_POSSIBLE};
+use crate::world::{
+    Act, MASK_EMPTY, MASK_IDLE, MASK_IDLE_SMT, MASK_NODES, MASK_ONLINE, MASK_POSSIBLE,
+};
 use schedlab_core::CpuId;
 
 /// `-EBUSY`.
@@ -51,31 +53,96 @@ pub(super) fn select_cpu_and(act: &mut Act<'_>, [p, prev, flags, mask, _]: [u64;
     Ok(idle.map_or(EBUSY as u64, u64::from))
 }
 
-fn pick(act: &mut Act<'_>, mask: u64) -> Option<u32> {
-    let cpu = act.distribute(|act, cpu| act.is_idle(cpu) && act.w.mask_has(mask, cpu))?;
-    act.take_idle(cpu);
-    Some(cpu)
+/// Only of cores that are idle as a whole (`SCX_PICK_IDLE_CORE`).
+const IDLE_CORE: u64 = 1;
+/// Only of the node that is named (`SCX_PICK_IDLE_IN_NODE`).
+const IN_NODE: u64 = 2;
+
+/// Takes an idle CPU of a mask, of whole idle cores first. With a node one of it, if there is one.
+fn pick(act: &mut Act<'_>, mask: u64, node: Option<u32>, flags: u64) -> Option<u32> {
+    let nodes = match node {
+        Some(node) if flags & IN_NODE != 0 => vec![Some(node)],
+        Some(node) => vec![Some(node), None],
+        None => vec![None],
+    };
+    for node in nodes {
+        if let Some(cpu) = act.pick_idle(mask, node, flags & IDLE_CORE != 0) {
+            return Some(cpu);
+        }
+    }
+    None
 }
 
-pub(super) fn pick_idle_cpu(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
+/// Whether a function that takes no node is called although idle CPUs are kept by node.
+fn needs_node(act: &mut Act<'_>) -> bool {
+    let by_node = act.w.image.ops.flags & OPS_IDLE_PER_NODE != 0;
+    if by_node {
+        act.error("SCX_OPS_BUILTIN_IDLE_PER_NODE enabled");
+    }
+    by_node
+}
+
+pub(super) fn pick_idle_cpu(act: &mut Act<'_>, [mask, flags, ..]: [u64; 5]) -> Outcome {
+    if needs_node(act) || is_untracked(act) {
+        return Ok(EBUSY as u64);
+    }
+    Ok(pick(act, mask, None, flags).map_or(EBUSY as u64, u64::from))
+}
+
+/// A node that a policy named; -1 stands for the acting CPU's.
+fn node(act: &mut Act<'_>, number: u64) -> Option<u32> {
+    if act.w.image.ops.flags & OPS_IDLE_PER_NODE == 0 {
+        act.error("per-node idle tracking is disabled");
+        return None;
+    }
+    let number = number as i32;
+    if number == -1 {
+        return Some(act.w.topology.place(CpuId(act.w.cpu)).node);
+    }
+    let node = u32::try_from(number).ok().filter(|&node| node < act.w.nodes_of_memory);
+    if node.is_none() {
+        act.error(format!("invalid node {number}"));
+    }
+    node
+}
+
+pub(super) fn pick_idle_cpu_node(
+    act: &mut Act<'_>,
+    [mask, number, flags, ..]: [u64; 5],
+) -> Outcome {
+    let Some(node) = node(act, number) else { return Ok(EINVAL as u64) };
     if is_untracked(act) {
         return Ok(EBUSY as u64);
     }
-    Ok(pick(act, mask).map_or(EBUSY as u64, u64::from))
+    Ok(pick(act, mask, Some(node), flags).map_or(EBUSY as u64, u64::from))
 }
 
-pub(super) fn pick_any_cpu(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
-    let idle = if act.w.tracks_idle { pick(act, mask) } else { None };
+pub(super) fn pick_any_cpu_node(act: &mut Act<'_>, [mask, number, flags, ..]: [u64; 5]) -> Outcome {
+    let Some(node) = node(act, number) else { return Ok(EINVAL as u64) };
+    let idle = if act.w.tracks_idle { pick(act, mask, Some(node), flags) } else { None };
     let any = idle.or_else(|| act.distribute(|act, cpu| act.w.mask_has(mask, cpu)));
     Ok(any.map_or(EBUSY as u64, u64::from))
 }
 
-pub(super) fn needs_nodes(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
-    if act.w.image.ops.flags & OPS_IDLE_PER_NODE == 0 {
-        act.error("per-node idle tracking is disabled");
+pub(super) fn idle_cpumask_node(act: &mut Act<'_>, [number, ..]: [u64; 5]) -> Outcome {
+    let Some(node) = node(act, number) else { return Ok(act.w.mask(MASK_EMPTY)) };
+    is_untracked(act);
+    Ok(act.w.mask(MASK_NODES + 2 * node))
+}
+
+pub(super) fn idle_smtmask_node(act: &mut Act<'_>, [number, ..]: [u64; 5]) -> Outcome {
+    let Some(node) = node(act, number) else { return Ok(act.w.mask(MASK_EMPTY)) };
+    is_untracked(act);
+    Ok(act.w.mask(MASK_NODES + 2 * node + 1))
+}
+
+pub(super) fn pick_any_cpu(act: &mut Act<'_>, [mask, flags, ..]: [u64; 5]) -> Outcome {
+    if needs_node(act) {
         return Ok(EBUSY as u64);
     }
-    Err(Fault::new("per-node idle tracking is not emulated"))
+    let idle = if act.w.tracks_idle { pick(act, mask, None, flags) } else { None };
+    let any = idle.or_else(|| act.distribute(|act, cpu| act.w.mask_has(mask, cpu)));
+    Ok(any.map_or(EBUSY as u64, u64::from))
 }
 
 pub(super) fn test_and_clear_cpu_idle(act: &mut Act<'_>, [number, ..]: [u64; 5]) -> Outcome {
@@ -87,11 +154,17 @@ pub(super) fn test_and_clear_cpu_idle(act: &mut Act<'_>, [number, ..]: [u64; 5])
 }
 
 pub(super) fn idle_cpumask(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    if needs_node(act) {
+        return Ok(act.w.mask(MASK_EMPTY));
+    }
     is_untracked(act);
     Ok(act.w.mask(MASK_IDLE))
 }
 
 pub(super) fn idle_smtmask(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
+    if needs_node(act) {
+        return Ok(act.w.mask(MASK_EMPTY));
+    }
     is_untracked(act);
     Ok(act.w.mask(MASK_IDLE_SMT))
 }

@@ -108,6 +108,17 @@ pub(super) fn exit_bstr(act: &mut Act<'_>, [code, text, args, len, _]: [u64; 5])
     Ok(0)
 }
 
+/// Adds to the dump; outside the callbacks for it there is none to add to.
+pub(super) fn dump_bstr(act: &mut Act<'_>, [text, args, len, ..]: [u64; 5]) -> Outcome {
+    let text = formatted(act, text, args, len)?;
+    if act.w.dump.is_none() {
+        act.error("scx_bpf_dump() must only be called from ops.dump() and friends");
+        return Ok(0);
+    }
+    act.dump_text(&text);
+    Ok(0)
+}
+
 pub(super) fn task_from_pid(act: &mut Act<'_>, [pid, ..]: [u64; 5]) -> Outcome {
     let row = u64::from(pid as u32).checked_sub(FIRST_PID);
     let row = row.map(|task| task + u64::from(act.w.nr_cpus()));

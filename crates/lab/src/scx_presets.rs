@@ -1,0 +1,136 @@
+//! What user space sets and calls before it attaches well-known policies: `crates/scx/presets`.
+//!
+//! Written from what is known of the policies' own loaders, from recollection: each file says so. A
+//! variable or a program that an object does not have is passed over, since releases differ.
+
+use schedlab_scx::{Image, Setting};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The files.
+const FILES: [(&str, &str); 6] = [
+    ("bpfland", include_str!("../../scx/presets/bpfland.toml")),
+    ("beerland", include_str!("../../scx/presets/beerland.toml")),
+    ("cosmos", include_str!("../../scx/presets/cosmos.toml")),
+    ("flash", include_str!("../../scx/presets/flash.toml")),
+    ("nest", include_str!("../../scx/presets/nest.toml")),
+    ("tickless", include_str!("../../scx/presets/tickless.toml")),
+];
+
+/// What is set: a number, or what the machine has of something.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Number(i64),
+    Truth(bool),
+    /// `cpus`: how many CPUs it has. `each`, of a call: once for each CPU.
+    Word(String),
+}
+
+/// A program that is called.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    function: String,
+    args: Vec<Value>,
+}
+
+/// A preset.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// `ops.name`, up to the first `_` that a number follows.
+    policy: String,
+    /// What it is for.
+    pub about: String,
+    /// Where it is known from.
+    pub source: String,
+    #[serde(default)]
+    set: BTreeMap<String, Value>,
+    #[serde(default)]
+    call: Vec<Call>,
+}
+
+fn all() -> &'static [Preset] {
+    static ALL: OnceLock<Vec<Preset>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        // A test reads each of them.
+        FILES.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect()
+    })
+}
+
+impl Preset {
+    /// The preset of the policy that has this `ops.name` (`bpfland`, `bpfland_1.0.17_x86_64`).
+    pub fn of(name: &str) -> Option<&'static Preset> {
+        all().iter().find(|preset| {
+            let rest = name.strip_prefix(&preset.policy);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
+        })
+    }
+
+    /// What it sets of an image for a machine of so many CPUs.
+    pub fn settings(&self, image: &Image, cpus: u32) -> Vec<Setting> {
+        let is_there = |name: &str| {
+            name.starts_with("ops.") || image.variables.iter().any(|it| it.name == name)
+        };
+        let set = self.set.iter().filter(|(name, _)| is_there(name));
+        let set = set.filter_map(|(name, value)| {
+            let value = match value {
+                Value::Number(number) => *number,
+                Value::Truth(truth) => i64::from(*truth),
+                Value::Word(_) => i64::from(cpus),
+            };
+            Setting::read(&format!("{name}={value}")).ok()
+        });
+        set.collect()
+    }
+
+    /// What it calls of an image on a machine of so many CPUs.
+    pub fn calls(&self, image: &Image, cpus: u32) -> Vec<(String, Vec<i32>)> {
+        let mut calls = vec![];
+        for call in self.call.iter().filter(|call| image.program(&call.function).is_ok()) {
+            let is_each = |value: &Value| *value == Value::Word("each".into());
+            let times = if call.args.iter().any(is_each) { cpus } else { 1 };
+            for cpu in 0..times {
+                let number = |value: &Value| match value {
+                    Value::Number(number) => *number as i32,
+                    Value::Truth(truth) => i32::from(*truth),
+                    Value::Word(word) if word == "each" => cpu as i32,
+                    Value::Word(_) => cpus as i32,
+                };
+                calls.push((call.function.clone(), call.args.iter().map(number).collect()));
+            }
+        }
+        calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_in_order() {
+        for (name, text) in FILES {
+            let preset: Preset =
+                toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(preset.policy, name);
+            assert!(!preset.about.is_empty() && !preset.source.is_empty(), "{name}");
+            let words = preset.set.values().chain(preset.call.iter().flat_map(|call| &call.args));
+            for word in words {
+                let Value::Word(word) = word else { continue };
+                assert!(matches!(word.as_str(), "cpus" | "each"), "{name}: {word}");
+            }
+        }
+        assert_eq!(all().len(), FILES.len());
+    }
+
+    #[test]
+    fn presets_are_found_by_the_name_of_the_policy() {
+        for name in ["bpfland", "bpfland_1.0.17_x86_64", "nest"] {
+            assert!(Preset::of(name).is_some_and(|it| name.starts_with(&it.policy)), "{name}");
+        }
+        assert!(Preset::of("bpfland2").is_none() && Preset::of("vtime").is_none());
+    }
+}

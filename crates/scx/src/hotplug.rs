@@ -1,0 +1,40 @@
+//! CPUs that go and come, and limits of groups: the policy is told.
+
+use crate::kernel_types::{ECODE_HOTPLUG, EXIT_UNREG_KERN};
+use crate::ops::Callback;
+use crate::world::{Act, Context, MASK_ONLINE};
+use schedlab_core::Quota;
+
+impl Act<'_> {
+    /// A CPU goes off line, or is back. A policy without a callback for it ends, to be loaded
+    /// again.
+    pub(crate) fn hotplug(&mut self, cpu: u32, is_online: bool) {
+        self.w.cpu = cpu;
+        self.w.cpus[cpu as usize].is_online = is_online;
+        self.w.set_mask(MASK_ONLINE, cpu, is_online);
+        if !is_online && self.w.tracks_idle {
+            self.w.mark_idle(cpu, false);
+        }
+        let (callback, going) = match is_online {
+            true => (Callback::CPU_ONLINE, "online"),
+            false => (Callback::CPU_OFFLINE, "offline"),
+        };
+        if self.has(callback) {
+            self.call(callback, Context::Sleepable, &[u64::from(cpu)]);
+        } else if self.w.ended.is_none() {
+            let now = self.now();
+            let message = format!("cpu {cpu} going {going}, exiting scheduler");
+            self.w.end(EXIT_UNREG_KERN, ECODE_HOTPLUG as i64, message, now);
+        }
+        if is_online && self.w.tracks_idle && self.w.cpus[cpu as usize].curr.is_none() {
+            self.w.mark_idle(cpu, true);
+        }
+    }
+
+    /// A group's limit changes; to enforce it is the policy's affair.
+    pub(crate) fn set_bandwidth(&mut self, group: u32, quota: Quota) {
+        let Quota { quota_us, period_us, burst_us } = quota;
+        let args = [self.w.cgroup(group), period_us, quota_us.unwrap_or(u64::MAX), burst_us];
+        self.call(Callback::CGROUP_SET_BANDWIDTH, Context::Sleepable, &args);
+    }
+}

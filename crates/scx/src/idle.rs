@@ -1,0 +1,108 @@
+//! The built-in search for idle CPUs: hardware threads, caches and memory nodes considered.
+
+use crate::kernel_types::WAKE_SYNC;
+use crate::world::{Act, MASK_IDLE, MASK_IDLE_SMT};
+use schedlab_core::CpuId;
+use schedlab_core::topology::Place;
+
+/// How near a CPU has to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Near {
+    Cache(u32),
+    Node(u32),
+    Anywhere,
+}
+
+impl Near {
+    fn holds(self, place: Place) -> bool {
+        match self {
+            Near::Cache(cache) => place.cache == cache,
+            Near::Node(node) => place.node == node,
+            Near::Anywhere => true,
+        }
+    }
+}
+
+impl Act<'_> {
+    /// The built-in choice of an idle CPU, whose mark is taken away. `within` is the address of a
+    /// mask that it must be in as well.
+    ///
+    /// In order: of a synchronous wakeup the previous CPU if it shares a cache with the waker, or
+    /// the waker's; with hardware threads a CPU of a core that is idle as a whole; any idle CPU.
+    /// Each time the previous CPU comes first, then its cache, its node, all.
+    pub fn select_idle(
+        &mut self,
+        row: u32,
+        prev: u32,
+        wake_flags: u64,
+        within: Option<u64>,
+    ) -> Option<u32> {
+        let mask = self.w.task_field(row, "cpus_mask");
+        let is_good = |act: &Self, cpu: u32| {
+            act.w.mask_has(mask, cpu) && within.is_none_or(|within| act.w.mask_has(within, cpu))
+        };
+        let at = self.w.topology.place(CpuId(prev));
+        if wake_flags & WAKE_SYNC != 0 {
+            let waker = self.w.cpu;
+            let of_waker = self.w.topology.place(CpuId(waker));
+            let shares = of_waker.cache == at.cache;
+            if shares && is_good(self, prev) && self.take_idle(prev) {
+                return Some(prev);
+            }
+            let node = of_waker.node;
+            let is_near = |act: &Self, cpu| act.w.topology.place(CpuId(cpu)).node == node;
+            let mut all = 0..self.w.nr_cpus();
+            let is_any_idle = all.any(|cpu| self.is_idle(cpu) && is_near(self, cpu));
+            if self.w.queues[waker as usize].is_empty() && is_any_idle && is_good(self, waker) {
+                return Some(waker);
+            }
+        }
+        let has_threads = self.w.siblings.iter().any(|siblings| siblings.len() > 1);
+        let nears = [Near::Cache(at.cache), Near::Node(at.node), Near::Anywhere];
+        for whole_core in [true, false] {
+            if whole_core && !has_threads {
+                continue;
+            }
+            let idle = self.w.mask(if whole_core { MASK_IDLE_SMT } else { MASK_IDLE });
+            if is_good(self, prev) && self.w.mask_has(idle, prev) && self.take_idle(prev) {
+                return Some(prev);
+            }
+            for near in nears {
+                let found = self.distribute(|act, cpu| {
+                    act.w.mask_has(idle, cpu)
+                        && is_good(act, cpu)
+                        && near.holds(act.w.topology.place(CpuId(cpu)))
+                });
+                if let Some(cpu) = found {
+                    self.take_idle(cpu);
+                    return Some(cpu);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes an idle CPU of a mask, of cores that are idle as a whole first; with `whole_core` only
+    /// such. With a node only one of it.
+    pub fn pick_idle(&mut self, mask: u64, node: Option<u32>, whole_core: bool) -> Option<u32> {
+        let has_threads = self.w.siblings.iter().any(|siblings| siblings.len() > 1);
+        for of in [MASK_IDLE_SMT, MASK_IDLE] {
+            // Where a core is a CPU both are the same.
+            if of == MASK_IDLE_SMT && !has_threads || of == MASK_IDLE && whole_core && has_threads {
+                continue;
+            }
+            let idle = self.w.mask(of);
+            let found = self.distribute(|act, cpu| {
+                let here = act.w.topology.place(CpuId(cpu)).node;
+                act.w.mask_has(idle, cpu)
+                    && act.w.mask_has(mask, cpu)
+                    && node.is_none_or(|node| node == here)
+            });
+            if let Some(cpu) = found {
+                self.take_idle(cpu);
+                return Some(cpu);
+            }
+        }
+        None
+    }
+}

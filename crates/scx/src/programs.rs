@@ -1,0 +1,66 @@
+//! Programs of section `syscall`, which user space runs before it attaches a policy.
+
+use crate::error::ObjectError;
+use crate::memory::{self, address};
+use crate::scheduler::ScxScheduler;
+use crate::world::{Act, Context};
+
+/// So many arguments of 32 bits a program is given at most.
+const ARGS_MAX: usize = 64;
+
+impl ScxScheduler {
+    /// Runs the program `name` of section `syscall` before the policy begins; `args` are what it is
+    /// given, 32 bits each, one behind the other.
+    ///
+    /// # Errors
+    /// There is no such program, or there are too many arguments.
+    pub fn call_first(&mut self, name: &str, args: &[i32]) -> Result<(), ObjectError> {
+        let entry = self.world.image.program(name)?;
+        if args.len() > ARGS_MAX {
+            let what = format!("{} arguments of {name}; {ARGS_MAX} are the most", args.len());
+            return Err(ObjectError::new("", what).in_file(&self.world.image.file));
+        }
+        self.world.first_calls.push((entry, args.to_vec()));
+        Ok(())
+    }
+}
+
+impl Act<'_> {
+    /// Runs what is to be run before the policy begins. A program that returns an error is told of
+    /// as user space would be told, and ends the policy: it would not have been attached.
+    pub(crate) fn call_programs(&mut self) {
+        for (entry, args) in std::mem::take(&mut self.w.first_calls) {
+            if self.w.ended.is_some() {
+                return;
+            }
+            // The program may write its arguments: they are user space's memory.
+            let at = address(memory::HEAP, 0);
+            self.w.vm.memory.grow(memory::HEAP, 4 * ARGS_MAX);
+            for place in 0..ARGS_MAX {
+                let value = args.get(place).copied().unwrap_or(0) as u32;
+                self.w.vm.memory.write(at + 4 * place as u64, 4, u64::from(value));
+            }
+            let name = self.w.image.function_at(entry).map_or(String::new(), |it| it.name.clone());
+            let outer = (self.w.context, self.w.callback);
+            (self.w.context, self.w.callback) = (Context::Sleepable, "a program of user space");
+            self.w.vm.begin();
+            let before = self.w.vm.insns;
+            let outcome = self.run(entry, [at, 0, 0, 0, 0]);
+            let insns = self.w.vm.insns - before;
+            let told = |result: &str| {
+                let args: Vec<String> = args.iter().map(i32::to_string).collect();
+                format!("{name}({}){result}", args.join(", "))
+            };
+            match outcome {
+                Ok(0) => self.log_text("syscall", || told(""), insns),
+                Ok(result) => {
+                    let error = result as i32;
+                    self.log_text("syscall", || told(&format!(" = {error}")), insns);
+                    self.error(format!("{name} returned {error}"));
+                }
+                Err(fault) => self.faulted(&fault),
+            }
+            (self.w.context, self.w.callback) = outer;
+        }
+    }
+}
