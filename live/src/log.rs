@@ -50,10 +50,12 @@ impl<W: Write> Sorted<W> {
 /// The time of a line of the trace: `task-pid [cpu] flags 12.345678: event`, us.
 fn time_us(line: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(line).ok()?;
-    // A task's name may hold anything, so the time is looked for behind the CPU.
-    let word = text.split("] ").skip(1).find_map(|rest| rest.split_whitespace().nth(1))?;
-    let (seconds, micros) = word.strip_suffix(':')?.split_once('.')?;
-    Some(seconds.parse::<u64>().ok()?.checked_mul(1_000_000)? + micros.parse::<u64>().ok()?)
+    let time = |word: &str| {
+        let (seconds, micros) = word.strip_suffix(':')?.split_once('.')?;
+        Some(seconds.parse::<u64>().ok()?.checked_mul(1_000_000)? + micros.parse::<u64>().ok()?)
+    };
+    // A task's name may hold anything, so the time is looked for behind what looks like a CPU.
+    text.split("] ").skip(1).find_map(|rest| time(rest.split_whitespace().nth(1)?))
 }
 
 /// A log that is being written.

@@ -89,9 +89,31 @@ pub enum Command {
     Host(Box<HostArgs>),
     ExplainMetric(ExplainMetricArgs),
     Scx(ScxArgs),
+    Live(LiveArgs),
     NewScheduler(NewSchedulerArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+}
+
+/// Run a sched_ext policy in this machine's kernel
+///
+/// All ordinary tasks run under it until the command is over, the time is up or Ctrl-C is pressed.
+/// That is done by a program of its own, schedlab-live, which gets all arguments.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Examples:
+  schedlab live --list
+  sudo schedlab live vtime --duration 10
+  sudo schedlab live goodness --log decisions.txt -- make -j8
+
+Exit status: as schedlab-live --help says; 2 schedlab-live is not there (how to get it is told)."
+)]
+pub struct LiveArgs {
+    /// What schedlab-live gets: POLICY [OPTION...] [-- COMMAND]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    pub args: Vec<std::ffi::OsString>,
 }
 
 /// How to print.

@@ -9,6 +9,7 @@ pub mod explain_metric;
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub mod host;
 pub mod list;
+pub mod live;
 pub mod new_scheduler;
 pub mod papers;
 pub mod perf;
@@ -23,4 +24,5 @@ pub mod sweep;
 pub mod top;
 pub mod trace;
 pub mod tune;
+pub mod twin;
 pub mod verify;

@@ -136,6 +136,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::NewScheduler(args) => commands::new_scheduler::new_scheduler(args, &mut output),
         Command::Scx(args) => commands::scx::scx(args, &mut output),
+        Command::Live(args) => commands::live::live(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
         Command::Man(args) => commands::completions::man(args, &mut output),

@@ -19,6 +19,7 @@ pub enum ScxCommand {
     Show(ScxShowArgs),
     Log(Box<ScxLogArgs>),
     Census(ScxCensusArgs),
+    Twin(ScxTwinArgs),
 }
 
 /// Show what is in a policy: callbacks, maps, variables, and what it asks for that is not there
@@ -101,6 +102,43 @@ pub struct ScxCensusArgs {
     /// How to print
     #[arg(short, long, value_enum, default_value = "table", value_name = "table|csv")]
     pub format: ScxFormat,
+}
+
+/// Run a policy and the scheduler that it is a twin of on one workload, and compare them turn by
+/// turn
+///
+/// The first difference is shown from both sides, with what the policy was told and answered.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab scx twin examples/scx/goodness.bpf.o --with o_n@2.4.19 examples/desktop.json
+  schedlab scx twin examples/scx/bfs.bpf.o --with bfs@0.404 examples/desktop.json --duration 5
+
+Exit status: 0 all turns are the same; 1 they differ; 2 one of them cannot be run.")]
+pub struct ScxTwinArgs {
+    /// The policy's object
+    #[arg(value_name = "OBJECT")]
+    pub object: PathBuf,
+    /// A workload in rt-app's JSON language
+    #[arg(value_name = "WORKLOAD")]
+    pub workload: PathBuf,
+    /// The scheduler that it ought to be
+    #[arg(long, value_name = "NAME")]
+    pub with: String,
+    /// Set a variable before it is loaded
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub scx_set: Vec<String>,
+    /// Number of CPUs
+    #[arg(short, long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub cpus: u32,
+    /// Ticks a second, for both
+    #[arg(long, value_name = "HZ", default_value_t = 250,
+        value_parser = clap::value_parser!(u32).range(100..=1000))]
+    pub hz: u32,
+    /// Stop after so long: seconds, or with a unit, e.g. 20ms [default: what the workload says]
+    #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub duration: Option<u64>,
 }
 
 /// How to print.

@@ -292,6 +292,10 @@ fn free_hogs(policy: &str, threads_ns: Option<u64>, seed: u64, put_back_ns: u64)
 #[test]
 fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
     const SEEDS: u64 = 20;
+    let within = match std::env::var_os("SCHEDLAB_KERNEL_RECORDS") {
+        Some(_) => 0.25,
+        None => 0.07,
+    };
     let kernel = times(&record("cpus2.txt", include_str!("kernel/cpus2.txt")));
     for (policy, kernel) in kernel {
         let still = free_hogs(&policy, None, 0, 0);
@@ -312,7 +316,8 @@ fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
         // These two share all CPUs' tasks at each reschedule. (A run of BFS or O(1) hangs on where
         // its tasks began, and runs of the kernel's differ as much.)
         if policy == "vtime" || policy == "goodness" {
-            let close = |(kernel, lab): (&f64, &f64)| (kernel - lab).abs() < 0.07 * kernel;
+            // Boots of one kernel that differ in nothing but what ran before differ by so much, too.
+            let close = |(kernel, lab): (&f64, &f64)| (kernel - lab).abs() < within * kernel;
             assert!(kernel.iter().zip(&disturbed).all(close), "{policy}");
         }
     }

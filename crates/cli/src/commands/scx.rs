@@ -25,6 +25,7 @@ pub fn scx(args: &ScxArgs, output: &mut Output) -> Result<Status, Failure> {
         ScxCommand::Show(args) => show(args, output),
         ScxCommand::Log(args) => log(args, output),
         ScxCommand::Census(args) => census(args, output),
+        ScxCommand::Twin(args) => super::twin::twin(args, output),
     }
 }
 
@@ -63,7 +64,7 @@ fn write_survey(file: &str, survey: &Survey, output: &mut Output) -> io::Result<
 }
 
 /// Lines of a log, and what is told of it in the end.
-struct Lines {
+pub(super) struct Lines {
     wanted: Vec<String>,
     from_ns: u64,
     to_ns: u64,
@@ -73,6 +74,32 @@ struct Lines {
     text: String,
     counts: String,
     end: Option<End>,
+}
+
+impl Lines {
+    /// All callbacks of some time, in a table.
+    pub(super) fn between(from_ns: u64, to_ns: u64) -> Lines {
+        Lines {
+            wanted: vec![],
+            from_ns,
+            to_ns,
+            format: ScxFormat::Table,
+            counts_only: false,
+            text: String::new(),
+            counts: String::new(),
+            end: None,
+        }
+    }
+}
+
+/// What policies did while something ran, as text, and what came of it.
+pub(super) fn ran_with<T>(lines: Lines, run: impl FnOnce() -> T) -> (String, T) {
+    let lines = Arc::new(Mutex::new(lines));
+    scx::log_all(Some(Log::new(Arc::clone(&lines) as Arc<Mutex<dyn Witness>>)));
+    let result = run();
+    scx::log_all(None);
+    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    (lines.text.clone(), result)
 }
 
 impl Witness for Lines {

@@ -1,0 +1,50 @@
+//! `schedlab live`: a policy in the kernel that runs here. What loads it is a program of its own,
+//! `schedlab-live`: it brings libbpf, for which a C compiler and headers are needed, and this
+//! program is to be built with Rust alone.
+
+use crate::args::LiveArgs;
+use crate::terminal::Output;
+use crate::{Failure, Status};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The program that loads.
+const LOADER: &str = "schedlab-live";
+
+/// Hands over to the loader.
+pub fn live(args: &LiveArgs, output: &mut Output) -> Result<Status, Failure> {
+    let Some(loader) = loader() else {
+        return Err(Failure::Message(format!(
+            "live: this program cannot load policies into a kernel; {LOADER} does, and is neither \
+             beside it nor in the PATH. From the sources: cargo install --path live (it needs Linux, \
+             a C compiler, and the headers of libelf and zlib: apt-get install gcc libelf-dev \
+             zlib1g-dev pkg-config)"
+        )));
+    };
+    output.flush()?;
+    let status = Command::new(&loader)
+        .args(&args.args)
+        .status()
+        .map_err(|error| Failure::Message(format!("{}: {error}", loader.display())))?;
+    Ok(match status.code() {
+        Some(0) => Status::Good,
+        Some(2) => Status::Error,
+        _ => Status::Bad,
+    })
+}
+
+/// The loader: beside this program, or where programs are looked for.
+fn loader() -> Option<PathBuf> {
+    let name = format!("{LOADER}{}", std::env::consts::EXE_SUFFIX);
+    let own = std::env::current_exe().ok();
+    let beside = own.and_then(|program| Some(program.parent()?.to_path_buf()));
+    let path = std::env::var_os("PATH");
+    let path = path.as_deref().unwrap_or(OsStr::new(""));
+    beside
+        .into_iter()
+        .chain(std::env::split_paths(path))
+        .map(|directory| directory.join(&name))
+        .find(|program| program.is_file())
+}
