@@ -259,9 +259,8 @@ fn what_is_known_of_a_policy_is_done_by_itself() {
     assert!(text.contains("smt_enabled          0 (bool, 1 B)"), "{text}");
     let log = ["scx", "log", "examples/desktop.json", "-s", preset, "-d", "1ms", "-c", "3"];
     let text = schedlab(&[&log[..], &["--callback", "syscall"]].concat()).good();
-    let calls: Vec<&str> = (text.lines())
-        .filter_map(|line| Some(line.split_once("enable_primary_cpu")?.1))
-        .collect();
+    let calls: Vec<&str> =
+        (text.lines()).filter_map(|line| Some(line.split_once("enable_primary_cpu")?.1)).collect();
     assert_eq!(calls, ["(-1)", "(0)", "(1)", "(2)"], "{text}");
     // What the user says counts more.
     let own = schedlab(&[&log[..], &["--scx-set", "nr_cpu_ids=2"]].concat());

@@ -89,8 +89,8 @@ impl RunConfig {
         build
     }
 
-    /// The tunables of `choice` on this machine. One that cannot even be made for it has none; whoever
-    /// runs it is told why.
+    /// The tunables of `choice` on this machine. One that cannot even be made for it has none;
+    /// whoever runs it is told why.
     pub fn tunables_of(&self, choice: &Choice) -> Vec<Tunable> {
         let tunables = || choice.build(&self.build_config(choice)).inspect().tunables();
         catch_panic(tunables).unwrap_or_default()

@@ -273,8 +273,8 @@ impl Bracket {
     }
 }
 
-/// `true`, `false` and `0xff` as the numbers that they are; others as they stand. Numbers of 64 bits
-/// without a sign that are too large become those with a sign of the same bits.
+/// `true`, `false` and `0xff` as the numbers that they are; others as they stand. Numbers of 64
+/// bits without a sign that are too large become those with a sign of the same bits.
 fn decimal(item: &str, name: &str, value: &str) -> String {
     let value = value.trim();
     let number = match value {
@@ -448,8 +448,8 @@ pub fn is_policy(choice: &Choice) -> bool {
         && all().iter().any(|held| std::ptr::eq(held.entry, choice.entry))
 }
 
-/// Whether a scheduler goes on when CPUs go and come: all do but policies that have no callbacks for
-/// it.
+/// Whether a scheduler goes on when CPUs go and come: all do but policies that have no callbacks
+/// for it.
 pub(crate) fn survives_hotplug(choice: &Choice) -> bool {
     let all = all();
     let held = all.iter().find(|held| std::ptr::eq(held.entry, choice.entry));
