@@ -44,9 +44,17 @@ const BETWEEN: &[Between] = &[
     Between {
         name: "eevdf",
         from: "6.19",
-        to: "99",
+        to: "7.1",
         like: "6.18",
-        differs: "what changed after 6.18 is not described to us",
+        differs: "what changed after 6.18, but for HRTICK, on since 7.2, is not described to us",
+    },
+    Between {
+        name: "eevdf",
+        from: "7.2",
+        to: "99",
+        like: "7.3",
+        differs: "7.3 here is derived from 6.18: it has HRTICK, and what else changed after 6.18 is \
+                  not described to us",
     },
     Between {
         name: "cfs",
@@ -240,7 +248,8 @@ mod tests {
         assert_eq!(of("eevdf@6.8"), Some("6.6"));
         assert_eq!(of("eevdf@6.11.3"), Some("6.6"));
         assert_eq!(of("eevdf@6.14"), Some("6.12"));
-        assert_eq!(of("eevdf@7.2"), Some("6.18"));
+        assert_eq!(of("eevdf@7.1"), Some("6.18"));
+        assert_eq!(of("eevdf@7.4"), Some("7.3"));
         assert_eq!(of("cfs@2.6.38"), Some("2.6.32"));
         assert_eq!(of("cfs@2.6.26"), Some("2.6.24"));
         assert_eq!(of("o_1@2.6.9"), Some("2.6.0"));
