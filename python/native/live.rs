@@ -86,7 +86,9 @@ impl Witness {
                     None => read_document(name)?,
                 };
                 read.push(document.ok_or_else(|| {
-                    format!("{name}: results of benchmarks, and no workload that could be simulated")
+                    format!(
+                        "{name}: results of benchmarks, and no workload that could be simulated"
+                    )
                 })?);
             }
             compare::compare_observed(&read, &options, || stop.observer())

@@ -340,13 +340,14 @@ impl Stand {
         };
         for (cpu, pieces) in pieces {
             let mut events = vec![];
-            let mut at_ns = 0;
+            // It begins with its first piece. If it came before, only to sleep, its CPU would go
+            // newly idle at the start of the run, and pull.
+            let delay_ns = pieces.first().map_or(0, |&(from_ns, _)| from_ns);
+            let mut at_ns = delay_ns;
             for (number, &(from_ns, to_ns)) in pieces.iter().enumerate() {
-                // The first counts from when the task begins, at 0 of the workload, or, where its
-                // threads begin by waking, is counted there, too.
-                let due_ns = from_ns.max(1);
-                let period_ns = due_ns - at_ns;
-                at_ns = due_ns;
+                // The timer's first time counts from when the task begins.
+                let period_ns = from_ns - at_ns;
+                at_ns = from_ns;
                 if period_ns > 0 {
                     let name = "unique".to_string();
                     let action = Action::Timer { name, period_ns, absolute: true };
@@ -363,7 +364,7 @@ impl Stand {
             model.tasks.push(Task {
                 key: format!("{NOISE}-cpu{cpu}"),
                 instances: 1,
-                delay_ns: 0,
+                delay_ns,
                 loops: Loops::Times(1),
                 properties: Properties {
                     policy: Some(Policy::Fifo),

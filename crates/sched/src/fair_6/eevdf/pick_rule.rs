@@ -1,8 +1,8 @@
 //! EEVDF's answers to the shared half: each is done elsewhere.
 
 use super::releases::{Features, Version};
-use super::{hrtick, rules};
 use super::tunables::Tunables;
+use super::{hrtick, rules};
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
 use crate::fair_6::class::Fair;
