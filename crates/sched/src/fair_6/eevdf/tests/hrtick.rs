@@ -68,18 +68,20 @@ fn who_is_picked_again_has_no_timer() {
     let a = bench.fork(nice(-10));
     let b = bench.fork(nice(10));
     assert_eq!(bench.schedule(), Some(a));
-    let mut now_ns = bench.timer().flatten().expect("it is set");
-    let mut again = 0;
-    while bench.fire(now_ns) == Some(a) {
-        again += 1;
-        assert_ne!(bench.timer().flatten().map(|at_ns| at_ns > now_ns), Some(true));
-        now_ns += MS;
-        if bench.tick(now_ns) == Some(b) {
-            break;
-        }
-        bench.timer();
+    for next in [b, a] {
+        let at_ns = bench.timer().flatten().expect("it is set");
+        assert_eq!(bench.fire(at_ns), Some(next));
     }
-    assert!(again > 0, "the heavy one is owed more than one turn");
+    // The light one has had its request, and is far ahead: the heavy one goes on.
+    let at_ns = bench.timer().flatten().expect("it is set");
+    assert_eq!(bench.fire(at_ns), Some(a));
+    assert_eq!(bench.timer(), None, "it has fired, and is not set again");
+    // A tick that switches nobody does not set it either, but somebody who comes does.
+    let tick_ns = at_ns.next_multiple_of(MS);
+    assert_eq!(bench.tick(tick_ns), Some(a));
+    assert_eq!(bench.timer(), None);
+    bench.fork(nice(19));
+    assert!(bench.timer().flatten().is_some_and(|at_ns| at_ns > tick_ns));
 }
 
 #[test]
