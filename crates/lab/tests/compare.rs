@@ -267,6 +267,44 @@ fn documents_that_are_none_are_refused() {
             ),
             "trace.slices",
         ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {}, "trace": {"window_ns": 5, "slices": [],
+                    "wakeups": [[1, "a-0", 7]]}}}"#,
+            ),
+            "trace.wakeups",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {}, "trace": {"window_ns": 18446744073709551615,
+                    "slices": [[0, 0, 18446744073709551615, "a-0"]]}}}"#,
+            ),
+            "trace.window_ns",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"duration_ns": 900000000000000000, "tasks": {}}}"#,
+            ),
+            "an hour at most",
+        ),
+        (
+            whole(machine, scenario, r#"{"cpu0": {"foreign_cpu_fraction": [1e308], "tasks": {}}}"#),
+            "foreign_cpu_fraction",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": -5, "median": 1, "max": 1e300}}}}}"#,
+            ),
+            "is no time",
+        ),
     ];
     for (text, wanted) in cases {
         let error = Document::parse("d.json", &text).expect_err(wanted);

@@ -22,6 +22,10 @@ struct Between {
     differs: &'static str,
 }
 
+/// Of 7.2 and what follows 7.3.
+const AFTER_6_18: &str = "7.3 here is derived from 6.18: it has HRTICK, and what else changed after \
+                          6.18 is not described to us";
+
 /// What is known of releases between those that are here. Where nothing stands here, nothing is.
 const BETWEEN: &[Between] = &[
     Between {
@@ -48,14 +52,8 @@ const BETWEEN: &[Between] = &[
         like: "6.18",
         differs: "what changed after 6.18, but for HRTICK, on since 7.2, is not described to us",
     },
-    Between {
-        name: "eevdf",
-        from: "7.2",
-        to: "99",
-        like: "7.3",
-        differs: "7.3 here is derived from 6.18: it has HRTICK, and what else changed after 6.18 is \
-                  not described to us",
-    },
+    Between { name: "eevdf", from: "7.2", to: "7.2", like: "7.3", differs: AFTER_6_18 },
+    Between { name: "eevdf", from: "7.4", to: "99", like: "7.3", differs: AFTER_6_18 },
     Between {
         name: "cfs",
         from: "2.6.33",

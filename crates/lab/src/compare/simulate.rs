@@ -454,16 +454,23 @@ impl Recorded {
 fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>) {
     /// Less than this of a CPU is not worth a model.
     const LEAST: f64 = 0.0001;
+    /// What was recorded for less than this says nothing of a run, ns.
+    const WINDOW_NS: u64 = 1_000_000;
     let share = placement.foreign_median();
     let model = || match share >= LEAST {
         true => NoiseSource::Share(share.min(0.9)),
         false => NoiseSource::None,
     };
     let trace = placement.trace.as_ref().filter(|trace| trace.has_others());
-    let recorded = trace.map(|trace| Recorded {
-        by_cpu: placement.cpus.iter().map(|&cpu| (cpu, trace.others_on(cpu))).collect(),
-        window_ns: trace.window_ns.min(placement.duration_ns),
-        shares: placement.foreign.clone(),
+    let recorded = trace.filter(|trace| trace.window_ns >= WINDOW_NS).map(|trace| {
+        let window_ns = trace.window_ns.min(placement.duration_ns);
+        let within = |&cpu: &u32| {
+            let mut pieces = trace.others_on(cpu);
+            pieces.retain(|&(from_ns, _)| from_ns < window_ns);
+            (cpu, pieces)
+        };
+        let shares = placement.foreign.iter().map(|share| share.clamp(0.0, 1.0)).collect();
+        Recorded { by_cpu: placement.cpus.iter().map(within).collect(), window_ns, shares }
     });
     match (noise, recorded) {
         (Noise::None, _) => (NoiseSource::None, None),
