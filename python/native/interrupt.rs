@@ -40,6 +40,11 @@ impl Stop {
         self.is_set.load(Ordering::Relaxed)
     }
 
+    /// The same as a flag, for work that looks at one.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.is_set
+    }
+
     /// The observer by which a run is ended.
     pub fn observer(&self) -> StopObserver<'_> {
         StopObserver { stop: self, events: 0 }

@@ -7,6 +7,7 @@
 mod errors;
 mod facts;
 mod interrupt;
+mod live;
 mod plans;
 mod policy;
 mod rows;
@@ -49,6 +50,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(work::replay, module)?)?;
     module.add_function(wrap_pyfunction!(work::beside_trace, module)?)?;
     module.add_function(wrap_pyfunction!(work::trace_workload, module)?)?;
+    module.add_class::<live::Witness>()?;
+    module.add_function(wrap_pyfunction!(live::host, module)?)?;
+    module.add_function(wrap_pyfunction!(live::host_probe, module)?)?;
     module.add_class::<work::Bench>()?;
     module.add_class::<work::BrokenRule>()?;
     module.add_class::<plans::Wait>()?;

@@ -6,6 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -41,6 +42,12 @@ const WORKLOAD: &str = r#"{
         "short": { "delay": 10000, "loop": 1, "run": 20000 }
     }
 }"#;
+
+/// Says so whether or not the test's output is shown.
+fn skipped(what: &str) {
+    let said = format!("\nSKIPPED on this host, and not tested: {what}\n");
+    std::io::stderr().write_all(said.as_bytes()).expect("there is a standard error");
+}
 
 /// Whether this user may have what the tests of real runs need.
 fn probed() -> Value {
@@ -115,7 +122,7 @@ fn only_placement(result: &Value) -> &Value {
 fn a_workload_runs_on_the_host() {
     let _alone = alone();
     if !may(&probed(), "schedstat of threads") {
-        eprintln!("SKIPPED: this kernel keeps no schedstat of threads");
+        skipped("this kernel keeps no schedstat of threads");
         return;
     }
     let scratch = Scratch::new("host-real");
@@ -144,7 +151,7 @@ fn a_workload_runs_on_the_host() {
         let ends = placement["trace"]["slice_ends"].as_str().expect("text");
         assert_eq!(ends.len(), slices.len());
     } else {
-        eprintln!("SKIPPED: slices, which this user may not record");
+        skipped("slices, which this user may not record");
     }
 }
 
@@ -152,7 +159,7 @@ fn a_workload_runs_on_the_host() {
 fn threads_can_begin_by_being_made() {
     let _alone = alone();
     if !may(&probed(), "schedstat of threads") {
-        eprintln!("SKIPPED: this kernel keeps no schedstat of threads");
+        skipped("this kernel keeps no schedstat of threads");
         return;
     }
     let scratch = Scratch::new("host-fork");
@@ -236,7 +243,7 @@ fn nothing_is_left_when_the_runner_is_killed() {
     let (child, runner) = started(&file);
     let process = child.id();
     if groups_of(process).is_empty() {
-        eprintln!("SKIPPED: that groups are removed; this user may make none");
+        skipped("that groups are removed; this user may make none");
     }
     kill(runner, "-KILL");
     let ran = ran(child.wait_with_output().expect("it ends"));
@@ -282,7 +289,7 @@ fn an_urgent_hog_does_not_hang_the_host() {
     let _alone = alone();
     let probe = probed();
     if !may(&probe, "SCHED_FIFO") || !may(&probe, "real-time tasks in it") {
-        eprintln!("SKIPPED: this user may not have real-time tasks");
+        skipped("this user may not have real-time tasks");
         return;
     }
     let scratch = Scratch::new("host-urgent");

@@ -5,6 +5,7 @@
 //! `docs/live.md` says of the model is held here, and that the comparison notices another kernel.
 
 use schedlab_lab::compare::judge::Metric;
+use schedlab_lab::compare::text::{self, Form};
 use schedlab_lab::compare::{self, Answer, Document, Noise, Options};
 use schedlab_lab::compressed;
 use std::path::{Path, PathBuf};
@@ -69,18 +70,16 @@ fn the_simulation_comes_near_to_a_real_kernel() {
 #[test]
 fn the_simulation_comes_near_to_an_emulated_kernel() {
     let answer = answer("vm-", &Options::default());
-    let missed = missed(&answer);
-    let is_known = |one: &String| KNOWN.iter().any(|known| one.contains(known));
-    let others: Vec<&String> = missed.iter().filter(|one| !is_known(one)).collect();
-    assert_eq!(others, Vec::<&String>::new());
+    assert_eq!(missed(&answer), Vec::<String>::new());
     assert!(answer.checks.len() >= 40, "{}", answer.checks.len());
+    // Where the simulated runs differ so much that chance decides, the nearest stands for them:
+    // that is so of one machine, and not of many.
+    let by_nearest = answer.checks.iter().filter(|check| check.what.contains("nearest"));
+    assert!(by_nearest.count() <= NEAREST, "most have to be judged by the mean");
 }
 
-/// What the model is known to miss (`docs/live.md`). Who mends it takes it out here.
-const KNOWN: [&str; 2] = [
-    "half-hogs-and-inters.numa-2x2x2: a core doubled beside an idle one",
-    "half-hogs-and-inters.numa-2x2x2: wakeups that took an idle CPU near the last",
-];
+/// So many bounds are judged by the nearest of the simulated runs.
+const NEAREST: usize = 6;
 
 /// What is broken on purpose is noticed: bounds of one CPU are missed that hold otherwise.
 #[test]
@@ -140,12 +139,90 @@ fn others_work_is_replayed_or_drawn_or_left_out() {
     assert!(noise(Noise::None).contains("left out"));
 }
 
+/// The tables of `docs/live.md` are what comes out, and README says nothing that is not in them.
+#[test]
+fn the_documents_say_what_comes_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("it is there");
+    let page = read("docs/live.md");
+    let from = page.find("## How near the simulation comes").expect("there is the section");
+    let section = page[from + 3..].split("\n## ").next().expect("it has text");
+    let shown: Vec<&str> = section.lines().filter(|line| line.starts_with('|')).collect();
+    let mut made = vec![];
+    let mut totals = vec![];
+    for kind in ["live-", "vm-", "vm7-"] {
+        let text = text::text(&answer(kind, &Options::default()), Form::Markdown, false);
+        let asked = text.find("### What is asked").expect("there are bounds");
+        let rows =
+            |text: &str| text.lines().filter(|it| it.starts_with('|')).map(String::from).collect();
+        let of_kind: Vec<String> = rows(&text[..asked]);
+        totals.extend(of_kind);
+        let all: Vec<String> = rows(&text);
+        made.extend(all);
+    }
+    let stale: Vec<&&str> =
+        shown.iter().filter(|row| !made.iter().any(|one| one == **row)).collect();
+    assert_eq!(stale, Vec::<&&str>::new(), "renew docs/live.md by the commands that it names");
+    let missing: Vec<&String> = totals.iter().filter(|row| !shown.contains(&&***row)).collect();
+    assert_eq!(missing, Vec::<&String>::new(), "renew docs/live.md by the commands that it names");
+    // What README says of the real kernel stands in a paragraph that leads to that page.
+    let readme = read("README.md");
+    for paragraph in readme.split("\n\n").filter(|it| it.contains("docs/live.md")) {
+        for word in paragraph.replace('\n', " ").split(" %").map(str::to_string) {
+            let number = word.rsplit(' ').next().unwrap_or_default();
+            if number.parse::<f64>().is_ok() && paragraph.contains(&format!("{number} %")) {
+                let there = shown.iter().any(|row| {
+                    row.contains(&format!(" {number} %")) || row.contains(&format!(" {number}.0 %"))
+                });
+                assert!(there, "README says {number} %, which no table of docs/live.md has");
+            }
+        }
+    }
+}
+
+/// Linux 7.3, whose turns end by a timer: CPU times and numbers of turns. Under 6.18 the difference
+/// is noticed.
+#[test]
+fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
+    let answer_of = |scheduler: Option<&str>| {
+        let scheduler = scheduler.map(String::from);
+        answer("vm7-", &Options { scheduler, ..Options::default() })
+    };
+    let found = answer_of(None);
+    assert_eq!(found.placements.len(), 2);
+    for placement in &found.placements {
+        assert_eq!(placement.scheduler, "eevdf@7.3");
+        assert!(!placement.notes.iter().any(|note| note.contains("not modelled")));
+        for task in &placement.tasks {
+            // In nested groups one of two equal groups had 50.6 %, which the model does not know.
+            let is_known = placement.name.contains("groups-nested");
+            for (metric, bound, known) in [(Metric::Cpu, 0.5, 0.9), (Metric::Switches, 5.0, 17.0)] {
+                let Some(figure) = task.figure(metric) else { continue };
+                let bound = if is_known { known } else { bound };
+                let (name, off) = (&task.name, figure.error);
+                assert!(off.abs() <= bound, "{}, {name}: {metric:?} {off}", placement.name);
+            }
+        }
+    }
+    for other in ["eevdf@6.18", "eevdf@6.12"] {
+        let found = answer_of(Some(other));
+        let missed = missed(&found);
+        assert!(missed.iter().any(|one| one.contains("times scheduled in")), "{other}: {missed:?}");
+    }
+    let off = Options { set: vec![("HRTICK".into(), 0)], ..Options::default() };
+    assert!(missed(&answer("vm7-", &off)).iter().any(|one| one.contains("times scheduled in")));
+}
+
 /// Another kernel than those that are modelled is said.
 #[test]
 fn a_kernel_that_is_not_modelled_is_named() {
-    let answer = answer("vm7-", &Options { runs: 3, ..Options::default() });
+    let mut documents = documents("vm7-inter");
+    documents[0].machine.kernel = "7.2.1".into();
+    let answer = compare::compare(&documents, &Options { runs: 1, ..Options::default() });
+    let answer = answer.expect("it is compared");
     let notes = &answer.placements[0].notes;
-    assert!(notes.iter().any(|note| note.contains("kernel 7.3.4 is not modelled")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("kernel 7.2.1 is not modelled")), "{notes:?}");
+    assert_eq!(answer.placements[0].scheduler, "eevdf@7.3");
 }
 
 /// What is no measurement is refused, with the place.
@@ -189,6 +266,44 @@ fn documents_that_are_none_are_refused() {
                 r#"{"cpu0": {"tasks": {}, "trace": {"window_ns": 5, "slices": [[9, 0, 1, "a-0"]]}}}"#,
             ),
             "trace.slices",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {}, "trace": {"window_ns": 5, "slices": [],
+                    "wakeups": [[1, "a-0", 7]]}}}"#,
+            ),
+            "trace.wakeups",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {}, "trace": {"window_ns": 18446744073709551615,
+                    "slices": [[0, 0, 18446744073709551615, "a-0"]]}}}"#,
+            ),
+            "trace.window_ns",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"duration_ns": 900000000000000000, "tasks": {}}}"#,
+            ),
+            "an hour at most",
+        ),
+        (
+            whole(machine, scenario, r#"{"cpu0": {"foreign_cpu_fraction": [1e308], "tasks": {}}}"#),
+            "foreign_cpu_fraction",
+        ),
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": -5, "median": 1, "max": 1e300}}}}}"#,
+            ),
+            "is no time",
         ),
     ];
     for (text, wanted) in cases {

@@ -22,6 +22,10 @@ struct Between {
     differs: &'static str,
 }
 
+/// Of 7.2 and what follows 7.3.
+const AFTER_6_18: &str = "7.3 here is derived from 6.18: it has HRTICK, and what else changed after \
+                          6.18 is not described to us";
+
 /// What is known of releases between those that are here. Where nothing stands here, nothing is.
 const BETWEEN: &[Between] = &[
     Between {
@@ -44,10 +48,12 @@ const BETWEEN: &[Between] = &[
     Between {
         name: "eevdf",
         from: "6.19",
-        to: "99",
+        to: "7.1",
         like: "6.18",
-        differs: "what changed after 6.18 is not described to us",
+        differs: "what changed after 6.18, but for HRTICK, on since 7.2, is not described to us",
     },
+    Between { name: "eevdf", from: "7.2", to: "7.2", like: "7.3", differs: AFTER_6_18 },
+    Between { name: "eevdf", from: "7.4", to: "99", like: "7.3", differs: AFTER_6_18 },
     Between {
         name: "cfs",
         from: "2.6.33",
@@ -240,7 +246,8 @@ mod tests {
         assert_eq!(of("eevdf@6.8"), Some("6.6"));
         assert_eq!(of("eevdf@6.11.3"), Some("6.6"));
         assert_eq!(of("eevdf@6.14"), Some("6.12"));
-        assert_eq!(of("eevdf@7.2"), Some("6.18"));
+        assert_eq!(of("eevdf@7.1"), Some("6.18"));
+        assert_eq!(of("eevdf@7.4"), Some("7.3"));
         assert_eq!(of("cfs@2.6.38"), Some("2.6.32"));
         assert_eq!(of("cfs@2.6.26"), Some("2.6.24"));
         assert_eq!(of("o_1@2.6.9"), Some("2.6.0"));

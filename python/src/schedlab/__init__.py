@@ -14,6 +14,17 @@ from __future__ import annotations
 from . import _native
 from ._errors import Error, InputError, PolicyError, RunError, SchedlabWarning
 from ._facts import Benchmark, Metric, Release, benchmarks, metrics, schedulers
+from ._live import (
+    Bound,
+    Measured,
+    Measurement,
+    TaskError,
+    Total,
+    Witness,
+    compare,
+    host,
+    host_probe,
+)
 from ._policy import Policy, PolicyTask
 from ._run import run
 from ._runs import Comparison, Explanation, Run, Runs
@@ -43,6 +54,7 @@ __version__: str = _native.__version__
 __all__ = [
     "Bench",
     "Benchmark",
+    "Bound",
     "Comparison",
     "Error",
     "Experiment",
@@ -50,6 +62,8 @@ __all__ = [
     "Fifo",
     "GoldenVerdict",
     "InputError",
+    "Measured",
+    "Measurement",
     "Metric",
     "Papers",
     "Policy",
@@ -65,13 +79,19 @@ __all__ = [
     "Sweep",
     "Table",
     "Task",
+    "TaskError",
+    "Total",
     "Tree",
     "Tuning",
+    "Witness",
     "Workload",
     "World",
     "__version__",
     "bench",
     "benchmarks",
+    "compare",
+    "host",
+    "host_probe",
     "metrics",
     "paper_ids",
     "papers",

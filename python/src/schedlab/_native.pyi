@@ -16,10 +16,13 @@ __all__ = [
     "Store",
     "Table",
     "Wait",
+    "Witness",
     "__version__",
     "benchmarks",
     "beside_trace",
     "cli_main",
+    "host",
+    "host_probe",
     "is_plan",
     "is_trace",
     "machine_source",
@@ -69,6 +72,22 @@ def papers(
 ) -> tuple[list[tuple[str, str, str]], str, str, list[str], list[str]]: ...
 def paper_ids() -> list[tuple[str, str]]: ...
 def replay(path: str | os.PathLike[str], asked: str, threads: int | None = None) -> str: ...
+
+def host(file: str, text: str, asked: str, program: str) -> tuple[str, bool, list[str]]: ...
+def host_probe() -> str: ...
+
+@final
+class Witness:
+    def __new__(
+        cls,
+        documents: list[tuple[str, str | None]],
+        asked: str,
+        threads: int | None = None,
+    ) -> Witness: ...
+    def to_json(self) -> str: ...
+    def to_csv(self) -> str: ...
+    def text(self, width: int, tasks: bool) -> str: ...
+    def page(self) -> str | None: ...
 
 @final
 class Bench:

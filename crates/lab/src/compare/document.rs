@@ -381,7 +381,8 @@ fn facts(form: &MachineForm) -> Result<Facts, String> {
         virtual_machine: form.vm || form.arch.contains("virtual machine"),
         load_shares: form.load_group_cpu_shares.or_else(|| {
             // A weight of 100 is 1024 shares.
-            form.load_group_cpu_weight.map(|weight| (weight * 1024 / 100).clamp(2, 262_144))
+            form.load_group_cpu_weight
+                .map(|weight| (weight.saturating_mul(1024) / 100).clamp(2, 262_144))
         }),
     })
 }
@@ -399,7 +400,7 @@ fn placed(
     model: &Model,
 ) -> Result<Placement, String> {
     let cpus = machine.topology.cpus();
-    let on = match (form.cpus, name) {
+    let mut on = match (form.cpus, name) {
         (Some(list), _) => list,
         (None, "both" | "vm" | "all") => (0..cpus).collect(),
         (None, name) => {
@@ -411,6 +412,8 @@ fn placed(
             )?]
         }
     };
+    on.sort_unstable();
+    on.dedup();
     if on.is_empty() || on.iter().any(|&cpu| cpu >= cpus) {
         return Err(format!("cpus: the machine has CPUs 0 to {}, found {on:?}", cpus - 1));
     }
@@ -419,6 +422,18 @@ fn placed(
     )?;
     if duration_ns == 0 {
         return Err("duration_ns: a run that takes no time measures nothing".into());
+    }
+    if duration_ns > LONGEST_NS {
+        return Err(format!("duration_ns: it must be an hour at most, found {duration_ns} ns"));
+    }
+    for (name, shares) in [
+        ("foreign_cpu_fraction", &form.foreign_cpu_fraction),
+        ("steal_fraction", &form.steal_fraction),
+    ] {
+        // (A little below 0 or above 1 it may be, as accounts are not read at one moment.)
+        if let Some(share) = shares.iter().find(|share| !(-0.5..=1.5).contains(*share)) {
+            return Err(format!("{name}: it must be shares of the CPUs, 0 to 1, found {share}"));
+        }
     }
     let start = match &form.start {
         Some(name) => Start::parse(name).map_err(|what| format!("start: {what}"))?,
@@ -478,6 +493,9 @@ fn measured(
         if !(min <= median && median <= max) {
             return Err(format!("{name}: median {median} is not between {min} and {max}"));
         }
+        if !(min >= 0.0 && max <= LARGEST) {
+            return Err(format!("{name}: {min} to {max} is no time, and no count"));
+        }
         let each = each_run(figure, name, task, repetitions)
             .unwrap_or_else(|| made_of(min, median, max, runs));
         figures.insert(figure, Spread { min, median, max, each });
@@ -504,12 +522,12 @@ fn each_run(
         match (figure, quantile) {
             (Figure::Wakeups, _) => latencies?.get("count")?.as_f64(),
             (_, Some(part)) => {
-                let mut at = 0;
+                let mut at = 0_i64;
                 let deltas = latencies?.get("delta")?.as_array()?;
                 let mut values = deltas
                     .iter()
                     .map(|delta| {
-                        at += delta.as_i64()?;
+                        at = delta.as_i64().and_then(|delta| delta.checked_add(at))?;
                         u64::try_from(at).ok()
                     })
                     .collect::<Option<Vec<u64>>>()?;
@@ -535,10 +553,20 @@ fn made_of(min: f64, median: f64, max: f64, runs: u32) -> Vec<f64> {
     }
 }
 
+/// A run takes no longer than this, ns: longer ones nobody waits for to be simulated.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// No figure is greater: ns of eleven days, or a count.
+const LARGEST: f64 = 1e15;
+
 /// A trace names no more threads than this.
 const NAMES_MOST: usize = 100_000;
 
 fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
+    let too_late = |ns: u64| ns as f64 > LARGEST;
+    if too_late(form.window_ns) {
+        return Err(format!("trace.window_ns: {} ns is longer than any run", form.window_ns));
+    }
     let mut trace = Trace { window_ns: form.window_ns, ..Trace::default() };
     let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
     let mut number = |name: String, names: &mut Vec<String>| -> Result<u32, String> {
@@ -553,10 +581,10 @@ fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
         Ok(names.len() as u32 - 1)
     };
     for (cpu, start_ns, end_ns, name) in form.slices {
-        if cpu >= cpus || end_ns < start_ns {
+        if cpu >= cpus || end_ns < start_ns || too_late(end_ns) {
             return Err(format!(
                 "trace.slices: [{cpu}, {start_ns}, {end_ns}, \"{name}\"] is not on a CPU of the \
-                 machine, or ends before it begins"
+                 machine, ends before it begins, or is too late"
             ));
         }
         let task = number(name, &mut trace.names)?;
@@ -564,6 +592,12 @@ fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
     }
     for (at_ns, name, cpu) in form.wakeups {
         let Some(cpu) = cpu else { continue };
+        if cpu >= cpus || too_late(at_ns) {
+            return Err(format!(
+                "trace.wakeups: [{at_ns}, \"{name}\", {cpu}] is not on a CPU of the machine, or too \
+                 late"
+            ));
+        }
         let task = number(name, &mut trace.names)?;
         trace.wakeups.push(Wakeup { at_ns, task, cpu });
     }

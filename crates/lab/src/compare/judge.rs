@@ -402,10 +402,51 @@ pub struct PlacesRow {
     pub real: PlaceFigures,
     /// Of all simulated ones.
     pub simulated: PlaceFigures,
+    /// How far single simulated runs are apart.
+    pub spread: PlaceSpreads,
     /// Whether all tasks that never sleep weigh the same.
     pub equal_weights: bool,
     /// CPU changes of such tasks in the real trace.
     pub real_hog_moves: u64,
+}
+
+/// Of figures of places the 10th and the 90th percentile of the simulated runs. Where a few
+/// microseconds decide in which of several arrangements a run settles, they are far apart, and the
+/// mean is of no run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PlaceSpreads {
+    /// Share of the time with two busy threads on a core and another core idle.
+    pub doubled: [f64; 2],
+    /// Share of the wakeups that kept the idle last CPU, of runs with 10 of such wakeups.
+    pub kept_last: Option<[f64; 2]>,
+    /// The same of those that took an idle CPU near it.
+    pub took_near: Option<[f64; 2]>,
+    /// The same of those that took an idle core.
+    pub took_core: Option<[f64; 2]>,
+}
+
+impl PlaceSpreads {
+    fn of(runs: &[Places]) -> PlaceSpreads {
+        const CHOICES_LEAST: u64 = 10;
+        let shares = |choices: fn(&Places) -> (u64, u64)| {
+            let enough = runs.iter().map(choices).filter(|(all, _)| *all >= CHOICES_LEAST);
+            middle(enough.map(|(all, those)| those as f64 / all as f64).collect())
+        };
+        PlaceSpreads {
+            doubled: middle(runs.iter().map(|run| run.doubled).collect()).unwrap_or([0.0; 2]),
+            kept_last: shares(|run| run.last_idle),
+            took_near: shares(|run| run.near_idle),
+            took_core: shares(|run| run.core_idle),
+        }
+    }
+}
+
+/// The 10th and the 90th percentile.
+fn middle(mut values: Vec<f64>) -> Option<[f64; 2]> {
+    values.sort_unstable_by(f64::total_cmp);
+    let most = values.len().checked_sub(1)?;
+    let at = |share: f64| values[(share * most as f64).round() as usize];
+    Some([at(0.1), at(0.9)])
 }
 
 /// Figures of places.
@@ -460,6 +501,7 @@ pub fn places(
     Some(PlacesRow {
         real: real.into(),
         simulated: Places::sum(&each).into(),
+        spread: PlaceSpreads::of(&each),
         equal_weights,
         real_hog_moves: real.hog_moves,
     })
@@ -502,6 +544,22 @@ mod tests {
         assert_eq!(judge(10_000.0, 61_000.0), Verdict::Missed);
         assert_eq!(judge(4e6, 4.9e6), Verdict::Met);
         assert_eq!(judge(4e6, 5.1e6), Verdict::Missed);
+    }
+
+    #[test]
+    fn runs_that_settle_differently_are_far_apart() {
+        let run = |took: u64, doubled: f64| Places {
+            near_idle: (100, took),
+            last_idle: (9, 9),
+            doubled,
+            ..Places::default()
+        };
+        let runs: Vec<Places> =
+            (0..11).map(|run_no| run(10 + 8 * run_no, 0.01 * run_no as f64)).collect();
+        let spread = PlaceSpreads::of(&runs);
+        assert_eq!(spread.took_near, Some([0.18, 0.82]));
+        assert_eq!(spread.doubled, [0.01, 0.09]);
+        assert_eq!(spread.kept_last, None, "too few choices");
     }
 
     #[test]

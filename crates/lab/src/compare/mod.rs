@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::parallel;
 use document::{Placement, Spread};
 use judge::{Metric, PlacesRow, TaskRow, Total};
+use schedlab_core::Observer;
 use schedlab_machine::description::Description;
 use serde::{Deserialize, Serialize};
 use simulate::{Outcome, Stand};
@@ -234,14 +235,27 @@ struct Job<'a> {
 /// # Errors
 /// A workload cannot be simulated; a tunable, a cost or a scheduler that there is not.
 pub fn compare(documents: &[Document], options: &Options) -> Result<Answer, Error> {
+    compare_observed(documents, options, || ())
+}
+
+/// The same; `observe` makes the observer of each simulated run, which can end it by a panic.
+///
+/// # Errors
+/// As of [`compare`].
+pub fn compare_observed<O: Observer>(
+    documents: &[Document],
+    options: &Options,
+    observe: impl Fn() -> O + Sync,
+) -> Result<Answer, Error> {
     let mut left_out = vec![];
     let jobs = jobs(documents, options, &mut left_out)?;
     let runs = options.runs.max(1);
     let items: Vec<(usize, u32)> =
         (0..jobs.len()).flat_map(|job| (0..runs).map(move |run| (job, run))).collect();
     // The longest ones are not left to the end: a placement's runs stand together, and are short.
-    let outcomes =
-        parallel::map(&items, options.threads, |&(job, run)| jobs[job].stand.run(run, runs));
+    let outcomes = parallel::map(&items, options.threads, |&(job, run)| {
+        jobs[job].stand.run_with(run, runs, observe()).map(|(outcome, _)| outcome)
+    });
     let mut outcomes = outcomes.into_iter();
     let mut placements = vec![];
     for job in &jobs {

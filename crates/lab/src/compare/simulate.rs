@@ -340,13 +340,14 @@ impl Stand {
         };
         for (cpu, pieces) in pieces {
             let mut events = vec![];
-            let mut at_ns = 0;
+            // It begins with its first piece. If it came before, only to sleep, its CPU would go
+            // newly idle at the start of the run, and pull.
+            let delay_ns = pieces.first().map_or(0, |&(from_ns, _)| from_ns);
+            let mut at_ns = delay_ns;
             for (number, &(from_ns, to_ns)) in pieces.iter().enumerate() {
-                // The first counts from when the task begins, at 0 of the workload, or, where its
-                // threads begin by waking, is counted there, too.
-                let due_ns = from_ns.max(1);
-                let period_ns = due_ns - at_ns;
-                at_ns = due_ns;
+                // The timer's first time counts from when the task begins.
+                let period_ns = from_ns - at_ns;
+                at_ns = from_ns;
                 if period_ns > 0 {
                     let name = "unique".to_string();
                     let action = Action::Timer { name, period_ns, absolute: true };
@@ -363,7 +364,7 @@ impl Stand {
             model.tasks.push(Task {
                 key: format!("{NOISE}-cpu{cpu}"),
                 instances: 1,
-                delay_ns: 0,
+                delay_ns,
                 loops: Loops::Times(1),
                 properties: Properties {
                     policy: Some(Policy::Fifo),
@@ -453,16 +454,23 @@ impl Recorded {
 fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>) {
     /// Less than this of a CPU is not worth a model.
     const LEAST: f64 = 0.0001;
+    /// What was recorded for less than this says nothing of a run, ns.
+    const WINDOW_NS: u64 = 1_000_000;
     let share = placement.foreign_median();
     let model = || match share >= LEAST {
         true => NoiseSource::Share(share.min(0.9)),
         false => NoiseSource::None,
     };
     let trace = placement.trace.as_ref().filter(|trace| trace.has_others());
-    let recorded = trace.map(|trace| Recorded {
-        by_cpu: placement.cpus.iter().map(|&cpu| (cpu, trace.others_on(cpu))).collect(),
-        window_ns: trace.window_ns.min(placement.duration_ns),
-        shares: placement.foreign.clone(),
+    let recorded = trace.filter(|trace| trace.window_ns >= WINDOW_NS).map(|trace| {
+        let window_ns = trace.window_ns.min(placement.duration_ns);
+        let within = |&cpu: &u32| {
+            let mut pieces = trace.others_on(cpu);
+            pieces.retain(|&(from_ns, _)| from_ns < window_ns);
+            (cpu, pieces)
+        };
+        let shares = placement.foreign.iter().map(|share| share.clamp(0.0, 1.0)).collect();
+        Recorded { by_cpu: placement.cpus.iter().map(within).collect(), window_ns, shares }
     });
     match (noise, recorded) {
         (Noise::None, _) => (NoiseSource::None, None),

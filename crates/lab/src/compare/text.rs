@@ -157,20 +157,26 @@ fn places(row: &PlacesRow) -> String {
         format!("busy CPUs {:.2} -> {:.2}", real.busy_cpus, simulated.busy_cpus),
     ];
     if real.doubled > 0.0 || simulated.doubled > 0.0 {
+        let [least, most] = row.spread.doubled.map(|share| share * 100.0);
         parts.push(format!(
-            "a core doubled beside an idle one {:.1} -> {:.1} % of the time",
+            "a core doubled beside an idle one {:.1} -> {:.1} % of the time ({least:.1} to {most:.1} \
+             in the middle runs)",
             real.doubled * 100.0,
             simulated.doubled * 100.0
         ));
     }
-    for (what, of_real, of_simulated) in [
-        ("kept the idle last CPU", real.kept_last, simulated.kept_last),
-        ("took an idle one near", real.took_near, simulated.took_near),
-        ("took an idle core", real.took_core, simulated.took_core),
+    let spread = &row.spread;
+    for (what, of_real, of_simulated, spread) in [
+        ("kept the idle last CPU", real.kept_last, simulated.kept_last, spread.kept_last),
+        ("took an idle one near", real.took_near, simulated.took_near, spread.took_near),
+        ("took an idle core", real.took_core, simulated.took_core, spread.took_core),
     ] {
         if of_real.0 > 0 {
+            let runs = spread.map_or(String::new(), |[least, most]| {
+                format!("{:.0} to {:.0} in the middle runs, ", least * 100.0, most * 100.0)
+            });
             parts.push(format!(
-                "wakeups that {what} {:.0} -> {:.0} % (of {})",
+                "wakeups that {what} {:.0} -> {:.0} % ({runs}of {})",
                 of_real.1 * 100.0,
                 of_simulated.1 * 100.0,
                 of_real.0

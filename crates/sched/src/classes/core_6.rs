@@ -296,6 +296,24 @@ pub trait FairClass6 {
     /// A timer of the quotas has fired.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
 
+    /// A CPU has switched to the fair `pid`, which did not run before.
+    #[inline]
+    fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
+    }
+
+    /// `cpu` is in `schedule()`.
+    #[inline]
+    fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+        let _ = (rqs, platform, cpu);
+    }
+
+    /// A timer has fired. Whether it is one of the rules of picking.
+    fn pick_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
+        let _ = (rqs, platform, key);
+        false
+    }
+
     /// Whether `pid`, fair and just picked, leaves its CPU again in place of returning to user
     /// mode,
     /// because its group has no runtime.
@@ -620,6 +638,7 @@ impl<F: FairClass6> Core6<F> {
     /// `__schedule`: who runs on `cpu` from now on.
     fn pick_and_switch(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
         self.core.update_rq_clock(platform, cpu);
+        self.fair.turn_ends(&self.core, platform, cpu);
         let first = self.core.curr(cpu);
         let first_class = self.class_of(first);
         if self.core.rqs[cpu.index()].stopper_waits {
@@ -655,6 +674,9 @@ impl<F: FairClass6> Core6<F> {
         rqs.thread_mut(prev).need_resched = false;
         rqs.thread_mut(next).need_resched = false;
         platform.clear_resched(cpu);
+        if is_fair && prev != next {
+            fair.turn_begins(rqs, platform, next);
+        }
         if first != next {
             fair.task_switched_away(rqs, first);
             if !self.early_wakeups.is_empty() {
@@ -1105,6 +1127,9 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     }
 
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        if self.fair.pick_timer(&mut self.core, platform, key) {
+            return;
+        }
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
         } else if bandwidth::is_timer(key) {

@@ -180,6 +180,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus > 1 {
             self.cfs_tasks.add(cpu, first);
         }
+        R::others_changed(self, rqs, platform, cpu);
     }
 
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
@@ -205,6 +206,9 @@ impl<R: PickRule> Fair<R> {
         let left = self.dequeue_entities(rqs, platform, e, how);
         if how.sleep && late {
             self.util_est_update(task);
+        }
+        if left {
+            R::others_changed(self, rqs, platform, rqs.cpu_of(task));
         }
         left
     }

@@ -196,6 +196,12 @@ impl Entity {
         self.vt(u64::from(self.slice))
     }
 
+    /// So much of this entity's virtual time in real time, ns.
+    #[inline]
+    pub fn real_time(&self, virtual_ns: u64) -> u64 {
+        virtual_ns * u64::from(self.weight) / 1024
+    }
+
     /// Real time as this entity's virtual time: slower the heavier it is.
     #[inline]
     pub fn vt(&self, delta_ns: u64) -> u64 {

@@ -103,6 +103,20 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     #[inline]
+    fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        R::turn_begins(self, rqs, platform, pid);
+    }
+
+    #[inline]
+    fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+        R::turn_ends(self, rqs, platform, cpu);
+    }
+
+    fn pick_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
+        R::timer(self, rqs, platform, key)
+    }
+
+    #[inline]
     fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         self.pick_task_fair(rqs, platform, cpu)
     }

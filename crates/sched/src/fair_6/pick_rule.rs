@@ -18,7 +18,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use schedlab_core::{
-    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, Tunable,
+    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, TimerKey,
+    Tunable,
 };
 
 /// A release, as the shared half sees it: each difference has a name. What a release does not
@@ -244,6 +245,30 @@ pub trait PickRule: Sized + Default + Debug {
 
     /// `e`, queued, begins to run on `q`.
     fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId);
+
+    /// A CPU has switched to `task`, which did not run before.
+    #[inline]
+    fn turn_begins(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        let _ = (fair, rqs, platform, task);
+    }
+
+    /// `cpu` is about to find out whose turn it is.
+    #[inline]
+    fn turn_ends(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+        let _ = (fair, rqs, platform, cpu);
+    }
+
+    /// A fair task came to `cpu` or went.
+    #[inline]
+    fn others_changed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        let _ = (fair, rqs, platform, cpu);
+    }
+
+    /// A timer has fired. Whether it is one of these rules' own.
+    fn timer(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
+        let _ = (fair, rqs, platform, key);
+        false
+    }
 
     /// The tick found `e` running on `q`; it has been charged.
     fn entity_tick(

@@ -66,7 +66,7 @@ pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline
 /// A thread's replenishment timer and its zero-lag timer have these keys, plus four times its
 /// number (0 and 1 modulo 4 are the groups' quotas').
 const DL_TIMER: u32 = 2;
-const INACTIVE_TIMER: u32 = 3;
+pub(crate) const INACTIVE_TIMER: u32 = 3;
 
 schedlab_core::define_index! {
     /// An entity of the class (`sched_dl_entity`), by the number of its thread. That of an idle

@@ -1,4 +1,4 @@
-//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12 and 6.18, with their
+//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12, 6.18 and 7.3, with their
 //! real-time and deadline classes.
 //!
 //! # The algorithm
@@ -36,6 +36,7 @@
 //! | [`pick`] | whose turn it is |
 //! | [`preempt`], [`buddies`](super::buddies) | protection, who interrupts whom, who is picked next |
 //! | [`delayed_dequeue`] | sleepers that have had too much |
+//! | [`hrtick`] | ending turns between ticks (7.3) |
 //! | [`releases`], [`tunables`] | what the releases do differently; switches and tunables |
 //! | [`rules`], [`promises`] | the rules of decisions by number, and their grounds; promises |
 //! | [`timeline`](super::timeline), [`entity`](super::entity) | how the earliest eligible deadline is found; weights |
@@ -58,9 +59,11 @@
 //!
 //! 6.6 has a tree by vruntime, knows no delayed dequeue and no custom slices, and its children
 //! start with a full request. 6.12 brought those. 6.18 protects up to a point in virtual time, and
-//! places anew what is reweighted. [`Version`] names each difference.
+//! places anew what is reweighted. 7.3, derived from 6.18, ends turns by a timer. [`Version`] names
+//! each difference.
 
 pub mod delayed_dequeue;
+pub mod hrtick;
 pub mod pick;
 pub mod pick_rule;
 pub mod place;
@@ -81,7 +84,7 @@ use super::domains;
 use crate::classes::core_6::Core6;
 use schedlab_core::BuildConfig;
 
-/// Linux 6.6, 6.12 or 6.18.
+/// Linux 6.6, 6.12, 6.18 or 7.3.
 pub type Eevdf = Core6<Fair<EarliestDeadline>>;
 
 impl Eevdf {

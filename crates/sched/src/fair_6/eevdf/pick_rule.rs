@@ -1,8 +1,8 @@
 //! EEVDF's answers to the shared half: each is done elsewhere.
 
 use super::releases::{Features, Version};
-use super::rules;
 use super::tunables::Tunables;
+use super::{hrtick, rules};
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
 use crate::fair_6::class::Fair;
@@ -14,7 +14,7 @@ use crate::fair_6::timeline::Order;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr,
+    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, TimerKey,
 };
 
 /// The earliest virtual deadline of those that are eligible.
@@ -22,6 +22,8 @@ use schedlab_core::{
 pub struct EarliestDeadline {
     /// The longest slice that anybody has asked for, ns.
     pub(super) longest_slice: u32,
+    /// By CPU: its hrtick is set. Shorter where none ever was.
+    pub(super) hrtick_set: Vec<bool>,
 }
 
 impl Fair<EarliestDeadline> {
@@ -130,6 +132,29 @@ impl PickRule for EarliestDeadline {
     #[inline]
     fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId) {
         fair.set_protection(q, e);
+    }
+
+    #[inline]
+    fn turn_begins(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        fair.hrtick_start_fair(rqs, platform, task);
+    }
+
+    #[inline]
+    fn turn_ends(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+        fair.hrtick_clear(rqs, platform, cpu);
+    }
+
+    #[inline]
+    fn others_changed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        fair.hrtick_update(rqs, platform, cpu);
+    }
+
+    fn timer(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
+        let cpu = hrtick::cpu_of_timer(rqs, key);
+        if let Some(cpu) = cpu {
+            fair.hrtick_fires(rqs, platform, cpu);
+        }
+        cpu.is_some()
     }
 
     #[inline]

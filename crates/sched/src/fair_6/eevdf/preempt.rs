@@ -117,7 +117,7 @@ impl Fair<EarliestDeadline> {
                 }
                 self.would_pick(q, p, true)
             }
-            Version::V6_18 => {
+            Version::V6_18 | Version::V7_3 => {
                 let (wins, picked_by) = self.would_pick(q, p, !short);
                 if short && wins {
                     self.cancel_protection(c);

@@ -36,6 +36,14 @@ pub static ENTRY: Entry = Entry {
     releases: &[
         DEFAULT,
         Release {
+            version: "7.3",
+            also: &["7.3.4"],
+            summary: "derived from 6.18: HRTICK ends turns when the request is served",
+            golden: &[],
+            build: |config| Box::new(Eevdf::new(Version::V7_3, config)),
+            ..DEFAULT
+        },
+        Release {
             version: "6.12",
             also: &["6.12.117"],
             summary: "delayed dequeue, custom slices",
@@ -63,6 +71,8 @@ pub enum Version {
     V6_12,
     /// 6.18: protection is a point in virtual time (read in 6.18.15).
     V6_18,
+    /// 7.3, derived from 6.18: `HRTICK` and `NI_RANDOM` are on by default.
+    V7_3,
 }
 
 impl Version {
@@ -80,17 +90,17 @@ impl Version {
     /// The running task is protected up to a virtual time (`vprot`), not by the mark "vlag =
     /// deadline".
     pub const fn protects_until(self) -> bool {
-        matches!(self, Version::V6_18)
+        !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
     /// Changing an entity's weight keeps its lag by placing it anew, with inflation.
     pub const fn reweight_places(self) -> bool {
-        matches!(self, Version::V6_18)
+        !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
     /// A task that is ineligible on its own queue is not moved at first to a CPU that has others.
     pub const fn balance_asks_eligibility(self) -> bool {
-        matches!(self, Version::V6_18)
+        !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
     /// A child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half is set
@@ -118,13 +128,13 @@ impl FairVersion for Version {
 
     #[inline]
     fn throttles_tasks(self) -> bool {
-        matches!(self, Version::V6_18)
+        !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
     fn quotas(self) -> BandwidthVersion {
         match self {
             Version::V6_6 | Version::V6_12 => BandwidthVersion::V5_14,
-            Version::V6_18 => BandwidthVersion::V6_18,
+            Version::V6_18 | Version::V7_3 => BandwidthVersion::V6_18,
         }
     }
 }
@@ -154,6 +164,8 @@ pub struct Features {
     pub wakeup_preemption: bool,
     /// Newly idle CPUs balance the more seldom the less comes of it.
     pub ni_random: bool,
+    /// A timer ends turns when the request is served.
+    pub hrtick: bool,
 }
 
 /// A feature: its name, whether a release has it, and its place.
@@ -169,7 +181,7 @@ pub struct Feature {
 }
 
 /// All of them.
-pub static FEATURES: [Feature; 11] = [
+pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "PLACE_LAG",
         since: Version::V6_6,
@@ -236,6 +248,12 @@ pub static FEATURES: [Feature; 11] = [
         help: "newly idle CPUs balance the more seldom the less comes of it",
         switch: |features| &mut features.ni_random,
     },
+    Feature {
+        name: "HRTICK",
+        since: Version::V7_3,
+        help: "a timer ends turns when the request is served, not the next tick",
+        switch: |features| &mut features.hrtick,
+    },
 ];
 
 impl Features {
@@ -253,7 +271,8 @@ impl Features {
             next_buddy: false,
             pick_buddy: later,
             wakeup_preemption: true,
-            ni_random: false,
+            ni_random: matches!(version, Version::V7_3),
+            hrtick: matches!(version, Version::V7_3),
         }
     }
 }

@@ -26,6 +26,8 @@ schedlab_core::define_rules! {
             "Of the entities that are eligible the one with the earliest virtual deadline runs.";
         124 LEFTMOST Pick "leftmost":
             "Nobody seems eligible: the leftmost entity of the tree runs.";
+        125 HRTICK_OVER Preempt "hrtick_over":
+            "The hrtick fired: the request of the current task has been served.";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":

@@ -5,6 +5,7 @@ mod balance;
 mod delay;
 mod estimate;
 mod exec;
+mod hrtick;
 mod protection;
 mod second_look;
 

@@ -63,7 +63,7 @@ impl Fair<EarliestDeadline> {
                     !self.is_protected(c)
                         && !self.cfs_rqs[q].eligible(&self.se, self.se[c].vruntime)
                 }
-                Version::V6_18 => !self.is_protected(c),
+                Version::V6_18 | Version::V7_3 => !self.is_protected(c),
             };
         if gives_way {
             rqs.resched_curr(platform, cpu);

@@ -1,0 +1,181 @@
+//! What `schedlab host` is asked on a quiet machine: amounts of CPU time, slices, noise, as root and
+//! as a user without capabilities. Ignored, as it says of the machine as much as of the program:
+//!
+//! ```sh
+//! cargo test --release -p schedlab --test host_figures -- --ignored --nocapture
+//! ```
+//!
+//! It prints each figure beside its bound, and fails if one is missed. Needs Linux 6.12, two CPUs,
+//! root, `setpriv`, and that others load the machine with less than 1.
+#![cfg(all(feature = "host", target_os = "linux"))]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Workloads on one CPU; the last has finite tasks only.
+fn workloads() -> Vec<(&'static str, Value)> {
+    let hog = json!({"loop": -1, "run": 5000});
+    let nap = |run: u64, sleep: u64| json!({"loop": -1, "run": run, "sleep": sleep});
+    vec![
+        ("hogs-2", json!({"hog": {"instance": 2, "loop": -1, "run": 5000}})),
+        ("hogs-nice-0-5", json!({"a": hog, "b": {"priority": 5, "loop": -1, "run": 5000}})),
+        ("hog-and-nap", json!({"hog": hog, "nap": nap(1000, 9000)})),
+        ("naps", json!({"hog": hog, "a": nap(500, 10_000), "b": nap(3000, 12_000)})),
+        (
+            "finite",
+            json!({
+                "hog": hog,
+                "a": {"loop": 1, "run": 120_000},
+                "b": {"priority": 5, "loop": 40, "run": 5000},
+                "c": {"loop": 20, "run": 4000, "sleep": 5000},
+            }),
+        ),
+    ]
+}
+
+/// CPU time that a finite task asks for, ns.
+const FINITE: [(&str, f64); 3] = [("a-0", 120e6), ("b-0", 200e6), ("c-0", 80e6)];
+
+struct Bounds {
+    missed: Vec<String>,
+}
+
+impl Bounds {
+    fn ask(&mut self, what: &str, found: String, holds: bool) {
+        println!("{what}: {found}: {}", if holds { "holds" } else { "MISSED" });
+        if !holds {
+            self.missed.push(format!("{what}: {found}"));
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("schedlab-figures-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("there is a place for files");
+    folder
+}
+
+fn output(mut command: Command) -> Output {
+    command.output().expect("it runs")
+}
+
+fn host(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    command.arg("host").args(args);
+    output(command)
+}
+
+/// The same by a user without any capability.
+fn host_as_user(program: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .args(["--inh-caps=-all", "--bounding-set=-all"])
+        .arg(program)
+        .arg("host")
+        .args(args);
+    output(command)
+}
+
+fn document(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn placement(document: &Value) -> &Value {
+    let all = document["placements"].as_object().expect("placements");
+    all.values().next().expect("there is one")
+}
+
+#[test]
+#[ignore = "it measures the machine; see the head of the file"]
+fn figures_of_a_quiet_machine() {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|one| one.parse().ok()).unwrap_or(f64::MAX);
+    if load >= 1.0 && std::env::var_os("SCHEDLAB_FIGURES").is_none_or(|it| it != "anyway") {
+        println!(
+            "SKIPPED, LOUDLY: the load of this machine is {load}, and these figures are of a quiet \
+             one (below 1); SCHEDLAB_FIGURES=anyway measures all the same"
+        );
+        return;
+    }
+    let folder = folder();
+    let mut bounds = Bounds { missed: vec![] };
+    for (name, tasks) in workloads() {
+        let path = folder.join(format!("{name}.json"));
+        let file = json!({"global": {"duration": 2}, "tasks": tasks}).to_string();
+        fs::write(&path, file).expect("it is written");
+        let path = path.display().to_string();
+        let ran = host(&[&path, "--cpus", "0", "--runs", "5", "--tries", "5", "--format", "json"]);
+        let measured = document(&ran);
+        let of = placement(&measured);
+        let runs = of["repetitions"].as_array().expect("repetitions");
+        let quiet = runs.iter().filter(|run| run["quiet"] == true).count();
+        bounds.ask(&format!("{name}: quiet runs"), format!("{quiet} of 5 (3)"), quiet >= 3);
+        // Slices are those of one run; what they add up to is compared with that run's account.
+        let mut by_task = std::collections::BTreeMap::<String, f64>::new();
+        for slice in of["trace"]["slices"].as_array().expect("slices") {
+            let length = slice[2].as_f64().expect("an end") - slice[1].as_f64().expect("a start");
+            *by_task.entry(slice[3].as_str().expect("a name").into()).or_default() += length;
+        }
+        for (task, sum_ns) in by_task.iter().filter(|(task, _)| *task != "other") {
+            // The run of the trace is the quietest; the nearest of all runs stands for it.
+            let spread = &of["tasks"][task]["cpu_ns"];
+            let each: Vec<f64> = runs
+                .iter()
+                .filter_map(|run| run["tasks"][task]["cpu_ns"].as_f64())
+                .chain(["min", "median", "max"].iter().filter_map(|one| spread[*one].as_f64()))
+                .collect();
+            let off = each.iter().map(|cpu| (sum_ns / cpu - 1.0).abs() * 100.0);
+            let off = off.fold(f64::MAX, f64::min);
+            let what = format!("{name}: slices of {task} beside schedstat");
+            bounds.ask(&what, format!("{off:.2} % off (0.5)"), off <= 0.5);
+        }
+        if name == "finite" {
+            for (task, wanted) in FINITE {
+                let cpu = of["tasks"][task]["cpu_ns"]["median"].as_f64().expect("CPU time");
+                let off = (cpu - wanted).abs();
+                let bound = 30_000.0 + wanted / 1000.0;
+                let found =
+                    format!("{:.3} ms off {} ms ({:.3})", off / 1e6, wanted / 1e6, bound / 1e6);
+                bounds.ask(&format!("{name}: CPU time of {task}"), found, off <= bound);
+            }
+        }
+    }
+    // As a user without capabilities. (What cargo built may lie where the user cannot look.)
+    let program = folder.join("schedlab");
+    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &program).expect("it is copied");
+    let probe = document(&host_as_user(&program, &["--probe", "--format", "json"]));
+    let right = |what: &str| {
+        let rights = probe["rights"].as_array().expect("rights");
+        rights.iter().any(|right| right["what"] == what && right["yes"] == true)
+    };
+    for (what, wanted) in [
+        ("nice upwards", true),
+        ("SCHED_BATCH", true),
+        ("custom slice of a fair task", true),
+        ("switches of own threads", true),
+        ("nice downwards", false),
+        ("SCHED_FIFO", false),
+        ("SCHED_DEADLINE", false),
+    ] {
+        let is = right(what);
+        bounds.ask(&format!("user: {what}"), is.to_string(), is == wanted);
+    }
+    let hogs = folder.join("hogs-nice-0-5.json").display().to_string();
+    let ran = host_as_user(&program, &[&hogs, "--runs", "1", "--tries", "1", "--format", "json"]);
+    let slices = placement(&document(&ran))["trace"]["slices"].as_array().map_or(0, Vec::len);
+    bounds.ask("user: slices of hogs of nice 0 and 5", slices.to_string(), slices > 0);
+    let fifo = folder.join("fifo.json");
+    let text = r#"{"tasks": {"F": {"policy": "SCHED_FIFO", "priority": 5, "loop": 1, "run": 5}}}"#;
+    fs::write(&fifo, text).expect("it is written");
+    let ran = host_as_user(&program, &[&fifo.display().to_string()]);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let holds = ran.status.code() == Some(2) && said.contains("setcap cap_sys_nice+ep");
+    bounds.ask("user: FIFO is refused with the way out", ran.status.to_string(), holds);
+    fs::remove_dir_all(&folder).expect("nothing is left behind");
+    assert_eq!(bounds.missed, Vec::<String>::new());
+}

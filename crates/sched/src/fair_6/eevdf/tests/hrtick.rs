@@ -1,0 +1,116 @@
+//! HRTICK: turns that end between ticks.
+
+use super::{Bench, CPU, MS, nice};
+use crate::classes::deadline::INACTIVE_TIMER;
+use crate::fair_6::eevdf::Version;
+use schedlab_core::platform::TimerOrder;
+use schedlab_core::{Scheduler, TaskId, TimerKey};
+
+impl Bench {
+    /// What was ordered of the timer last, and is forgotten with that: armed for then, or
+    /// cancelled. None: nothing was ordered.
+    fn timer(&mut self) -> Option<Option<u64>> {
+        let own = hrtick_of(self);
+        let orders = core::mem::take(&mut self.platform.timer_orders);
+        orders.iter().rev().find_map(|order| match *order {
+            TimerOrder::Arm { key, at_ns, .. } if key == own => Some(Some(at_ns)),
+            TimerOrder::Cancel { key } if key == own => Some(None),
+            _ => None,
+        })
+    }
+
+    /// The timer fires at `now_ns`, and who runs after it.
+    fn fire(&mut self, now_ns: u64) -> Option<TaskId> {
+        self.at(now_ns);
+        let key = hrtick_of(self);
+        self.sched.timer(&mut self.platform, key);
+        self.settle()
+    }
+}
+
+fn hrtick_of(bench: &Bench) -> TimerKey {
+    TimerKey(INACTIVE_TIMER + 4 * bench.sched.core.idle_thread(CPU).0)
+}
+
+#[test]
+fn a_turn_ends_when_the_request_is_served() {
+    let mut bench = Bench::new(Version::V7_3, 1);
+    let a = bench.fork(nice(0));
+    assert_eq!(bench.schedule(), Some(a));
+    assert_eq!(bench.timer(), None, "who is alone needs no end");
+    // Somebody comes: the running one's first request, half a slice of 2.8 ms, has 1.2 ms left.
+    bench.at(MS / 5);
+    let b = bench.fork(nice(0));
+    assert_eq!(bench.timer(), Some(Some(MS * 14 / 10)));
+    assert_eq!(bench.fire(MS * 14 / 10), Some(b));
+    // Half a slice is b's first request, too.
+    assert_eq!(bench.timer(), Some(Some(MS * 28 / 10)));
+    assert_eq!(bench.fire(MS * 28 / 10), Some(a));
+    // And from then on whole ones.
+    assert_eq!(bench.timer(), Some(Some(MS * 56 / 10)));
+}
+
+/// Virtual time passes slower for the heavier: real time is left to the deadline.
+#[test]
+fn what_is_left_is_real_time() {
+    let mut bench = Bench::new(Version::V7_3, 1);
+    let heavy = bench.fork(nice(-5));
+    bench.fork(nice(0));
+    assert_eq!(bench.schedule(), Some(heavy));
+    let at_ns = bench.timer().flatten().expect("it is set");
+    assert!(at_ns.abs_diff(MS * 14 / 10) < 10, "{at_ns}");
+}
+
+/// Who is picked again was not switched to, and so its next turn ends at the tick.
+#[test]
+fn who_is_picked_again_has_no_timer() {
+    let mut bench = Bench::new(Version::V7_3, 1);
+    let a = bench.fork(nice(-10));
+    let b = bench.fork(nice(10));
+    assert_eq!(bench.schedule(), Some(a));
+    for next in [b, a] {
+        let at_ns = bench.timer().flatten().expect("it is set");
+        assert_eq!(bench.fire(at_ns), Some(next));
+    }
+    // The light one has had its request, and is far ahead: the heavy one goes on.
+    let at_ns = bench.timer().flatten().expect("it is set");
+    assert_eq!(bench.fire(at_ns), Some(a));
+    assert_eq!(bench.timer(), None, "it has fired, and is not set again");
+    // A tick that switches nobody does not set it either, but somebody who comes does.
+    let tick_ns = at_ns.next_multiple_of(MS);
+    assert_eq!(bench.tick(tick_ns), Some(a));
+    assert_eq!(bench.timer(), None);
+    bench.fork(nice(19));
+    assert!(bench.timer().flatten().is_some_and(|at_ns| at_ns > tick_ns));
+}
+
+#[test]
+fn a_sleeper_takes_its_timer_along() {
+    let mut bench = Bench::new(Version::V7_3, 1);
+    let a = bench.fork(nice(0));
+    let b = bench.fork(nice(0));
+    assert_eq!(bench.schedule(), Some(a));
+    bench.timer();
+    bench.at(MS / 10);
+    assert_eq!(bench.sleep(a), Some(b));
+    let last = bench.timer();
+    // a may be queued still, asleep; then b's turn has an end.
+    match bench.sched.fair.is_delayed_task(bench.pid(a)) {
+        true => assert_eq!(last, Some(Some(MS * 15 / 10))),
+        false => assert_eq!(last, Some(None)),
+    }
+}
+
+#[test]
+fn without_the_feature_ticks_end_turns() {
+    for version in [Version::V6_6, Version::V6_18, Version::V7_3] {
+        let mut bench = Bench::new(version, 1);
+        if version == Version::V7_3 {
+            bench.tune("HRTICK", 0);
+        }
+        bench.fork(nice(0));
+        bench.fork(nice(0));
+        bench.schedule();
+        assert_eq!(bench.timer(), None);
+    }
+}

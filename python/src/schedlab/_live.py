@@ -1,0 +1,400 @@
+"""The real kernel as witness: a workload measured on this machine, beside its simulation."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from . import _native
+from ._errors import InputError, SchedlabWarning
+from ._files import write
+from ._html import text as html_text
+from ._plan import listed, mapping
+from ._runs import text_width
+from ._sources import PathLike, WorkloadLike, load, source
+from ._units import Moment, count, moment_ns, whole
+
+
+class Measured(NamedTuple):
+    """A figure of a thread over the quiet runs: ns, or a count."""
+
+    min: int
+    median: int
+    max: int
+
+
+class Measurement:
+    """A workload as it was measured on a real kernel: the document ``live-schedule/1``.
+
+    ``is_quiet``: as many runs as were wanted were quiet enough. If not, all that was had is here.
+    """
+
+    def __init__(self, document: str, name: str, is_quiet: bool, said: Iterable[str] = ()) -> None:
+        self._document = document
+        self.name = name
+        self.is_quiet = is_quiet
+        #: What was said meanwhile: warnings, and a line for each run.
+        self.said: list[str] = list(said)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Measurement:
+        """Reads what ``schedlab host --out`` or :meth:`save` wrote."""
+        text = source(path)["text"]
+        try:
+            data = json.loads(text)
+            rejected = any(one.get("rejected", False) for one in data["placements"].values())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{os.fspath(path)}: it is no document live-schedule/1: {error}"
+            ) from error
+        return cls(text, os.fspath(path), not rejected)
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All of it as data (``docs/live.md``)."""
+        document: dict[str, Any] = json.loads(self._document)
+        return document
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's release."""
+        return str(self.data["machine"]["kernel"])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A dict for every figure of every thread: placement, task, figure, min, median, max."""
+        for placement, measured in self.data["placements"].items():
+            for task, figures in measured["tasks"].items():
+                for figure, spread in figures.items():
+                    if not isinstance(spread, Mapping) or "median" not in spread:
+                        continue
+                    yield {"placement": placement, "task": task, "figure": figure,
+                           "min": spread["min"], "median": spread["median"], "max": spread["max"]}
+
+    def figure(self, task: str, figure: str, placement: str | None = None) -> Measured:
+        """A figure of a thread: ``figure("hog-0", "cpu_ns")``."""
+        placements = self.data["placements"]
+        for name, measured in placements.items():
+            spread = measured["tasks"].get(task, {}).get(figure)
+            if spread is not None and placement in (None, name):
+                return Measured(spread["min"], spread["median"], spread["max"])
+        known = sorted({task for one in placements.values() for task in one["tasks"]})
+        raise InputError(f"nothing of {task}, {figure} was measured; there are {', '.join(known)}")
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: a row a figure of a thread."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows()))
+
+    def to_json(self) -> str:
+        """The document, as ``schedlab host --out`` writes it."""
+        return self._document
+
+    def save(self, path: PathLike) -> None:
+        """Writes the document to a file, which ``schedlab compare`` reads, too."""
+        write(path, self._document)
+
+    def compare(self, **options: Any) -> Witness:
+        """The same workload in the simulator, beside this: :func:`compare`."""
+        return compare(self, **options)
+
+    def __repr__(self) -> str:
+        quiet = "" if self.is_quiet else ", too noisy"
+        return f"<Measurement {self.name} on Linux {self.kernel}{quiet}>"
+
+
+def host(
+    workload: WorkloadLike,
+    *,
+    cpus: str | int | Iterable[int] | None = None,
+    runs: int = 5,
+    duration: Moment | None = None,
+    start: str = "wake",
+    noise_limit: float = 0.02,
+    tries: int | None = None,
+    group: PathLike = "auto",
+    groups: PathLike | Iterable[PathLike] = (),
+    trace: str = "auto",
+    leave_out: bool = False,
+) -> Measurement:
+    """Runs a workload on this machine's own kernel and measures what comes of it (Linux only;
+    ``docs/live.md``).
+
+    ``workload``: as :func:`schedlab.run` takes it, but no benchmark. ``cpus``: of tasks that name
+    none, as a number, a list, or ``"0-3,8"``; ``runs``: quiet runs that are wanted; ``start``:
+    ``"wake"`` or ``"fork"``; ``noise_limit``: a run in which others had more than this share of the
+    CPUs is thrown away, ``tries`` runs are made at most; ``group``: where the group of great weight
+    is made, ``"auto"``, ``"none"`` or a directory; ``groups``: files that say what holds in the
+    workload's groups; ``trace``: ``"auto"``, ``"own"``, ``"all"`` or ``"none"``; ``leave_out``:
+    without the tasks that ask for what cannot be had.
+
+    Raises InputError for what this user may not do, with what would permit it, before anything
+    runs. Too much noise is a warning.
+    """
+    plan = load(workload, None)
+    if "workload" not in plan:
+        raise InputError("host() runs a workload; give a file in rt-app's language, a dict or tasks")
+    if trace not in ("auto", "own", "all", "none"):
+        raise InputError(f'trace is {trace!r}; it must be "auto", "own", "all" or "none"')
+    if start not in ("wake", "fork"):
+        raise InputError(f'start is {start!r}; it must be "wake" or "fork"')
+    share = float(noise_limit)
+    if not 0 <= share <= 1:
+        raise InputError(f"noise_limit is {noise_limit!r}; it must be a share of the CPUs, 0 to 1")
+    if cpus is not None and not isinstance(cpus, str):
+        each = [cpus] if not isinstance(cpus, Iterable) else list(cpus)
+        cpus = ",".join(str(whole(cpu, "cpus", 0, 4095)) for cpu in each)
+    files = [source(path) for path in listed(groups, "groups")]
+    asked = {
+        "cpus": cpus, "runs": whole(runs, "runs", 1, 1000),
+        "duration_ns": None if duration is None else moment_ns(duration, "duration"),
+        "start": start, "noise_limit": share,
+        "tries": None if tries is None else whole(tries, "tries", 1, 10_000),
+        "group": os.fspath(group), "trace": trace, "leave_out": bool(leave_out),
+        "groups": [[one["file"], one["text"]] for one in files],
+    }
+    given = plan["workload"]
+    document, is_quiet, said = _native.host(
+        given["file"], given["text"], json.dumps(asked), sys.executable
+    )
+    if not is_quiet:
+        warnings.warn(
+            "too noisy: fewer runs than were wanted are quiet; all that was had is in the result",
+            SchedlabWarning, stacklevel=2,
+        )
+    return Measurement(document, given["file"], is_quiet, said)
+
+
+def host_probe() -> dict[str, Any]:
+    """What this user may do on this kernel; each thing is tried (Linux only)."""
+    probe: dict[str, Any] = json.loads(_native.host_probe())
+    return probe
+
+
+class TaskError(NamedTuple):
+    """A figure of a task, real and simulated.
+
+    ``real`` and ``simulated`` are least, median and greatest value of the runs, ns or a count.
+    ``error`` is in % of the run's length for times, in % for counts, and simulated / real for
+    latencies. ``verdict``: ``met``, ``within_its_range`` or ``missed``; ``differs``: the real runs
+    differ among themselves by more than the threshold.
+    """
+
+    workload: str
+    placement: str
+    task: str
+    metric: str
+    real: Measured
+    simulated: Measured
+    error: float
+    verdict: str
+    differs: bool
+
+
+class Total(NamedTuple):
+    """A metric over all tasks of a kind of measurement, shares in %.
+
+    ``ceiling``: how well one real run foretells the others; None if there was one only.
+    """
+
+    kind: str
+    metric: str
+    tasks: int
+    met: float
+    within: float
+    ceiling: float | None
+    differ: float
+
+
+class Bound(NamedTuple):
+    """Something that is asked of the model, and whether it ``holds``."""
+
+    kind: str
+    what: str
+    count: int
+    found: float
+    bound: float
+    at_least: bool
+    unit: str
+    holds: bool
+
+
+def _percent(part: int, of: int) -> float:
+    return part / max(of, 1) * 100.0
+
+
+class Witness:
+    """What was measured on a real kernel, beside the simulation of it."""
+
+    def __init__(self, native: _native.Witness) -> None:
+        self._native = native
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All of it as data: the document ``schedlab-compare/1``."""
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    @cached_property
+    def errors(self) -> list[TaskError]:
+        """Every figure of every task, real and simulated."""
+        return [
+            TaskError(
+                one["name"], one["placement"], task["name"], figure["metric"],
+                Measured(*figure["real"]), Measured(*figure["simulated"]), figure["error"],
+                figure["verdict"], figure["differs"],
+            )
+            for one in self.data["placements"]
+            for task in one["tasks"]
+            for figure in task["figures"]
+        ]
+
+    @cached_property
+    def totals(self) -> list[Total]:
+        """How many figures are met, by kind of measurement and metric."""
+        return [
+            Total(
+                kind["class"], metric, sums["tasks"], _percent(sums["met"], sums["tasks"]),
+                _percent(sums["within"], sums["tasks"]),
+                _percent(*sums["ceiling"]) if sums["ceiling"][1] else None,
+                _percent(sums["differ"], sums["tasks"]),
+            )
+            for kind in self.data["totals"]
+            for metric, sums in kind["metrics"].items()
+        ]
+
+    @cached_property
+    def bounds(self) -> list[Bound]:
+        """What is asked of the model."""
+        return [
+            Bound(one["class"], *(one[name] for name in Bound._fields[1:]))
+            for one in self.data["checks"]
+        ]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all bounds hold."""
+        return bool(self.data["holds"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said of the comparison: what explains differences, what was left out."""
+        notes = [note for one in self.data["placements"] for note in one["notes"]]
+        return notes + [f"left out: {what}" for what in self.data["left_out"]]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A dict for every figure of every task, flat."""
+        for one in self.errors:
+            yield {
+                "workload": one.workload, "placement": one.placement, "task": one.task,
+                "metric": one.metric, "real_min": one.real.min, "real_median": one.real.median,
+                "real_max": one.real.max, "simulated_min": one.simulated.min,
+                "simulated_median": one.simulated.median, "simulated_max": one.simulated.max,
+                "error": one.error, "verdict": one.verdict, "differs": one.differs,
+            }
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: a row a figure of a task."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows()))
+
+    def to_json(self) -> str:
+        """The document, the very bytes that ``schedlab compare --format json`` writes."""
+        return self._native.to_json()
+
+    def to_csv(self) -> str:
+        """Every figure of every task, as ``schedlab compare --format csv`` writes them."""
+        return self._native.to_csv()
+
+    def text(self, width: int = 80, tasks: bool = True) -> str:
+        """The tables; without ``tasks`` totals and bounds only."""
+        return self._native.text(text_width(width), tasks)
+
+    def report(self, path: PathLike) -> None:
+        """Writes a page for a browser: real and simulated timelines above each other, and
+        latencies over each other. Of one placement."""
+        page = self._native.page()
+        if page is None:
+            known = [f"{one['placement']} of {one['name']}" for one in self.data["placements"]]
+            raise InputError(
+                f"a page is of one placement; there are {', '.join(known)}; compare(..., "
+                "placements=...) names one"
+            )
+        write(path, page)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        missed = sum(not one.holds for one in self.bounds)
+        holds = "all bounds hold" if self.holds else f"{missed} of {len(self.bounds)} bounds missed"
+        return f"<Witness: {len(self.data['placements'])} placements, {holds}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(self.text())
+
+
+#: What :func:`compare` takes: what :func:`host` returned, or a file that was written of it.
+MeasuredLike: TypeAlias = "Measurement | PathLike"
+
+
+def compare(
+    measured: MeasuredLike | Iterable[MeasuredLike],
+    scheduler: str | None = None,
+    *,
+    machine: PathLike | None = None,
+    costs: Mapping[str, float] | bool | None = None,
+    hz: int | None = None,
+    set: Mapping[str, int] | None = None,
+    runs: int | None = None,
+    noise: str = "auto",
+    thresholds: Mapping[str, float] | None = None,
+    placements: str | Iterable[str] = (),
+    threads: int | None = None,
+) -> Witness:
+    """Sets what was measured on a real kernel beside the simulation of it (``docs/live.md``).
+
+    ``measured``: what :func:`host` returned, or files (``live-schedule/1``, compressed or not), one
+    or several. ``scheduler``: under what it is simulated (default: that of the kernel's release);
+    ``machine``: a preset or a file with what things cost; ``costs``: single ones, ns, or False:
+    nothing costs anything; ``runs``: how often each placement is simulated; ``noise``: what stands
+    for others' work, ``"auto"``, ``"replay"``, ``"model"`` or ``"none"``; ``thresholds``: how far
+    figures may be apart, as ``{"cpu_percent": 1, "latency_us": 50}``; ``placements``: only those.
+    """
+    given: list[Any]
+    if isinstance(measured, (Measurement, str, os.PathLike)):
+        given = [measured]
+    elif isinstance(measured, Iterable):
+        given = list(measured)
+    else:
+        given = [measured]
+    documents: list[tuple[str, str | None]] = []
+    for one in given:
+        if isinstance(one, Measurement):
+            documents.append((one.name, one.to_json()))
+        elif isinstance(one, (str, os.PathLike)):
+            documents.append((os.fspath(one), None))
+        else:
+            raise InputError(f"{one!r} is no measurement: give what host() returned, or a file")
+    if costs is True:
+        raise InputError("costs is True; give a dict of them, or False for none")
+    asked = {
+        "scheduler": scheduler, "machine": None if machine is None else os.fspath(machine),
+        "costs": [] if costs is False else [
+            [name, float(ns)] for name, ns in mapping(costs, "costs").items()
+        ],
+        "no_costs": costs is False,
+        "hz": None if hz is None else whole(hz, "hz", 1, 10_000),
+        "set": [[name, whole(value, name, -(2**63), 2**63 - 1)]
+                for name, value in mapping(set, "set").items()],
+        "runs": None if runs is None else whole(runs, "runs", 1, 1000),
+        "noise": noise, "thresholds": dict(mapping(thresholds, "thresholds")),
+        "placements": listed(placements, "placements"),
+    }
+    return Witness(_native.Witness(documents, json.dumps(asked), count(threads, "threads")))
