@@ -52,6 +52,7 @@ impl<'a> Assembly<'a> {
             )));
         }
         machine.tick_phase_ns = config.tick_phase_ns;
+        machine.late_softirqs = config.late_softirqs;
         Ok(Assembly { config, choice, build, machine, costs, groups: &[] })
     }
 

@@ -22,6 +22,7 @@ pub mod kinds;
 pub mod program;
 pub mod score;
 pub mod seen;
+pub mod ticks;
 pub mod select;
 pub mod side;
 pub mod trace;

@@ -1,6 +1,7 @@
 //! The columns of an answer: the recorded scheduler on the recorded machine, and the alternatives.
 
-use super::{HZ, RECORDED, Replay};
+use super::lead::Lead;
+use super::{HZ, Prepared, RECORDED, Replay};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::run::Experiment;
@@ -17,6 +18,7 @@ use schedlab_workload::{GroupSettings, Timetable, groups};
 const TIMES_SPAN: u64 = 4;
 
 /// A column that is run.
+#[derive(Clone)]
 pub(super) struct Runner {
     /// What it is called.
     pub name: String,
@@ -310,6 +312,34 @@ impl Runner {
         let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;
         let timetable = self.timetable.clone();
         Ok(Experiment { config: self.config.clone(), timetable, ..experiment })
+    }
+
+    /// The same with what goes before it. `alone`: that, and nothing of what was recorded.
+    pub fn led(
+        &self,
+        prepared: &Prepared,
+        lead: &Lead,
+        alone: bool,
+        vary: impl FnMut(u64) -> u64,
+    ) -> Result<Experiment, Error> {
+        let mut experiment = if lead.ns == 0 {
+            self.experiment(vary)?
+        } else {
+            let workload = self.workload.led(&prepared.trace, lead.ns, &lead.early, alone);
+            let mut runner = Runner { workload, ..self.clone() };
+            runner.timetable.put_off(lead.ns);
+            if let Some(limit_ns) = &mut runner.config.limit_ns {
+                *limit_ns = limit_ns.saturating_add(lead.ns);
+            }
+            runner.experiment(vary)?
+        };
+        let config = &mut experiment.config;
+        let env = |n: &str| std::env::var(n).ok();
+        config.late_softirqs = env("SOFT").is_some();
+        if let Some(p) = env("PHASE") { config.tick_phase_ns = if p == "auto" { prepared.phase_ns } else {p.parse().unwrap()}; }
+        if env("NI").is_some() { config.tunables.push(("NI_RANDOM".into(), 1)); }
+        if let Some(p) = env("DUMP") { if !alone { std::fs::write(p, schedlab_workload::rt_app::write(&experiment.model)).unwrap(); } }
+        Ok(experiment)
     }
 }
 

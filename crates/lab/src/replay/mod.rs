@@ -14,6 +14,7 @@ mod answer;
 pub mod beside;
 mod columns;
 mod ensemble;
+mod lead;
 mod messages;
 mod observed;
 mod page;
@@ -156,8 +157,10 @@ impl Replay {
             settings = GroupLines { all: read.settings.clone(), without_quotas: read.settings };
         }
         let has_groups = self.groups.is_some() || !settings.all.is_empty();
+        let phase_ns = schedlab_replay::ticks::phase_ns(&trace, 1_000_000_000 / u64::from(self.hz.unwrap_or(HZ))).unwrap_or(0);
+        if std::env::var("V").is_ok() { println!("phase {phase_ns}"); }
         let setup = Setup::new(self, &trace, &workload, &settings, side.as_ref())?;
-        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, replay: self.clone() })
+        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, phase_ns, replay: self.clone() })
     }
 }
 
@@ -185,6 +188,8 @@ pub struct Prepared {
     setup: Setup,
     /// Whether it is known in which groups tasks were.
     has_groups: bool,
+    /// When the first tick fell, ns.
+    phase_ns: u64,
 }
 
 impl Prepared {

@@ -107,7 +107,7 @@ impl Prepared {
         let name_of = |key: &str| programs.get(key).cloned().unwrap_or((key.into(), key.into()));
         let experiment = column.experiment(|ns| ns)?;
         let recorder = Recorder::new(experiment.config.cpus, most, None);
-        let stops = stops(self, column);
+        let stops = stops(self, column, 0);
         let (run, recorder) = experiment.report_between(
             &column.choice,
             name_of,
