@@ -92,7 +92,7 @@ impl<'a> Assembly<'a> {
 /// What a machine has counted, for the report.
 pub(crate) struct Outcome {
     end: RunEnd,
-    counts: Counts,
+    pub counts: Counts,
     overheads: Option<Overheads>,
     energy: Option<Energy>,
 }

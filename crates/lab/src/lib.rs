@@ -85,6 +85,7 @@ pub mod run;
 pub mod select;
 pub mod settings;
 pub mod setup;
+mod since;
 pub mod snapshot;
 pub mod space;
 pub mod stress;

@@ -22,9 +22,9 @@ pub mod kinds;
 pub mod program;
 pub mod score;
 pub mod seen;
-pub mod ticks;
 pub mod select;
 pub mod side;
+pub mod ticks;
 pub mod trace;
 
 pub use books::{Books, is_kernel_name};

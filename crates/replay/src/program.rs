@@ -305,6 +305,29 @@ impl Workload {
         }
     }
 
+    /// The same without [`Step::Exec`], which rt-app's language does not have: the work on both
+    /// sides of each is one piece.
+    #[must_use]
+    pub fn without_execs(&self) -> Workload {
+        let mut all = self.clone();
+        for program in all.tasks.iter_mut().filter(|it| it.steps.contains(&Step::Exec)) {
+            let mut steps: Vec<Step> = vec![];
+            let mut joins = false;
+            for &step in program.steps.iter() {
+                match (step, steps.last_mut()) {
+                    (Step::Exec, last) => joins = matches!(last, Some(Step::Run(_))),
+                    (Step::Run(ns), Some(Step::Run(before_ns))) if joins => *before_ns += ns,
+                    _ => {
+                        steps.push(step);
+                        joins = false;
+                    }
+                }
+            }
+            program.steps = steps.into();
+        }
+        all
+    }
+
     /// The places of tasks that wanted a CPU when the trace began, or had one.
     pub fn running_before(&self, trace: &Trace) -> Vec<usize> {
         let wants = |program: &Program| {
@@ -385,7 +408,7 @@ impl Workload {
                 Step::Post(number) => Action::SemPost(number.to_string()),
                 Step::Wait(number) => Action::SemWait(number.to_string()),
                 Step::Fork(place) => Action::Fork(self.tasks[place as usize].key.clone()),
-                Step::Exec => if std::env::var("NOEXEC").is_ok() { continue } else { Action::Exec },
+                Step::Exec => Action::Exec,
                 Step::Prio(prio) => {
                     if program.set.policy.is_none() {
                         let (policy, priority) = attr(prio);

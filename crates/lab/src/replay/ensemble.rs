@@ -2,10 +2,11 @@
 
 use super::Prepared;
 use super::columns::Runner;
-use super::lead::{Lead, Since};
+use super::lead::Lead;
 use crate::error::Error;
 use crate::parallel;
 use crate::run::Plain;
+use crate::since::Since;
 use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
@@ -72,7 +73,7 @@ fn run<O: Observer>(
         _ => varied(ns, random.unit()),
     };
     let lead = Lead::new(prepared, column, seed)?;
-    let experiment = column.led(prepared, &lead, false, vary)?;
+    let experiment = column.led(trace, &lead, false, vary)?;
     let until_ns = prepared.setup.limit_ns.saturating_add(lead.ns);
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =

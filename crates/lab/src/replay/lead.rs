@@ -1,23 +1,26 @@
 //! What was before the trace: the machine had been running, and nobody noted how it stood.
 //!
 //! Tasks that all came to their queues in the first nanosecond would be alike: one virtual time,
-//! one deadline, load averages of new tasks, CPUs that balance in step. On the recorded machine they
-//! were not. So each run begins some time before the trace does, with the tasks that were there:
-//! those that wanted a CPU compete for it, and the others sleep. How long that lasts is drawn by the
-//! seed, as it decides how the machine stands when the trace begins.
+//! one deadline, load averages of new tasks, and CPUs that balance in step. On the recorded machine
+//! they were not. So each run begins some time before the trace does, with the tasks that were
+//! there: those that wanted a CPU when the trace began come one after another and compete, and the
+//! others sleep. When they come and how long that lasts is drawn by the seed, and so is how the
+//! machine stands when the trace begins.
 
 use super::Prepared;
 use super::columns::Runner;
 use crate::error::Error;
 use crate::run::Plain;
-use schedlab_core::{Event, Observer};
 use schedlab_machine::SplitMix64;
 use schedlab_replay::program::Early;
 use schedlab_replay::seen::Watcher;
 use std::collections::HashMap;
 
-/// The least time before the trace, ns.
-const LEAST_NS: u64 = 200_000_000;
+/// Within so long those come that want a CPU, ns.
+const COME_NS: u64 = 200_000_000;
+
+/// So long they compete when all have come, ns: six half-lives of the load averages.
+const COMPETE_NS: u64 = 200_000_000;
 
 /// So much more at most, ns, by the seed.
 const MORE_NS: u64 = 100_000_000;
@@ -38,22 +41,21 @@ impl Lead {
     /// # Errors
     /// A run that broke down.
     pub fn new(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Lead, Error> {
-        let trace = &prepared.trace;
-        let running = column.workload.running_before(trace);
-        if running.is_empty() || std::env::var("NOLEAD").is_ok() {
+        let running = column.workload.running_before(&prepared.trace);
+        if running.is_empty() {
             return Ok(Lead::default());
         }
-        let env = |n: &str, d: u64| std::env::var(n).map_or(d, |s| s.parse::<u64>().unwrap() * 1_000_000);
-        let tick_ns = 1_000_000_000 / u64::from(prepared.setup.hz);
+        // What varies the work draws from the seed itself.
         let mut random = SplitMix64::new(!seed);
-        let more_ns = random.below(env("MORE", MORE_NS).max(1));
-        let ns = (env("LEAST", LEAST_NS) + more_ns).div_ceil(tick_ns) * tick_ns;
-        // One comes after another, so that the CPUs do not balance in step.
-        let spread = env("SPREAD", 200_000_000).max(1);
-        let starts = |place| Early { place, from_ns: random.below(spread), done_ns: 0 };
-        let early: Vec<Early> = running.into_iter().map(starts).collect();
+        let hz = column.config.hz.unwrap_or(prepared.setup.hz);
+        let tick_ns = 1_000_000_000 / u64::from(hz);
+        let least_ns = COME_NS + COMPETE_NS;
+        let ns = (least_ns + random.below(MORE_NS)).div_ceil(tick_ns) * tick_ns;
+        let comes = |place| Early { place, from_ns: random.below(COME_NS), done_ns: 0 };
+        let early: Vec<Early> = running.into_iter().map(comes).collect();
         let mut lead = Lead { ns, early };
-        let experiment = column.led(prepared, &lead, true, |ns| ns)?;
+        // What they compute until then the scheduler decides: they are run alone first.
+        let experiment = column.led(&prepared.trace, &lead, true, |ns| ns)?;
         let keys = lead.early.iter().map(|one| column.workload.tasks[one.place].key.as_str());
         let numbers: HashMap<&str, usize> = keys.enumerate().map(|(at, key)| (key, at)).collect();
         let look = |machine: &mut Plain<Watcher>| {
@@ -65,7 +67,7 @@ impl Lead {
             });
             done.collect()
         };
-        let (done_ns, _): (Vec<(usize, u64)>, _) = experiment.stop_between(
+        let (done, _): (Vec<(usize, u64)>, _) = experiment.stop_between(
             &experiment.config,
             &column.choice,
             ns,
@@ -73,24 +75,9 @@ impl Lead {
             (&[], |_| {}),
             look,
         )?;
-        for (number, done_ns) in done_ns {
+        for (number, done_ns) in done {
             lead.early[number].done_ns = done_ns;
         }
         Ok(lead)
-    }
-}
-
-/// Tells another observer what happens since so long after the run began, as if it began then: who
-/// came before comes in the first nanosecond.
-#[derive(Clone, Debug)]
-pub(super) struct Since<O> {
-    pub lead_ns: u64,
-    pub observer: O,
-}
-
-impl<O: Observer> Observer for Since<O> {
-    #[inline]
-    fn on(&mut self, now_ns: u64, event: Event<'_>) {
-        self.observer.on(now_ns.saturating_sub(self.lead_ns), event);
     }
 }

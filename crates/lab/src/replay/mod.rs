@@ -128,11 +128,17 @@ impl Replay {
         if self.seeds == 0 || self.seeds > 1000 {
             return Err(Error::Plan(format!("--seeds {}: it must be 1 to 1000", self.seeds)));
         }
+        if self.limit_ns == Some(0) {
+            return Err(Error::Plan("--duration 0: nothing can be seen in no time".into()));
+        }
         let mut in_model: Vec<bool> =
             trace.tasks.iter().map(|task| !is_machinery(&task.name)).collect();
         if let Some(without) = &self.without {
             let out = select::tasks(&trace, without).map_err(fail)?;
             in_model.iter_mut().zip(out).for_each(|(is_in, out)| *is_in &= !out);
+            if !in_model.contains(&true) {
+                return Err(fail(format!("--without {without}: no task is left to be replayed")));
+            }
         }
         let counts = kinds::infer(&mut trace, &in_model, self.arrivals);
         let mut workload = program::programs(&trace, &in_model, self.tokens);
@@ -157,10 +163,8 @@ impl Replay {
             settings = GroupLines { all: read.settings.clone(), without_quotas: read.settings };
         }
         let has_groups = self.groups.is_some() || !settings.all.is_empty();
-        let phase_ns = schedlab_replay::ticks::phase_ns(&trace, 1_000_000_000 / u64::from(self.hz.unwrap_or(HZ))).unwrap_or(0);
-        if std::env::var("V").is_ok() { println!("phase {phase_ns}"); }
         let setup = Setup::new(self, &trace, &workload, &settings, side.as_ref())?;
-        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, phase_ns, replay: self.clone() })
+        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, replay: self.clone() })
     }
 }
 
@@ -188,8 +192,6 @@ pub struct Prepared {
     setup: Setup,
     /// Whether it is known in which groups tasks were.
     has_groups: bool,
-    /// When the first tick fell, ns.
-    phase_ns: u64,
 }
 
 impl Prepared {
@@ -205,7 +207,7 @@ impl Prepared {
 
     /// The recorded work as a workload file. `anonymous`: without the names of tasks.
     pub fn model(&self, anonymous: bool) -> Model {
-        let mut workload = self.workload.clone();
+        let mut workload = self.workload.without_execs();
         if anonymous {
             workload.anonymize();
         }
