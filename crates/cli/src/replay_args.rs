@@ -93,7 +93,7 @@ pub struct ReplayArgs {
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<u64>,
     /// Write the work as a workload file, and run nothing
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["report", "plot", "json", "explain"])]
     pub write: Option<PathBuf>,
     /// Write it without the tasks' names
     #[arg(long, requires = "write")]

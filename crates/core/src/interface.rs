@@ -164,6 +164,13 @@ pub trait Scheduler {
         let _ = (platform, cpu);
     }
 
+    /// The softirq that the tick of `cpu` has raised
+    /// ([`Platform::raise_softirq`](crate::Platform::raise_softirq)): its balancing. By default
+    /// nothing happens.
+    fn softirq(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let _ = (platform, cpu);
+    }
+
     /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of
     /// `cpu` if the kernel would call `schedule()`, which is the default; if it does not, the task
     /// goes on at once.
@@ -280,6 +287,10 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     #[inline]
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         (**self).tick(platform, cpu);
+    }
+    #[inline]
+    fn softirq(&mut self, platform: &mut Platform, cpu: CpuId) {
+        (**self).softirq(platform, cpu);
     }
     #[inline]
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {

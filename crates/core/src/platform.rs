@@ -64,6 +64,8 @@ pub struct Platform {
     hz: u32,
     cpus: u32,
     resched: CpuBits,
+    /// CPUs whose ticks have raised a softirq that has not run; none: softirqs run within ticks.
+    softirqs: Option<CpuBits>,
     /// The CPU on which the present hook is executed, if requests to others are to be noted.
     acting: Option<CpuId>,
     /// What schedulers have touched. They only ever add; whoever wants to know what one hook did
@@ -101,6 +103,7 @@ impl Platform {
             hz,
             cpus,
             resched: CpuBits::new(cpus),
+            softirqs: None,
             acting: None,
             work: WorkCounts::default(),
             interrupts: Vec::new(),
@@ -146,6 +149,18 @@ impl Platform {
             self.interrupts.push(cpu);
         }
         self.resched.insert(cpu);
+    }
+
+    /// The tick of `cpu` raises its softirq: the machine will call
+    /// [`Scheduler::softirq`](crate::Scheduler::softirq). False: it will not, and what is to be done
+    /// there is to be done now.
+    #[inline]
+    pub fn raise_softirq(&mut self, cpu: CpuId) -> bool {
+        match &mut self.softirqs {
+            Some(softirqs) => softirqs.insert(cpu),
+            None => return false,
+        }
+        true
     }
 
     /// Tells that the runqueue lock of `other` is taken while that of `held` is (`double_rq_lock`,
@@ -296,6 +311,27 @@ impl Platform {
     #[inline]
     pub fn clear_resched(&mut self, cpu: CpuId) {
         self.resched.remove(cpu);
+    }
+
+    /// For the driver of a scheduler: softirqs run apart from the ticks that raise them.
+    pub fn put_off_softirqs(&mut self) {
+        self.softirqs.get_or_insert_with(|| CpuBits::new(self.cpus));
+    }
+
+    /// For the driver of a scheduler: whether the softirq of `cpu` has been raised and has not run.
+    #[inline]
+    pub fn softirq_pending(&self, cpu: CpuId) -> bool {
+        self.softirqs.as_ref().is_some_and(|softirqs| softirqs.contains(cpu))
+    }
+
+    /// For the driver of a scheduler: takes the lowest CPU whose softirq has been raised; it is
+    /// about to run.
+    #[inline]
+    pub fn take_softirq(&mut self) -> Option<CpuId> {
+        let softirqs = self.softirqs.as_mut()?;
+        let cpu = softirqs.next(0)?;
+        softirqs.remove(cpu);
+        Some(cpu)
     }
 
     /// For the driver of a scheduler: the lowest CPU from `from` on that has been asked to

@@ -52,6 +52,7 @@ impl<'a> Assembly<'a> {
             )));
         }
         machine.tick_phase_ns = config.tick_phase_ns;
+        machine.late_softirqs = config.late_softirqs;
         Ok(Assembly { config, choice, build, machine, costs, groups: &[] })
     }
 
@@ -91,7 +92,7 @@ impl<'a> Assembly<'a> {
 /// What a machine has counted, for the report.
 pub(crate) struct Outcome {
     end: RunEnd,
-    counts: Counts,
+    pub counts: Counts,
     overheads: Option<Overheads>,
     energy: Option<Energy>,
 }

@@ -27,6 +27,9 @@ pub struct RunConfig {
     pub tick_offsets_ns: Vec<u64>,
     /// When the first tick falls, ns, less than 1/HZ; 0: after the first full 1/HZ seconds.
     pub tick_phase_ns: u64,
+    /// Whether a tick's softirq (balancing) runs when the other CPUs have rescheduled, as where it
+    /// takes its time, and not within the tick.
+    pub late_softirqs: bool,
     /// How a workload's tasks begin.
     pub start: Start,
     /// Of what is random. Of a workload it is the order of simultaneous events; none: the golden
@@ -54,6 +57,7 @@ impl RunConfig {
             hz: None,
             tick_offsets_ns: vec![],
             tick_phase_ns: 0,
+            late_softirqs: false,
             start: Start::Fork,
             seed: None,
             late_starts: false,

@@ -87,6 +87,7 @@ mod scx_presets;
 pub mod select;
 pub mod settings;
 pub mod setup;
+mod since;
 pub mod snapshot;
 pub mod space;
 pub mod stress;

@@ -8,11 +8,12 @@ use crate::live::Live;
 use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
+use crate::since::Since;
 use crate::snapshot::{Snapshot, Watch};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{Event, GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
-use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
+use schedlab_machine::{Counts, Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{
     Extent, Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats,
@@ -429,8 +430,9 @@ impl Experiment {
         .map_err(Error::Broken)?
     }
 
-    /// The same, and reports on the run, without what the ideal machine would have done. `name_of`:
-    /// what a thread of the workload with that key is called, and what it is an instance of.
+    /// The same, and reports on the run from `lead_ns` on, without what the ideal machine would have
+    /// done. `name_of`: what a thread of the workload with that key is called, and what it is an
+    /// instance of.
     ///
     /// # Errors
     /// As of [`run`](Experiment::run).
@@ -438,8 +440,8 @@ impl Experiment {
         &self,
         choice: &Choice,
         name_of: impl Fn(&str) -> (String, String),
-        observer: O,
-        (times_ns, at_times): (&[u64], impl FnMut(&mut Plain<Reported<O>>)),
+        (lead_ns, observer): (u64, O),
+        (times_ns, mut at_times): (&[u64], impl FnMut(&mut Plain<Reported<O>>)),
     ) -> Result<(RunReport, O), Error> {
         let config = &self.config;
         catch_panic(|| {
@@ -450,10 +452,19 @@ impl Experiment {
                     let keys = key_numbers(names.iter().map(String::as_str));
                     let usage = (!groups.is_empty())
                         .then(|| GroupUsage::new(config.cpus, setup::parents(groups)));
-                    ((Stats::new(config.cpus, &keys), usage), observer)
+                    let stats = Stats::new(config.cpus, &keys);
+                    Since { lead_ns, observer: ((stats, usage), observer) }
                 })?;
             let until_ns = self.until_ns().unwrap_or(u64::MAX);
             let groups = &self.groups;
+            let mut before = Counts::default();
+            let at_times = |machine: &mut Plain<Reported<O>>| {
+                if lead_ns > 0 && machine.now_ns() == lead_ns {
+                    before = machine.counts();
+                } else {
+                    at_times(machine);
+                }
+            };
             let outcome = timetable.run_with_stops(
                 &mut machine,
                 groups,
@@ -462,9 +473,13 @@ impl Experiment {
                 times_ns,
                 going_on(at_times),
             )?;
-            let outcome = Outcome::of(&machine, outcome.end);
+            let mut outcome = Outcome::of(&machine, outcome.end);
+            outcome.counts.switches -= before.switches;
+            outcome.counts.wakeups -= before.wakeups;
+            outcome.counts.ticks -= before.ticks;
             let in_force = in_force(&machine);
-            let (scheduler, vm, ((stats, usage), observer)) = machine.into_parts();
+            let (scheduler, vm, observed) = machine.into_parts();
+            let ((stats, usage), observer) = observed.observer;
             let mut tasks = task_infos(&vm, &in_force);
             for task in &mut tasks {
                 (task.name, task.key) = name_of(&task.key);
@@ -539,7 +554,7 @@ impl Experiment {
 pub(crate) type Plain<O> = Machine<Box<dyn Scheduler>, Kernel, O>;
 
 /// The observers of [`Experiment::report_between`] with the caller's.
-pub(crate) type Reported<O> = ((Stats, Option<GroupUsage>), O);
+pub(crate) type Reported<O> = Since<((Stats, Option<GroupUsage>), O)>;
 
 /// A machine that is ready to run, the numbers of its groups, and what is done to it.
 type Assembled<O> = (Plain<O>, Vec<GroupId>, Timetable);

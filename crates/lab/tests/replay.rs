@@ -68,10 +68,12 @@ fn a_desk_on_one_cpu_is_predicted() {
     let answer = answer(&Replay { changes, ..replay }, trace);
     assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
-    // 0.25 is wanted. Of three recordings the hogs waited for 303, 450 and 487 ms; this is the
-    // second, in which they stood in one queue for 216 ms. docs/replay.md says why those of the
-    // replay do not.
-    assert!(answer.e_wait <= 0.35, "{}", answer.e_wait);
+    assert!(answer.e_wait <= 0.25, "{}", answer.e_wait);
+    // Of three recordings the hogs waited for 303, 450 and 487 ms, as they stood in one queue for
+    // some time or did not: so do the runs.
+    let hog = answer.groups.iter().position(|group| group.name == "hog").expect("it is there");
+    let wait = &answer.columns[1].groups[hog].wait;
+    assert!(wait.least <= 303e6 && wait.greatest >= 487e6, "{wait:?}");
     near_one_cpu(&answer);
     // All of the machine, and not the work alone, on one CPU.
     let (replay, trace) = question("desk", "desk.sh");
@@ -299,6 +301,10 @@ fn what_is_asked_wrongly_is_told() {
         it.groups = Some(Source { file: "g".into(), text: "hog batch\n".into() });
     });
     assert!(said.starts_with("g: line 1"), "{said}");
+    let said = error(&|it| it.without = Some("*".into()));
+    assert!(said.contains("no task is left"), "{said}");
+    let said = error(&|it| it.limit_ns = Some(0));
+    assert!(said.contains("--duration 0"), "{said}");
     let only_switches: String = text("desk")
         .lines()
         .filter(|line| !line.contains("sched_wak"))

@@ -1,7 +1,7 @@
 //! A run of our own, recorded and replayed under the same scheduler, is the same run: there is no
 //! noise in it, so whatever differs is the importer's fault.
 
-use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
+use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::{Answer, Replay};
 use schedlab_lab::snapshot::Watch;
 use schedlab_machine::SplitMix64;
@@ -14,14 +14,19 @@ use std::num::NonZeroUsize;
 
 /// The run of `text` under `scheduler`, as a trace.
 fn record(text: &str, scheduler: &str, cpus: u32, hz: u32) -> Trace {
-    let load = Load::Workload(Source { file: "own.json".into(), text: text.into() });
+    let source = Source { file: "own.json".into(), text: text.into() };
+    record_load(Load::Workload(source), scheduler, cpus, hz)
+}
+
+/// The run of `load` under `scheduler`, as a trace.
+fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     let machine = MachineSpec { cpus: Some(cpus), hz: Some(hz), ..MachineSpec::default() };
     let plan = Plan { machine, ..Plan::new(load, vec![scheduler.into()]) };
     let prepared = plan.prepare().unwrap_or_else(|error| panic!("{error}"));
     let recorder = Recorder::new(cpus, Books::new());
     let watch = Watch { names: true, ..Watch::default() };
     let ran = prepared.run_watched(&prepared.schedulers()[0], 0, recorder, watch);
-    let (_, recorder) = ran.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (_, recorder) = ran.unwrap_or_else(|error| panic!("{error}"));
     recorder.into_sink().into_trace()
 }
 
@@ -148,7 +153,7 @@ fn the_examples_are_replayed_as_far_as_they_were_recorded() {
 /// Worlds with mutexes, barriers, timers, yields and several policies: all work is done.
 #[test]
 fn worlds_are_replayed() {
-    for seed in 0..12 {
+    for seed in 0..20 {
         let cpus = 1 + (seed % 3) as u32;
         let limits = Limits { cpus, ..Limits::default() };
         let text = rt_app::write(&generate::world(seed, &limits));
@@ -159,5 +164,25 @@ fn worlds_are_replayed() {
         let answer = replayed(trace, "eevdf@6.18", 250);
         assert!(!answer.hangs, "{seed}: {:?}", answer.messages);
         assert_eq!(answer.e_cpu, 0.0, "{seed}: {:?}", answer.messages);
+    }
+}
+
+/// A benchmark's programs, as they were seen.
+#[test]
+fn benchmarks_are_replayed() {
+    for (name, parameters) in [
+        ("hackbench", vec![("groups", "1"), ("loops", "3")]),
+        ("massive_intr", vec![("nproc", "6"), ("runtime", "1")]),
+    ] {
+        for scheduler in ["cfs@3.2", "eevdf@6.18"] {
+            let set = parameters.iter().map(|&(name, text)| (name.into(), text.into()));
+            let benchmark = Benchmark { name: name.into(), parameters: set.collect() };
+            let trace = record_load(Load::Benchmark(benchmark), scheduler, 2, 250);
+            assert!(trace.switches > 100, "{name} {scheduler}: {}", trace.switches);
+            let answer = replayed(trace, scheduler, 250);
+            assert!(!answer.hangs, "{name} {scheduler}: {:?}", answer.messages);
+            assert_eq!(answer.e_cpu, 0.0, "{name} {scheduler}: {:?}", answer.messages);
+            assert!(answer.e_end < 0.01, "{name} {scheduler}: {}", answer.e_end);
+        }
     }
 }

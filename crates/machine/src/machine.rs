@@ -50,6 +50,9 @@ pub struct Config {
     /// When the first tick falls, ns, below 1/HZ; 0: after the first full 1/HZ seconds. With
     /// `tick_offsets_ns` these come on top.
     pub tick_phase_ns: u64,
+    /// Whether a tick's softirq (balancing) runs when the other CPUs have rescheduled, as where it
+    /// takes its time, and not within the tick, as in the golden schedules.
+    pub late_softirqs: bool,
     /// The order of simultaneous events.
     pub order: Order,
     /// Whether the dead are reaped at once, by their parents or by init. If not they stay zombies,
@@ -68,6 +71,7 @@ impl Config {
             hz,
             tick_offsets_ns: Vec::new(),
             tick_phase_ns: 0,
+            late_softirqs: false,
             order: Order::Golden,
             reap: true,
             wake_from_interrupt: true,
@@ -191,6 +195,7 @@ pub struct Machine<S, W, O> {
     ticks: Ticks,
     order: Order,
     due: Vec<Due>,
+    late_softirqs: bool,
     reap: bool,
     wake_from_interrupt: bool,
     counts: Counts,
@@ -249,8 +254,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Ticks::with_offsets(config.tick_offsets_ns, config.hz)
         };
         let ticks = ticks.in_phase(config.tick_phase_ns);
+        let mut platform = Platform::new(config.cpus, config.hz);
+        if config.late_softirqs {
+            platform.put_off_softirqs();
+        }
         Machine {
-            platform: Platform::new(config.cpus, config.hz),
+            platform,
             clairvoyant: scheduler.as_clairvoyant().is_some(),
             scheduler,
             workload,
@@ -266,6 +275,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             ticks,
             order: config.order,
             due: Vec::new(),
+            late_softirqs: config.late_softirqs,
             reap: config.reap,
             wake_from_interrupt: config.wake_from_interrupt,
             counts: Counts::default(),
@@ -412,6 +422,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.scheduler.timer(&mut self.platform, key);
                 self.apply_requests();
             }
+            self.softirqs();
             self.reschedules();
             if self.is_over(now_ns) {
                 return Ok(());
@@ -436,6 +447,30 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 None if from == 0 => break,
                 None => from = 0,
             }
+        }
+    }
+
+    /// The softirqs that ticks have raised: each when the CPUs that have none have rescheduled, and
+    /// before its own CPU does.
+    #[inline]
+    fn softirqs(&mut self) {
+        if self.late_softirqs {
+            self.late_softirqs();
+        }
+    }
+
+    #[cold]
+    fn late_softirqs(&mut self) {
+        let mut from = 0;
+        while let Some(cpu) = self.platform.next_resched(from) {
+            if self.costs.is_none() && !self.platform.softirq_pending(cpu) {
+                self.reschedule(cpu);
+            }
+            from = cpu.0 + 1;
+        }
+        while let Some(cpu) = self.platform.take_softirq() {
+            self.scheduler.softirq(&mut self.platform, cpu);
+            self.apply_requests();
         }
     }
 
@@ -492,6 +527,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                 }
             }
+            self.softirqs();
             let cpus = u64::from(self.platform.cpus());
             if self.costs.is_some() {
                 self.reschedules_when_free();

@@ -156,6 +156,7 @@ fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
         Mad { random: SplitMix64::new(seed), cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20 };
     let mut config = Config::idealised(cpus, if seed.is_multiple_of(3) { 250 } else { 1000 });
     config.order = order;
+    config.late_softirqs = seed % 4 == 1;
     let build = BuildConfig::flat(cpus, config.hz);
     let mut machine =
         Machine::new(config, Eevdf::new(version, &build), workload, Digest::default());
@@ -292,4 +293,51 @@ fn what_the_fair_class_runs_anyway_is_charged_to_its_server() {
     let runs = runs(Version::V6_18, vec![deadline, SchedAttr::nice(0)], 3000);
     let longest = runs.iter().filter(|run| run.0 == 1).map(|run| run.2 - run.1).max();
     assert_eq!(longest, Some(4));
+}
+
+/// What happens in the nanoseconds in which a task is moved: whether its old CPU switched before.
+#[derive(Default)]
+struct Moves {
+    switched: Vec<(u64, CpuId)>,
+    /// Of how many moves the old CPU had switched in that nanosecond, and switched afterwards.
+    before: u32,
+    after: u32,
+    moved: Vec<(u64, CpuId)>,
+}
+
+impl Observer for Moves {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, .. } => {
+                self.after += u32::from(self.moved.contains(&(now_ns, cpu)));
+                self.moved.retain(|&(at_ns, _)| at_ns == now_ns);
+                self.switched.retain(|&(at_ns, _)| at_ns == now_ns);
+                self.switched.push((now_ns, cpu));
+            }
+            Event::Migrated { from, .. } => {
+                self.before += u32::from(self.switched.contains(&(now_ns, from)));
+                self.moved.push((now_ns, from));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn late_softirqs_balance_when_the_other_cpus_have_switched() {
+    let moves = |late_softirqs| {
+        let config = Config { late_softirqs, ..Config::idealised(2, 250) };
+        let build = BuildConfig::flat(2, config.hz);
+        let hogs = Hogs(vec![SchedAttr::nice(0); 5]);
+        let eevdf = Eevdf::new(Version::V6_18, &build);
+        let mut machine = Machine::new(config, eevdf, hogs, Moves::default());
+        machine.run(20_000_000_000).unwrap();
+        machine.scheduler().inspect().audit().unwrap();
+        let moves = machine.into_parts().2;
+        (moves.before, moves.after)
+    };
+    let (before, after) = moves(false);
+    assert!(before == 0 && after > 0, "{before} {after}");
+    let (before, after) = moves(true);
+    assert!(before > 0 && after == 0, "{before} {after}");
 }

@@ -640,6 +640,7 @@ impl Sink for Books {
                         end -= 1;
                     }
                     self.named(task, &base[..end]);
+                    self.does(task, at_ns, What::Exec);
                 }
             }
             Tracepoint::Migrate { .. } | Tracepoint::Exit { .. } | Tracepoint::Runtime { .. } => {}

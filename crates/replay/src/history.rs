@@ -98,6 +98,7 @@ impl PackedAct {
             What::Post { token } => (2, token, 0),
             What::Wait { token } => (3, token, 0),
             What::Prio { prio } => (4, prio as u32, 0),
+            What::Exec => (5, 0, 0),
         };
         let offset_ns = act.offset_ns.min(PackedAct::OFFSET_MAX);
         PackedAct { offset_and_sort: offset_ns << 8 | sort, first, second }
@@ -110,7 +111,8 @@ impl PackedAct {
             1 => What::Fork { task: first },
             2 => What::Post { token: first },
             3 => What::Wait { token: first },
-            _ => What::Prio { prio: first as i32 },
+            4 => What::Prio { prio: first as i32 },
+            _ => What::Exec,
         };
         Act { offset_ns: offset_and_sort >> 8, what }
     }
@@ -303,6 +305,7 @@ mod tests {
             What::Post { token: 3 },
             What::Wait { token: 0 },
             What::Prio { prio: -1 },
+            What::Exec,
         ] {
             let act = Act { offset_ns: 123_456_789_012_345, what };
             assert_eq!(PackedAct::of(act).act(), act);

@@ -24,6 +24,7 @@ pub mod score;
 pub mod seen;
 pub mod select;
 pub mod side;
+pub mod ticks;
 pub mod trace;
 
 pub use books::{Books, is_kernel_name};

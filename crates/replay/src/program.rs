@@ -35,6 +35,8 @@ pub enum Step {
     Run(u64),
     /// Computes until so much time has passed, ns.
     Runtime(u64),
+    /// Has computed for so long when the trace begins, ns: what [`Workload::led`] puts first.
+    Before(u64),
     /// Computes for ever.
     Endless,
     /// Sleeps, ns.
@@ -47,6 +49,8 @@ pub enum Step {
     Wait(u32),
     /// Forks a task, by its place in [`Workload::tasks`].
     Fork(u32),
+    /// Executes another program.
+    Exec,
     /// Has another priority from now on, as the kernel counts.
     Prio(i32),
 }
@@ -81,6 +85,17 @@ impl Program {
     pub fn is_endless(&self) -> bool {
         self.steps.last() == Some(&Step::Endless)
     }
+}
+
+/// A task that wanted a CPU when the trace began, or had one, in the time before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Early {
+    /// Its place in [`Workload::tasks`].
+    pub place: usize,
+    /// From when on it wants one, ns since the time before began.
+    pub from_ns: u64,
+    /// What it has computed until the trace begins, ns.
+    pub done_ns: u64,
 }
 
 /// A trace as a workload.
@@ -226,6 +241,7 @@ impl Maker<'_> {
                     What::Post { token } => Step::Post(self.token(token)),
                     What::Wait { token } => Step::Wait(self.token(token)),
                     What::Prio { prio } => Step::Prio(prio),
+                    What::Exec => Step::Exec,
                 };
                 // In a gap less may be left of the burst than it had done by then.
                 let offset_ns = act.offset_ns.min(burst.cpu_ns);
@@ -289,6 +305,79 @@ impl Workload {
         }
     }
 
+    /// The same without [`Step::Exec`], which rt-app's language does not have: the work on both
+    /// sides of each is one piece.
+    #[must_use]
+    pub fn without_execs(&self) -> Workload {
+        let mut all = self.clone();
+        for program in all.tasks.iter_mut().filter(|it| it.steps.contains(&Step::Exec)) {
+            let mut steps: Vec<Step> = vec![];
+            let mut joins = false;
+            for &step in program.steps.iter() {
+                match (step, steps.last_mut()) {
+                    (Step::Exec, last) => joins = matches!(last, Some(Step::Run(_))),
+                    (Step::Run(ns), Some(Step::Run(before_ns))) if joins => *before_ns += ns,
+                    _ => {
+                        steps.push(step);
+                        joins = false;
+                    }
+                }
+            }
+            program.steps = steps.into();
+        }
+        all
+    }
+
+    /// The places of tasks that wanted a CPU when the trace began, or had one.
+    pub fn running_before(&self, trace: &Trace) -> Vec<usize> {
+        let wants = |program: &Program| {
+            trace.tasks[program.task as usize].origin == Origin::Before
+                && !matches!(program.steps.first(), Some(Step::Timer(_) | Step::Wait(_)))
+        };
+        (0..self.tasks.len()).filter(|&place| wants(&self.tasks[place])).collect()
+    }
+
+    /// The same work with `lead_ns` in front of it, in which the tasks that were there before the
+    /// trace begin: those that slept sleep, and those that wanted a CPU compete for it. `early`: who
+    /// does. `alone`: they do so for ever, and nothing is done of what was recorded.
+    pub fn led(&self, trace: &Trace, lead_ns: u64, early: &[Early], alone: bool) -> Workload {
+        let mut led = self.clone();
+        for one in early {
+            led.tasks[one.place].delay_ns = one.from_ns.min(lead_ns);
+        }
+        for program in &mut led.tasks {
+            match trace.tasks[program.task as usize].origin {
+                Origin::Before | Origin::Gap => {
+                    let later_ns = lead_ns - program.delay_ns;
+                    let mut steps = program.steps.to_vec();
+                    // Its first time counts from its start, the others from one to the next.
+                    let first = steps.iter_mut().find_map(|step| match step {
+                        Step::Timer(ns) => Some(ns),
+                        _ => None,
+                    });
+                    if let Some(ns) = first {
+                        *ns = ns.saturating_add(later_ns);
+                    }
+                    program.steps = steps.into();
+                }
+                Origin::Forked | Origin::Born if !program.is_forked => {
+                    program.delay_ns = program.delay_ns.saturating_add(lead_ns);
+                }
+                _ => {}
+            }
+        }
+        for one in early {
+            let program = &mut led.tasks[one.place];
+            if alone {
+                program.steps = [Step::Endless].into();
+            } else if one.done_ns > 0 {
+                let first = std::iter::once(Step::Before(one.done_ns));
+                program.steps = first.chain(program.steps.iter().copied()).collect();
+            }
+        }
+        led
+    }
+
     /// In rt-app's language. `vary` is given the length of every run but the endless ones, in the
     /// order of the tasks and their steps, and gives the length that it is to have.
     pub fn model(&self, name: &str, mut vary: impl FnMut(u64) -> u64) -> Model {
@@ -310,6 +399,7 @@ impl Workload {
         for &step in program.steps.iter() {
             let action = match step {
                 Step::Run(ns) => Action::Run(vary(ns)),
+                Step::Before(ns) => Action::Run(ns),
                 Step::Runtime(ns) => Action::Runtime(ns),
                 Step::Sleep(ns) => Action::Sleep(ns),
                 Step::Timer(ns) => {
@@ -318,6 +408,7 @@ impl Workload {
                 Step::Post(number) => Action::SemPost(number.to_string()),
                 Step::Wait(number) => Action::SemWait(number.to_string()),
                 Step::Fork(place) => Action::Fork(self.tasks[place as usize].key.clone()),
+                Step::Exec => Action::Exec,
                 Step::Prio(prio) => {
                     if program.set.policy.is_none() {
                         let (policy, priority) = attr(prio);
@@ -375,6 +466,7 @@ fn event(action: Action) -> Event {
         Action::SemPost(_) => "sem_post",
         Action::SemWait(_) => "sem_wait",
         Action::Fork(_) => "fork",
+        Action::Exec => "exec",
         _ => "run",
     };
     Event { key: key.into(), action }

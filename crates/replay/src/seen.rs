@@ -126,11 +126,30 @@ pub struct Watcher {
 }
 
 impl Watcher {
+    /// What was seen so far does not count: what is watched begins at `now_ns`.
+    pub fn begin(&mut self, now_ns: u64) {
+        for own in &mut self.tasks {
+            own.seen = Seen::default();
+            own.running = own.running.map(|_| now_ns);
+            own.waiting = own.waiting.map(|_| now_ns);
+            own.woken = own.woken.map(|_| now_ns);
+            own.slices = u64::from(own.running.is_some());
+            own.first_wait_ns = 0;
+        }
+    }
+
     fn own(&mut self, task: TaskId) -> &mut Own {
         if task.index() >= self.tasks.len() {
             self.tasks.resize_with(task.index() + 1, Own::default);
         }
         &mut self.tasks[task.index()]
+    }
+
+    /// CPU time of `task` up to `now_ns`, ns.
+    pub fn cpu_ns(&self, task: TaskId, now_ns: u64) -> u64 {
+        self.tasks.get(task.index()).map_or(0, |own| {
+            own.seen.cpu_ns + own.running.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
+        })
     }
 
     /// What was seen of `task`, which does what `program` says, when the run ended at `end_ns`.

@@ -150,6 +150,8 @@ pub enum What {
         /// As the kernel counts.
         prio: i32,
     },
+    /// Executes another program, whereupon a kernel may choose another CPU.
+    Exec,
 }
 
 /// The number of [`Task::before`] among a task's sleeps.

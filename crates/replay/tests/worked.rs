@@ -3,6 +3,7 @@
 mod support;
 
 use schedlab_replay::kinds::{has_clock, is_wall_loop, passes};
+use schedlab_replay::program::Early;
 use schedlab_replay::score::{Grade, Pair, Score};
 use schedlab_replay::seen::Seen;
 use schedlab_replay::trace::Burst;
@@ -61,6 +62,60 @@ fn fork_exec_disk_and_exit() {
             "cat.11 (forked): run 200; sleep 500; run 150; post 0; run 50",
         ]
     );
+}
+
+/// What the file of a program does not hold is where it executes another.
+#[test]
+fn an_exec_stands_where_it_was() {
+    let (sh, cat, idle) = (("sh", 11), ("cat", 11), ("swapper/0", 0));
+    let mut trace = support::trace(&[
+        Line::switch(0, 0, idle, "R", sh),
+        Line::exec(0, 320, sh, "/bin/cat"),
+        Line::switch(0, 420, cat, "Z", idle),
+        Line::switch(0, 500, idle, "R", ("a", 1)),
+    ]);
+    let workload = support::workload(&mut trace);
+    assert_eq!(support::steps(&workload)[0], "cat.11: run 320; exec; run 100");
+    assert_eq!(support::steps(&workload.without_execs())[0], "cat.11: run 420");
+}
+
+#[test]
+fn what_was_before_the_trace_goes_before_it() {
+    let (hog, nap, child, idle) = (("hog", 1), ("nap", 2), ("child", 3), ("swapper/0", 0));
+    let mut trace = support::trace(&[
+        Line::switch(0, 0, idle, "R", hog),
+        Line::new(0, 1000, hog, 'h', "sched_waking", nap),
+        Line::switch(0, 1000, hog, "R", nap),
+        Line::switch(0, 1500, nap, "Z", hog),
+        Line::fork(0, 2000, hog, child),
+        Line::new(0, 2000, hog, '.', "sched_wakeup_new", child),
+        Line::switch(0, 3000, hog, "Z", child),
+        Line::switch(0, 4000, child, "Z", idle),
+    ]);
+    let workload = support::workload(&mut trace);
+    assert_eq!(
+        support::steps(&workload),
+        [
+            "hog.1: run 1500; fork child.3; run 1000",
+            "nap.2: timer 1000; run 500",
+            "child.3 (forked): run 1000",
+        ]
+    );
+    let running = workload.running_before(&trace);
+    assert_eq!(running, [0], "who sleeps when it begins wants no CPU");
+    let early = [Early { place: 0, from_ns: 3_000_000, done_ns: 7_000_000 }];
+    let led = workload.led(&trace, 10_000_000, &early, false);
+    assert_eq!(led.tasks[0].delay_ns, 3_000_000);
+    assert_eq!(
+        support::steps(&led),
+        [
+            "hog.1: before 7000; run 1500; fork child.3; run 1000",
+            "nap.2: timer 11000; run 500",
+            "child.3 (forked): run 1000",
+        ]
+    );
+    let alone = workload.led(&trace, 10_000_000, &early, true);
+    assert_eq!(support::steps(&alone)[..2], ["hog.1: for ever", "nap.2: timer 11000; run 500"]);
 }
 
 #[test]

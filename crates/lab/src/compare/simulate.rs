@@ -112,7 +112,7 @@ pub fn scheduler_of(facts: &Facts, named: Option<&str>) -> Result<(Choice, Vec<S
 }
 
 /// Whether kernels of this release have `NI_RANDOM` on.
-fn has_ni_random(kernel: &str) -> bool {
+pub(crate) fn has_ni_random(kernel: &str) -> bool {
     let end = kernel.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(kernel.len());
     let numbers: Vec<u32> = kernel[..end].split('.').map_while(|part| part.parse().ok()).collect();
     let at = |place: usize| numbers.get(place).copied().unwrap_or(0);

@@ -1,6 +1,8 @@
 //! The columns of an answer: the recorded scheduler on the recorded machine, and the alternatives.
 
+use super::lead::Lead;
 use super::{HZ, RECORDED, Replay};
+use crate::compare::simulate::has_ni_random;
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::run::Experiment;
@@ -10,13 +12,18 @@ use schedlab_core::topology::Topology;
 use schedlab_core::{Policy, Tunable};
 use schedlab_machine::description::Description;
 use schedlab_replay::side::{GroupLines, Side};
-use schedlab_replay::{Trace, Workload, select as whom};
+use schedlab_replay::trace::Origin;
+use schedlab_replay::{Trace, Workload, select as whom, ticks};
 use schedlab_workload::{GroupSettings, Timetable, groups};
+
+/// The feature by which newly idle CPUs balance the more seldom the less comes of it.
+const NI_RANDOM: &str = "NI_RANDOM";
 
 /// A run that goes on for ever, or hangs, is stopped at so many times the trace's length.
 const TIMES_SPAN: u64 = 4;
 
 /// A column that is run.
+#[derive(Clone)]
 pub(super) struct Runner {
     /// What it is called.
     pub name: String,
@@ -56,10 +63,17 @@ impl Setup {
         let span_ns = trace.span_ns.max(1);
         let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
         let noted = side.and_then(|side| side.topology(trace.cpus)).map(described);
+        // A machine that was running before, and not a run of our own from its beginning.
+        let is_real =
+            trace.tasks.iter().any(|it| matches!(it.origin, Origin::Before | Origin::Gap));
+        let tick_ns = 1_000_000_000 / u64::from(hz.max(1));
+        let tick_phase_ns = ticks::phase_ns(trace, tick_ns).filter(|_| is_real).unwrap_or(0);
         let recorded = RunConfig {
             hz: Some(hz),
             limit_ns: Some(limit_ns),
             machine: noted.clone(),
+            late_softirqs: is_real,
+            tick_phase_ns,
             ..RunConfig::flat(trace.cpus)
         };
         let file = replay.groups.as_ref().map_or("", |source| source.file.as_str());
@@ -82,19 +96,37 @@ impl Setup {
         let [one] = chosen.as_slice() else {
             return Err(Error::Plan(format!("--recorded {name}: it must be one scheduler")));
         };
-        let was_set = |config: &RunConfig, choice: &Choice| match side {
-            Some(side) if choice.entry.name == one.choice.entry.name => {
-                noted_tunables(side, &config.tunables_of(choice))
+        let kernel = side.and_then(|side| side.kernel.as_deref());
+        let was_set = |config: &RunConfig, chosen: &Chosen| {
+            let mut set = vec![];
+            let choice = &chosen.choice;
+            if choice.entry.name == one.choice.entry.name {
+                let known = config.tunables_of(choice);
+                set = side.map_or(vec![], |side| noted_tunables(side, &known));
+                let has = |name| known.iter().any(|tunable: &Tunable| tunable.name == name);
+                let is_6_18 = choice.release.version == "6.18" && has(NI_RANDOM);
+                if is_real && is_6_18 && kernel.is_none_or(has_ni_random) {
+                    set.push((NI_RANDOM.into(), 1));
+                }
             }
-            _ => vec![],
+            // What is said of the column itself counts more.
+            let is_said = |name: &str| {
+                chosen.set.iter().filter_map(Setting::tunable).any(|(other, _)| other == name)
+            };
+            set.retain(|(name, _)| !is_said(name));
+            set
         };
-        let tunables = was_set(&base.config, &one.choice);
+        let tunables = was_set(&base.config, one);
         let mut columns = vec![base.runner(one, &tunables, &mut notes)?];
         // The alternatives' machine and tasks.
         let machine = &replay.machine;
         let resolved = machine.resolve(trace.cpus)?;
         let mut config = RunConfig { limit_ns: Some(limit_ns), ..resolved };
         config.hz = machine.hz.or(config.hz).or(Some(hz));
+        config.late_softirqs = is_real;
+        if config.hz == Some(hz) && config.tick_phase_ns == 0 {
+            config.tick_phase_ns = tick_phase_ns;
+        }
         if machine.description.is_none()
             && let Some(noted) = noted
             && let Ok(noted) = noted.with_first(machine.cpus)
@@ -142,7 +174,7 @@ impl Setup {
         let (tunables, said) = select::tunables_for(&chosen, known, &common)?;
         notes.extend(said);
         for (one, mut tunables) in chosen.iter().zip(tunables) {
-            for (name, value) in was_set(&base.config, &one.choice) {
+            for (name, value) in was_set(&base.config, one) {
                 if !tunables.iter().any(|(other, _)| *other == name) {
                     tunables.push((name, value));
                 }
@@ -310,6 +342,26 @@ impl Runner {
         let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;
         let timetable = self.timetable.clone();
         Ok(Experiment { config: self.config.clone(), timetable, ..experiment })
+    }
+
+    /// The same with what goes before it. `alone`: that, and nothing of what was recorded.
+    pub fn led(
+        &self,
+        trace: &Trace,
+        lead: &Lead,
+        alone: bool,
+        vary: impl FnMut(u64) -> u64,
+    ) -> Result<Experiment, Error> {
+        if lead.ns == 0 {
+            return self.experiment(vary);
+        }
+        let mut runner = self.clone();
+        runner.workload = self.workload.led(trace, lead.ns, &lead.early, alone);
+        runner.timetable.put_off(lead.ns);
+        if let Some(limit_ns) = &mut runner.config.limit_ns {
+            *limit_ns = limit_ns.saturating_add(lead.ns);
+        }
+        runner.experiment(vary)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::Prepared;
 use super::columns::Runner;
+use super::lead::Lead;
 use crate::error::Error;
 use crate::parallel;
 use crate::run::Plain;
+use crate::since::Since;
 use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
@@ -70,8 +72,9 @@ fn run<O: Observer>(
         0 => ns,
         _ => varied(ns, random.unit()),
     };
-    let experiment = column.experiment(vary)?;
-    let until_ns = prepared.setup.limit_ns;
+    let lead = Lead::new(prepared, column, seed)?;
+    let experiment = column.led(trace, &lead, false, vary)?;
+    let until_ns = prepared.setup.limit_ns.saturating_add(lead.ns);
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
@@ -79,12 +82,12 @@ fn run<O: Observer>(
         Watcher::default(),
         ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
     );
-    let observers = (own, observer);
-    let look = |machine: &mut Plain<Observers<O>>| {
-        let end_ns = machine.now_ns();
-        machine.observer_mut().0.1.on(end_ns, Event::Finished);
+    let observers = Since { lead_ns: lead.ns, observer: (own, observer) };
+    let look = |machine: &mut Plain<Since<Observers<O>>>| {
+        let end_ns = machine.now_ns().saturating_sub(lead.ns);
+        machine.observer_mut().observer.0.1.on(end_ns, Event::Finished);
         let kernel = machine.workload();
-        let ((watcher, (progress, behind)), _) = machine.observer();
+        let ((watcher, (progress, behind)), _) = &machine.observer().observer;
         let mut tasks = vec![Seen::default(); programs.len()];
         let mut left = vec![];
         let mut task_of = vec![None; programs.len()];
@@ -124,24 +127,34 @@ fn run<O: Observer>(
             });
         Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() }
     };
+    let mut end_endless = end_endless(column);
+    let at_stops = |machine: &mut Plain<Since<Observers<O>>>| {
+        if lead.ns > 0 && machine.now_ns() == lead.ns {
+            machine.observer_mut().observer.0.0.begin(0);
+        } else {
+            end_endless(machine);
+        }
+    };
     let (outcome, _) = experiment.stop_between(
         &experiment.config,
         &column.choice,
         until_ns,
         observers,
-        (&stops(prepared, column), end_endless(column)),
+        (&stops(prepared, column, lead.ns), at_stops),
         look,
     )?;
     Ok(outcome)
 }
 
-/// When it is looked at who goes on for ever, ns.
-pub(super) fn stops(prepared: &Prepared, column: &Runner) -> Vec<u64> {
+/// When the trace begins, if something goes before it, and when it is looked at who goes on for
+/// ever, ns.
+pub(super) fn stops(prepared: &Prepared, column: &Runner, lead_ns: u64) -> Vec<u64> {
     let span_ns = prepared.trace.span_ns.max(1);
-    match column.workload.is_endless {
-        true => (8..=32).map(|eighth| span_ns / 8 * eighth + span_ns % 8).collect(),
-        false => vec![],
-    }
+    let begin = (lead_ns > 0).then_some(lead_ns);
+    let eighths = if column.workload.is_endless { 8..=32 } else { 0..=0 };
+    let over = eighths.filter(|&eighth| eighth > 0);
+    let over = over.map(|eighth| lead_ns + span_ns / 8 * eighth + span_ns % 8);
+    begin.into_iter().chain(over).collect()
 }
 
 /// What goes on for ever is ended when the trace is over: nothing is known of it after that, and it

@@ -14,6 +14,7 @@ mod answer;
 pub mod beside;
 mod columns;
 mod ensemble;
+mod lead;
 mod messages;
 mod observed;
 mod page;
@@ -127,11 +128,17 @@ impl Replay {
         if self.seeds == 0 || self.seeds > 1000 {
             return Err(Error::Plan(format!("--seeds {}: it must be 1 to 1000", self.seeds)));
         }
+        if self.limit_ns == Some(0) {
+            return Err(Error::Plan("--duration 0: nothing can be seen in no time".into()));
+        }
         let mut in_model: Vec<bool> =
             trace.tasks.iter().map(|task| !is_machinery(&task.name)).collect();
         if let Some(without) = &self.without {
             let out = select::tasks(&trace, without).map_err(fail)?;
             in_model.iter_mut().zip(out).for_each(|(is_in, out)| *is_in &= !out);
+            if !in_model.contains(&true) {
+                return Err(fail(format!("--without {without}: no task is left to be replayed")));
+            }
         }
         let counts = kinds::infer(&mut trace, &in_model, self.arrivals);
         let mut workload = program::programs(&trace, &in_model, self.tokens);
@@ -200,7 +207,7 @@ impl Prepared {
 
     /// The recorded work as a workload file. `anonymous`: without the names of tasks.
     pub fn model(&self, anonymous: bool) -> Model {
-        let mut workload = self.workload.clone();
+        let mut workload = self.workload.without_execs();
         if anonymous {
             workload.anonymize();
         }

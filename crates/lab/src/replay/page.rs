@@ -5,6 +5,7 @@ use super::Prepared;
 use super::answer::Answer;
 use super::columns::Runner;
 use super::ensemble::{end_endless, stops};
+use super::lead::Lead;
 use super::table::{Change, Shown, Table};
 use crate::error::Error;
 use crate::parallel;
@@ -105,13 +106,14 @@ impl Prepared {
             })
             .collect();
         let name_of = |key: &str| programs.get(key).cloned().unwrap_or((key.into(), key.into()));
-        let experiment = column.experiment(|ns| ns)?;
+        let lead = Lead::new(self, column, 0)?;
+        let experiment = column.led(&self.trace, &lead, false, |ns| ns)?;
         let recorder = Recorder::new(experiment.config.cpus, most, None);
-        let stops = stops(self, column);
+        let stops = stops(self, column, lead.ns);
         let (run, recorder) = experiment.report_between(
             &column.choice,
             name_of,
-            recorder,
+            (lead.ns, recorder),
             (&stops, end_endless(column)),
         )?;
         Ok((run, recorder.into_history()))

@@ -191,7 +191,8 @@ impl Table {
 }
 
 fn percent(value: f64) -> String {
-    match 100.0 * value {
+    // Nothing may have a sign.
+    match 100.0 * value + 0.0 {
         value if value < 9.95 => format!("{value:.1} %"),
         value => format!("{value:.0} %"),
     }

@@ -30,7 +30,12 @@ pub fn workload(trace: &mut Trace) -> Workload {
 
 /// Its programs as text, times in µs.
 pub fn programs(mut trace: Trace) -> Vec<String> {
-    let workload = workload(&mut trace);
+    let workload = workload(&mut trace).without_execs();
+    steps(&workload)
+}
+
+/// The programs of a workload as text, times in µs.
+pub fn steps(workload: &Workload) -> Vec<String> {
     let step = |step: &Step| match *step {
         Step::Run(ns) => format!("run {}", ns / 1000),
         Step::Runtime(ns) => format!("runtime {}", ns / 1000),
@@ -41,6 +46,8 @@ pub fn programs(mut trace: Trace) -> Vec<String> {
         Step::Wait(number) => format!("wait {number}"),
         Step::Fork(place) => format!("fork {}", workload.tasks[place as usize].key),
         Step::Prio(prio) => format!("prio {prio}"),
+        Step::Exec => "exec".into(),
+        Step::Before(ns) => format!("before {}", ns / 1000),
     };
     let tasks = workload.tasks.iter().map(|program| {
         let steps: Vec<String> = program.steps.iter().map(step).collect();

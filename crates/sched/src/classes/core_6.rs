@@ -233,7 +233,11 @@ pub trait FairClass6 {
     /// A task of `from` gives `cpu` to one of `to`: what is left of the CPU for this class follows.
     fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId);
 
-    /// `sched_balance_trigger`: the tick, after the running thread's class has had it.
+    /// `sched_balance_trigger`: the tick, after the running thread's class has had it. Whether
+    /// [`periodic_balance`](FairClass6::periodic_balance) is to follow.
+    fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool;
+
+    /// `sched_balance_softirq`.
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
@@ -946,7 +950,15 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 deadline.fair_server_defer(rqs, platform, cpu);
             }
         }
-        fair.periodic_balance(rqs, platform, cpu);
+        if fair.is_balance_due(platform, cpu) && !platform.raise_softirq(cpu) {
+            fair.periodic_balance(rqs, platform, cpu);
+        }
+    }
+
+    fn softirq(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.core.act_on(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        self.fair.periodic_balance(&mut self.core, platform, cpu);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {

@@ -301,6 +301,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     #[inline]
+    fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool {
+        self.is_balance_due(platform, cpu)
+    }
+
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         self.sched_balance_domains(rqs, platform, cpu);
     }

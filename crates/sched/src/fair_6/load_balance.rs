@@ -98,7 +98,13 @@ impl<R: PickRule> Fair<R> {
 
     // ---- occasions ----
 
-    /// `sched_balance_domains`: the periodic balancing of `cpu`, after its tick's charging.
+    /// Whether `cpu` balances with the present tick.
+    #[inline]
+    pub(super) fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool {
+        self.cpus > 1 && platform.jiffies() >= self.balance.cpus[cpu.index()].next_balance
+    }
+
+    /// `sched_balance_domains`: the periodic balancing of `cpu`, which is due.
     pub(super) fn sched_balance_domains(
         &mut self,
         rqs: &mut Rqs,
@@ -106,9 +112,6 @@ impl<R: PickRule> Fair<R> {
         cpu: CpuId,
     ) {
         let jiffies = platform.jiffies();
-        if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
-            return;
-        }
         self.update_blocked_averages(rqs, platform.now_ns(), cpu);
         let mut idle = is_idle_cpu(rqs, cpu);
         let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
