@@ -4,11 +4,13 @@
 //! **li** never ends; what counts is how much CPU time each loop gets in each interval, and how
 //! much each CPU gives. **cf** counts for some seconds of CPU time and ends; what counts is how
 //! long that took each. Both can be started by a shell that needs CPU time for each, and watched by
-//! a monitor, which compete with them.
+//! a monitor, which compete with them; so can kernel threads and daemons ([`crate::noise`]).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
+use crate::noise::{self, NOISE};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::programs;
+use schedlab_core::Policy;
 use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -55,6 +57,7 @@ const LI_PARAMETERS: &[Parameter] = &[
     SHELL_SLEEP,
     MONITOR,
     MONITOR_CPU,
+    NOISE,
 ];
 
 const CF_PARAMETERS: &[Parameter] = &[
@@ -74,6 +77,7 @@ const CF_PARAMETERS: &[Parameter] = &[
     SHELL_SLEEP,
     MONITOR,
     MONITOR_CPU,
+    NOISE,
 ];
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -242,6 +246,8 @@ fn start(
             Spawn::new("monitor", monitor(books.clone(), programs::ms(values, "monitor-cpu"))),
         );
     }
+    let running = books.clone();
+    noise::start(os, values, conditions, move || running.borrow().running == 0);
     books
 }
 
@@ -333,6 +339,14 @@ impl Benchmark for Li {
         LI_PARAMETERS
     }
 
+    fn policies(&self, values: &Values) -> Vec<Policy> {
+        noise::policies(values)
+    }
+
+    fn binds(&self, values: &Values) -> bool {
+        noise::is_on(values)
+    }
+
     fn prepare(
         &self,
         values: &Values,
@@ -392,6 +406,14 @@ impl Benchmark for Cf {
 
     fn parameters(&self) -> &'static [Parameter] {
         CF_PARAMETERS
+    }
+
+    fn policies(&self, values: &Values) -> Vec<Policy> {
+        noise::policies(values)
+    }
+
+    fn binds(&self, values: &Values) -> bool {
+        noise::is_on(values)
     }
 
     fn prepare(

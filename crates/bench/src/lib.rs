@@ -22,6 +22,7 @@ pub mod lat_ctx;
 pub mod latt;
 pub mod li_cf;
 pub mod massive_intr;
+pub mod noise;
 pub mod oltp;
 pub mod parameter;
 mod programs;

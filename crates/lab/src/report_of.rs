@@ -364,6 +364,7 @@ fn kernel_figures(overheads: &Overheads) -> KernelFigures {
         interrupts: overheads.interrupts,
         contended: overheads.contended,
         cpus_ns: overheads.cpus.iter().map(|cpu| cpu.kernel_ns()).collect(),
+        charged: overheads.charged.iter().map(|cost| cost.name().into()).collect(),
     }
 }
 

@@ -220,6 +220,30 @@ fn a_shell_and_a_monitor_take_their_part() {
     assert!((last - 1.99).abs() < 0.003, "{last}");
 }
 
+/// A server's threads come to 22 us a second on each CPU, and 307 us on any; a desktop to some
+/// 4.7 ms more. Lengths are drawn, with these means.
+#[test]
+fn kernel_threads_and_daemons_take_what_they_are_said_to() {
+    let lost_us = |noise, seed: u64| {
+        let set = [("count", "4"), ("time", "121"), ("spacing", "0"), ("noise", noise)];
+        let mut bench = bench("li", &set, 4);
+        bench.config.seed = Some(seed);
+        let run = bench.run(&select::find("cfs").expect("it is there")).expect("it runs");
+        let cpus = run.findings.table("CPU seconds of CPUs").expect("it is there");
+        // Whole seconds, without the first.
+        let got: f64 = cpus.rows[1..121].iter().flat_map(|row| &row.values).sum();
+        (4.0 - got / 120.0) * 1e6
+    };
+    // A piece of 1 ms of each loop may count in the next second.
+    assert!(lost_us("none", 1).abs() < 40.0, "{}", lost_us("none", 1));
+    let server = lost_us("server", 1);
+    assert!((4.0 * 22.0 + 307.0 - server).abs() < 60.0, "{server}");
+    assert_eq!(server, lost_us("server", 1), "the same seed draws the same");
+    assert_ne!(server, lost_us("server", 2));
+    let notebook = lost_us("notebook", 1);
+    assert!((4_667.0 - (notebook - server)).abs() < 150.0, "{notebook}");
+}
+
 #[test]
 fn small_mixes_tell_schedulers_apart() {
     // The editor preempts a hog at once under O(1); under first come, first served it never gets
@@ -251,6 +275,7 @@ fn every_scheduler_runs_every_benchmark() {
         ("compile", &[("jobs", "3"), ("objects", "4"), ("directories", "2"), ("pipe", "true")]),
         ("li", &[("count", "3"), ("time", "1"), ("interval", "0.5"), ("shell", "true")]),
         ("cf", &[("count", "3"), ("seconds", "0.1"), ("monitor", "true")]),
+        ("cf", &[("count", "3"), ("seconds", "0.1"), ("noise", "notebook")]),
         ("editor", &[("hogs", "0"), ("time", "3")]),
         ("periodic", &[("hogs", "0"), ("time", "1")]),
         ("fork_storm", &[("hogs", "0"), ("time", "1")]),

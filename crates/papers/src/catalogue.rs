@@ -8,7 +8,6 @@ use crate::expression::ValuesByName;
 use crate::figures;
 use crate::file::File;
 use crate::judge::{self, Evidence, Judged, Verdict};
-use crate::sensitivity::Change;
 use crate::simulate::{Measured, Planned, Simulation};
 use crate::targets::{self, Row};
 use schedlab_lab::parallel;
@@ -183,37 +182,18 @@ impl Catalogue {
         chosen: &[&File],
         reduced: bool,
         threads: NonZeroUsize,
-        progress: impl FnMut(usize, usize) -> bool,
-    ) -> Result<Outcomes, PapersError> {
-        let mut ran = self.run_changed(chosen, reduced, threads, &[None], progress)?;
-        Ok(ran.remove(0))
-    }
-
-    /// The same for each of `changes` of the machines' costs; none: as they are. What a change
-    /// cannot make a difference to is simulated once.
-    ///
-    /// # Errors
-    /// [`PapersError::Interrupted`].
-    pub fn run_changed(
-        &self,
-        chosen: &[&File],
-        reduced: bool,
-        threads: NonZeroUsize,
-        changes: &[Option<Change>],
         mut progress: impl FnMut(usize, usize) -> bool,
-    ) -> Result<Vec<Outcomes>, PapersError> {
-        let mut failed: Vec<Vec<(usize, Error)>> = vec![vec![]; changes.len()];
-        let mut plans: Vec<(usize, usize, Plan<'_>)> = vec![];
-        for (number, change) in changes.iter().enumerate() {
-            for (place, file) in chosen.iter().enumerate() {
-                match plan(file, reduced, change.as_ref()).at(&file.id) {
-                    Ok(plan) => plans.push((number, place, plan)),
-                    Err(error) => failed[number].push((place, error)),
-                }
+    ) -> Result<Outcomes, PapersError> {
+        let mut failed: Vec<(usize, Error)> = vec![];
+        let mut plans: Vec<(usize, Plan<'_>)> = vec![];
+        for (place, file) in chosen.iter().enumerate() {
+            match plan(file, reduced).at(&file.id) {
+                Ok(plan) => plans.push((place, plan)),
+                Err(error) => failed.push((place, error)),
             }
         }
         let mut wanted: BTreeMap<&Simulation, BTreeSet<&String>> = BTreeMap::new();
-        for planned in plans.iter().flat_map(|(_, _, plan)| plan.planned.iter().flatten()) {
+        for planned in plans.iter().flat_map(|(_, plan)| plan.planned.iter().flatten()) {
             for simulation in &planned.simulations {
                 wanted.entry(simulation).or_default().extend(planned.whats());
             }
@@ -232,19 +212,16 @@ impl Catalogue {
         if done.len() < simulations.len() {
             return Err(PapersError::Interrupted);
         }
-        let mut outcomes: Vec<Vec<Outcome>> = vec![vec![]; changes.len()];
-        for (number, place, plan) in plans {
+        let mut outcomes = vec![];
+        for (place, plan) in plans {
             let id = plan.file.id.clone();
             match self.outcome(plan, &done, reduced).at(id) {
-                Ok(outcome) => outcomes[number].push(outcome),
-                Err(error) => failed[number].push((place, error)),
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => failed.push((place, error)),
             }
         }
-        let ran = outcomes.into_iter().zip(failed).map(|(outcomes, mut failed)| {
-            failed.sort_by_key(|(place, _)| *place);
-            Outcomes { outcomes, failed: failed.into_iter().map(|(_, error)| error).collect() }
-        });
-        Ok(ran.collect())
+        failed.sort_by_key(|(place, _)| *place);
+        Ok(Outcomes { outcomes, failed: failed.into_iter().map(|(_, error)| error).collect() })
     }
 
     fn outcome(
@@ -284,20 +261,23 @@ impl Catalogue {
     }
 }
 
-fn plan<'a>(file: &'a File, reduced: bool, change: Option<&Change>) -> Result<Plan<'a>, Error> {
+fn plan(file: &File, reduced: bool) -> Result<Plan<'_>, Error> {
     let conditions = file.conditions.sample(reduced);
     let mut planned = vec![];
     for condition in &conditions {
-        let mut under = vec![];
-        for run in &file.runs {
-            under.extend(run.plan(reduced, condition)?);
-        }
-        for simulation in under.iter_mut().flat_map(|planned| &mut planned.simulations) {
-            simulation.change = change.filter(|change| change.concerns(simulation)).cloned();
-        }
-        planned.push(under);
+        planned.push(under(file, reduced, condition)?);
     }
     Ok(Plan { file, conditions, planned })
+}
+
+/// What `file` asks for under `condition`.
+pub(crate) fn under(
+    file: &File,
+    reduced: bool,
+    condition: &Condition,
+) -> Result<Vec<Planned>, Error> {
+    let runs = file.runs.iter().map(|run| run.plan(reduced, condition));
+    Ok(runs.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 /// Of each value the median over the conditions.

@@ -210,6 +210,26 @@ pub fn judge(
     Ok(judged)
 }
 
+/// Of each demand of `file`, in the order in which [`judge`] has them, the names of the values that
+/// it is about, with `*` where a demand has them. (What is not asked is about none, and left out.)
+///
+/// # Errors
+/// As of [`judge`].
+pub fn names(file: &File, rows: &[Row]) -> Result<Vec<Vec<String>>, Error> {
+    let mut all = vec![];
+    for target in &file.targets {
+        for binding in combinations(&target.axes) {
+            all.push(target.demand(&file.id, rows, &|text| fill(text, &binding))?.names());
+        }
+    }
+    for criterion in &file.criteria {
+        for binding in combinations(&criterion.axes) {
+            all.push(criterion.demand(&|text| fill(text, &binding)).names());
+        }
+    }
+    Ok(all)
+}
+
 /// The rows of `targets.csv` about the experiment that no target of the file is about.
 pub fn forgotten<'a>(file: &File, rows: &'a [Row]) -> Vec<&'a Row> {
     let mut meant = vec![];
@@ -303,6 +323,12 @@ impl Criterion {
 }
 
 impl Demand {
+    /// The values that decide it.
+    fn names(&self) -> Vec<String> {
+        let texts = [&self.value, &self.low, &self.high, &self.test, &self.empty_if];
+        texts.into_iter().flatten().flat_map(|text| expression::names(text)).collect()
+    }
+
     fn judge(self, evidence: &Evidence<'_>) -> Result<Judged, Error> {
         let number = |text: &Option<String>| -> Result<Option<Vec<f64>>, Error> {
             let Some(text) = text else { return Ok(None) };

@@ -1,13 +1,42 @@
 //! How much verdicts hang on single numbers of the machines' cost models.
 //!
 //! Most costs of a machine are assumed. A verdict that turns when one of them is a fifth more or
-//! less says something about that number, and not about a scheduler.
-//! [`Catalogue::run_changed`](crate::Catalogue::run_changed) judges experiments with costs changed.
+//! less says something about that number, and not about a scheduler. A [`Study`] judges experiments
+//! with each cost changed, and simulates no more than that takes:
+//!
+//! * What is charged at no time in a simulation changes nothing in it. The machine tells which of
+//!   the kernel's costs it charged. Of programs' calls a **probe** tells: the smallest simulation
+//!   of the same program under the same scheduler on the same machine, with the call at twice its
+//!   cost; if it comes to exactly the same, nobody made that call.
+//! * A demand is judged again only if one of its values changes, and only what its values need is
+//!   simulated.
+//! * First in a **short** form under one condition: a tenth of a storm's messages. What a change
+//!   does to each value there, as a factor, it is taken to do to that value under all conditions;
+//!   and once more, twice as much. If the demand then holds under all of them, or under none, and
+//!   so agrees with its verdict, with the change and with twice as much, it is settled.
+//! * Else in whole under **one** condition, which stands for the others in the same way.
+//! * Else under **more than half** of the conditions: if it holds under all of these, or none, and
+//!   agrees, the others cannot change that.
+//! * Else under **all**, and it is judged as always. So no verdict is said to turn before all has
+//!   been simulated.
+//!
+//! A demand that is met *in part* hangs on the conditions already: which of them are drawn decides
+//! it, and any change is another draw. Such demands are told, and not judged again. Nor are those
+//! that do not count: with another cost what was fitted would be fitted again.
+//!
+//! What was simulated can be kept, so that a study that is interrupted goes on where it was.
 
-use crate::error::Error;
-use crate::simulate::Simulation;
+use crate::catalogue::{Catalogue, under};
+use crate::conditions::Condition;
+use crate::error::{At, Error};
+use crate::expression::{self, ValuesByName};
+use crate::file::File;
+use crate::judge::{self, Evidence, Judged, Verdict};
+use crate::simulate::{Measured, Planned, Simulation, Subject};
+use schedlab_lab::parallel;
 use schedlab_machine::description::Description;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 /// A cost that is changed, on all machines that have it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,17 +55,40 @@ impl Change {
         Some(number?.value * f64::from(self.percent) / 100.0)
     }
 
-    /// Whether it may make a difference to `simulation`.
-    pub(crate) fn concerns(&self, simulation: &Simulation) -> bool {
+    /// The cost, without the scheduler for which alone it is; and that scheduler.
+    fn what(&self) -> (&str, Option<&str>) {
+        let (whose, what) = match self.name.find(".call.") {
+            _ if self.name.starts_with("call.") => return (&self.name, None),
+            Some(at) => self.name.split_at(at),
+            None => match self.name.rfind('.') {
+                Some(at) => self.name.split_at(at),
+                None => return (&self.name, None),
+            },
+        };
+        (&what[1..], Some(whose))
+    }
+
+    /// Whether it may make a difference to `simulation`, as far as that can be told beforehand: it
+    /// is a cost of its machine and of its scheduler, and not set otherwise.
+    fn concerns(&self, simulation: &Simulation, machine: Option<&Description>) -> bool {
+        let Some(machine) = machine.filter(|_| !simulation.idealised) else { return false };
+        if self.value_on(machine).is_none() {
+            return false;
+        }
         let scheduler = simulation.scheduler.as_str();
         let algorithm = scheduler.split('@').next().unwrap_or(scheduler);
-        let whose = match self.name.split_once(".call.") {
-            _ if self.name.starts_with("call.") => None,
-            Some((whose, _)) => Some(whose),
-            None => self.name.rsplit_once('.').map(|(whose, _)| whose),
+        let is_its = |whose: &str| whose == scheduler || whose == algorithm;
+        let (what, whose) = self.what();
+        // What a scheduler has of its own goes before what is for all.
+        let has_its_own = |number: &str| {
+            let special = Change { name: number.into(), percent: 100 };
+            let (other, whose) = special.what();
+            other == what && whose.is_some_and(is_its)
         };
-        let is_its = whose.is_none_or(|whose| whose == scheduler || whose == algorithm);
-        simulation.machine.is_some() && !simulation.idealised && is_its
+        let overridden = whose.is_none()
+            && machine.numbers.iter().filter_map(|it| name_of(&it.key)).any(|it| has_its_own(&it));
+        let is_set = simulation.costs.iter().any(|(name, _)| name == what || *name == self.name);
+        whose.is_none_or(is_its) && !overridden && !is_set
     }
 }
 
@@ -67,9 +119,572 @@ pub fn assumed(machines: &[&str]) -> Result<Vec<String>, Error> {
     Ok(names.difference(&calibrated).cloned().collect())
 }
 
+/// What a simulation came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Known {
+    /// Its values, by what they are.
+    pub values: BTreeMap<String, f64>,
+    /// The kernel's costs that were charged.
+    pub charged: Vec<String>,
+}
+
+impl Known {
+    /// As a line that [`parse`](Known::parse) reads: the simulation that [`key`] calls `key`.
+    pub fn line(&self, key: &str) -> String {
+        let values = self.values.iter().map(|(what, value)| format!("{what}={:x}", value.to_bits()));
+        let values: Vec<String> = values.collect();
+        format!("{key}\t{}\t{}", values.join("\u{1f}"), self.charged.join(","))
+    }
+
+    /// Reads a line. None: it is none, or was cut off.
+    pub fn parse(line: &str) -> Option<(String, Known)> {
+        let mut parts = line.strip_suffix('\n')?.split('\t');
+        let (key, values, charged) = (parts.next()?, parts.next()?, parts.next()?);
+        let value = |pair: &str| {
+            let (what, bits) = pair.rsplit_once('=')?;
+            Some((what.to_string(), f64::from_bits(u64::from_str_radix(bits, 16).ok()?)))
+        };
+        let values = values.split('\u{1f}').map(value).collect::<Option<_>>()?;
+        let charged = charged.split(',').filter(|it| !it.is_empty()).map(String::from).collect();
+        Some((key.into(), Known { values, charged }))
+    }
+}
+
+/// All that a simulation is, in a line.
+pub fn key(simulation: &Simulation) -> String {
+    format!("{simulation:?}").replace(['\t', '\n'], " ")
+}
+
+/// A verdict that turns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Turn {
+    /// What was changed.
+    pub change: Change,
+    /// The experiment, and the demand.
+    pub demand: String,
+    /// The verdict, the median and the part of the conditions under which it holds, before.
+    pub before: (Verdict, Option<f64>, Option<f64>),
+    /// And after.
+    pub after: (Verdict, Option<f64>, Option<f64>),
+}
+
+/// The steps in which demands are settled.
+const STEPS: usize = 4;
+
+/// What came of a [`Study`].
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Findings {
+    /// Each demand as it is without changes: experiment and words, verdict, median, and the part of
+    /// the conditions under which it holds.
+    pub demands: Vec<(String, Verdict, Option<f64>, Option<f64>)>,
+    /// The changes that made a difference to a simulation.
+    pub changes: Vec<Change>,
+    /// Costs that are charged nowhere in these experiments.
+    pub charged_nowhere: Vec<String>,
+    /// Demands that are met in part, and not judged again.
+    pub in_part: Vec<String>,
+    /// How often a demand was judged again, and settled in the short form, under one condition,
+    /// under more than half, and under all.
+    pub settled: [usize; STEPS],
+    /// For each change and each number that a demand is about and that was settled with all
+    /// conditions, or with what was taken for them: the demand, and how far its median went, as a
+    /// factor.
+    pub moved: Vec<(Change, String, f64)>,
+    /// The verdicts that turn.
+    pub turned: Vec<Turn>,
+}
+
+/// Judges experiments again with single costs changed.
+pub struct Study<'a> {
+    /// Where the experiments' ranges are.
+    pub catalogue: &'a Catalogue,
+    /// The experiments.
+    pub chosen: Vec<&'a File>,
+    /// The costs that are changed, each a fifth less and a fifth more.
+    pub costs: Vec<String>,
+    /// So many of a run's seeds at most.
+    pub seeds: usize,
+    /// How many simulations are run at once.
+    pub threads: NonZeroUsize,
+}
+
+/// An experiment of a study.
+struct Subjects<'a> {
+    file: &'a File,
+    conditions: Vec<Condition>,
+    /// Under each condition.
+    planned: Vec<Vec<Planned>>,
+    /// The values with the costs as they are.
+    base: Vec<ValuesByName>,
+    judged: Vec<Judged>,
+    /// Of each demand the names in it.
+    names: Vec<Vec<String>>,
+}
+
+type Wanted = BTreeMap<String, (Simulation, BTreeSet<String>)>;
+
+impl Study<'_> {
+    /// Does it. `known` is what was simulated before; `learnt` is told what is simulated now, with
+    /// its [`key`] and how much is left in this step.
+    ///
+    /// # Errors
+    /// Something cannot be simulated or judged.
+    pub fn run(
+        &self,
+        known: &mut BTreeMap<String, Known>,
+        mut learnt: impl FnMut(&str, &Known, usize),
+    ) -> Result<Findings, Error> {
+        let mut subjects = vec![];
+        let mut wanted = Wanted::new();
+        for file in &self.chosen {
+            let conditions = file.conditions.sample(false);
+            let mut planned = vec![];
+            for condition in &conditions {
+                planned.push(self.fewer_seeds(under(file, false, condition).at(&file.id)?));
+            }
+            planned.iter().flatten().for_each(|planned| want(&mut wanted, planned, None));
+            let names = judge::names(file, &self.catalogue.rows).at(&file.id)?;
+            subjects.push((file, conditions, planned, names));
+        }
+        self.simulate(wanted, known, &mut learnt)?;
+        let mut all: Vec<Subjects<'_>> = vec![];
+        for (file, conditions, planned, names) in subjects {
+            let base = planned.iter().map(|planned| values(planned, |it| it.clone(), known));
+            let base = base.collect::<Result<Vec<_>, _>>().at(&file.id)?;
+            let judged = self.judged(file, &conditions, &base).at(&file.id)?;
+            all.push(Subjects { file, conditions, planned, base, judged, names });
+        }
+        let machines = machines(&all)?;
+        let machine = |simulation: &Simulation| machines.get(simulation.machine.as_ref()?);
+        let made = self.probe(&all, &machine, known, &mut learnt)?;
+        let concerns = |change: &Change, simulation: &Simulation, known: &BTreeMap<_, Known>| {
+            let what = change.what().0;
+            let charged = match what.starts_with("call.") {
+                true => made.contains(&(program(simulation), change.name.clone())),
+                false => {
+                    let known = known.get(&key(simulation));
+                    known.is_none_or(|known| known.charged.iter().any(|it| it == what))
+                }
+            };
+            charged && change.concerns(simulation, machine(simulation))
+        };
+        let in_part = |it: &Subjects<'_>| {
+            let mut demands = it.demands().zip(&it.judged);
+            demands.by_ref().filter(|(_, it)| is_in_part(it)).map(|((says, ..), _)| says).collect()
+        };
+        let mut findings = Findings {
+            demands: all.iter().flat_map(Subjects::demands).collect(),
+            in_part: all.iter().flat_map(|it| -> Vec<String> { in_part(it) }).collect(),
+            ..Findings::default()
+        };
+        // Change, experiment, and those of its demands that are not settled.
+        let mut open: Vec<(Change, usize, Vec<usize>)> = vec![];
+        for cost in &self.costs {
+            let mut charged = false;
+            for percent in [80, 120] {
+                let change = Change { name: cost.clone(), percent };
+                for (number, subject) in all.iter().enumerate() {
+                    let demands = (0..subject.names.len()).filter(|&demand| {
+                        if !is_decided(&subject.judged[demand]) {
+                            return false;
+                        }
+                        let mut planned = subject.of(demand, subject.conditions.len());
+                        planned.any(|it| it.simulations.iter().any(|it| concerns(&change, it, known)))
+                    });
+                    let demands: Vec<usize> = demands.collect();
+                    if !demands.is_empty() {
+                        charged = true;
+                        open.push((change.clone(), number, demands));
+                    }
+                }
+            }
+            if !charged {
+                findings.charged_nowhere.push(cost.clone());
+            }
+        }
+        findings.changes = open.iter().map(|(change, ..)| change.clone()).collect();
+        findings.changes.dedup();
+        let whole = |it: &Simulation| it.clone();
+        for step in 0..STEPS {
+            let mut wanted = Wanted::new();
+            let form = if step == 0 { short } else { whole };
+            let changed = |change: &Change, simulation: &Simulation, known: &BTreeMap<_, _>| {
+                let change = concerns(change, simulation, known).then(|| change.clone());
+                Simulation { change, ..form(simulation) }
+            };
+            for (change, number, demands) in &open {
+                let subject = &all[*number];
+                for &demand in demands {
+                    for planned in subject.of(demand, subject.so_many(step)) {
+                        want(&mut wanted, planned, Some(&|it| changed(change, it, known)));
+                        want(&mut wanted, planned, Some(&|it| form(it)));
+                    }
+                }
+            }
+            self.simulate(wanted, known, &mut learnt)?;
+            for (change, number, demands) in &mut open {
+                let subject = &all[*number];
+                let of = subject.so_many(step);
+                let under = |condition: usize| {
+                    let real = |it: &Simulation| {
+                        let changed = changed(change, it, known);
+                        if known.contains_key(&key(&changed)) { changed } else { it.clone() }
+                    };
+                    let without = |it: &Simulation| {
+                        let short = form(it);
+                        if known.contains_key(&key(&short)) { short } else { it.clone() }
+                    };
+                    let planned = &subject.planned[condition];
+                    Ok((values(planned, real, known)?, values(planned, without, known)?))
+                };
+                let real = (0..of).map(under).collect::<Result<Vec<_>, Error>>()?;
+                let mut judged = vec![];
+                for times in if step == 0 { 1..=2 } else { 1..=1 } {
+                    let rows = subject.completed(&real, step, times)?;
+                    judged.push(self.judged(
+                        subject.file,
+                        &subject.conditions[..rows.len()],
+                        &rows,
+                    )?);
+                }
+                demands.retain(|&demand| {
+                    let before = &subject.judged[demand];
+                    let met = is_met(before);
+                    let after = &judged[0][demand];
+                    let agrees = |judged: &Vec<Judged>| {
+                        let after = &judged[demand];
+                        is_met(after) == met && after.holds.iter().all(|holds| *holds == met)
+                    };
+                    let is_last = step > 0 && of == subject.conditions.len();
+                    if !is_last && !judged.iter().all(agrees) {
+                        return true;
+                    }
+                    findings.settled[step] += 1;
+                    let says = format!("{}: {}", subject.file.id, before.says);
+                    if let (Some(was), Some(is)) = (before.simulated(), after.simulated())
+                        && after.holds.len() == subject.conditions.len()
+                    {
+                        findings.moved.push((change.clone(), says.clone(), is / was));
+                    }
+                    if is_last && is_met(after) != met {
+                        findings.turned.push(Turn {
+                            change: change.clone(),
+                            demand: says,
+                            before: (before.verdict, before.simulated(), before.share()),
+                            after: (after.verdict, after.simulated(), after.share()),
+                        });
+                    }
+                    false
+                });
+            }
+            open.retain(|(.., demands)| !demands.is_empty());
+        }
+        Ok(findings)
+    }
+
+    fn fewer_seeds(&self, mut planned: Vec<Planned>) -> Vec<Planned> {
+        planned.iter_mut().for_each(|it| it.simulations.truncate(self.seeds.max(1)));
+        planned
+    }
+
+    /// The calls that programs make: by program, and name of the cost.
+    fn probe<'a>(
+        &self,
+        all: &[Subjects<'_>],
+        machine: &impl Fn(&Simulation) -> Option<&'a Description>,
+        known: &mut BTreeMap<String, Known>,
+        learnt: &mut impl FnMut(&str, &Known, usize),
+    ) -> Result<BTreeSet<(String, String)>, Error> {
+        // The smallest of each program.
+        let mut smallest: BTreeMap<String, (&Simulation, &Planned)> = BTreeMap::new();
+        for planned in all.iter().flat_map(|it| it.planned.iter().flatten()) {
+            for simulation in &planned.simulations {
+                let least = smallest.entry(program(simulation)).or_insert((simulation, planned));
+                if size(simulation) < size(least.0) {
+                    *least = (simulation, planned);
+                }
+            }
+        }
+        let calls = self.costs.iter().filter(|cost| cost.contains("call."));
+        let twice = |cost: &String| Change { name: cost.clone(), percent: 200 };
+        let calls: Vec<Change> = calls.map(twice).collect();
+        let mut wanted = Wanted::new();
+        for (simulation, planned) in smallest.values() {
+            for change in calls.iter().filter(|it| it.concerns(simulation, machine(simulation))) {
+                let one = Planned { simulations: vec![(*simulation).clone()], ..(*planned).clone() };
+                let change = Some(change.clone());
+                want(&mut wanted, &one, Some(&|it| Simulation { change: change.clone(), ..it.clone() }));
+            }
+        }
+        self.simulate(wanted, known, learnt)?;
+        let mut made = BTreeSet::new();
+        for (program, (simulation, _)) in &smallest {
+            for change in &calls {
+                let changed = Simulation { change: Some(change.clone()), ..(*simulation).clone() };
+                let (was, is) = (known.get(&key(simulation)), known.get(&key(&changed)));
+                if let (Some(was), Some(is)) = (was, is)
+                    && is.values.iter().any(|(what, value)| was.values.get(what) != Some(value))
+                {
+                    made.insert((program.clone(), change.name.clone()));
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    fn simulate(
+        &self,
+        wanted: Wanted,
+        known: &mut BTreeMap<String, Known>,
+        learnt: &mut impl FnMut(&str, &Known, usize),
+    ) -> Result<(), Error> {
+        let knows = |key: &String, whats: &BTreeSet<String>| {
+            known.get(key).is_some_and(|it| whats.iter().all(|what| it.values.contains_key(what)))
+        };
+        let new = wanted.into_iter().filter(|(key, (_, whats))| !knows(key, whats));
+        let mut new: Vec<_> = new.collect();
+        // The long ones first, so that no thread is left with one alone.
+        new.sort_by_key(|(_, (simulation, _))| std::cmp::Reverse(size(simulation)));
+        let run = |(_, (simulation, whats)): &(String, (Simulation, BTreeSet<String>))| {
+            let simulated = simulation.run()?;
+            let measured: Measured = simulated.measure(whats);
+            let values = measured.into_iter().map(|(what, value)| Ok((what, value?)));
+            let values = values.collect::<Result<_, Error>>()?;
+            Ok(Known { values, charged: simulated.charged().to_vec() })
+        };
+        let mut failed = None;
+        parallel::for_each_in_order(&new, self.threads, run, |index, result: Result<_, Error>| {
+            match result {
+                Ok(one) => {
+                    learnt(&new[index].0, &one, new.len() - index - 1);
+                    known.insert(new[index].0.clone(), one);
+                    true
+                }
+                Err(error) => {
+                    failed = Some(error.at(&new[index].0));
+                    false
+                }
+            }
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn judged(
+        &self,
+        file: &File,
+        conditions: &[Condition],
+        values: &[ValuesByName],
+    ) -> Result<Vec<Judged>, Error> {
+        let by_rule = BTreeSet::new();
+        let evidence = Evidence { conditions, values, by_rule: &by_rule };
+        judge::judge(file, &self.catalogue.rows, &evidence, false)
+    }
+}
+
+impl Subjects<'_> {
+    fn demands(&self) -> impl Iterator<Item = (String, Verdict, Option<f64>, Option<f64>)> {
+        let asked = self.judged.iter().take(self.names.len());
+        asked.map(|it| {
+            let says = format!("{}: {}", self.file.id, it.says);
+            (says, it.verdict, it.simulated(), it.share())
+        })
+    }
+
+    /// Under so many conditions it is tried in this step.
+    fn so_many(&self, step: usize) -> usize {
+        let all = self.conditions.len();
+        [1, 1, all / 2 + 1, all][step].min(all)
+    }
+
+    /// What the demand needs, under the first so many conditions.
+    fn of(&self, demand: usize, conditions: usize) -> impl Iterator<Item = &Planned> {
+        let names = &self.names[demand];
+        let is = |of: &String, name: &String| {
+            expression::matches(of, name) || expression::matches(stem(of), name)
+        };
+        let needs = move |it: &&Planned| {
+            it.names().any(|name| names.iter().any(|of| is(of, name)))
+        };
+        self.planned[..conditions].iter().flatten().filter(needs)
+    }
+
+    /// What is to be judged: what was simulated with the change and without it, under each
+    /// condition; or, if that is one condition or a short form, what all are taken to give, if the
+    /// change does to each value `times` over what it does there.
+    fn completed(
+        &self,
+        real: &[(ValuesByName, ValuesByName)],
+        step: usize,
+        times: i32,
+    ) -> Result<Vec<ValuesByName>, Error> {
+        if step > 1 {
+            return Ok(real.iter().map(|(with, _)| with.clone()).collect());
+        }
+        let (with, without) = &real[0];
+        let taken = |base: &ValuesByName| {
+            let mut taken = ValuesByName::default();
+            for (name, value) in base.iter() {
+                let factor = match (with.get(name), without.get(name)) {
+                    (Some(with), Some(without)) if with != without => with / without,
+                    _ => 1.0,
+                };
+                taken.add(name.into(), value * factor.powi(times))?;
+            }
+            Ok(taken)
+        };
+        self.base.iter().map(taken).collect()
+    }
+}
+
+/// What a value is called of which `name` is how it spreads over seeds.
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".cv").or(name.strip_suffix(".sd")).unwrap_or(name)
+}
+
+/// The short form of a simulation: a tenth of a storm's messages. Others are as short as they are.
+fn short(simulation: &Simulation) -> Simulation {
+    let mut short = simulation.clone();
+    if let Subject::Bench { name, parameters } = &mut short.subject
+        && name == "hackbench"
+        && !parameters.iter().any(|(name, _)| name == "loops")
+    {
+        parameters.push(("loops".into(), "10".into()));
+        parameters.sort();
+    }
+    short
+}
+
+/// Whether it is not met, and holds under some conditions.
+fn is_in_part(judged: &Judged) -> bool {
+    matches!(judged.verdict, Verdict::HardPart | Verdict::SoftPart)
+}
+
+/// Whether it counts, and is met or missed.
+fn is_decided(judged: &Judged) -> bool {
+    let verdict = judged.verdict;
+    !is_in_part(judged) && (verdict.is_met() || verdict.is_hard_miss() || verdict.is_soft_miss())
+}
+
+/// Whether a demand is met, whatever that is worth.
+fn is_met(judged: &Judged) -> bool {
+    !judged.verdict.is_hard_miss() && !judged.verdict.is_soft_miss()
+}
+
+fn want(wanted: &mut Wanted, planned: &Planned, changed: Option<&dyn Fn(&Simulation) -> Simulation>) {
+    for simulation in &planned.simulations {
+        let simulation = changed.map_or_else(|| simulation.clone(), |changed| changed(simulation));
+        let (_, whats) = wanted.entry(key(&simulation)).or_insert((simulation, BTreeSet::new()));
+        whats.extend(planned.whats().cloned());
+    }
+}
+
+/// The values that simulations came to, each as `which` has it.
+fn values(
+    planned: &[Planned],
+    which: impl Fn(&Simulation) -> Simulation,
+    known: &BTreeMap<String, Known>,
+) -> Result<ValuesByName, Error> {
+    let mut values = ValuesByName::default();
+    for planned in planned {
+        let simulations: Vec<Simulation> = planned.simulations.iter().map(&which).collect();
+        let done = simulations.iter().map(|simulation| {
+            let known = &known[&key(simulation)];
+            let measured: Measured =
+                known.values.iter().map(|(what, value)| (what.clone(), Ok(*value))).collect();
+            (simulation.clone(), Ok(measured))
+        });
+        let done = done.collect();
+        let planned = Planned { simulations, ..planned.clone() };
+        for (name, value) in planned.values(&done, false)? {
+            values.add(name, value)?;
+        }
+    }
+    Ok(values)
+}
+
+/// What program, under what, on what.
+fn program(simulation: &Simulation) -> String {
+    let Simulation { subject, scheduler, machine, cpus, .. } = simulation;
+    match subject {
+        Subject::Bench { name, .. } => format!("{name} {scheduler} {machine:?} {cpus:?}"),
+        other => format!("{other:?} {scheduler} {machine:?} {cpus:?}"),
+    }
+}
+
+/// How large it is, roughly: its numbers together.
+fn size(simulation: &Simulation) -> u64 {
+    match &simulation.subject {
+        Subject::Bench { parameters, .. } => {
+            parameters.iter().filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+        }
+        _ => 0,
+    }
+}
+
+fn machines(all: &[Subjects<'_>]) -> Result<BTreeMap<String, Description>, Error> {
+    let mut machines = BTreeMap::new();
+    for planned in all.iter().flat_map(|it| it.planned.iter().flatten()) {
+        for name in planned.simulations.iter().filter_map(|it| it.machine.as_ref()) {
+            if !machines.contains_key(name) {
+                let machine = schedlab_lab::machines::find(name).map_err(Error::new)?;
+                machines.insert(name.clone(), machine);
+            }
+        }
+    }
+    Ok(machines)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conditions::Conditions;
+
+    fn simulation(scheduler: &str) -> Simulation {
+        let run: crate::file::Run = toml::from_str(&format!(
+            "bench = \"hackbench\"\nmachine = \"pentium3-700x8\"\nscheduler = \"{scheduler}\"\n\
+             costs = {{ switch = 1000 }}\nvalues = {{ time = \"time\" }}"
+        ))
+        .expect("it is a run");
+        let condition = Conditions::default().sample(false).remove(0);
+        run.plan(false, &condition).expect("it is planned").remove(0).simulations.remove(0)
+    }
+
+    #[test]
+    fn a_cost_concerns_whom_it_is_for() {
+        let machine = schedlab_lab::machines::find("pentium3-700x8").expect("it is there");
+        let concerns = |cost: &str, scheduler: &str| {
+            let change = Change { name: cost.into(), percent: 120 };
+            change.concerns(&simulation(scheduler), Some(&machine))
+        };
+        for (cost, of_2_4, of_2_6) in [
+            ("lock", true, true),
+            ("o_n.scan", true, false),
+            // 2.4 has its own.
+            ("scan", false, true),
+            ("call.socket_write", false, true),
+            ("o_n.call.socket_write", true, false),
+            // The run sets it.
+            ("switch", false, false),
+            ("no_such", false, false),
+        ] {
+            assert_eq!(concerns(cost, "o_n@2.4.19"), of_2_4, "{cost}");
+            assert_eq!(concerns(cost, "o_1@2.6.0"), of_2_6, "{cost}");
+        }
+        assert!(!Change { name: "lock".into(), percent: 80 }.concerns(&simulation("o_1"), None));
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again_and_what_was_cut_off_is_not() {
+        let known = Known {
+            values: [("time".into(), 0.1), ("table/a b/60/x=y".into(), f64::INFINITY)].into(),
+            charged: vec!["lock".into(), "tick".into()],
+        };
+        let line = known.line("a key") + "\n";
+        assert_eq!(Known::parse(&line), Some(("a key".into(), known)));
+        for end in 0..line.len() {
+            assert_eq!(Known::parse(&line[..end]), None, "{end}");
+        }
+    }
 
     #[test]
     fn a_number_is_found_by_the_name_of_its_option_and_changed_where_it_is() {

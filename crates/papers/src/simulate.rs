@@ -306,6 +306,11 @@ impl Planned {
 }
 
 impl Simulated {
+    /// The kernel's costs that were charged at all; none if nothing costs anything.
+    pub fn charged(&self) -> &[String] {
+        self.report.as_ref().and_then(|report| report.kernel.as_ref()).map_or(&[], |it| &it.charged)
+    }
+
     /// What each of `whats` came to.
     pub fn measure<'a>(&self, whats: impl IntoIterator<Item = &'a String>) -> Measured {
         whats.into_iter().map(|what| (what.clone(), self.value(what))).collect()

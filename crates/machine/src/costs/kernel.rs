@@ -176,6 +176,24 @@ impl IndexMut<Cost> for KernelCosts {
     }
 }
 
+/// Which costs were charged at least once, whatever they came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Charged(u32);
+
+impl Charged {
+    /// So many times `cost`; returns what that is, given what one is, in picoseconds.
+    #[inline]
+    pub fn times(&mut self, cost: Cost, times: u64, costs: &KernelCosts) -> u64 {
+        self.0 |= u32::from(times > 0) << cost as u32;
+        times * costs[cost]
+    }
+
+    /// Those that were charged.
+    pub fn iter(self) -> impl Iterator<Item = Cost> {
+        Cost::ALL.into_iter().filter(move |cost| self.0 >> *cost as u32 & 1 == 1)
+    }
+}
+
 /// The largest cost that a file may give, ns: a second.
 pub const COST_MAX_NS: f64 = 1e9;
 
@@ -200,6 +218,17 @@ mod tests {
             assert_eq!(cost as usize, number);
             assert_eq!(Cost::find(cost.name()), Some(cost));
         }
+    }
+
+    #[test]
+    fn what_was_charged_is_known_and_what_was_not_is_not() {
+        let mut costs = KernelCosts::default();
+        costs[Cost::LockRemote] = 250_000;
+        let mut charged = Charged::default();
+        assert_eq!(charged.times(Cost::LockRemote, 3, &costs), 750_000);
+        assert_eq!(charged.times(Cost::Scan, 2, &costs), 0, "it is free here, and charged");
+        assert_eq!(charged.times(Cost::Tick, 0, &costs), 0);
+        assert!(charged.iter().eq([Cost::Scan, Cost::LockRemote]));
     }
 
     #[test]

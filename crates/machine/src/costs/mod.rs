@@ -22,7 +22,7 @@ pub mod walk;
 
 pub use caches::{CacheLevel, CacheOf};
 pub use calls::CallCosts;
-pub use kernel::{Cost, KernelCosts};
+pub use kernel::{Charged, Cost, KernelCosts};
 pub use latency::LatencyTable;
 pub use overheads::{CpuOverheads, Overhead, Overheads};
 pub use power::{Energy, IdleState, Power};

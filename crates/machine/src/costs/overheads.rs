@@ -1,5 +1,7 @@
 //! What the kernel's time went into.
 
+use super::kernel::Charged;
+
 /// A kind of kernel time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(usize)]
@@ -98,6 +100,8 @@ pub struct Overheads {
     pub interrupts: u64,
     /// Times that a lock was found held.
     pub contended: u64,
+    /// Which of the kernel's costs were charged at all.
+    pub charged: Charged,
 }
 
 impl Overheads {

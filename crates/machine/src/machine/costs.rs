@@ -223,14 +223,22 @@ impl Modelled {
             return false;
         }
         let again_ps = self.random.below(2 * again_ps + 1);
-        let way_ps = self.random.below(2 * self.kernel[Cost::LockRemote] + 1);
+        let way_ps = self.overheads.charged.times(Cost::LockRemote, 1, &self.kernel);
+        let way_ps = self.random.below(2 * way_ps + 1);
         way_ps < again_ps
     }
 
+    /// How many of `tasks` that are looked at in a row are in no cache, in thousandths.
+    fn missed_milli(&self, tasks: u64) -> u64 {
+        self.walks.as_ref().map_or(0, |walks| walks.missed_milli(tasks))
+    }
+
     /// What it takes to look at `tasks` in one search, ps.
-    fn search_ps(&self, tasks: u64) -> u64 {
-        let missed_milli = self.walks.as_ref().map_or(0, |walks| walks.missed_milli(tasks));
-        tasks * self.kernel[Cost::Scan] + missed_milli * self.kernel[Cost::ScanMiss] / 1000
+    fn search_ps(&mut self, tasks: u64) -> u64 {
+        let missed_milli = self.missed_milli(tasks);
+        let charged = &mut self.overheads.charged;
+        charged.times(Cost::Scan, tasks, &self.kernel)
+            + charged.times(Cost::ScanMiss, missed_milli, &self.kernel) / 1000
     }
 
     /// `cpu` no longer waits for the lock.
@@ -249,32 +257,34 @@ impl Modelled {
         };
         let scans = 1 + counts.rescans - u64::from(found.is_some());
         let scanned = counts.scanned.saturating_sub(found.map_or(0, |search| search.tasks));
-        let recalculating = counts.recalculated * self.kernel[Cost::Recalculate]
-            + self.walks.as_ref().map_or(0, |walks| walks.missed_milli(counts.recalculated))
-                * self.kernel[Cost::ScanMiss]
-                / 1000;
+        let missed_milli = self.missed_milli(counts.recalculated);
+        let charged = &mut self.overheads.charged;
+        let recalculating =
+            charged.times(Cost::Recalculate, counts.recalculated, &self.kernel)
+                + charged.times(Cost::ScanMiss, missed_milli, &self.kernel) / 1000;
         let scanning =
             scans * self.search_ps(scanned.checked_div(scans).unwrap_or(0)) + recalculating;
         let loses_lock =
             matches!(work, Work::Wakeup { .. }) && self.loses_lock(self.kernel[Cost::Wakeup]);
-        let costs = &self.kernel;
-        let row = &mut self.overheads.cpus[cpu.index()];
+        let Overheads { cpus, charged, .. } = &mut self.overheads;
+        let row = &mut cpus[cpu.index()];
+        let mut times = |cost, times| charged.times(cost, times, &self.kernel);
         let mut bill = Bill::default();
         // Of what was counted, whatever the operation.
-        let queueing = counts.enqueues * costs[Cost::Enqueue]
-            + counts.dequeues * costs[Cost::Dequeue]
-            + counts.levels * costs[Cost::Level]
-            + counts.words * costs[Cost::Word]
-            + counts.swaps * costs[Cost::Swap]
-            + counts.clock_reads * costs[Cost::Clock]
-            + counts.scx_insns * costs[Cost::ScxInsn]
-            + counts.scx_helpers * costs[Cost::ScxHelper]
-            + counts.scx_kfuncs * costs[Cost::ScxKfunc]
-            + counts.scx_maps * costs[Cost::ScxMap]
-            + counts.scx_vtime_levels * costs[Cost::ScxVtime];
-        let balancing = counts.balances * costs[Cost::Balance]
-            + counts.queues * costs[Cost::Queue]
-            + counts.moves * costs[Cost::Move];
+        let queueing = times(Cost::Enqueue, counts.enqueues)
+            + times(Cost::Dequeue, counts.dequeues)
+            + times(Cost::Level, counts.levels)
+            + times(Cost::Word, counts.words)
+            + times(Cost::Swap, counts.swaps)
+            + times(Cost::Clock, counts.clock_reads)
+            + times(Cost::ScxInsn, counts.scx_insns)
+            + times(Cost::ScxHelper, counts.scx_helpers)
+            + times(Cost::ScxKfunc, counts.scx_kfuncs)
+            + times(Cost::ScxMap, counts.scx_maps)
+            + times(Cost::ScxVtime, counts.scx_vtime_levels);
+        let balancing = times(Cost::Balance, counts.balances)
+            + times(Cost::Queue, counts.queues)
+            + times(Cost::Move, counts.moves);
         bill.inside_ps = queueing + scanning + balancing;
         bill.needs_lock = bill.inside_ps > 0;
         row.add(Overhead::Pick, queueing);
@@ -283,24 +293,25 @@ impl Modelled {
         match work {
             Work::Wakeup { from_interrupt } => {
                 bill.needs_lock = true;
-                row.add(Overhead::Wakeup, costs[Cost::Wakeup]);
+                let wakeup_ps = times(Cost::Wakeup, 1);
+                row.add(Overhead::Wakeup, wakeup_ps);
                 // Where it loses the lock, its own time comes behind: others have it meanwhile.
                 let part = if loses_lock { &mut bill.after_ps } else { &mut bill.before_ps };
-                *part = costs[Cost::Wakeup];
+                *part = wakeup_ps;
                 if from_interrupt {
-                    let interrupt_ps = costs[Cost::Interrupt] + self.late_ps;
+                    let interrupt_ps = times(Cost::Interrupt, 1) + self.late_ps;
                     bill.before_ps += interrupt_ps;
                     row.add(Overhead::Interrupt, interrupt_ps);
                 }
             }
             Work::NewTask => {
                 bill.needs_lock = true;
-                bill.before_ps = costs[Cost::NewTask];
-                row.add(Overhead::Wakeup, costs[Cost::NewTask]);
+                bill.before_ps = times(Cost::NewTask, 1);
+                row.add(Overhead::Wakeup, bill.before_ps);
             }
             Work::Block | Work::Yield => {}
             Work::Tick => {
-                bill.before_ps = costs[Cost::Tick] + costs[Cost::Interrupt];
+                bill.before_ps = times(Cost::Tick, 1) + times(Cost::Interrupt, 1);
                 row.add(Overhead::Tick, bill.before_ps);
             }
             Work::Schedule { switches, refill_ps } => {
@@ -308,18 +319,20 @@ impl Modelled {
                 // CPU for the task that was preempted.
                 bill.needs_lock = found.is_none() || counts.rescans + counts.queues > 0;
                 if found.is_none() {
-                    bill.inside_ps += costs[Cost::Pick];
-                    row.add(Overhead::Pick, costs[Cost::Pick]);
+                    let pick_ps = times(Cost::Pick, 1);
+                    bill.inside_ps += pick_ps;
+                    row.add(Overhead::Pick, pick_ps);
                 }
                 if switches {
-                    bill.after_ps = costs[Cost::Switch] + refill_ps;
-                    row.add(Overhead::Switch, costs[Cost::Switch]);
+                    let switch_ps = times(Cost::Switch, 1);
+                    bill.after_ps = switch_ps + refill_ps;
+                    row.add(Overhead::Switch, switch_ps);
                     row.add(Overhead::Refill, refill_ps);
                 }
             }
             Work::Interrupted => {
                 // What a late timer brings to another CPU comes late there, too.
-                bill.before_ps = costs[Cost::IpiReceive] + self.late_ps;
+                bill.before_ps = times(Cost::IpiReceive, 1) + self.late_ps;
                 row.add(Overhead::Interrupt, bill.before_ps);
             }
         }
@@ -335,18 +348,20 @@ impl Modelled {
     }
 
     /// What it costs `cpu` to take a free lock, ps.
-    fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
+    fn taking_ps(&mut self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
         // Whoever else waits for it reads it, too, when it is let go, and tries.
         let turns = u64::from(far) + self.waiting;
-        self.kernel[Cost::Lock] + turns * self.kernel[Cost::LockRemote]
+        let charged = &mut self.overheads.charged;
+        charged.times(Cost::Lock, 1, &self.kernel)
+            + charged.times(Cost::LockRemote, turns, &self.kernel)
     }
 
     /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
     /// ns, and what taking them costs, ps.
     fn take_locks(
-        &self,
+        &mut self,
         cpu: CpuId,
         at_ns: u64,
         queue: CpuId,
@@ -441,7 +456,8 @@ impl Modelled {
             Some(last) if last != cpu => {
                 let (from, to) = (self.topology.place(last), self.topology.place(cpu));
                 let near = from.core == to.core || from.cache == to.cache;
-                self.kernel[if near { Cost::MigrateNear } else { Cost::MigrateFar }]
+                let cost = if near { Cost::MigrateNear } else { Cost::MigrateFar };
+                self.overheads.charged.times(cost, 1, &self.kernel)
             }
             _ => 0,
         };
@@ -533,7 +549,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         costs.overheads.interrupts += interrupts.len() as u64;
         if let Some(work) = work {
             let mut bill = costs.bill(cpu, work, &self.platform.work);
-            let sending = interrupts.len() as u64 * costs.kernel[Cost::IpiSend];
+            let sent = interrupts.len() as u64;
+            let sending = costs.overheads.charged.times(Cost::IpiSend, sent, &costs.kernel);
             bill.after_ps += sending;
             costs.overheads.cpus[cpu.index()].add(Overhead::Interrupt, sending);
             self.spend(cpu, bill, queue);
@@ -786,8 +803,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         costs.stops_waiting(cpu);
         let row = &mut costs.overheads.cpus[cpu.index()];
         row.add(Overhead::Scan, search_ps);
-        row.add(Overhead::Pick, costs.kernel[Cost::Pick]);
-        let inside_ps = search_ps + costs.kernel[Cost::Pick];
+        let pick_ps = costs.overheads.charged.times(Cost::Pick, 1, &costs.kernel);
+        row.add(Overhead::Pick, pick_ps);
+        let inside_ps = search_ps + pick_ps;
         self.spend(cpu, Bill { inside_ps, needs_lock: true, ..Bill::default() }, cpu);
         if let Some(costs) = &mut self.costs {
             let ends_ns = costs.busy_until_ns[cpu.index()];

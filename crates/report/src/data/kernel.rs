@@ -20,6 +20,10 @@ pub struct KernelFigures {
     pub contended: u64,
     /// All of it by CPU, ns.
     pub cpus_ns: Vec<u64>,
+    /// The costs that were charged at all, by the names that `--cost` takes: `lock_remote`. Not in
+    /// the JSON.
+    #[serde(skip)]
+    pub charged: Vec<String>,
 }
 
 /// A kind of kernel time.

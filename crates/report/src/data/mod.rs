@@ -200,6 +200,7 @@ pub(crate) mod tests {
             interrupts: 1,
             contended: 1,
             cpus_ns: vec![1, 1],
+            charged: vec![],
         });
         run.energy = Some(EnergyFigures {
             joules: 1.0,
