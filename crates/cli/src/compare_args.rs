@@ -2,6 +2,7 @@
 
 use crate::options::{cost_setting, one_setting};
 use crate::page::PageArgs;
+use crate::scx::ScxOptions;
 use clap::{Args, ValueEnum};
 use schedlab_lab::compare::RUNS;
 use std::path::PathBuf;
@@ -34,6 +35,9 @@ pub struct CompareArgs {
     /// Under what it is simulated [default: the scheduler of the kernel's release]
     #[arg(short, long, value_name = "NAME")]
     pub scheduler: Option<String>,
+    /// Of sched_ext policies.
+    #[command(flatten)]
+    pub scx: ScxOptions,
     /// What things cost: a preset, or a machine's file; its CPUs do not count, those that were
     /// measured do [default: laptop-2020s; of an emulated machine emulated-icount]
     #[arg(short, long, value_name = "NAME|FILE")]

@@ -162,6 +162,10 @@ fn a_policy_stands_wherever_a_scheduler_may() {
     assert!(text.contains("scx_vtime(slice_ns=3000000)"), "{text}");
     let explain = ["explain", "examples/desktop.json", "-s", VTIME, "--worst", "1", "-d", "1"];
     assert!(schedlab(&explain).good().contains("scx_vtime@6.18"));
+    let measured = "examples/live/hog-vs-inter-1ms-9ms.json.xz";
+    let compare = ["compare", measured, "--runs", "3", "--placement", "cpu0", "--scheduler", VTIME];
+    let ran = schedlab(&[&compare[..], &["--scx-set", "slice_ns=3ms"]].concat());
+    assert!(ran.stdout.contains("scx_vtime(slice_ns=3000000)"), "{}{}", ran.stdout, ran.stderr);
     let later = format!("{VTIME}@7.3");
     let text = schedlab(&["run", "examples/desktop.json", "-d", "1", "-s", &later]).good();
     assert!(text.contains("7.3"), "{text}");

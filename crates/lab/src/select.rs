@@ -146,6 +146,13 @@ pub fn of_kernel(release: &str) -> Option<String> {
 /// # Errors
 /// Says what was not found, and what there is.
 pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
+    if scx::is_spec(name) {
+        let (choice, set) = scx::choose(name).map_err(UnknownScheduler)?;
+        return match set.is_empty() {
+            true => Ok(choice),
+            false => scx::fixed(&choice, &set).map_err(UnknownScheduler),
+        };
+    }
     match registry::find(name) {
         Ok((entry, release)) => Ok(Choice { entry, release }),
         Err(LookupError::Release(entry)) => {

@@ -40,9 +40,9 @@ pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failur
         }
     }
     let options = Options {
-        scheduler: args.scheduler.clone(),
+        scheduler: args.scx.apply(args.scheduler.clone().into_iter().collect())?.pop(),
         machine,
-        costs: args.cost.clone(),
+        costs: args.scx.costs(args.cost.clone()),
         no_costs: args.no_costs,
         hz: args.hz,
         set: args.set.clone(),
