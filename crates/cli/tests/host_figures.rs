@@ -1,5 +1,6 @@
-//! What `schedlab host` is asked on a quiet machine: amounts of CPU time, slices, noise, as root and
-//! as a user without capabilities. Ignored, as it says of the machine as much as of the program:
+//! What `schedlab host` is asked on a quiet machine: amounts of CPU time, slices, noise, as root
+//! and as a user without capabilities. Ignored, as it says of the machine as much as of the
+//! program:
 //!
 //! ```sh
 //! cargo test --release -p schedlab --test host_figures -- --ignored --nocapture

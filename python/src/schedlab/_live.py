@@ -212,11 +212,12 @@ class Total(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """Something that is asked of the model, and whether it ``holds``."""
+    """Something that is asked of the model, and whether it ``holds``; ``of`` so many tasks,
+    placements or choices."""
 
     kind: str
     what: str
-    count: int
+    of: int
     found: float
     bound: float
     at_least: bool
@@ -272,7 +273,8 @@ class Witness:
     def bounds(self) -> list[Bound]:
         """What is asked of the model."""
         return [
-            Bound(one["class"], *(one[name] for name in Bound._fields[1:]))
+            Bound(one["class"], one["what"], one["count"],
+                  *(one[name] for name in Bound._fields[3:]))
             for one in self.data["checks"]
         ]
 

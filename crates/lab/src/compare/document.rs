@@ -432,7 +432,7 @@ fn placed(
     ] {
         // (A little below 0 or above 1 it may be, as accounts are not read at one moment.)
         if let Some(share) = shares.iter().find(|share| !(-0.5..=1.5).contains(*share)) {
-            return Err(format!("{name}: it must be shares of the CPUs, 0 to 1, found {share}"));
+            return Err(format!("{name}: it must be shares of the CPUs, 0 to 1, found {share:?}"));
         }
     }
     let start = match &form.start {
@@ -494,7 +494,7 @@ fn measured(
             return Err(format!("{name}: median {median} is not between {min} and {max}"));
         }
         if !(min >= 0.0 && max <= LARGEST) {
-            return Err(format!("{name}: {min} to {max} is no time, and no count"));
+            return Err(format!("{name}: {min:?} to {max:?} is no time, and no count"));
         }
         let each = each_run(figure, name, task, repetitions)
             .unwrap_or_else(|| made_of(min, median, max, runs));
