@@ -81,6 +81,10 @@ pub struct ReplayArgs {
     /// Whether what interrupts end comes at its time (open: a server's requests), or takes its time
     #[arg(long, value_enum, default_value = "closed", value_name = "open|closed")]
     pub arrivals: ArrivalsOption,
+    /// How the machine stands when the trace begins: it gets its tasks then (fresh), or it has been
+    /// running for some time, and ticks and balances as the recorded one did (docs/replay.md)
+    #[arg(long, value_enum, default_value = "fresh", value_name = "fresh|running")]
+    pub begin: BeginOption,
     /// How often each scheduler is run
     #[arg(
         long,
@@ -125,6 +129,15 @@ pub enum TokensOption {
     Strict,
     /// One for each sleeper.
     Counted,
+}
+
+/// How the machine stands when the trace begins.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BeginOption {
+    /// It gets its tasks in that moment
+    Fresh,
+    /// It has been running
+    Running,
 }
 
 /// How arrivals are understood.

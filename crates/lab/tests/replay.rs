@@ -2,7 +2,7 @@
 
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{MachineSpec, Source};
-use schedlab_lab::replay::{Answer, Replay};
+use schedlab_lab::replay::{Answer, Begin, Replay};
 use schedlab_machine::SplitMix64;
 use schedlab_replay::{Books, Tokens, Trace, select};
 use schedlab_trace::read::Trace as Recording;
@@ -68,17 +68,27 @@ fn a_desk_on_one_cpu_is_predicted() {
     let answer = answer(&Replay { changes, ..replay }, trace);
     assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
-    assert!(answer.e_wait <= 0.25, "{}", answer.e_wait);
-    // Of three recordings the hogs waited for 303, 450 and 487 ms, as they stood in one queue for
-    // some time or did not: so do the runs.
-    let hog = answer.groups.iter().position(|group| group.name == "hog").expect("it is there");
-    let wait = &answer.columns[1].groups[hog].wait;
-    assert!(wait.least <= 303e6 && wait.greatest >= 487e6, "{wait:?}");
+    // 0.25 is wanted, and reached by a machine that has been running (below). docs/replay.md says
+    // why that is not the default.
+    assert!(answer.e_wait <= 0.35, "{}", answer.e_wait);
     near_one_cpu(&answer);
     // All of the machine, and not the work alone, on one CPU.
     let (replay, trace) = question("desk", "desk.sh");
     let machine = MachineSpec { cpus: Some(1), ..MachineSpec::default() };
     near_one_cpu(&self::answer(&Replay { machine, ..replay }, trace));
+}
+
+/// On a machine that has been running two hogs come to stand in one queue, or do not, as in the
+/// recordings: of three of them they waited for 303, 450 and 487 ms.
+#[test]
+fn a_desk_of_a_running_machine_has_both_its_modes() {
+    let (replay, trace) = question("desk", "desk.sh");
+    let answer = answer(&Replay { begin: Begin::Running, ..replay }, trace);
+    assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
+    assert!(answer.e_end <= 0.08 && answer.e_wait <= 0.25, "{} {}", answer.e_end, answer.e_wait);
+    let hog = answer.groups.iter().position(|group| group.name == "hog").expect("it is there");
+    let wait = &answer.columns[1].groups[hog].wait;
+    assert!(wait.least <= 303e6 && wait.greatest >= 487e6, "{wait:?}");
 }
 
 /// That the third column is what was recorded of a desk on one CPU.

@@ -3,13 +3,13 @@
 use crate::files;
 use crate::page;
 use crate::plans::find_machine;
-use crate::replay_args::{ArrivalsOption, ReplayArgs, ReplayFormat, TokensOption};
+use crate::replay_args::{ArrivalsOption, BeginOption, ReplayArgs, ReplayFormat, TokensOption};
 use crate::terminal::{Output, complain};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
-use schedlab_lab::replay::{Answer, Column, Replay, Shown, Table, beside, duration};
+use schedlab_lab::replay::{Answer, Begin, Column, Replay, Shown, Table, beside, duration};
 use schedlab_replay::{Arrivals, Books, Tokens, Trace};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
@@ -58,6 +58,10 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         arrivals: match args.arrivals {
             ArrivalsOption::Open => Arrivals::Open,
             ArrivalsOption::Closed => Arrivals::Closed,
+        },
+        begin: match args.begin {
+            BeginOption::Fresh => Begin::Fresh,
+            BeginOption::Running => Begin::Running,
         },
         seeds: args.seeds,
         explain: args.explain,

@@ -1,7 +1,7 @@
 //! The columns of an answer: the recorded scheduler on the recorded machine, and the alternatives.
 
 use super::lead::Lead;
-use super::{HZ, RECORDED, Replay};
+use super::{Begin, HZ, RECORDED, Replay};
 use crate::compare::simulate::has_ni_random;
 use crate::config::RunConfig;
 use crate::error::Error;
@@ -64,8 +64,8 @@ impl Setup {
         let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
         let noted = side.and_then(|side| side.topology(trace.cpus)).map(described);
         // A machine that was running before, and not a run of our own from its beginning.
-        let is_real =
-            trace.tasks.iter().any(|it| matches!(it.origin, Origin::Before | Origin::Gap));
+        let is_real = replay.begin == Begin::Running
+            && trace.tasks.iter().any(|it| matches!(it.origin, Origin::Before | Origin::Gap));
         let tick_ns = 1_000_000_000 / u64::from(hz.max(1));
         let tick_phase_ns = ticks::phase_ns(trace, tick_ns).filter(|_| is_real).unwrap_or(0);
         let recorded = RunConfig {

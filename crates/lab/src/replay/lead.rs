@@ -7,8 +7,8 @@
 //! others sleep. When they come and how long that lasts is drawn by the seed, and so is how the
 //! machine stands when the trace begins.
 
-use super::Prepared;
 use super::columns::Runner;
+use super::{Begin, Prepared};
 use crate::error::Error;
 use crate::run::Plain;
 use schedlab_machine::SplitMix64;
@@ -36,13 +36,14 @@ pub(super) struct Lead {
 
 impl Lead {
     /// That of a run of `column` with this seed: nothing if no task wanted a CPU when the trace
-    /// began.
+    /// began, or on a machine of other CPUs, which was not there before.
     ///
     /// # Errors
     /// A run that broke down.
     pub fn new(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Lead, Error> {
         let running = column.workload.running_before(&prepared.trace);
-        if running.is_empty() {
+        let is_fresh = prepared.replay.begin == Begin::Fresh;
+        if is_fresh || running.is_empty() || column.config.cpus != prepared.trace.cpus {
             return Ok(Lead::default());
         }
         // What varies the work draws from the seed itself.

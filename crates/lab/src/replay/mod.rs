@@ -48,6 +48,18 @@ pub const HZ: u32 = 250;
 /// How often each scheduler is run, if nobody says.
 pub const SEEDS: u32 = 8;
 
+/// How the machine stands when a trace begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Begin {
+    /// All tasks come to it in that moment.
+    #[default]
+    Fresh,
+    /// It has been running: something goes before the trace, ticks fall where the recorded ones
+    /// did, what they raise comes late, and CPUs are chosen anew at each `exec`.
+    Running,
+}
+
 /// What is asked of a trace, as plain data that every front end fills.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -80,6 +92,8 @@ pub struct Replay {
     pub tokens: Tokens,
     /// How arrivals are understood.
     pub arrivals: Arrivals,
+    /// How the machine stands when the trace begins.
+    pub begin: Begin,
     /// How often each scheduler is run.
     pub seeds: u32,
     /// Whether it is told behind whom tasks waited.
@@ -105,6 +119,7 @@ impl Default for Replay {
             without: None,
             tokens: Tokens::default(),
             arrivals: Arrivals::default(),
+            begin: Begin::default(),
             seeds: SEEDS,
             explain: false,
             limit_ns: None,
@@ -142,6 +157,9 @@ impl Replay {
         }
         let counts = kinds::infer(&mut trace, &in_model, self.arrivals);
         let mut workload = program::programs(&trace, &in_model, self.tokens);
+        if self.begin == Begin::Fresh {
+            workload = workload.without_execs();
+        }
         let selected = match &self.only {
             Some(only) => select::tasks(&trace, only).map_err(fail)?,
             None => trace.tasks.iter().map(|task| !task.is_kernel).collect(),
