@@ -131,7 +131,8 @@ pub struct Known {
 impl Known {
     /// As a line that [`parse`](Known::parse) reads: the simulation that [`key`] calls `key`.
     pub fn line(&self, key: &str) -> String {
-        let values = self.values.iter().map(|(what, value)| format!("{what}={:x}", value.to_bits()));
+        let values =
+            self.values.iter().map(|(what, value)| format!("{what}={:x}", value.to_bits()));
         let values: Vec<String> = values.collect();
         format!("{key}\t{}\t{}", values.join("\u{1f}"), self.charged.join(","))
     }
@@ -169,7 +170,7 @@ pub struct Turn {
 }
 
 /// The steps in which demands are settled.
-const STEPS: usize = 4;
+pub const STEPS: usize = 4;
 
 /// What came of a [`Study`].
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -192,6 +193,8 @@ pub struct Findings {
     pub moved: Vec<(Change, String, f64)>,
     /// The verdicts that turn.
     pub turned: Vec<Turn>,
+    /// Changes and demands that no step has settled, where not all were made.
+    pub unsettled: Vec<(Change, String)>,
 }
 
 /// Judges experiments again with single costs changed.
@@ -206,6 +209,8 @@ pub struct Study<'a> {
     pub seeds: usize,
     /// How many simulations are run at once.
     pub threads: NonZeroUsize,
+    /// It stops after so many steps: 1, after the short form; [`STEPS`], after all.
+    pub steps: usize,
 }
 
 /// An experiment of a study.
@@ -289,7 +294,8 @@ impl Study<'_> {
                             return false;
                         }
                         let mut planned = subject.of(demand, subject.conditions.len());
-                        planned.any(|it| it.simulations.iter().any(|it| concerns(&change, it, known)))
+                        planned
+                            .any(|it| it.simulations.iter().any(|it| concerns(&change, it, known)))
                     });
                     let demands: Vec<usize> = demands.collect();
                     if !demands.is_empty() {
@@ -305,7 +311,7 @@ impl Study<'_> {
         findings.changes = open.iter().map(|(change, ..)| change.clone()).collect();
         findings.changes.dedup();
         let whole = |it: &Simulation| it.clone();
-        for step in 0..STEPS {
+        for step in 0..self.steps.min(STEPS) {
             let mut wanted = Wanted::new();
             let form = if step == 0 { short } else { whole };
             let changed = |change: &Change, simulation: &Simulation, known: &BTreeMap<_, _>| {
@@ -379,6 +385,14 @@ impl Study<'_> {
             }
             open.retain(|(.., demands)| !demands.is_empty());
         }
+        findings.unsettled = open
+            .iter()
+            .flat_map(|(change, number, demands)| {
+                let Subjects { file, judged, .. } = &all[*number];
+                let says = |demand: &usize| format!("{}: {}", file.id, judged[*demand].says);
+                demands.iter().map(move |demand| (change.clone(), says(demand)))
+            })
+            .collect();
         Ok(findings)
     }
 
@@ -411,9 +425,14 @@ impl Study<'_> {
         let mut wanted = Wanted::new();
         for (simulation, planned) in smallest.values() {
             for change in calls.iter().filter(|it| it.concerns(simulation, machine(simulation))) {
-                let one = Planned { simulations: vec![(*simulation).clone()], ..(*planned).clone() };
+                let one =
+                    Planned { simulations: vec![(*simulation).clone()], ..(*planned).clone() };
                 let change = Some(change.clone());
-                want(&mut wanted, &one, Some(&|it| Simulation { change: change.clone(), ..it.clone() }));
+                want(
+                    &mut wanted,
+                    &one,
+                    Some(&|it| Simulation { change: change.clone(), ..it.clone() }),
+                );
             }
         }
         self.simulate(wanted, known, learnt)?;
@@ -502,9 +521,7 @@ impl Subjects<'_> {
         let is = |of: &String, name: &String| {
             expression::matches(of, name) || expression::matches(stem(of), name)
         };
-        let needs = move |it: &&Planned| {
-            it.names().any(|name| names.iter().any(|of| is(of, name)))
-        };
+        let needs = move |it: &&Planned| it.names().any(|name| names.iter().any(|of| is(of, name)));
         self.planned[..conditions].iter().flatten().filter(needs)
     }
 
@@ -570,7 +587,11 @@ fn is_met(judged: &Judged) -> bool {
     !judged.verdict.is_hard_miss() && !judged.verdict.is_soft_miss()
 }
 
-fn want(wanted: &mut Wanted, planned: &Planned, changed: Option<&dyn Fn(&Simulation) -> Simulation>) {
+fn want(
+    wanted: &mut Wanted,
+    planned: &Planned,
+    changed: Option<&dyn Fn(&Simulation) -> Simulation>,
+) {
     for simulation in &planned.simulations {
         let simulation = changed.map_or_else(|| simulation.clone(), |changed| changed(simulation));
         let (_, whats) = wanted.entry(key(&simulation)).or_insert((simulation, BTreeSet::new()));

@@ -10,7 +10,8 @@
 //!
 //! What was simulated is kept in a file under `target/tmp` (or in `$SCHEDLAB_SENSITIVITY`, a
 //! directory), so that an interruption loses nothing. Its name has what the small storms come to:
-//! another program, or other machines, begin anew.
+//! another program, or other machines, begin anew. `$SCHEDLAB_SENSITIVITY_OF` names the experiments
+//! (`HB-1 HB-2`), and `$SCHEDLAB_SENSITIVITY_STEPS=1` stops after the short forms.
 
 use schedlab_lab::parallel;
 use schedlab_papers::sensitivity::{self, Findings, Known, Study};
@@ -42,6 +43,8 @@ fn findings(
         costs,
         seeds: 5,
         threads: parallel::cores(),
+        steps: std::env::var("SCHEDLAB_SENSITIVITY_STEPS")
+            .map_or(sensitivity::STEPS, |steps| steps.parse().expect("a number of steps")),
     };
     let findings = study.run(known, learnt).unwrap_or_else(|error| panic!("{error}"));
     for (says, verdict, value, share) in &findings.demands {
@@ -49,7 +52,11 @@ fn findings(
     }
     println!("in part, not judged again: {:#?}", findings.in_part);
     println!("charged nowhere: {}", findings.charged_nowhere.join(", "));
-    println!("{} changes; settled under one, most, all: {:?}", findings.changes.len(), findings.settled);
+    println!(
+        "{} changes; settled under one, most, all: {:?}",
+        findings.changes.len(),
+        findings.settled
+    );
     let mut moved: BTreeMap<&str, (f64, String)> = BTreeMap::new();
     for (change, says, times) in &findings.moved {
         let most = moved.entry(says).or_insert((1.0, String::new()));
@@ -59,6 +66,9 @@ fn findings(
     }
     for (says, (times, change)) in moved {
         println!("moved most: {says}: {times:.3} by {change}");
+    }
+    for (change, says) in &findings.unsettled {
+        println!("unsettled: {} {} %: {says}", change.name, change.percent);
     }
     for turn in &findings.turned {
         println!("turns: {turn:?}");
@@ -103,7 +113,8 @@ fn no_verdict_turns_with_a_single_assumed_cost() {
     println!("{}: {} simulations", path.display(), known.len());
     let mut file = File::options().create(true).append(true).open(&path).expect("it is written");
     // A line that was cut off is ended.
-    file.write_all(if kept.is_empty() || kept.ends_with('\n') { b"" } else { b"\n" }).expect("it is");
+    file.write_all(if kept.is_empty() || kept.ends_with('\n') { b"" } else { b"\n" })
+        .expect("it is");
     let catalogue = embedded::catalogue().unwrap_or_else(|error| panic!("{error}"));
     let learnt = |key: &str, one: &Known, left: usize| {
         writeln!(file, "{}", one.line(key)).expect("it is written");
@@ -114,5 +125,6 @@ fn no_verdict_turns_with_a_single_assumed_cost() {
     let ids = std::env::var("SCHEDLAB_SENSITIVITY_OF").unwrap_or("HB-1 HB-2 HB-4 HB-6".into());
     let ids: Vec<&str> = ids.split(' ').collect();
     let findings = findings(&catalogue, &ids, assumed(), &mut known, learnt);
+    assert_eq!(findings.unsettled, [], "not all was simulated");
     assert!(findings.turned.is_empty(), "verdicts that turn:\n{:#?}", findings.turned);
 }

@@ -259,9 +259,8 @@ impl Modelled {
         let scanned = counts.scanned.saturating_sub(found.map_or(0, |search| search.tasks));
         let missed_milli = self.missed_milli(counts.recalculated);
         let charged = &mut self.overheads.charged;
-        let recalculating =
-            charged.times(Cost::Recalculate, counts.recalculated, &self.kernel)
-                + charged.times(Cost::ScanMiss, missed_milli, &self.kernel) / 1000;
+        let recalculating = charged.times(Cost::Recalculate, counts.recalculated, &self.kernel)
+            + charged.times(Cost::ScanMiss, missed_milli, &self.kernel) / 1000;
         let scanning =
             scans * self.search_ps(scanned.checked_div(scans).unwrap_or(0)) + recalculating;
         let loses_lock =
