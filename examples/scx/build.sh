@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compiles policies: those of this directory, or those of the directory that is named. CLANG is any
 # clang with the BPF target; `zig cc` is one too: CLANG="zig cc -target bpfel-freestanding" build.sh
+# (For a kernel take clang 19 or later: older ones leave out types that it wants to see.)
 set -eu
 here="$(cd "$(dirname "$0")" && pwd)"
 cd "${1:-$here}"

@@ -9,8 +9,11 @@ use schedlab_core::{
 };
 use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
 use schedlab_sched::registry;
-use schedlab_scx::{Options, ScxScheduler};
+use schedlab_scx::{Object, Options, ScxScheduler, Setting, Target};
 use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use support::{MS, link};
 
@@ -187,4 +190,64 @@ fn bfs_is_bfs() {
 #[test]
 fn o_1_is_o_1() {
     twin("o_1", &["log_events=1"], "o_1@2.6.0", 300);
+}
+
+/// A compiler for BPF and the tool that strips its objects, if there are.
+fn compiler() -> Option<(String, String)> {
+    let works = |program: &str| {
+        let output = Command::new(program).arg("--version").output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let suffixes = ["", "-21", "-20", "-19", "-18", "-17"];
+    suffixes.into_iter().find_map(|suffix| {
+        let (clang, strip) = (format!("clang{suffix}"), format!("llvm-strip{suffix}"));
+        (works(&clang) && works(&strip)).then(|| (format!("{clang} --target=bpf"), strip))
+    })
+}
+
+/// The objects that are kept are those of the sources beside them: compiled anew, they do the same
+/// in some worlds, to the last callback.
+#[test]
+fn objects_are_those_of_their_sources() {
+    let Some((clang, strip)) = compiler() else {
+        eprintln!("** SKIPPED: no object was compiled anew: there is no clang with llvm-strip");
+        return;
+    };
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scx");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("a directory");
+    for entry in fs::read_dir(&sources).expect("the sources") {
+        let path = entry.expect("the sources").path();
+        if path.extension().is_some_and(|extension| extension == "c" || extension == "h") {
+            fs::copy(&path, directory.join(path.file_name().expect("a name"))).expect("a copy");
+        }
+    }
+    let script = sources.join("build.sh");
+    let output = Command::new("sh")
+        .arg(&script)
+        .arg(&directory)
+        .env("CLANG", clang)
+        .env("STRIP", strip)
+        .output()
+        .expect("sh runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let config = BuildConfig::flat(1, HZ);
+    for name in ["vtime", "goodness", "o_1", "bfs"] {
+        let path = directory.join(format!("{name}.bpf.o"));
+        let anew = fs::read(&path).expect("it was compiled");
+        let settings = [Setting::read("log_events=1").expect("a setting")];
+        let target = Target { cpus: 1, hz: HZ };
+        let object = Object::read(name, &anew).and_then(|object| object.link(target, &settings));
+        let object = Arc::new(object.unwrap_or_else(|error| panic!("{error}")));
+        let kept = Arc::new(link(name, 1, &["log_events=1"]).expect("it links"));
+        for seed in 0..5 {
+            let printed = |image: &Arc<schedlab_scx::Image>| {
+                let options = Options { keeps_printed: true, ..Options::default() };
+                let policy = ScxScheduler::new(Arc::clone(image), &config, options);
+                slices(policy, &world(seed), |policy| policy.printed().to_vec()).1
+            };
+            assert_eq!(printed(&object), printed(&kept), "{name}: compile it: {script:?}");
+        }
+    }
 }
