@@ -235,8 +235,8 @@ fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
 }
 
 /// CPU time in ms may differ by so much over 2 s. O(1) has slices of 78 and 102 ms, and who has
-/// used how much of his when the load begins is not recorded. Records that were made just now may be of
-/// another kernel, in another QEMU: 2 %.
+/// used how much of his when the load begins is not recorded. Records that were made just now may
+/// be of another kernel, in another QEMU: 2 %.
 fn within_ms(policy: &str) -> f64 {
     match (std::env::var_os("SCHEDLAB_KERNEL_RECORDS").is_some(), policy) {
         (true, _) => 40.0,
