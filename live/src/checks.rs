@@ -60,7 +60,8 @@ pub fn machine() -> Result<(), Failure> {
     }
     let state = state();
     if state != "disabled" {
-        let name = fs::read_to_string(format!("{SCHED_EXT}/root/ops")).unwrap_or_default();
+        let name =
+            fs::read_to_string(Path::new(SCHED_EXT).join("root").join("ops")).unwrap_or_default();
         return Err(Failure::usage(format!(
             "a policy is loaded already ({}, {state}): end the program that has loaded it first",
             name.trim()

@@ -37,7 +37,7 @@ Exit status: 0; 1 the kernel or a fault ended the policy, or the command failed;
 loaded (what is wrong, and the way out, are told)."
 )]
 struct Args {
-    /// A policy of the laboratory by its name (see --list), an object (.bpf.o), or a source (.bpf.c)
+    /// A policy of the laboratory by its name (--list), an object (.bpf.o) or a source (.bpf.c)
     #[arg(value_name = "POLICY", required_unless_present_any = ["list"])]
     policy: Option<String>,
     /// List the laboratory's own policies

@@ -49,6 +49,8 @@ if ! cargo build --quiet --release --manifest-path live/Cargo.toml > "$out/build
     skip "schedlab-live cannot be built (apt-get install gcc libelf-dev zlib1g-dev pkg-config): \
 $(grep -m 1 -E '^error' "$out/build.log" || tail -n 1 "$out/build.log")"
 fi
+cargo fmt --manifest-path live/Cargo.toml --check
+cargo clippy --quiet --release --manifest-path live/Cargo.toml -- -D warnings
 cargo test --quiet --release --manifest-path live/Cargo.toml
 programs=("$CARGO_TARGET_DIR/release/schedlab-live" "$CARGO_TARGET_DIR/release/guest-load")
 unset CARGO_TARGET_DIR

@@ -405,7 +405,7 @@ impl Act<'_> {
         true
     }
 
-    /// Whether a task was put back by another CPU just now, and this one need not have it: it has
+    /// Whether a task was put back by another CPU just now, and this one can do without it: it has
     /// one to go on with.
     fn is_not_seen_yet(&self, task: &crate::world::Task, cpu: u32) -> bool {
         let here = &self.w.cpus[cpu as usize];

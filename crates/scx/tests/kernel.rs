@@ -234,9 +234,9 @@ fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
     turns.split_off(1.min(turns.len()))
 }
 
-/// CPU time in ms may differ by so much over 2 s. O(1) has slices of 78 and 102 ms, and who has used
-/// how much of his when the load begins is not recorded. Records that were made just now may be of
-/// another kernel, in another QEMU: 2 %.
+/// CPU time in ms may differ by so much over 2 s. O(1) has slices of 78 and 102 ms, and who has
+/// used how much of his when the load begins is not recorded. Records that were made just now may
+/// be of another kernel, in another QEMU: 2 %.
 fn within_ms(policy: &str) -> f64 {
     match (std::env::var_os("SCHEDLAB_KERNEL_RECORDS").is_some(), policy) {
         (true, _) => 40.0,
@@ -316,7 +316,7 @@ fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
         // These two share all CPUs' tasks at each reschedule. (A run of BFS or O(1) hangs on where
         // its tasks began, and runs of the kernel's differ as much.)
         if policy == "vtime" || policy == "goodness" {
-            // Boots of one kernel that differ in nothing but what ran before differ by so much, too.
+            // Boots of one kernel that differ in what ran before differ by so much, too.
             let close = |(kernel, lab): (&f64, &f64)| (kernel - lab).abs() < within * kernel;
             assert!(kernel.iter().zip(&disturbed).all(close), "{policy}");
         }

@@ -122,12 +122,15 @@ impl Observer for Slices {
 const HZ: u32 = 250;
 const UNTIL_NS: u64 = 3_000 * MS;
 
+/// Time, CPU, text.
+type Printed = Vec<(u64, u32, String)>;
+
 /// Who got the CPU when, and what the scheduler printed.
 fn slices<S: Scheduler>(
     scheduler: S,
     world: &World,
-    printed: impl Fn(&S) -> Vec<(u64, u32, String)>,
-) -> (Vec<(u64, Option<TaskId>)>, Vec<(u64, u32, String)>) {
+    printed: impl Fn(&S) -> Printed,
+) -> (Vec<(u64, Option<TaskId>)>, Printed) {
     let config = Config::idealised(1, HZ);
     let mut machine = Machine::new(config, scheduler, world.clone(), Slices::default());
     let Ok(_) = machine.run(UNTIL_NS);

@@ -74,8 +74,8 @@ fn load(seconds: f64, cpus_text: &str, tasks: &[String]) -> Result<(), String> {
         out.read_exact(&mut ready).map_err(|error| format!("{what}: {error}"))?;
         children.push(child);
     }
-    // All of them wait now, to be woken in their order; what the kernel does behind their births, it
-    // has done then.
+    // All of them wait now, to be woken in their order. What the kernel does behind their births
+    // it has done by then.
     std::thread::sleep(Duration::from_millis(500));
     let before: Vec<String> = children.iter().map(schedstat).collect();
     println!("load: begins");
