@@ -208,18 +208,6 @@ pub(super) fn checks(placements: &[PlacementAnswer], totals: &[ClassTotals]) -> 
     all
 }
 
-/// What a real figure of one run is judged by, and how that is called: the mean of the simulated
-/// runs; but where these are farther apart than twice the bound (points), so that chance decides,
-/// whatever of them is nearest, the outer tenths left out.
-fn nearest(real: f64, mean: f64, spread: Option<[f64; 2]>, bound: f64) -> (&'static str, f64) {
-    match spread {
-        Some([least, most]) if (most - least) * 100.0 > 2.0 * bound => {
-            (", in the nearest of runs that differ", real.clamp(least, most))
-        }
-        _ => ("", mean),
-    }
-}
-
 fn several_emulated(checks: &mut Checks, own: &[&PlacementAnswer]) {
     /// In parts of the run.
     const SHARES: f64 = 0.05;
@@ -248,34 +236,20 @@ fn several_emulated(checks: &mut Checks, own: &[&PlacementAnswer]) {
         checks.at_most(format!("{name}: busy CPUs, error"), 1, off, 3.0, "%");
         const DOUBLED: f64 = 5.0;
         if row.real.doubled > 0.0 || row.simulated.doubled > 0.0 {
-            let real = row.real.doubled;
-            let (by, near) =
-                nearest(real, row.simulated.doubled, Some(row.spread.doubled), DOUBLED);
-            let longer = (near - real) * 100.0;
-            let what = format!("{name}: a core doubled beside an idle one, longer by{by}");
+            let longer = (row.simulated.doubled - row.real.doubled) * 100.0;
+            let what = format!("{name}: a core doubled beside an idle one, longer by");
             checks.at_most(what, 1, longer, DOUBLED, " points");
         }
         const CHOICES: f64 = 10.0;
-        let (real, simulated, spread) = (&row.real, &row.simulated, &row.spread);
-        for (what, real, simulated, spread) in [
-            (
-                "kept the last CPU, which idled",
-                real.kept_last,
-                simulated.kept_last,
-                spread.kept_last,
-            ),
-            (
-                "took an idle CPU near the last",
-                real.took_near,
-                simulated.took_near,
-                spread.took_near,
-            ),
-            ("took a core idle as a whole", real.took_core, simulated.took_core, spread.took_core),
+        let (real, simulated) = (&row.real, &row.simulated);
+        for (what, real, simulated) in [
+            ("kept the last CPU, which idled", real.kept_last, simulated.kept_last),
+            ("took an idle CPU near the last", real.took_near, simulated.took_near),
+            ("took a core idle as a whole", real.took_core, simulated.took_core),
         ] {
             if real.0 >= CHOICES_LEAST && simulated.0 >= CHOICES_LEAST {
-                let (by, near) = nearest(real.1, simulated.1, spread, CHOICES);
-                let off = (real.1 - near).abs() * 100.0;
-                let what = format!("{name}: wakeups that {what}, off by{by}");
+                let off = (real.1 - simulated.1).abs() * 100.0;
+                let what = format!("{name}: wakeups that {what}, off by");
                 checks.at_most(what, real.0, off, CHOICES, " points");
             }
         }
