@@ -44,7 +44,7 @@ struct task {
 	bool known;
 	bool woken;
 	bool changed;
-	bool improved;
+	bool worsened;
 	bool asks_parent;
 };
 
@@ -228,11 +228,11 @@ OPS(bfs_enqueue)
 		t->asks_parent = 0;
 		scx_bpf_kick_cpu(t->cpu, SCX_KICK_PREEMPT);
 	}
-	if (t->woken || (t->changed && t->improved))
+	if (t->woken || (t->changed && !t->worsened))
 		try_preempt(p, t);
 	t->woken = 0;
 	t->changed = 0;
-	t->improved = 0;
+	t->worsened = 0;
 	return 0;
 }
 
@@ -265,8 +265,9 @@ static __noinline bool earliest(s32 cpu, s32 *prio, s64 *deadline, u64 *position
 	return found;
 }
 
-static __noinline void take(u64 position)
+static __noinline bool take(u64 position)
 {
+	bool moved = 0;
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 
@@ -274,11 +275,12 @@ static __noinline void take(u64 position)
 		while ((p = bpf_iter_scx_dsq_next(&it))) {
 			if (p->scx.dsq_vtime != position)
 				continue;
-			scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
+			moved = scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
 			break;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
+	return moved;
 }
 
 static __always_inline void kick_idle(s32 here)
@@ -340,9 +342,8 @@ OPS(bfs_dispatch)
 		prev->scx.slice = SCX_SLICE_INF;
 		return 0;
 	}
-	if (found)
-		take(position);
-	else
+	/* Another CPU may have taken it, or not have let go of it yet. */
+	if (!found || !take(position))
 		here->busy = 0;
 	return 0;
 }
@@ -425,7 +426,7 @@ OPS(bfs_set_weight)
 	if (t->cpu >= 0)
 		refresh(t->cpu);
 	t->deadline += distance(nice) - distance(t->nice);
-	t->improved = nice < t->nice;
+	t->worsened = nice > t->nice;
 	t->nice = nice;
 	return 0;
 }
