@@ -46,6 +46,8 @@ struct task {
 	bool changed;
 	bool worsened;
 	bool asks_parent;
+	/* It has stopped running by itself; it may be queued again before its CPU has switched. */
+	bool gone;
 };
 
 struct {
@@ -257,7 +259,7 @@ static __noinline bool earliest(s32 cpu, s32 *prio, s64 *deadline, u64 *position
 				found = 1;
 				*prio = t->prio;
 				*deadline = own;
-				*position = t->position;
+				*position = p->scx.dsq_vtime;
 			}
 		}
 	}
@@ -317,7 +319,7 @@ OPS(bfs_dispatch)
 	if (prev && prev->pid == here->pid && here->busy)
 		t = task_of(prev);
 	if (t) {
-		runnable = prev->scx.flags & SCX_TASK_QUEUED;
+		runnable = (prev->scx.flags & SCX_TASK_QUEUED) && !t->gone;
 		t->time_slice = here->rq_time_slice;
 		t->deadline = here->rq_deadline;
 		if (t->time_slice < LEAST_SLICE || prev->policy == SCHED_BATCH)
@@ -333,7 +335,8 @@ OPS(bfs_dispatch)
 			here->sticky_pid = prev->pid;
 		}
 		t->prio = prio_of(prev);
-		t->position = ++last;
+		if (!t->gone)
+			t->position = ++last;
 	}
 	found = earliest(cpu, &prio, &deadline, &position);
 	if (t && runnable && bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) &&
@@ -358,6 +361,7 @@ OPS(bfs_running)
 	LOG("running %d", p->pid);
 	if (!t)
 		return 0;
+	t->gone = 0;
 	if (here->busy && here->pid == p->pid)
 		return 0;
 	if (t->cpu >= 0 && cpu_of(t->cpu)->sticky_pid == p->pid)
@@ -374,7 +378,11 @@ OPS(bfs_running)
 
 OPS(bfs_stopping)
 {
+	struct task *t = task_of(ARG(struct task_struct *, 0));
+
 	LOG("stopping %d %d", ARG(struct task_struct *, 0)->pid, ARG(u32, 1));
+	if (t)
+		t->gone = !ARG(bool, 1);
 	return 0;
 }
 
