@@ -44,8 +44,10 @@ struct task {
 	bool known;
 	bool woken;
 	bool changed;
-	bool improved;
+	bool worsened;
 	bool asks_parent;
+	/* It has stopped running by itself; it may be queued again before its CPU has switched. */
+	bool gone;
 };
 
 struct {
@@ -228,11 +230,11 @@ OPS(bfs_enqueue)
 		t->asks_parent = 0;
 		scx_bpf_kick_cpu(t->cpu, SCX_KICK_PREEMPT);
 	}
-	if (t->woken || (t->changed && t->improved))
+	if (t->woken || (t->changed && !t->worsened))
 		try_preempt(p, t);
 	t->woken = 0;
 	t->changed = 0;
-	t->improved = 0;
+	t->worsened = 0;
 	return 0;
 }
 
@@ -257,7 +259,7 @@ static __noinline bool earliest(s32 cpu, s32 *prio, s64 *deadline, u64 *position
 				found = 1;
 				*prio = t->prio;
 				*deadline = own;
-				*position = t->position;
+				*position = p->scx.dsq_vtime;
 			}
 		}
 	}
@@ -265,8 +267,9 @@ static __noinline bool earliest(s32 cpu, s32 *prio, s64 *deadline, u64 *position
 	return found;
 }
 
-static __noinline void take(u64 position)
+static __noinline bool take(u64 position)
 {
+	bool moved = 0;
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 
@@ -274,11 +277,12 @@ static __noinline void take(u64 position)
 		while ((p = bpf_iter_scx_dsq_next(&it))) {
 			if (p->scx.dsq_vtime != position)
 				continue;
-			scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
+			moved = scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
 			break;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
+	return moved;
 }
 
 static __always_inline void kick_idle(s32 here)
@@ -315,7 +319,7 @@ OPS(bfs_dispatch)
 	if (prev && prev->pid == here->pid && here->busy)
 		t = task_of(prev);
 	if (t) {
-		runnable = prev->scx.flags & SCX_TASK_QUEUED;
+		runnable = (prev->scx.flags & SCX_TASK_QUEUED) && !t->gone;
 		t->time_slice = here->rq_time_slice;
 		t->deadline = here->rq_deadline;
 		if (t->time_slice < LEAST_SLICE || prev->policy == SCHED_BATCH)
@@ -331,7 +335,8 @@ OPS(bfs_dispatch)
 			here->sticky_pid = prev->pid;
 		}
 		t->prio = prio_of(prev);
-		t->position = ++last;
+		if (!t->gone)
+			t->position = ++last;
 	}
 	found = earliest(cpu, &prio, &deadline, &position);
 	if (t && runnable && bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) &&
@@ -340,9 +345,8 @@ OPS(bfs_dispatch)
 		prev->scx.slice = SCX_SLICE_INF;
 		return 0;
 	}
-	if (found)
-		take(position);
-	else
+	/* Another CPU may have taken it, or not have let go of it yet. */
+	if (!found || !take(position))
 		here->busy = 0;
 	return 0;
 }
@@ -357,6 +361,7 @@ OPS(bfs_running)
 	LOG("running %d", p->pid);
 	if (!t)
 		return 0;
+	t->gone = 0;
 	if (here->busy && here->pid == p->pid)
 		return 0;
 	if (t->cpu >= 0 && cpu_of(t->cpu)->sticky_pid == p->pid)
@@ -373,7 +378,11 @@ OPS(bfs_running)
 
 OPS(bfs_stopping)
 {
+	struct task *t = task_of(ARG(struct task_struct *, 0));
+
 	LOG("stopping %d %d", ARG(struct task_struct *, 0)->pid, ARG(u32, 1));
+	if (t)
+		t->gone = !ARG(bool, 1);
 	return 0;
 }
 
@@ -425,7 +434,7 @@ OPS(bfs_set_weight)
 	if (t->cpu >= 0)
 		refresh(t->cpu);
 	t->deadline += distance(nice) - distance(t->nice);
-	t->improved = nice < t->nice;
+	t->worsened = nice > t->nice;
 	t->nice = nice;
 	return 0;
 }
