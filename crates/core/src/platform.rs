@@ -152,8 +152,8 @@ impl Platform {
     }
 
     /// The tick of `cpu` raises its softirq: the machine will call
-    /// [`Scheduler::softirq`](crate::Scheduler::softirq). False: it will not, and what is to be done
-    /// there is to be done now.
+    /// [`Scheduler::softirq`](crate::Scheduler::softirq). False: it will not, and what is to be
+    /// done there is to be done now.
     #[inline]
     pub fn raise_softirq(&mut self, cpu: CpuId) -> bool {
         match &mut self.softirqs {

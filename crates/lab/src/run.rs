@@ -430,9 +430,9 @@ impl Experiment {
         .map_err(Error::Broken)?
     }
 
-    /// The same, and reports on the run from `lead_ns` on, without what the ideal machine would have
-    /// done. `name_of`: what a thread of the workload with that key is called, and what it is an
-    /// instance of.
+    /// The same, and reports on the run from `lead_ns` on, without what the ideal machine would
+    /// have done. `name_of`: what a thread of the workload with that key is called, and what it is
+    /// an instance of.
     ///
     /// # Errors
     /// As of [`run`](Experiment::run).

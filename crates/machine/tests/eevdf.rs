@@ -339,5 +339,6 @@ fn late_softirqs_balance_when_the_other_cpus_have_switched() {
     let (before, after) = moves(false);
     assert!(before == 0 && after > 0, "{before} {after}");
     let (before, after) = moves(true);
-    assert!(before > 0 && after == 0, "{before} {after}");
+    // A source that balances in the same tick has not switched yet.
+    assert!(before > 20 * after, "{before} {after}");
 }

@@ -338,8 +338,8 @@ impl Workload {
     }
 
     /// The same work with `lead_ns` in front of it, in which the tasks that were there before the
-    /// trace begin: those that slept sleep, and those that wanted a CPU compete for it. `early`: who
-    /// does. `alone`: they do so for ever, and nothing is done of what was recorded.
+    /// trace begin: those that slept sleep, and those that wanted a CPU compete for it. `early`:
+    /// who does. `alone`: they do so for ever, and nothing is done of what was recorded.
     pub fn led(&self, trace: &Trace, lead_ns: u64, early: &[Early], alone: bool) -> Workload {
         let mut led = self.clone();
         for one in early {

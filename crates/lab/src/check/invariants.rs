@@ -440,6 +440,14 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         }
     }
 
+    fn softirq(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.softirq(platform, cpu);
+            self.settle(platform);
+        }
+    }
+
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.advance(platform.now_ns());
         self.calls += 1;
