@@ -81,9 +81,10 @@ pub struct ReplayArgs {
     /// Whether what interrupts end comes at its time (open: a server's requests), or takes its time
     #[arg(long, value_enum, default_value = "closed", value_name = "open|closed")]
     pub arrivals: ArrivalsOption,
-    /// How the machine stands when the trace begins: it gets its tasks then (fresh), or it has been
-    /// running for some time, and ticks and balances as the recorded one did (docs/replay.md)
-    #[arg(long, value_enum, default_value = "fresh", value_name = "fresh|running")]
+    /// How the machine stands when the trace begins: it has been running for some time, and ticks
+    /// and balances as the recorded one did (running), or it gets its tasks then (fresh;
+    /// docs/replay.md)
+    #[arg(long, value_enum, default_value = "running", value_name = "fresh|running")]
     pub begin: BeginOption,
     /// How often each scheduler is run
     #[arg(

@@ -118,7 +118,7 @@ fn no_verdict_turns_with_a_single_assumed_cost() {
     let catalogue = embedded::catalogue().unwrap_or_else(|error| panic!("{error}"));
     let learnt = |key: &str, one: &Known, left: usize| {
         writeln!(file, "{}", one.line(key)).expect("it is written");
-        if left % 50 == 0 {
+        if left.is_multiple_of(50) {
             println!("{left} left");
         }
     };

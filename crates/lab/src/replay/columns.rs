@@ -123,8 +123,10 @@ impl Setup {
         let resolved = machine.resolve(trace.cpus)?;
         let mut config = RunConfig { limit_ns: Some(limit_ns), ..resolved };
         config.hz = machine.hz.or(config.hz).or(Some(hz));
-        config.late_softirqs = is_real;
-        if config.hz == Some(hz) && config.tick_phase_ns == 0 {
+        // How another machine stood is not known.
+        let is_recorded_machine = is_real && config.cpus == trace.cpus;
+        config.late_softirqs = is_recorded_machine;
+        if is_recorded_machine && config.hz == Some(hz) && config.tick_phase_ns == 0 {
             config.tick_phase_ns = tick_phase_ns;
         }
         if machine.description.is_none()

@@ -53,10 +53,10 @@ pub const SEEDS: u32 = 8;
 #[serde(rename_all = "lowercase")]
 pub enum Begin {
     /// All tasks come to it in that moment.
-    #[default]
     Fresh,
     /// It has been running: something goes before the trace, ticks fall where the recorded ones
     /// did, what they raise comes late, and CPUs are chosen anew at each `exec`.
+    #[default]
     Running,
 }
 
