@@ -1,7 +1,7 @@
 //! Kernel threads and daemons: what runs on a machine on which nobody does anything.
 //!
 //! The machines of published measurements ran a whole system beside what was measured. This is a
-//! model of it, stated in a table ([`THREADS`]): which threads wake up, how often, and for how
+//! model of it, stated in a table (`THREADS`): which threads wake up, how often, and for how
 //! long. They are those of a server of 2006 to 2010 under 2.6.18 or 2.6.32 (CentOS 5 and 6), and
 //! what a desktop adds to them on a notebook.
 //!
