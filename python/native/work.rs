@@ -131,8 +131,8 @@ pub fn stress(
     let held = slots::hold(py, policies)?;
     let chosen = select::choose_among(&schedulers, &held.entries());
     let chosen = chosen.map_err(|error| errors::engine(py, None, &error.into()))?;
-    let chosen = schedlab_lab::scx::all_fixed(&chosen)
-        .map_err(|error| errors::engine(py, None, &error))?;
+    let chosen =
+        schedlab_lab::scx::all_fixed(&chosen).map_err(|error| errors::engine(py, None, &error))?;
     if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
         let message = format!("{}: a random world sets tunables itself", one.choice);
         return Err(errors::input(py, message));
