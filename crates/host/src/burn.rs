@@ -22,6 +22,8 @@ pub struct Burner {
     pub slices: Slices,
     /// Without a ring: gaps that were taken for time without a CPU.
     pub gaps: u64,
+    /// CPU time used up so far, ns.
+    pub burned_ns: u64,
 }
 
 impl Burner {
@@ -29,7 +31,7 @@ impl Burner {
     pub fn new(ring: Option<SwitchRing>, gap_ns: u64) -> Burner {
         let mut slices = Slices::default();
         slices.done.reserve(1024);
-        Burner { ring, gap_ns, slices, gaps: 0 }
+        Burner { ring, gap_ns, slices, gaps: 0, burned_ns: 0 }
     }
 
     /// Whether the kernel tells when the thread had no CPU.
@@ -42,6 +44,8 @@ impl Burner {
         let start_ns = sys::now_ns();
         let mut end_ns = start_ns.saturating_add(ns);
         let mut before_ns = start_ns;
+        // What the thread had no CPU for, ns.
+        let mut away_ns = 0;
         loop {
             let now_ns = sys::now_ns();
             // Switches after the clock was read move the end, too: so none is missed.
@@ -52,22 +56,22 @@ impl Burner {
                         let mut off_ns = 0;
                         ring.drain(|_, switch| off_ns += slices.take(switch, start_ns));
                         end_ns = end_ns.saturating_add(off_ns);
+                        away_ns += off_ns;
                     }
                 }
                 None => {
                     let gap_ns = now_ns - before_ns;
                     if gap_ns >= self.gap_ns {
                         end_ns = end_ns.saturating_add(gap_ns);
+                        away_ns += gap_ns;
                         self.gaps += 1;
                     }
                     before_ns = now_ns;
                 }
             }
-            if now_ns >= until_ns {
-                return false;
-            }
-            if now_ns >= end_ns {
-                return true;
+            if now_ns >= until_ns.min(end_ns) {
+                self.burned_ns += (now_ns - start_ns).saturating_sub(away_ns);
+                return now_ns < until_ns;
             }
         }
     }
@@ -87,6 +91,7 @@ impl Burner {
         self.catch_up();
         self.slices.restart();
         self.gaps = 0;
+        self.burned_ns = 0;
     }
 }
 
@@ -115,6 +120,8 @@ mod tests {
         let slices = &burner.slices.done;
         let off_ns: u64 = slices.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).sum();
         assert!(end_ns - start_ns - off_ns >= 5_000_000, "{off_ns} of {}", end_ns - start_ns);
+        assert!(burner.burned_ns >= 5_000_000, "{} ns", burner.burned_ns);
+        assert!(burner.burned_ns <= end_ns - start_ns - off_ns, "{} ns", burner.burned_ns);
     }
 
     #[test]

@@ -138,8 +138,11 @@ pub struct Thread {
     pub name: String,
     /// The kernel's number of it.
     pub tid: u32,
-    /// CPU time, ns.
+    /// CPU time, ns: the kernel's account.
     pub cpu_ns: u64,
+    /// CPU time that its runs used up, ns, as the thread itself saw it. The kernel's account has
+    /// on top of it what goes to sleeping and waking up, and to switches.
+    pub burned_ns: u64,
     /// Time that it was runnable and had no CPU, ns.
     pub run_delay_ns: u64,
     /// How often it got a CPU.

@@ -164,7 +164,10 @@ fn placement(prepared: &Prepared, outcome: &Outcome) -> Value {
         "tasks": tasks(&counted),
         "trace": match &outcome.traced {
             Some(traced) => trace_of_all(traced),
-            None => quietest.and_then(|one| trace(&one.measured)),
+            None => quietest.copied().and_then(|it| {
+                let place = outcome.repetitions.iter().position(|one| std::ptr::eq(one, it));
+                trace(&it.measured, place)
+            }),
         },
         "repetitions": repetitions,
     })
@@ -191,9 +194,10 @@ fn by_name<'a>(counted: &[&'a Repetition]) -> Vec<(&'a str, Vec<(&'a Thread, u64
 }
 
 /// The plain figures of a thread, by the names that documents give them.
-fn figures(thread: &Thread) -> [(&'static str, u64); 8] {
+fn figures(thread: &Thread) -> [(&'static str, u64); 9] {
     [
         ("cpu_ns", thread.cpu_ns),
+        ("burned_ns", thread.burned_ns),
         ("run_delay_ns", thread.run_delay_ns),
         ("times_scheduled_in", thread.times_scheduled_in),
         ("voluntary_switches", thread.voluntary_switches),
@@ -291,8 +295,8 @@ pub fn first_tick_ns(tick: &Tick, start_ns: u64) -> u64 {
     (tick.phase_ns % period_ns + period_ns - start_ns % period_ns) % period_ns
 }
 
-/// Where the threads ran in one repetition. None: that was not recorded.
-fn trace(measured: &Measured) -> Option<Value> {
+/// Where the threads ran in a repetition, at this place among all. None: that was not recorded.
+fn trace(measured: &Measured, place: Option<usize>) -> Option<Value> {
     let mut slices = vec![];
     for thread in &measured.threads {
         let own = thread.slices.as_ref()?;
@@ -307,6 +311,7 @@ fn trace(measured: &Measured) -> Option<Value> {
         Why::End => 'e',
     };
     Some(json!({
+        "repetition": place,
         "window_ns": window_ns,
         "foreign_cpu_fraction": measured.noise.foreign,
         "recorded": "own switches: others are not in it, and a wakeup's CPU is that of the next slice",
@@ -539,6 +544,7 @@ mod tests {
         let trace = &placement["trace"];
         assert_eq!(trace["slices"], json!([[0, 100, 150, "A-0"], [1, 155, 800, "A-0"]]));
         assert_eq!(trace["slice_ends"], "bp");
+        assert_eq!(trace["repetition"], 0);
         assert_eq!(trace["wakeups"], json!([[150, "A-0", 1]]));
     }
 

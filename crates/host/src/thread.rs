@@ -283,6 +283,7 @@ impl Thread {
         self.burner.slices.close(ended_ns);
         let record = &mut self.record;
         record.cpu_ns = after.cpu_ns - before.1.cpu_ns;
+        record.burned_ns = self.burner.burned_ns;
         record.run_delay_ns = after.delay_ns - before.1.delay_ns;
         record.times_scheduled_in = after.times - before.1.times;
         record.voluntary_switches = switches.voluntary - before.0.voluntary;
