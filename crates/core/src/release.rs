@@ -29,13 +29,16 @@ impl BuildConfig {
     }
 }
 
+/// Makes a scheduler of what was loaded.
+pub type Loader = dyn Fn(&BuildConfig) -> Result<Box<dyn Scheduler>, String> + Send + Sync;
+
 /// How a scheduler is made.
 #[derive(Clone)]
 pub enum Build {
     /// By a function of the program, which cannot fail.
     Ordinary(fn(&BuildConfig) -> Box<dyn Scheduler>),
     /// Of what was loaded while the program runs, a file say: it may be wrong on this machine.
-    Loaded(Arc<dyn Fn(&BuildConfig) -> Result<Box<dyn Scheduler>, String> + Send + Sync>),
+    Loaded(Arc<Loader>),
 }
 
 impl fmt::Debug for Build {

@@ -308,7 +308,8 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
             CpuId(if self.0 == 1 { 1 } else { 0 })
         }
     }
-    let wild: [fn(&schedlab_core::BuildConfig) -> Box<dyn Scheduler>; 4] = [
+    type Make = fn(&schedlab_core::BuildConfig) -> Box<dyn Scheduler>;
+    let wild: [Make; 4] = [
         |_| Box::new(Wild(0, Some(7))),
         |_| Box::new(Wild(5, None)),
         |_| Box::new(Wild(500, None)),

@@ -49,7 +49,7 @@ fn figures(benchmark: &'static dyn Benchmark, choice: &Choice, more: u64) -> Opt
     if choice.refuses(&bench.needs()).is_some() {
         return None;
     }
-    let run = bench.run(&choice).ok()?;
+    let run = bench.run(choice).ok()?;
     let whole = run.report.end.state == EndState::AllEnded && !run.findings.figures.is_empty();
     whole.then(|| run.findings.figures.into_iter().map(|figure| figure.name).collect())
 }
