@@ -59,7 +59,8 @@ pub fn is_plan(text: &str) -> bool {
 pub fn schedulers() -> Vec<(String, String, String, String)> {
     let row = |choice: select::Choice| {
         let (entry, release) = (choice.entry, choice.release);
-        (entry.name.into(), release.version.into(), entry.title.into(), release.summary.into())
+        let (name, title) = (entry.name.to_string(), entry.title.to_string());
+        (name, release.version.into(), title, release.summary.into())
     };
     select::all().into_iter().map(row).collect()
 }

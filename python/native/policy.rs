@@ -472,7 +472,7 @@ impl Scheduler for PyScheduler {
         };
         let tunables = self.tunables();
         let Some(tunable) = tunables.iter().find(|tunable| tunable.name == name) else {
-            let known = tunables.iter().map(|tunable| tunable.name).collect();
+            let known = tunables.iter().map(|tunable| tunable.name.clone()).collect();
             return Err(TunableError::Unknown { known }.into());
         };
         tunable.check(value)?;
@@ -537,7 +537,7 @@ impl Inspect for PyScheduler {
         let rows: Vec<TunableRow> = self.ask("tunables", "_tunables", nothing);
         rows.iter()
             .map(|(name, value, least, most, help)| Tunable {
-                name: keep(name),
+                name: name.clone().into(),
                 value: *value,
                 range: (*least, *most),
                 help: keep(help),

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{
-    BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler,
+    Build, BuildConfig, Capabilities, Entry, Origin, Policy, Release, RuleDoc, Scheduler,
 };
 use schedlab_lab::{Error, parallel};
 use std::collections::BTreeMap;
@@ -92,13 +92,13 @@ fn build<const N: usize>(config: &BuildConfig) -> Box<dyn Scheduler> {
     }
 }
 
-type Build = fn(&BuildConfig) -> Box<dyn Scheduler>;
+type Make = fn(&BuildConfig) -> Box<dyn Scheduler>;
 
 macro_rules! builders {
     ($($number:literal)*) => { [$(build::<$number>),*] };
 }
 
-static BUILDERS: [Build; SLOTS] = builders![
+static BUILDERS: [Make; SLOTS] = builders![
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
 ];
@@ -154,12 +154,12 @@ fn entry(slot: usize, description: &Description) -> &'static Entry {
         policies: Box::leak(policies.into_boxed_slice()),
         can: Capabilities { affinity: description.affinity, ..Capabilities::BASIC },
         kernel: Some("6.18"),
-        build: BUILDERS[slot],
+        build: Build::Ordinary(BUILDERS[slot]),
     };
     let entry: &'static Entry = Box::leak(Box::new(Entry {
-        name: keep(&description.name),
-        title: keep(&description.title),
-        summary: keep(&description.summary),
+        name: description.name.clone().into(),
+        title: description.title.clone().into(),
+        summary: description.summary.clone().into(),
         origin: Origin::Own,
         releases: Box::leak(Box::new([release])),
     }));
@@ -260,7 +260,7 @@ impl Held {
             self.all.iter().find_map(|(slot, entry)| Some((entry, taken(*slot)?)))?;
         Some(match is_signal(py, &failure) {
             true => failure.error,
-            false => errors::policy(py, entry.name, failure),
+            false => errors::policy(py, &entry.name, failure),
         })
     }
 

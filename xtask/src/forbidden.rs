@@ -27,12 +27,8 @@ const CODE: [(&str, &str); 15] = [
 ];
 
 /// Where such code may stand all the same: the beginning of the path, the code, the reason.
-const EXCEPTIONS: [(&str, &str, &str); 3] = [
-    ("crates/host/src/sys/", "unsafe {", "system calls that no library wraps"),
-    // A `Choice` is a reference to an entry that lives for ever, as those of the registry do.
-    ("crates/lab/src/scx.rs", "Box::leak", "entries of policies in files, 64 at most"),
-    ("crates/scx/src/tunables.rs", "Box::leak", "names of settings, each name once"),
-];
+const EXCEPTIONS: [(&str, &str, &str); 1] =
+    [("crates/host/src/sys/", "unsafe {", "system calls that no library wraps")];
 
 /// Paths of somebody's machine. Written in two pieces, so that this file does not name them.
 const PATHS: [&str; 5] = [

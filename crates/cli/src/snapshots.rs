@@ -83,13 +83,13 @@ pub fn view(
         hz: hz.unwrap_or(choice.release.hz_default),
         kernel,
         release: choice.release.version.into(),
-        is_fair: ["cfs", "eevdf"].contains(&choice.entry.name),
+        is_fair: ["cfs", "eevdf"].contains(&choice.entry.name.as_ref()),
         cpus: cpus.collect(),
         tasks,
         groups,
         tunables: tunables
             .iter()
-            .map(|tunable| (tunable.name.into(), set(tunable.name).unwrap_or(tunable.value)))
+            .map(|tunable| (tunable.name.to_string(), set(&tunable.name).unwrap_or(tunable.value)))
             .collect(),
     }
 }

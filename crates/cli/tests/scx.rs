@@ -6,6 +6,7 @@ mod support;
 use support::{Scratch, schedlab};
 
 const VTIME: &str = "scx:examples/scx/vtime.bpf.o";
+const EXTRAS: &str = "scx:crates/scx/tests/objects/extras.bpf.o";
 const FAULTS: &str = "scx:crates/scx/tests/objects/faults.bpf.o";
 
 #[test]
@@ -98,10 +99,28 @@ fn what_is_no_policy_is_refused() {
     run("scx:README.md").error(&["README.md: ELF header: this is no ELF file"]);
     run("scx:nothing.o").error(&["nothing.o: there is no such file"]);
     run("scx:").error(&["scx: needs a file"]);
+    // It is wrong where a machine is made: an error as any other.
+    let zeros = ["0"; 65].join("/");
+    let said = run(&format!("{EXTRAS}[call.add_primary={zeros}]"))
+        .error(&["extras.bpf.o: 65 arguments of add_primary; 64 are the most"]);
+    assert!(!said.contains("a fault of this program"), "{said}");
     run(&format!("{VTIME}[slice_n=1]")).error(&["did you mean slice_ns?"]);
     run(&format!("{VTIME}[slice_ns]")).error(&["write NAME=VALUE"]);
     let set = ["run", "examples/desktop.json", "-s", "cfs", "--scx-set", "a=1"];
     schedlab(&set).error(&["no scheduler is a sched_ext policy"]);
+}
+
+#[test]
+fn two_files_of_one_name_are_told_apart() {
+    let scratch = Scratch::new("scx-names");
+    let object = std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("it is");
+    scratch.file("again.bpf.o", object);
+    let both = format!("{VTIME},scx:{}/again.bpf.o,{VTIME}@7.3", scratch.path());
+    let run = ["run", "examples/desktop.json", "--duration", "10ms", "-f", "csv", "-s", &both];
+    let csv = schedlab(&run).good();
+    for name in ["scx_vtime,6.18", "scx_vtime#2,6.18", "scx_vtime,7.3"] {
+        assert!(csv.contains(name), "{csv}");
+    }
 }
 
 #[test]

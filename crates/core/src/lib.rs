@@ -48,7 +48,7 @@ pub use inspect::{Inspect, Load, Promises};
 pub use interface::{BlockReason, GroupStats, Parent, Scheduler, Waker};
 pub use platform::{Platform, TimerKey, TimerPhase};
 pub use reason::{Account, Candidate, Evidence, Question, Rule, RuleDoc, Who};
-pub use release::{BuildConfig, Capabilities, Entry, Origin, Release};
+pub use release::{Build, BuildConfig, Capabilities, Entry, Origin, Release};
 pub use table::TaskTable;
 pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 pub use topology::Topology;

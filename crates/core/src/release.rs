@@ -2,7 +2,11 @@
 //! made: facts, which nobody has to build a scheduler to learn.
 
 use crate::{Platform, Policy, Scheduler, Topology};
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
 
 /// What a scheduler is built for.
 #[derive(Clone, Debug)]
@@ -25,8 +29,29 @@ impl BuildConfig {
     }
 }
 
+/// Makes a scheduler of what was loaded.
+pub type Loader = dyn Fn(&BuildConfig) -> Result<Box<dyn Scheduler>, String> + Send + Sync;
+
+/// How a scheduler is made.
+#[derive(Clone)]
+pub enum Build {
+    /// By a function of the program, which cannot fail.
+    Ordinary(fn(&BuildConfig) -> Box<dyn Scheduler>),
+    /// Of what was loaded while the program runs, a file say: it may be wrong on this machine.
+    Loaded(Arc<Loader>),
+}
+
+impl fmt::Debug for Build {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Build::Ordinary(_) => "Ordinary",
+            Build::Loaded(_) => "Loaded",
+        })
+    }
+}
+
 /// One release of a scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Release {
     /// What users write behind the `@`, e.g. `2.6.24`.
     pub version: &'static str,
@@ -50,8 +75,8 @@ pub struct Release {
     /// The kernel that it was part of, or that it was a patch to, for what depends on that and not
     /// on the scheduler; none = the kernel whose number it bears ([`Release::kernel`]).
     pub kernel: Option<&'static str>,
-    /// Makes one.
-    pub build: fn(&BuildConfig) -> Box<dyn Scheduler>,
+    /// Makes one: see [`Release::build`].
+    pub build: Build,
 }
 
 /// What a release can. Facts of it, to be read without building one.
@@ -100,21 +125,33 @@ pub enum Origin {
 }
 
 /// A scheduler with its releases.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// What users write, e.g. `o_1`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is called in full.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// The algorithm in a line.
-    pub summary: &'static str,
+    pub summary: Cow<'static, str>,
     /// Where it comes from.
     pub origin: Origin,
-    /// Its releases; the first is the default.
+    /// Its releases; the first is the default. None of one that was loaded: whoever loaded it has
+    /// them.
     pub releases: &'static [Release],
 }
 
 impl Release {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// What was loaded cannot be had on such a machine: the file, and what is wrong with it.
+    pub fn build(&self, config: &BuildConfig) -> Result<Box<dyn Scheduler>, String> {
+        match &self.build {
+            Build::Ordinary(build) => Ok(build(config)),
+            Build::Loaded(build) => build(config),
+        }
+    }
+
     /// The kernel that it was part of, or that it was a patch to.
     pub fn kernel(&self) -> &'static str {
         self.kernel.unwrap_or(self.version)

@@ -1,5 +1,6 @@
 //! The tunables of a scheduler, under the kernel's own names.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,7 +9,7 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunable {
     /// The kernel's name, e.g. `sched_latency_ns`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Present value (after scaling by the number of CPUs, where the release does that).
     pub value: i64,
     /// Smallest and largest value that the kernel takes.
@@ -23,7 +24,7 @@ pub enum TunableError {
     /// This scheduler has no tunable of that name; here are those it has.
     Unknown {
         /// The names there are.
-        known: Vec<&'static str>,
+        known: Vec<Cow<'static, str>>,
     },
     /// The value is outside what the kernel takes.
     Range {
@@ -62,7 +63,7 @@ pub fn check(tunables: &[Tunable], name: &str, value: i64) -> Result<(), Tunable
     match tunables.iter().find(|tunable| tunable.name == name) {
         Some(tunable) => tunable.check(value),
         None => Err(TunableError::Unknown {
-            known: tunables.iter().map(|tunable| tunable.name).collect(),
+            known: tunables.iter().map(|tunable| tunable.name.clone()).collect(),
         }),
     }
 }

@@ -332,7 +332,7 @@ fn fixed(
     let hz = choice.release.hz_default;
     let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let until_ns = u64::from(virtual_ms) * 1_000_000;
-    let scheduler = choice.build(&BuildConfig::flat(cpus, hz));
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("it is of the registry");
     let config = Config::idealised(cpus, hz);
     // The observers that are not there are those that a whole report wants.
     let absent: (Option<Recorder>, Option<Stats>) = (None, None);
@@ -445,7 +445,7 @@ fn child(args: &[String]) {
 /// Events, ns for them, ns to start.
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
-    let scheduler = choice.build(&BuildConfig::flat(cpus, hz));
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("it is of the registry");
     let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let begun = Watch::start();
     let config = Config::idealised(cpus, hz);
@@ -488,7 +488,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
     let build = BuildConfig::flat(1, hz);
     let mut platform = build.platform();
-    let mut scheduler = choice.build(&build);
+    let mut scheduler = choice.build(&build).expect("it is of the registry");
     let begun = Watch::start();
     for number in 0..tasks {
         let attr = TaskAttr { address_space: number, ..TaskAttr::default() };

@@ -78,7 +78,7 @@ impl<'a> Assembly<'a> {
         workload: W,
         observer: O,
     ) -> Result<Machine<S, W, O>, Error> {
-        let scheduler = wrap(self.choice.build(&self.build));
+        let scheduler = wrap(self.choice.build(&self.build)?);
         let mut machine = Machine::new(self.machine, scheduler, workload, observer);
         if let Some(costs) = self.costs {
             machine.set_costs(costs);
@@ -138,9 +138,9 @@ pub(crate) fn report(
     let hz = config.hz.unwrap_or(choice.release.hz_default);
     report_of(RunInputs {
         scheduler: SchedulerInfo {
-            name: choice.entry.name.into(),
+            name: choice.entry.name.to_string(),
             release: choice.release.version.into(),
-            title: choice.entry.title.into(),
+            title: choice.entry.title.to_string(),
             set: vec![],
         },
         machine: MachineInfo { cpus: config.cpus, hz, model: config.model_name() },

@@ -96,7 +96,10 @@ impl RunConfig {
     /// The tunables of `choice` on this machine. One that cannot even be made for it has none;
     /// whoever runs it is told why.
     pub fn tunables_of(&self, choice: &Choice) -> Vec<Tunable> {
-        let tunables = || choice.build(&self.build_config(choice)).inspect().tunables();
+        let tunables = || {
+            let built = choice.build(&self.build_config(choice));
+            built.map_or(vec![], |scheduler| scheduler.inspect().tunables())
+        };
         catch_panic(tunables).unwrap_or_default()
     }
 

@@ -122,7 +122,7 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
     {
         explained.extend(waits.iter().map(explain_wait));
     }
-    let scheduler = contender.choice.build(&config.build_config(&contender.choice));
+    let scheduler = contender.choice.build(&config.build_config(&contender.choice)).ok()?;
     let rules = scheduler.inspect().rules();
     Some(Recorded {
         run: run.report,

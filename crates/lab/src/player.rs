@@ -385,11 +385,12 @@ mod tests {
     #[test]
     fn a_run_that_breaks_off_ends_there() {
         use crate::check::faulty_schedulers::{Double, Fault};
-        use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+        use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
+        use std::borrow::Cow;
         static ENTRY: Entry = Entry {
-            name: "panics",
-            title: "A scheduler with a fault",
-            summary: "panics at its 20th tick",
+            name: Cow::Borrowed("panics"),
+            title: Cow::Borrowed("A scheduler with a fault"),
+            summary: Cow::Borrowed("panics at its 20th tick"),
             origin: Origin::Own,
             releases: &[Release {
                 version: "1",
@@ -402,10 +403,12 @@ mod tests {
                 policies: &[Policy::Other],
                 can: Capabilities::BASIC,
                 kernel: None,
-                build: |config| Box::new(Double::new(Fault::Panics, config.topology.cpus())),
+                build: Build::Ordinary(|config| {
+                    Box::new(Double::new(Fault::Panics, config.topology.cpus()))
+                }),
             }],
         };
-        let choice = crate::select::Choice { entry: &ENTRY, release: &ENTRY.releases[0] };
+        let choice = crate::select::Choice::of(&ENTRY, &ENTRY.releases[0]);
         let text = r#"{"tasks": {"hog": {"loop": 10, "run": 10000}}}"#;
         let prepared = prepared(text, "fcfs", &[]);
         let one = Contender::from(choice);

@@ -343,7 +343,7 @@ fn latency_sum_ns(stats: &Stats, task: &TaskFigures) -> u64 {
 }
 
 fn tunable_value(tunable: &Tunable) -> TunableValue {
-    TunableValue { name: tunable.name.into(), value: tunable.value }
+    TunableValue { name: tunable.name.to_string(), value: tunable.value }
 }
 
 fn end_state(end: RunEnd) -> EndState {

@@ -121,11 +121,11 @@ impl Experiment {
     /// # Errors
     /// The first that does not.
     pub fn check_timetable(&self, choices: &[Choice]) -> Result<(), Diagnostic> {
-        let mut tunables: Vec<&'static str> = vec![];
+        let mut tunables = vec![];
         if self.timetable.tunables().next().is_some() {
-            let all = choices.iter().flat_map(|choice| self.tunables(choice));
-            tunables.extend(all.map(|tunable| tunable.name));
+            tunables.extend(choices.iter().flat_map(|choice| self.tunables(choice)));
         }
+        let tunables: Vec<&str> = tunables.iter().map(|tunable| tunable.name.as_ref()).collect();
         self.timetable.check(&Surroundings {
             model: &self.model,
             groups: &self.groups,
@@ -377,8 +377,8 @@ impl Experiment {
         }
         let observer = observer(&vm, &ids, &groups);
         let machine = assembly.build(vm, observer)?;
-        let known: Vec<&str> =
-            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
+        let known = machine.scheduler().inspect().tunables();
+        let known: Vec<&str> = known.iter().map(|tunable| tunable.name.as_ref()).collect();
         let timetable = self.timetable.for_scheduler(&known);
         Ok((machine, ids, timetable))
     }
@@ -716,7 +716,7 @@ mod tests {
         .expect("it is well formed");
         assert!(experiment.needs().affinity && experiment.needs().policies.contains(&Policy::Fifo));
         let choice = select::find("cfs").expect("it is there");
-        experiment.check_timetable(&[choice]).expect("all is there");
+        experiment.check_timetable(std::slice::from_ref(&choice)).expect("all is there");
         let ran = experiment.run(&choice).expect("it runs");
         let warning = ran.warning.expect("the last CPU stays");
         assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
@@ -728,7 +728,7 @@ mod tests {
         assert_eq!(ran.report.end.at_ns, 10_000_000);
         experiment.timetable =
             Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
-        assert!(experiment.check_timetable(&[choice]).is_err());
+        assert!(experiment.check_timetable(std::slice::from_ref(&choice)).is_err());
     }
 
     #[test]

@@ -1,9 +1,5 @@
 //! sched_ext policies in files as schedulers: `scx:FILE` wherever a scheduler's name may stand.
 //!
-//! The engine knows a scheduler by a static entry, whose release has a function that makes one and
-//! is told nothing but the machine. A file comes with a name. So there is a number of slots, each
-//! with a function of its own; a policy is put in one of them until the program ends.
-//!
 //! `scx:FILE[NAME=VALUE,...]` sets variables, `ops.FIELD` and `map.NAME.max_entries`, which are
 //! tunables of the policy; `call.FUNCTION=1/2/3` runs a `syscall` program of the object before the
 //! policy begins; `on_error=fallback` lets a run go on when the policy has ended;
@@ -14,15 +10,13 @@ use crate::error::Error;
 use crate::scx_presets::Preset;
 use crate::select::{Choice, Chosen};
 use crate::settings::{self, Setting};
-use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
+use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Release};
 use schedlab_scx::log::Log;
 use schedlab_scx::ops::Callback;
 use schedlab_scx::{Image, Object, OnEnd, Options, Profile, ScxScheduler, Target};
+use std::borrow::Cow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// So many policies can be named in one program.
-const SLOTS: usize = 64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Ticks a second, unless the user says otherwise.
 const HZ: u32 = 250;
@@ -39,108 +33,140 @@ const IMAGES_KEPT: usize = 4;
 /// A program of the object that is run before the policy begins, with its arguments.
 type Call = (String, Vec<i32>);
 
-/// A policy in its slot.
-struct Held {
+/// A policy in a file, with all that is set once and for all.
+#[derive(Debug)]
+pub struct Policy {
     /// As the user named it: the file.
     file: String,
     /// What belongs to the policy and is no tunable of its, as it stands in brackets.
     fixed: Vec<String>,
-    bytes: Arc<[u8]>,
-    object: Arc<Object>,
-    settings: Arc<[schedlab_scx::Setting]>,
-    calls: Arc<[Call]>,
+    bytes: Vec<u8>,
+    /// `ops.name`.
+    name: String,
+    object: Object,
+    settings: Vec<schedlab_scx::Setting>,
+    calls: Vec<Call>,
     on_end: OnEnd,
     put_back_ns: u64,
     /// Whether it has callbacks for CPUs that go and come.
     hotplug: bool,
-    images: Vec<(Target, Arc<Image>)>,
-    entry: &'static Entry,
+    /// Whether it looks after the limits of groups.
+    quotas: bool,
+    images: Mutex<Vec<(Target, Arc<Image>)>>,
 }
 
-static ALL: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+impl PartialEq for Policy {
+    fn eq(&self, other: &Policy) -> bool {
+        (&self.file, &self.fixed, &self.bytes) == (&other.file, &other.fixed, &other.bytes)
+    }
+}
 
 /// Who is told what policies do.
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-fn all() -> MutexGuard<'static, Vec<Held>> {
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Held {
-    fn image(&mut self, target: Target) -> Result<Arc<Image>, String> {
-        if let Some((_, image)) = self.images.iter().find(|(other, _)| *other == target) {
+impl Policy {
+    fn image(&self, target: Target) -> Result<Arc<Image>, String> {
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, image)) = images.iter().find(|(other, _)| *other == target) {
             return Ok(Arc::clone(image));
         }
-        let image = linked(&self.object, target, &self.settings)?;
-        let image = Arc::new(image);
-        if self.images.len() == IMAGES_KEPT {
-            self.images.remove(0);
+        let image = Arc::new(linked(&self.object, target, &self.settings)?);
+        if images.len() == IMAGES_KEPT {
+            images.remove(0);
         }
-        self.images.push((target, Arc::clone(&image)));
+        images.push((target, Arc::clone(&image)));
         Ok(image)
     }
 
-    /// What one of the policy is made of.
-    fn parts(&mut self, target: Target) -> Result<Parts, String> {
-        let image = self.image(target)?;
-        let options =
-            Options { on_end: self.on_end, put_back_ns: self.put_back_ns, ..Options::default() };
-        Ok(Parts { image, options, calls: Arc::clone(&self.calls) })
+    /// One of it, with the class of a release.
+    fn scheduler(&self, config: &BuildConfig, profile: Profile) -> Result<ScxScheduler, String> {
+        let target = Target { cpus: config.topology.cpus(), hz: config.hz };
+        let options = Options {
+            on_end: self.on_end,
+            put_back_ns: self.put_back_ns,
+            profile,
+            ..Options::default()
+        };
+        let mut scheduler = ScxScheduler::new(self.image(target)?, config, options);
+        let of_preset = match Preset::of(&self.name) {
+            Some(preset) => preset.calls(scheduler.image(), target.cpus),
+            None => vec![],
+        };
+        // Whoever calls a program for himself does it alone.
+        let is_own = |name: &String| self.calls.iter().any(|(other, _)| other == name);
+        let of_preset = of_preset.into_iter().filter(|(name, _)| !is_own(name));
+        for (function, args) in of_preset.chain(self.calls.iter().cloned()) {
+            let called = scheduler.call_first(&function, &args);
+            called.map_err(|error| error.in_file(&self.file).to_string())?;
+        }
+        if let Some(log) = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            scheduler.log_to(log);
+        }
+        Ok(scheduler)
+    }
+
+    /// What a scheduler is called that is this policy: of several of a name the `number`th.
+    fn name(&self, number: usize) -> String {
+        let number = if number == 1 { String::new() } else { format!("#{number}") };
+        let with = match self.fixed.as_slice() {
+            [] => String::new(),
+            fixed => format!("({})", fixed.join(",")),
+        };
+        format!("scx_{}{number}{with}", self.name)
+    }
+
+    /// It as a scheduler, with the class of a release.
+    fn choice(self: Arc<Policy>, version: &'static str) -> Choice {
+        let profile = if version == RELEASES[0] { Profile::V6_18 } else { Profile::V7_3 };
+        let entry = Entry {
+            name: self.name(1).into(),
+            title: format!("sched_ext: {}", self.name).into(),
+            summary: format!("the policy in {}", self.file).into(),
+            origin: Origin::Own,
+            releases: &[],
+        };
+        let policy = Arc::clone(&self);
+        let release = Release {
+            version,
+            also: &[],
+            summary: "the class of this Linux round the policy",
+            golden: &[],
+            hz_default: HZ,
+            hz_range: (100, 1000),
+            cpus_max: 512,
+            policies: &[
+                schedlab_core::Policy::Other,
+                schedlab_core::Policy::Batch,
+                schedlab_core::Policy::Idle,
+            ],
+            can: Capabilities { groups: true, quotas: self.quotas, ..Capabilities::BASIC },
+            kernel: Some(version),
+            build: Build::Loaded(Arc::new(move |config| {
+                Ok(Box::new(policy.scheduler(config, profile)?))
+            })),
+        };
+        let (entry, release) = (Cow::Owned(entry), Cow::Owned(release));
+        Choice { entry, release, policy: Some(self) }
     }
 }
 
-/// What a policy is made of, on a machine.
-struct Parts {
-    image: Arc<Image>,
-    options: Options,
-    calls: Arc<[Call]>,
-}
-
-/// One of the policy in a slot. The slots are not held while it is made: its maps may be large.
-fn scheduler(slot: usize, config: &BuildConfig, profile: Profile) -> Result<ScxScheduler, String> {
-    let target = Target { cpus: config.topology.cpus(), hz: config.hz };
-    let parts = match all().get_mut(slot) {
-        Some(held) => held.parts(target)?,
-        None => return Err("there is no policy in the slot".into()),
-    };
-    let Parts { image, options, calls } = parts;
-    let mut scheduler = ScxScheduler::new(image, config, Options { profile, ..options });
-    let of_preset = match Preset::of(&scheduler.image().name) {
-        Some(preset) => preset.calls(scheduler.image(), target.cpus),
-        None => vec![],
-    };
-    // Whoever calls a program for himself does it alone.
-    let is_own = |name: &String| calls.iter().any(|(other, _)| other == name);
-    let of_preset = of_preset.into_iter().filter(|(name, _)| !is_own(name));
-    for (function, args) in of_preset.chain(calls.iter().cloned()) {
-        scheduler.call_first(&function, &args).map_err(|error| error.to_string())?;
-    }
-    if let Some(log) = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-        scheduler.log_to(log);
-    }
-    Ok(scheduler)
-}
-
-/// The function of slot `N`, with the class of 6.18 or a later one.
-fn build<const N: usize, const LATER: bool>(config: &BuildConfig) -> Box<dyn Scheduler> {
-    let profile = if LATER { Profile::V7_3 } else { Profile::V6_18 };
-    match scheduler(N, config, profile) {
-        Ok(scheduler) => Box::new(scheduler),
-        // The engine catches it where it catches a scheduler that panics.
-        Err(message) => std::panic::resume_unwind(Box::new(message)),
+/// Tells those of `chosen` apart that are different policies of one name.
+pub(crate) fn tell_apart(chosen: &mut [Chosen]) {
+    for at in 1..chosen.len() {
+        let (before, rest) = chosen.split_at_mut(at);
+        let choice = &mut rest[0].choice;
+        let Some(policy) = &choice.policy else { continue };
+        let mut number = 1;
+        let is_taken = |name: &str| {
+            let has_it = |other: &Choice| other.entry.name == name;
+            before.iter().any(|one| has_it(&one.choice) && one.choice.policy != choice.policy)
+        };
+        while is_taken(&policy.name(number)) {
+            number += 1;
+        }
+        choice.entry.to_mut().name = policy.name(number).into();
     }
 }
-
-macro_rules! builders {
-    ($($number:literal)*) => { [$([build::<$number, false>, build::<$number, true>]),*] };
-}
-
-type Build = fn(&BuildConfig) -> Box<dyn Scheduler>;
-
-static BUILDERS: [[Build; 2]; SLOTS] = builders![
-    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-];
 
 /// Reads an object.
 ///
@@ -317,22 +343,11 @@ pub(crate) fn choose(spec: &str) -> Result<(Choice, Vec<Setting>), String> {
     let (file, release) = with_release(file);
     let bracket = Bracket::read(text).map_err(|error| format!("{PREFIX}{file}: {error}"))?;
     let own = bracket.own.clone();
-    let entry = hold(file, bracket)?;
-    let known = entry.releases.iter().find(|it| it.version == release);
-    let choice = Choice { entry, release: known.unwrap_or(&entry.releases[0]) };
-    Ok((choice, own))
+    Ok((Arc::new(load(file, bracket)?).choice(release), own))
 }
 
-fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
+fn load(file: &str, bracket: Bracket) -> Result<Policy, String> {
     let bytes = bytes_of(Path::new(file))?;
-    let mut all = all();
-    let fixed = bracket.fixed;
-    let is_it = |held: &&mut Held| held.file == file && held.fixed == fixed;
-    if let Some(held) = all.iter_mut().find(is_it)
-        && *held.bytes == *bytes
-    {
-        return Ok(held.entry);
-    }
     let wrong = |error: schedlab_scx::ObjectError| error.to_string();
     let object = Object::read(file, &bytes).map_err(wrong)?;
     // What is wrong on any machine is said before anything runs.
@@ -353,121 +368,45 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
     for (function, _) in &calls {
         image.program(function).map_err(|error| error.in_file(file).to_string())?;
     }
-    let held = |entry| Held {
+    let has = |callback| image.callback(callback).is_some();
+    Ok(Policy {
         file: file.into(),
-        fixed: fixed.clone(),
-        bytes: bytes.into(),
-        object: Arc::new(object),
-        settings: settings.into(),
-        calls: calls.into(),
+        fixed: bracket.fixed,
+        bytes,
+        name: image.name.clone(),
+        object,
+        settings,
+        calls,
         on_end: bracket.on_end.unwrap_or_default(),
         put_back_ns: bracket.put_back_ns,
-        hotplug: [Callback::CPU_ONLINE, Callback::CPU_OFFLINE]
-            .iter()
-            .all(|&callback| image.callback(callback).is_some()),
-        images: vec![],
-        entry,
-    };
-    let name_of = |entry: &Entry| entry.name.split(['(', '#']).next().unwrap_or("").to_string();
-    let base = format!("scx_{}", image.name);
-    if let Some(old) = all.iter_mut().find(is_it)
-        && name_of(old.entry) == base
-    {
-        // The file was compiled again.
-        *old = held(old.entry);
-        return Ok(old.entry);
-    }
-    let slot = all.len();
-    let Some(&build) = BUILDERS.get(slot) else {
-        return Err(format!("{PREFIX}{file}: {SLOTS} sched_ext policies are the most"));
-    };
-    let is_taken = |name: &str| all.iter().any(|held| held.entry.name == name);
-    let with = match fixed.as_slice() {
-        [] => String::new(),
-        fixed => format!("({})", fixed.join(",")),
-    };
-    let mut name = format!("{base}{with}");
-    let mut number = 2;
-    while is_taken(&name) {
-        name = format!("{base}#{number}{with}");
-        number += 1;
-    }
-    // A group's limit is the policy's affair, and only some look after it.
-    let quotas = image.callback(Callback::CGROUP_SET_BANDWIDTH).is_some();
-    let entry = entry(name, format!("sched_ext: {}", image.name), file, build, quotas);
-    all.push(held(entry));
-    Ok(entry)
-}
-
-/// Entries live as long as the program; there are at most [`SLOTS`].
-fn entry(
-    name: String,
-    title: String,
-    file: &str,
-    build: [Build; 2],
-    quotas: bool,
-) -> &'static Entry {
-    let release = |version: &'static str, build: Build| Release {
-        version,
-        also: &[],
-        summary: "the class of this Linux round the policy",
-        golden: &[],
-        hz_default: HZ,
-        hz_range: (100, 1000),
-        cpus_max: 512,
-        policies: &[Policy::Other, Policy::Batch, Policy::Idle],
-        can: Capabilities { groups: true, quotas, ..Capabilities::BASIC },
-        kernel: Some(version),
-        build,
-    };
-    Box::leak(Box::new(Entry {
-        name: Box::leak(name.into_boxed_str()),
-        title: Box::leak(title.into_boxed_str()),
-        summary: Box::leak(format!("the policy in {file}").into_boxed_str()),
-        origin: Origin::Own,
-        releases: Box::leak(Box::new([
-            release(RELEASES[0], build[0]),
-            release(RELEASES[1], build[1]),
-        ])),
-    }))
-}
-
-/// The policy that is held under this name of a scheduler: `scx_vtime`, `scx_vtime@6.18`.
-pub(crate) fn held(name: &str) -> Option<Choice> {
-    let all = all();
-    all.iter().find_map(|held| {
-        let entry = held.entry;
-        let release = entry.releases.iter().find(|release| entry.is_called(release, name))?;
-        Some(Choice { entry, release })
+        hotplug: has(Callback::CPU_ONLINE) && has(Callback::CPU_OFFLINE),
+        quotas: has(Callback::CGROUP_SET_BANDWIDTH),
+        images: Mutex::default(),
     })
 }
 
 /// Whether a scheduler is a policy in a file.
 pub fn is_policy(choice: &Choice) -> bool {
-    choice.entry.origin == Origin::Own
-        && all().iter().any(|held| std::ptr::eq(held.entry, choice.entry))
+    choice.policy.is_some()
 }
 
 /// Whether a scheduler goes on when CPUs go and come: all do but policies that have no callbacks
 /// for it.
 pub(crate) fn survives_hotplug(choice: &Choice) -> bool {
-    let all = all();
-    let held = all.iter().find(|held| std::ptr::eq(held.entry, choice.entry));
-    held.is_none_or(|held| held.hotplug)
+    choice.policy.as_ref().is_none_or(|policy| policy.hotplug)
 }
 
 /// What users write for a policy with `own` set: `scx:FILE[...]`. None: it is none.
 pub fn spec(choice: &Choice, own: &[Setting]) -> Option<String> {
-    let all = all();
-    let held = all.iter().find(|held| std::ptr::eq(held.entry, choice.entry))?;
+    let policy = choice.policy.as_ref()?;
     let items: Vec<String> =
-        held.fixed.iter().cloned().chain(own.iter().map(Setting::to_string)).collect();
+        policy.fixed.iter().cloned().chain(own.iter().map(Setting::to_string)).collect();
     let brackets = if items.is_empty() { String::new() } else { format!("[{}]", items.join(",")) };
     let release = match choice.release.version {
         version if version == RELEASES[0] => String::new(),
         version => format!("@{version}"),
     };
-    Some(format!("{PREFIX}{}{release}{brackets}", held.file))
+    Some(format!("{PREFIX}{}{release}{brackets}", policy.file))
 }
 
 /// The same policy with tunables set once and for all: for those who run it without settings of a
@@ -476,12 +415,10 @@ pub fn spec(choice: &Choice, own: &[Setting]) -> Option<String> {
 /// # Errors
 /// One cannot be set.
 pub fn fixed(choice: &Choice, own: &[Setting]) -> Result<Choice, String> {
-    let (file, mut bracket) = {
-        let all = all();
-        let held = all.iter().find(|held| std::ptr::eq(held.entry, choice.entry));
-        let held = held.ok_or_else(|| format!("{choice} is no sched_ext policy"))?;
-        (held.file.clone(), Bracket::read(&held.fixed.join(","))?)
+    let Some(policy) = &choice.policy else {
+        return Err(format!("{choice} is no sched_ext policy"));
     };
+    let mut bracket = Bracket::read(&policy.fixed.join(","))?;
     for setting in own {
         if setting.tunable().is_none() {
             return Err(format!("{setting}: only what is the policy's own can be set here"));
@@ -491,9 +428,7 @@ pub fn fixed(choice: &Choice, own: &[Setting]) -> Result<Choice, String> {
         bracket.elements.push(element);
         bracket.fixed.push(text);
     }
-    let entry = hold(&file, bracket)?;
-    let same = entry.releases.iter().find(|it| it.version == choice.release.version);
-    Ok(Choice { entry, release: same.unwrap_or(&entry.releases[0]) })
+    Ok(Arc::new(load(&policy.file, bracket)?).choice(choice.release.version))
 }
 
 /// The same of those among `chosen` that are policies.
@@ -501,14 +436,16 @@ pub fn fixed(choice: &Choice, own: &[Setting]) -> Result<Choice, String> {
 /// # Errors
 /// A setting of one cannot be made.
 pub fn all_fixed(chosen: &[Chosen]) -> Result<Vec<Chosen>, Error> {
-    let one = |one: &Chosen| match one.set.is_empty() || !is_policy(&one.choice) {
-        true => Ok(one.clone()),
-        false => {
-            let choice = fixed(&one.choice, &one.set).map_err(Error::Plan)?;
-            Ok(Chosen { choice, set: vec![], ..one.clone() })
+    let one = |one: &Chosen| -> Result<Chosen, Error> {
+        if one.set.is_empty() || !is_policy(&one.choice) {
+            return Ok(one.clone());
         }
+        let choice = fixed(&one.choice, &one.set).map_err(Error::Plan)?;
+        Ok(Chosen { choice, set: vec![], ..one.clone() })
     };
-    chosen.iter().map(one).collect()
+    let mut all = chosen.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    tell_apart(&mut all);
+    Ok(all)
 }
 
 /// The names in `names`; files of policies that lie beside the file that names them are named from

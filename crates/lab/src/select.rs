@@ -8,21 +8,27 @@ use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tuna
 use schedlab_sched::nearest::{Nearest, nearest};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// One release of one scheduler, chosen to be run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Choice {
     /// The scheduler.
-    pub entry: &'static Entry,
+    pub entry: Cow<'static, Entry>,
     /// The release.
-    pub release: &'static Release,
+    pub release: Cow<'static, Release>,
+    /// The policy that it is, if it was loaded from a file.
+    pub(crate) policy: Option<Arc<scx::Policy>>,
 }
 
 impl PartialEq for Choice {
     fn eq(&self, other: &Choice) -> bool {
-        (self.entry.name, self.release.version) == (other.entry.name, other.release.version)
+        self.entry.name == other.entry.name
+            && self.release.version == other.release.version
+            && self.policy == other.policy
     }
 }
 
@@ -60,7 +66,7 @@ pub struct UnknownScheduler(String);
 
 /// Every scheduler in its default release, in the order in which Linux had them.
 pub fn defaults() -> Vec<Choice> {
-    let first = |entry: &&'static Entry| Choice { entry, release: &entry.releases[0] };
+    let first = |entry: &&'static Entry| Choice::of(entry, &entry.releases[0]);
     registry::ALL.iter().map(first).collect()
 }
 
@@ -72,7 +78,7 @@ pub fn linux() -> Vec<Choice> {
 /// The main line: what most machines ran, from 2.4 on, and what it was compared with: 2.4, the O(1)
 /// scheduler of 2.6, CFS, BFS, EEVDF. Each in its default release.
 pub fn main_line() -> Vec<Choice> {
-    let is_of_it = |choice: &Choice| MAIN_LINE.contains(&choice.entry.name);
+    let is_of_it = |choice: &Choice| MAIN_LINE.contains(&choice.entry.name.as_ref());
     linux().into_iter().filter(is_of_it).collect()
 }
 
@@ -97,7 +103,7 @@ fn of_origin(origin: Origin) -> Vec<Choice> {
 pub fn all() -> Vec<Choice> {
     let of = |entry: &&'static Entry| {
         let entry: &'static Entry = entry;
-        entry.releases.iter().map(move |release| Choice { entry, release })
+        entry.releases.iter().map(move |release| Choice::of(entry, release))
     };
     registry::ALL.iter().flat_map(of).collect()
 }
@@ -110,7 +116,7 @@ fn find_among(name: &str, own: &[&'static Entry]) -> Result<Choice, UnknownSched
     let of = |entry: &&'static Entry| {
         let entry: &'static Entry = entry;
         let release = entry.releases.iter().find(|release| entry.is_called(release, name))?;
-        Some(Choice { entry, release })
+        Some(Choice::of(entry, release))
     };
     own.iter().find_map(of).map_or_else(|| find(name), Ok)
 }
@@ -136,8 +142,8 @@ pub fn of_kernel(release: &str) -> Option<String> {
     if find(&format!("{name}@{version}")).is_ok() {
         return Some(format!("{name}@{version}"));
     }
-    let entry = find(name).ok()?.entry;
-    let nearest = schedlab_sched::nearest::nearest(entry, &version)?;
+    let (entry, _) = registry::find(name).ok()?;
+    let nearest = nearest(entry, &version)?;
     Some(format!("{name}@{}", nearest.release.version))
 }
 
@@ -154,7 +160,7 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
         };
     }
     match registry::find(name) {
-        Ok((entry, release)) => Ok(Choice { entry, release }),
+        Ok((entry, release)) => Ok(Choice::of(entry, release)),
         Err(LookupError::Release(entry)) => {
             let entry = registry::ALL.iter().find(|other| other.name == entry);
             let known: Vec<&str> = entry.map_or(vec![], |entry| {
@@ -180,11 +186,8 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
             )))
         }
         Err(LookupError::Name) => {
-            if let Some(choice) = scx::held(name) {
-                return Ok(choice);
-            }
             let bare = name.split('@').next().unwrap_or(name);
-            let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name).collect();
+            let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name.as_ref()).collect();
             let close = close_names(bare, names.iter().copied());
             let hint = if close.is_empty() {
                 format!("there are {}", names.join(", "))
@@ -363,6 +366,7 @@ pub fn choose_among(
             add(choice, named, &set);
         }
     }
+    scx::tell_apart(&mut chosen);
     Ok(chosen)
 }
 
@@ -404,17 +408,22 @@ pub fn columns(
     let mut without: Vec<(String, Vec<Choice>)> = vec![];
     let mut asked: Vec<Choice> = vec![];
     for one in chosen {
-        let known: Vec<&'static str> =
-            tunables(&one.choice).iter().map(|tunable| tunable.name).collect();
-        let lacks =
-            |setting: &Setting| setting.tunable().is_some_and(|(name, _)| !known.contains(&name));
-        asked.push(one.choice);
+        let known: Vec<Cow<'static, str>> =
+            tunables(&one.choice).iter().map(|tunable| tunable.name.clone()).collect();
+        let lacks = |setting: &Setting| {
+            setting.tunable().is_some_and(|(name, _)| !known.iter().any(|known| known == name))
+        };
+        asked.push(one.choice.clone());
         if let Some(unknown) = one.set.iter().find(|setting| lacks(setting)) {
             let name = unknown.name();
             if one.named {
-                return Err(Error::Plan(unknown_tunable(&name, &[one.choice], &[known])));
+                return Err(Error::Plan(unknown_tunable(
+                    &name,
+                    std::slice::from_ref(&one.choice),
+                    &[known],
+                )));
             }
-            lacking(&mut without, name, one.choice);
+            lacking(&mut without, name, one.choice.clone());
             continue;
         }
         let mut combined = vec![one.set.clone()];
@@ -425,7 +434,7 @@ pub fn columns(
             }
             let mut values: Vec<&Option<Setting>> = axis.values.iter().collect();
             if axis.values.iter().flatten().any(lacks) {
-                lacking(&mut without, axis.name.clone(), one.choice);
+                lacking(&mut without, axis.name.clone(), one.choice.clone());
                 values.retain(|value| value.is_none());
             }
             let with = |set: &Vec<Setting>| {
@@ -444,9 +453,9 @@ pub fn columns(
     let mut notes = vec![];
     for (name, choices) in &without {
         if asked.iter().all(|choice| choices.contains(choice)) {
-            let known: Vec<Vec<&'static str>> = asked
+            let known: Vec<Vec<Cow<'static, str>>> = asked
                 .iter()
-                .map(|choice| tunables(choice).iter().map(|tunable| tunable.name).collect())
+                .map(|choice| tunables(choice).iter().map(|tunable| tunable.name.clone()).collect())
                 .collect();
             return Err(Error::Plan(unknown_tunable(name, &asked, &known)));
         }
@@ -557,7 +566,7 @@ pub fn tunables_for(
     let mut choices: Vec<Choice> = vec![];
     for one in chosen {
         if !choices.contains(&one.choice) {
-            choices.push(one.choice);
+            choices.push(one.choice.clone());
         }
     }
     let (common, notes) = common_tunables(&choices, &tunables, set)?;
@@ -582,14 +591,15 @@ fn common_tunables(
     if set.is_empty() {
         return Ok((vec![vec![]; choices.len()], vec![]));
     }
-    let names = |choice: &Choice| tunables(choice).iter().map(|tunable| tunable.name).collect();
-    let known: Vec<Vec<&'static str>> = choices.iter().map(names).collect();
+    let names =
+        |choice: &Choice| tunables(choice).iter().map(|tunable| tunable.name.clone()).collect();
+    let known: Vec<Vec<Cow<'static, str>>> = choices.iter().map(names).collect();
     let mut notes = vec![];
     for (name, _) in set {
         let without: Vec<String> = choices
             .iter()
             .zip(&known)
-            .filter(|(_, known)| !known.contains(&name.as_str()))
+            .filter(|(_, known)| !known.iter().any(|known| known == name))
             .map(|(choice, _)| choice.to_string())
             .collect();
         if without.len() == choices.len() {
@@ -599,8 +609,8 @@ fn common_tunables(
             notes.push(format!("{name} is no tunable of {}", without.join(", ")));
         }
     }
-    let own = |known: &Vec<&'static str>| {
-        let has = |(name, _): &&(String, i64)| known.contains(&name.as_str());
+    let own = |known: &Vec<Cow<'static, str>>| {
+        let has = |(name, _): &&(String, i64)| known.iter().any(|known| known == name);
         set.iter().filter(has).cloned().collect()
     };
     Ok((known.iter().map(own).collect(), notes))
@@ -608,8 +618,8 @@ fn common_tunables(
 
 /// That `choices`, whose tunables are `known`, have none of that name: the nearest name that they
 /// have, and who has it.
-fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
-    let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
+fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str>>]) -> String {
+    let names: BTreeSet<&str> = known.iter().flatten().map(Cow::as_ref).collect();
     let of = match choices {
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
@@ -637,7 +647,8 @@ fn who_has(name: &str) -> (String, bool) {
     const MOST: usize = 6;
     let has = |choice: &Choice| {
         let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
-        scheduler.inspect().tunables().iter().any(|tunable| tunable.name == name)
+        let has = |it: &Tunable| it.name == name;
+        scheduler.is_ok_and(|scheduler| scheduler.inspect().tunables().iter().any(has))
     };
     let having: Vec<String> = all().iter().filter(|it| has(it)).map(Choice::to_string).collect();
     let more = match having.len().saturating_sub(MOST) {
@@ -649,9 +660,14 @@ fn who_has(name: &str) -> (String, bool) {
 }
 
 impl Choice {
+    /// A release of a scheduler that is part of the program.
+    pub fn of(entry: &'static Entry, release: &'static Release) -> Choice {
+        Choice { entry: Cow::Borrowed(entry), release: Cow::Borrowed(release), policy: None }
+    }
+
     /// Why it cannot run what `needs` asks for; none: it can.
     pub fn refuses(&self, needs: &Needs) -> Option<String> {
-        let release = self.release;
+        let release = &self.release;
         let cpus_max = release.cpus_max.min(CPUS_MAX);
         if needs.cpus > cpus_max {
             return Some(match cpus_max {
@@ -686,8 +702,11 @@ impl Choice {
     }
 
     /// Builds it.
-    pub fn build(&self, config: &BuildConfig) -> Box<dyn Scheduler> {
-        (self.release.build)(config)
+    ///
+    /// # Errors
+    /// It is a policy in a file, which cannot run on such a machine: the file, and what is wrong.
+    pub fn build(&self, config: &BuildConfig) -> Result<Box<dyn Scheduler>, Error> {
+        self.release.build(config).map_err(Error::Plan)
     }
 
     /// How to build it for `needs`, which it does not refuse.

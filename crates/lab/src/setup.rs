@@ -135,7 +135,7 @@ pub fn costs(
     hz: u32,
     nohz: Option<bool>,
 ) -> Result<Setup, Error> {
-    let (entry, release) = (choice.entry, choice.release);
+    let (entry, release) = (choice.entry.as_ref(), choice.release.as_ref());
     let nohz = nohz.unwrap_or(release.can.nohz);
     let setup = Setup::new(model, topology, Some((entry, release)), nohz);
     let tick_ns = (setup.kernel[Cost::Tick] + setup.kernel[Cost::Interrupt]) / 1000;
@@ -148,5 +148,5 @@ pub fn costs(
 
 /// What programs' calls cost under a release.
 pub fn calls(model: &CostModel, choice: &Choice) -> CallCosts {
-    model.calls_of(choice.entry, choice.release)
+    model.calls_of(&choice.entry, &choice.release)
 }

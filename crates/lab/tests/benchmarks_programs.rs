@@ -283,7 +283,7 @@ fn every_scheduler_runs_every_benchmark() {
     ];
     for (benchmark, set) in benches {
         for (choice, cpus) in
-            select::all().into_iter().flat_map(|choice| [(choice, 1), (choice, 3)])
+            select::all().into_iter().flat_map(|choice| [(choice.clone(), 1), (choice, 3)])
         {
             let bench = bench(benchmark, set, cpus);
             if choice.refuses(&bench.needs()).is_some() {

@@ -102,7 +102,7 @@ const MIXED: &[Program] = &[
 
 fn round_robin(programs: &[Program]) -> RunReport {
     let (_, release) = registry::find("round_robin@1.0").unwrap();
-    let make = release.build;
+    let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
     let scheduler = make(&BuildConfig::flat(1, 100));
     run("round_robin", "1.0", 1, scheduler, programs)
 }

@@ -10,21 +10,21 @@ fn seeds() -> impl Iterator<Item = u64> {
     (0..12).chain(10_000..10_024)
 }
 
-fn check_seed(&(choice, seed): &(select::Choice, u64)) -> Checked {
-    check(&World::random(seed, &choice), &choice)
+fn check_seed((choice, seed): &(select::Choice, u64)) -> Checked {
+    check(&World::random(*seed, choice), choice)
 }
 
 #[test]
 fn every_rule_is_kept_in_random_worlds() {
     let choices = select::all();
     let items: Vec<_> =
-        choices.iter().flat_map(|&choice| seeds().map(move |seed| (choice, seed))).collect();
+        choices.iter().flat_map(|choice| seeds().map(|seed| (choice.clone(), seed))).collect();
     let mut failures = vec![];
     let mut events = 0;
     parallel::for_each_in_order(&items, parallel::cores(), check_seed, |index, checked| {
         events += checked.events;
         if let Some(Failure { turn, violation }) = checked.failure {
-            let (choice, seed) = items[index];
+            let (choice, seed) = &items[index];
             failures.push(format!(
                 "schedlab stress --scheduler {choice} --seed {seed}: {turn}: {violation}"
             ));
@@ -39,7 +39,7 @@ fn every_rule_is_kept_in_random_worlds() {
 fn worlds_come_to_the_same_on_any_number_of_threads() {
     let items: Vec<_> = select::defaults()
         .into_iter()
-        .flat_map(|choice| (100..104).map(move |seed| (choice, seed)))
+        .flat_map(|choice| (100..104).map(move |seed| (choice.clone(), seed)))
         .collect();
     let on =
         |threads: usize| parallel::map(&items, NonZeroUsize::new(threads).unwrap(), check_seed);
@@ -54,7 +54,7 @@ fn virtual_times_of_other_groups_are_no_fault_of_the_books() {
     // along to the other: sums of sums, until they go round. 2.6.32 does that.
     let choices = select::all();
     let choice = choices.iter().find(|choice| choice.to_string() == "cfs@2.6.32").unwrap();
-    let checked = check_seed(&(*choice, 1279));
+    let checked = check_seed(&(choice.clone(), 1279));
     assert_eq!(checked.failure, None);
     assert!(checked.events > 1_000);
 }

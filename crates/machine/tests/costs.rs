@@ -107,7 +107,7 @@ type Ran = Machine<Boxed, Scripts, Books>;
 
 fn build(release: &Release, cpus: u32, hz: u32) -> Boxed {
     let build = BuildConfig::flat(cpus, hz);
-    (release.build)(&build)
+    release.build(&build).expect("it is of the registry")
 }
 
 fn machine(release: &Release, cpus: u32, hz: u32, scripts: Scripts, costs: Option<Setup>) -> Ran {

@@ -339,7 +339,8 @@ fn who_is_killed_at_the_end_of_its_work_ends_once_in_whatever_order() {
         for seed in 0..32 {
             let mut config = Config::idealised(2, 1000);
             config.order = Order::Shuffled(SplitMix64::new(seed));
-            let scheduler = (release.build)(&BuildConfig::flat(2, 1000));
+            let scheduler =
+                release.build(&BuildConfig::flat(2, 1000)).expect("it is of the registry");
             let mut machine =
                 Machine::new(config, scheduler, Killer { has_struck: false, killed: 0 }, ());
             assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded), "seed {seed}");

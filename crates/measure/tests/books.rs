@@ -146,7 +146,7 @@ proptest! {
     #[test]
     fn with_round_robin(script in script()) {
         let (_, release) = registry::find("round_robin").unwrap();
-        let make = release.build;
+        let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
         check(1, make(&BuildConfig::flat(1, 100)), script)?;
     }
 

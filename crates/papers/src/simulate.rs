@@ -462,7 +462,7 @@ impl Simulation {
         if let Some(why) = choice.refuses(&experiment.needs()) {
             return Err(format!("{choice} cannot run the workload: {why}").into());
         }
-        experiment.check_timetable(&[*choice]).map_err(Error::new)?;
+        experiment.check_timetable(std::slice::from_ref(choice)).map_err(Error::new)?;
         let (run, observer) = experiment.run_with(choice, observer).map_err(Error::new)?;
         Ok((Simulated { findings: Findings::default(), report: Some(run.report) }, observer))
     }

@@ -143,7 +143,7 @@ impl Standing {
             Standing::Checked
         } else if entry.releases.iter().any(|other| !other.golden.is_empty()) {
             Standing::Derived
-        } else if RECONSTRUCTED.contains(&entry.name) {
+        } else if RECONSTRUCTED.contains(&entry.name.as_ref()) {
             Standing::Reconstructed
         } else {
             Standing::Defined

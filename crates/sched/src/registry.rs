@@ -52,7 +52,7 @@ pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupErro
             .releases
             .iter()
             .find(|release| release.is_called(version))
-            .ok_or(LookupError::Release(entry.name))?,
+            .ok_or(LookupError::Release(&entry.name))?,
     };
     Ok((entry, release))
 }

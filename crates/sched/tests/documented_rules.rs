@@ -23,7 +23,13 @@ fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
         let entry = ALL.iter().find(|entry| entry.name == *name);
         let entry = entry.unwrap_or_else(|| panic!("there is no scheduler {name}"));
         for release in entry.releases {
-            all.extend((release.build)(&BuildConfig::flat(1, 100)).inspect().rules());
+            all.extend(
+                release
+                    .build(&BuildConfig::flat(1, 100))
+                    .expect("it is of the registry")
+                    .inspect()
+                    .rules(),
+            );
         }
     }
     all.sort_by_key(|doc| doc.rule);
@@ -68,7 +74,7 @@ fn numbers_and_names_are_given_once() {
 fn the_page_of_the_last_cfs_lists_its_own_rules() {
     let cfs = ALL.iter().find(|entry| entry.name == "cfs").expect("there is CFS");
     let release = cfs.releases.iter().find(|release| release.is_called("6.1")).expect("and 6.1");
-    let scheduler = (release.build)(&BuildConfig::flat(1, 100));
+    let scheduler = release.build(&BuildConfig::flat(1, 100)).expect("it is of the registry");
     let mut own = scheduler.inspect().rules();
     own.retain(|doc| (180..200).contains(&doc.rule.0));
     assert!(own.len() > 5);

@@ -11,7 +11,7 @@ fn promises(spec: &str, cpus: u32, tasks: u32, nice_min: i32, nice_max: i32) -> 
     let (_, release) = registry::find(spec).expect("it is registered");
     let config = BuildConfig::flat(cpus, release.hz_default);
     let load = Load { tasks, cpus, nice_max, nice_min };
-    (release.build)(&config).inspect().promises(&load)
+    release.build(&config).expect("it is of the registry").inspect().promises(&load)
 }
 
 fn of(idle: Option<u64>, wait_ms: Option<u64>, spread_ms: Option<u64>, rt: bool) -> Promises {

@@ -20,21 +20,21 @@ fn what_is_written_is_read_and_the_others_stay() {
         for release in entry.releases {
             let about = format!("{} {}", entry.name, release.version);
             let config = BuildConfig::flat(1, 1000);
-            let first = values(&*(release.build)(&config));
+            let first = values(&*release.build(&config).expect("it is of the registry"));
             for tunable in &first {
                 let (min, max) = tunable.range;
                 assert!((min..=max).contains(&tunable.value), "{about}: {}", tunable.name);
-                let mut scheduler = (release.build)(&config);
+                let mut scheduler = release.build(&config).expect("it is of the registry");
                 let mut platform = config.platform();
                 // Each twice: what is set already stays set.
                 for wanted in [tunable.value, min, min, max, max, tunable.value] {
-                    let set = scheduler.set_tunable(&mut platform, tunable.name, wanted);
+                    let set = scheduler.set_tunable(&mut platform, &tunable.name, wanted);
                     // Some only stand at boot, or depend on others.
                     if set.is_err() {
                         continue;
                     }
                     tried += 1;
-                    let read = value(&*scheduler, tunable.name);
+                    let read = value(&*scheduler, &tunable.name);
                     // Some are switches that the kernel keeps as numbers.
                     let switched = (min, max) != (0, 1) && wanted != 0 && read == 1;
                     assert!(
@@ -44,7 +44,7 @@ fn what_is_written_is_read_and_the_others_stay() {
                     );
                 }
                 for too_much in [min.checked_sub(1), max.checked_add(1)].into_iter().flatten() {
-                    let set = scheduler.set_tunable(&mut platform, tunable.name, too_much);
+                    let set = scheduler.set_tunable(&mut platform, &tunable.name, too_much);
                     assert!(set.is_err(), "{about}: {} = {too_much}", tunable.name);
                 }
                 for (before, after) in first.iter().zip(values(&*scheduler)) {

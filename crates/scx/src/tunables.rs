@@ -11,24 +11,7 @@ use crate::scheduler::ScxScheduler;
 use crate::settings::{Setting, What};
 use schedlab_core::control::{ControlError, Reply};
 use schedlab_core::{Tunable, TunableError};
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Names that the laboratory wants for ever.
-static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-
-/// `name`, kept for ever, once.
-fn kept(name: &str) -> &'static str {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    match names.get(name) {
-        Some(kept) => kept,
-        None => {
-            let kept: &'static str = Box::leak(name.to_string().into_boxed_str());
-            names.insert(kept);
-            kept
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Whether a variable is no user's affair: the kernel's numbers, which are filled in, its
 /// configuration, the table of callbacks, the compiler's own.
@@ -70,7 +53,7 @@ impl ScxScheduler {
         for variable in image.variables.iter().filter(|it| is_number(it) && !is_own(image, it)) {
             let bits = self.world.vm.memory.load(variable.address(), variable.size as usize);
             all.push(Tunable {
-                name: kept(&variable.name),
+                name: variable.name.clone().into(),
                 value: variable.number(bits.unwrap_or(0), variable.size),
                 range: range_of(variable),
                 help: if image.data[variable.data].is_writable {
@@ -83,13 +66,13 @@ impl ScxScheduler {
         let mut ops = image.ops;
         for name in OpsNumbers::NAMES {
             let value = ops.get_mut(name).map_or(0, |value| *value as i64);
-            let name = kept(&format!("ops.{name}"));
+            let name = format!("ops.{name}").into();
             let help = "a number of the policy's table of callbacks";
             all.push(Tunable { name, value, range: (i64::MIN, i64::MAX), help });
         }
         for map in image.maps.iter().filter(|map| has_entries(map.kind)) {
             all.push(Tunable {
-                name: kept(&format!("map.{}.max_entries", map.name)),
+                name: format!("map.{}.max_entries", map.name).into(),
                 value: i64::from(map.max_entries),
                 range: (1, i64::from(u32::MAX)),
                 help: "how many entries a map of the policy has at most",

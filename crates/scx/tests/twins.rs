@@ -145,7 +145,8 @@ fn twin(policy: &str, settings: &[&str], original: &str, seeds: u64) {
     let mut all = 0;
     for seed in 0..seeds {
         let world = world(seed);
-        let (expected, _) = slices((release.build)(&config), &world, |_| vec![]);
+        let (expected, _) =
+            slices(release.build(&config).expect("it is of the registry"), &world, |_| vec![]);
         let options = Options { keeps_printed: true, ..Options::default() };
         let object = ScxScheduler::new(Arc::clone(&image), &config, options);
         let (got, printed) = slices(object, &world, |object| object.printed().to_vec());

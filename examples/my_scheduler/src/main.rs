@@ -11,19 +11,20 @@ mod my_scheduler;
 
 use my_scheduler::MyScheduler;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 use schedlab_lab::plan::{Contender, Load, Plan, Source};
 use schedlab_lab::select::Choice;
 use schedlab_lab::stress::{self, World};
 use schedlab_report::{Style, TimelineOptions, table, timeline};
+use std::borrow::Cow;
 use std::error::Error;
 use std::process::ExitCode;
 
 /// What schedlab has to know about it: the same that it knows about its own.
 static ENTRY: Entry = Entry {
-    name: "mine",
-    title: "My scheduler",
-    summary: "one queue for all CPUs, turns of 10 ms",
+    name: Cow::Borrowed("mine"),
+    title: Cow::Borrowed("My scheduler"),
+    summary: Cow::Borrowed("one queue for all CPUs, turns of 10 ms"),
     origin: Origin::Own,
     releases: &[Release {
         version: "1",
@@ -36,12 +37,12 @@ static ENTRY: Entry = Entry {
         policies: &[Policy::Other],
         can: Capabilities { affinity: false, ..Capabilities::BASIC },
         kernel: Some("6.18"),
-        build: |config| Box::new(MyScheduler::new(config.topology.cpus())),
+        build: Build::Ordinary(|config| Box::new(MyScheduler::new(config.topology.cpus()))),
     }],
 };
 
 fn mine() -> Choice {
-    Choice { entry: &ENTRY, release: &ENTRY.releases[0] }
+    Choice::of(&ENTRY, &ENTRY.releases[0])
 }
 
 fn main() -> ExitCode {

@@ -50,7 +50,7 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
         let of_name = |choice: &&Choice| {
             choice.entry.name == found.entry.name && (!name.contains('@') || **choice == found)
         };
-        chosen.extend(all.iter().filter(of_name));
+        chosen.extend(all.iter().filter(of_name).cloned());
     }
     Ok(chosen)
 }
@@ -58,7 +58,8 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
 /// The tunables of a release as they stand on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
     let needs = select::Needs { cpus: 1, ..select::Needs::default() };
-    choice.build(&choice.build_config(&needs)).inspect().tunables()
+    let built = choice.build(&choice.build_config(&needs));
+    built.map_or(vec![], |scheduler| scheduler.inspect().tunables())
 }
 
 fn policies(choice: &Choice) -> String {
@@ -72,13 +73,13 @@ fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure
     let widest = names.iter().map(String::len).max().unwrap_or(0);
     let mut last = "";
     for (choice, name) in choices.iter().zip(&names) {
-        let (entry, release) = (choice.entry, choice.release);
+        let (entry, release) = (choice.entry.as_ref(), choice.release.as_ref());
         if entry.name != last {
             if !last.is_empty() {
                 writeln!(output)?;
             }
             writeln!(output, "{}: {}", entry.name, entry.title)?;
-            last = entry.name;
+            last = &entry.name;
         }
         let cpus = if release.cpus_max == 1 { ", one CPU" } else { "" };
         writeln!(output, "  {name:widest$}  {}{cpus}", Standing::of(entry, release).name())?;
@@ -97,20 +98,20 @@ fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure
 fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
     let mut last = "";
     for choice in choices {
-        let (entry, release) = (choice.entry, choice.release);
+        let (entry, release) = (choice.entry.as_ref(), choice.release.as_ref());
         if entry.name != last {
             if !last.is_empty() {
                 writeln!(output)?;
             }
             writeln!(output, "{}: {}: {}", entry.name, entry.title, entry.summary)?;
-            last = entry.name;
+            last = &entry.name;
         }
         let also = match release.also {
             [] => String::new(),
             also => format!(" (also {})", also.join(", ")),
         };
         let default =
-            if std::ptr::eq(release, &raw const entry.releases[0]) { ", the default" } else { "" };
+            if release.version == entry.releases[0].version { ", the default" } else { "" };
         writeln!(output, "  {choice}{also}{default}: {}", release.summary)?;
         let hz = match release.hz_range {
             (min, max) if min == max => format!("HZ {min}"),
@@ -190,7 +191,8 @@ fn write_domains(
         }
         let config =
             BuildConfig { topology: machine.topology.clone(), ..choice.build_config(&needs) };
-        match choice.build(&config).inspect().describe_domains() {
+        let built = choice.build(&config).map_err(|error| error.to_string())?;
+        match built.inspect().describe_domains() {
             Some(domains) => write!(output, "\n{choice}\n{domains}")?,
             None => without.push(choice.to_string()),
         }
@@ -243,7 +245,7 @@ fn as_json(choices: &[Choice]) -> Value {
             "summary": choice.entry.summary,
             "release": choice.release.version,
             "also": choice.release.also,
-            "default": std::ptr::eq(choice.release, &raw const choice.entry.releases[0]),
+            "default": choice.release.version == choice.entry.releases[0].version,
             "release_summary": choice.release.summary,
             "hz": choice.release.hz_default,
             "hz_min": choice.release.hz_range.0,
@@ -251,7 +253,7 @@ fn as_json(choices: &[Choice]) -> Value {
             "cpus_max": choice.release.cpus_max.min(CPUS_MAX),
             "policies": choice.release.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>(),
             "groups": choice.release.can.groups,
-            "standing": Standing::of(choice.entry, choice.release).name(),
+            "standing": Standing::of(&choice.entry, &choice.release).name(),
             "golden": choice.release.golden.iter().map(|(_, kernel)| kernel).collect::<Vec<_>>(),
             "tunables": tunables,
         })

@@ -24,7 +24,7 @@ pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure>
             format!("{}: a random world sets tunables itself; leave out [...]", one.choice);
         return Err(Failure::Message(message));
     }
-    let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice).collect();
+    let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice.clone()).collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),

@@ -139,8 +139,8 @@ fn show(
     same: usize,
     output: &mut Output,
 ) -> io::Result<()> {
-    let scheduler = (contender.choice.release.build)(&BuildConfig::flat(args.cpus, args.hz));
-    let rules = scheduler.inspect().rules();
+    let built = contender.choice.build(&BuildConfig::flat(args.cpus, args.hz));
+    let rules = built.map_or(vec![], |scheduler| scheduler.inspect().rules());
     let from = same.saturating_sub(AROUND);
     for (number, (turn, why)) in side.turns.iter().enumerate().skip(from).take(2 * AROUND) {
         let mark = if number == same { '>' } else { ' ' };

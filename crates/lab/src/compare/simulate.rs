@@ -201,7 +201,7 @@ impl Stand {
         }
         let entry_ns = match &config.costs {
             Some(costs) => {
-                let kernel = costs.kernel_of(choice.entry, choice.release);
+                let kernel = costs.kernel_of(&choice.entry, &choice.release);
                 (kernel[Cost::Pick] + kernel[Cost::Switch]) / 1000
             }
             None => 0,
@@ -218,7 +218,7 @@ impl Stand {
         let window_ns =
             placement.trace.as_ref().map_or(placement.duration_ns, |trace| trace.window_ns);
         let stand = Stand {
-            choice,
+            choice: choice.clone(),
             phases_ns: placement.first_ticks_ns.clone(),
             period_ns: 1_000_000_000 / u64::from(hz),
             duration_ns: placement.duration_ns,
@@ -237,7 +237,7 @@ impl Stand {
 
     /// Under what it runs.
     pub fn choice(&self) -> Choice {
-        self.choice
+        self.choice.clone()
     }
 
     /// On what it runs.

@@ -66,7 +66,7 @@ impl Prepared {
             let there = || self.schedulers().iter();
             let all = || there().map(Contender::to_string).collect::<Vec<_>>();
             let wanted = wanted(name).map_err(|error| {
-                let names: Vec<&str> = there().map(|one| one.choice.entry.name).collect();
+                let names: Vec<&str> = there().map(|one| one.choice.entry.name.as_ref()).collect();
                 match close_names(name, names.iter().copied()).first() {
                     Some(close) => {
                         Error::Plan(format!("no column is {name}; did you mean {close}?"))

@@ -197,7 +197,7 @@ impl Plan {
             notes.extend(said);
             columns = kept;
         }
-        let choices: Vec<Choice> = columns.iter().map(|one| one.choice).collect();
+        let choices: Vec<Choice> = columns.iter().map(|one| one.choice.clone()).collect();
         for (_, experiment) in &mut variants.all {
             experiment.record = self.record.extent(choices.len());
             experiment.log_lines = self.record.log_lines(choices.len());
@@ -261,9 +261,9 @@ impl Plan {
         let mut schedulers = vec![];
         for (one, tunables) in contenders.into_iter().zip(tunables) {
             sweep
-                .add(one.choice, tunables.clone())
+                .add(one.choice.clone(), tunables.clone())
                 .map_err(|error| Error::Plan(error.to_string()))?;
-            schedulers.push(Contender { tunables, ..Contender::from(one.choice) });
+            schedulers.push(Contender { tunables, ..Contender::from(one.choice.clone()) });
         }
         let load = Checked::Benchmark(Box::new(sweep));
         Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })

@@ -2,10 +2,13 @@
 
 use super::*;
 use crate::select::{self, Choice};
-use schedlab_core::{BlockReason, Capabilities, CpuId, Entry, Event, Observer, Origin, Parent};
+use schedlab_core::{
+    BlockReason, Build, Capabilities, CpuId, Entry, Event, Observer, Origin, Parent,
+};
 use schedlab_core::{
     Platform, Policy, Question, Release, Rule, Scheduler, TaskAttr, TaskId, Waker,
 };
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
@@ -242,9 +245,9 @@ struct Own {
 }
 
 static OWN: Entry = Entry {
-    name: "own",
-    title: "first come first served",
-    summary: "for this test",
+    name: Cow::Borrowed("own"),
+    title: Cow::Borrowed("first come first served"),
+    summary: Cow::Borrowed("for this test"),
     origin: Origin::Own,
     releases: &[Release {
         version: "1",
@@ -257,7 +260,7 @@ static OWN: Entry = Entry {
         policies: &[Policy::Other],
         can: Capabilities { groups: true, ..Capabilities::BASIC },
         kernel: Some("1.0"),
-        build: |_| Box::new(Own::default()),
+        build: Build::Ordinary(|_| Box::new(Own::default())),
     }],
 };
 
@@ -305,27 +308,22 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
             CpuId(if self.0 == 1 { 1 } else { 0 })
         }
     }
-    static RELEASES: [Release; 4] = {
-        const fn release(
-            version: &'static str,
-            build: fn(&schedlab_core::BuildConfig) -> Box<dyn Scheduler>,
-        ) -> Release {
-            Release { version, build, ..OWN.releases[0] }
-        }
-        [
-            release("1", |_| Box::new(Wild(0, Some(7)))),
-            release("2", |_| Box::new(Wild(5, None))),
-            release("3", |_| Box::new(Wild(500, None))),
-            release("4", |_| Box::new(Wild(1, None))),
-        ]
-    };
+    type Make = fn(&schedlab_core::BuildConfig) -> Box<dyn Scheduler>;
+    let wild: [Make; 4] = [
+        |_| Box::new(Wild(0, Some(7))),
+        |_| Box::new(Wild(5, None)),
+        |_| Box::new(Wild(500, None)),
+        |_| Box::new(Wild(1, None)),
+    ];
     let mut plan = workload(&["cfs"]);
     let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
     plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
     let prepared = plan.prepare().expect("it is in order");
     let says = ["picked task 7; there are", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
-    for (release, said) in RELEASES.iter().zip(says) {
-        let error = prepared.run(&Contender::from(Choice { entry: &OWN, release }));
+    for (build, said) in wild.into_iter().zip(says) {
+        let mut choice = Choice::of(&OWN, &OWN.releases[0]);
+        choice.release.to_mut().build = Build::Ordinary(build);
+        let error = prepared.run(&Contender::from(choice));
         let error = error.expect_err("it is wild").to_string();
         assert!(error.contains(said), "{error}");
     }
@@ -333,7 +331,7 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
 
 #[test]
 fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
-    let own = Contender::from(Choice { entry: &OWN, release: &OWN.releases[0] });
+    let own = Contender::from(Choice::of(&OWN, &OWN.releases[0]));
     let mut plan = workload(&["cfs"]);
     let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
     plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });

@@ -191,7 +191,7 @@ impl Setup {
             }
         }
         for runner in &columns {
-            runner.experiment(|ns| ns)?.check_timetable(&[runner.choice])?;
+            runner.experiment(|ns| ns)?.check_timetable(std::slice::from_ref(&runner.choice))?;
         }
         notes.dedup();
         let is_known = replay.recorded.is_some() || of_kernel.is_some();
@@ -246,10 +246,10 @@ fn described(topology: Topology) -> Description {
 /// What was set of a scheduler that has these tunables, where it differs.
 fn noted_tunables(side: &Side, known: &[Tunable]) -> Vec<(String, i64)> {
     let noted = |tunable: &Tunable| {
-        let &value = side.tunables.get(tunable.name)?;
+        let &value = side.tunables.get(tunable.name.as_ref())?;
         let (least, most) = tunable.range;
         let fits = value != tunable.value && (least..=most).contains(&value);
-        fits.then(|| (tunable.name.into(), value))
+        fits.then(|| (tunable.name.to_string(), value))
     };
     known.iter().filter_map(noted).collect()
 }
@@ -272,7 +272,7 @@ impl Base {
         tunables: &[(String, i64)],
         notes: &mut Vec<String>,
     ) -> Result<Runner, Error> {
-        let choice = one.choice;
+        let choice = &one.choice;
         let can = &choice.release.can;
         let mut workload = self.workload.clone();
         let mut groups = self.groups.clone();
@@ -317,7 +317,7 @@ impl Base {
         }
         let mut runner = Runner {
             name: one.to_string(),
-            choice,
+            choice: choice.clone(),
             config,
             workload,
             groups,

@@ -67,7 +67,7 @@ impl Prepared {
             runs.push(run);
             histories.push(Some(history));
             let build = column.config.build_config(&column.choice);
-            let of_column = column.choice.build(&build).inspect().rules();
+            let of_column = column.choice.build(&build)?.inspect().rules();
             rules.push(of_column.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect());
         }
         let table = Table::new(answer, GROUPS_MAX);

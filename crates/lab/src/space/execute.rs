@@ -38,7 +38,7 @@ pub struct Row {
 /// A prepared plan, and which tunables its columns know.
 pub(super) struct Stage {
     prepared: Prepared,
-    known: Vec<Vec<&'static str>>,
+    known: Vec<Vec<Cow<'static, str>>>,
 }
 
 impl Stage {
@@ -192,7 +192,7 @@ impl Space {
                 (None, Some(sweep)) => sweep.bench().config.tunables_of(&one.choice),
                 (None, None) => vec![],
             };
-            tunables.iter().map(|tunable| tunable.name).collect()
+            tunables.iter().map(|tunable| tunable.name.clone()).collect()
         };
         let known = prepared.schedulers().iter().map(known).collect();
         let stage = Arc::new(Stage { prepared, known });
@@ -213,7 +213,7 @@ impl Space {
                 else {
                     continue;
                 };
-                if known.contains(&name.as_str()) {
+                if known.iter().any(|it| it == name) {
                     one.tunables.retain(|(other, _)| other != name);
                     one.tunables.push((name.clone(), *value));
                 }
@@ -236,13 +236,13 @@ impl Space {
             let Subject::Tunable(name) = &axis.subject else { continue };
             if *value == AxisValue::Default
                 || self.axes.iter().any(|axis| axis.subject == Subject::Scheduler)
-                || stage.known.iter().any(|known| known.contains(&name.as_str()))
+                || stage.known.iter().any(|known| known.iter().any(|it| it == name))
             {
                 continue;
             }
             let names: Vec<String> =
                 stage.prepared.schedulers().iter().map(|one| one.choice.to_string()).collect();
-            let known: Vec<&str> = stage.known.iter().flatten().copied().collect();
+            let known: Vec<&str> = stage.known.iter().flatten().map(Cow::as_ref).collect();
             let close = schedlab_workload::close_names(name, known.iter().copied());
             let hint = match close.as_slice() {
                 [] => "`schedlab list NAME` shows them".into(),
@@ -255,7 +255,8 @@ impl Space {
 
     /// Whether a scheduler of a point has a tunable.
     pub(super) fn has_tunable(&self, point: &[AxisValue], name: &str) -> bool {
-        self.stage(point).is_ok_and(|stage| stage.known.iter().any(|known| known.contains(&name)))
+        self.stage(point)
+            .is_ok_and(|stage| stage.known.iter().any(|known| known.iter().any(|it| it == name)))
     }
 
     /// The keys of tasks and the paths of groups of a point's workload; none: it is a benchmark.

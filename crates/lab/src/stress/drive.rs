@@ -260,11 +260,10 @@ fn limits(world: &World, choice: &Choice) -> Limits {
 /// have had their share of a period (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs
 /// ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    let scheduler = choice.build(&world.config().build_config(choice));
+    let tunables = world.config().tunables_of(choice);
     let value_of = |name: &str| {
         let set = world.tunables.iter().find(|(other, _)| *other == name);
-        let usual =
-            || scheduler.inspect().tunables().into_iter().find(|tunable| tunable.name == name);
+        let usual = || tunables.iter().find(|tunable| tunable.name == name);
         set.map(|(_, value)| *value).or_else(|| usual().map(|tunable| tunable.value))
     };
     value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)

@@ -91,8 +91,7 @@ fn limited(world: &World, choice: &Choice) -> bool {
     let name = "sched_rt_runtime_us";
     let set = world.tunables.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
     let usual = || {
-        let scheduler = choice.build(&world.config().build_config(choice));
-        let tunables = scheduler.inspect().tunables();
+        let tunables = world.config().tunables_of(choice);
         tunables.into_iter().find(|tunable| tunable.name == name).map(|tunable| tunable.value)
     };
     set.or_else(usual).is_some_and(|runtime| runtime >= 0)

@@ -9,6 +9,7 @@ use schedlab_core::{Administer, Policy, Scheduler, Topology};
 use schedlab_machine::SplitMix64;
 use schedlab_workload::Timetable;
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+use std::borrow::Cow;
 use std::fmt;
 
 /// From this seed on worlds are of wider kinds. Those below stay as they are, because past faults
@@ -51,7 +52,7 @@ pub struct World {
     /// Ticks a second.
     pub hz: u32,
     /// Tunables that are set.
-    pub tunables: Vec<(&'static str, i64)>,
+    pub tunables: Vec<(Cow<'static, str>, i64)>,
     /// Groups with their shares.
     pub groups: Vec<(String, u64)>,
     /// What else holds in groups, as options: `/g0:cpu.max=20000 50000`.
@@ -294,7 +295,7 @@ impl World {
 
     /// The machine and what is set about it.
     pub fn config(&self) -> RunConfig {
-        let tunable = |&(name, value): &(&str, i64)| (name.to_string(), value);
+        let tunable = |(name, value): &(Cow<'static, str>, i64)| (name.to_string(), *value);
         RunConfig {
             hz: Some(self.hz),
             tunables: self.tunables.iter().map(tunable).collect(),
@@ -342,14 +343,14 @@ fn random_tunables(
     choice: &Choice,
     cpus: u32,
     hz: u32,
-) -> Vec<(&'static str, i64)> {
+) -> Vec<(Cow<'static, str>, i64)> {
     // What a policy's variables may be, only its author knows.
     if random.below(2) == 0 || crate::scx::is_policy(choice) {
         return vec![];
     }
     let needs = Needs { cpus, hz: Some(hz), ..Needs::default() };
     let build = choice.build_config(&needs);
-    let mut scheduler = choice.build(&build);
+    let Ok(mut scheduler) = choice.build(&build) else { return vec![] };
     let mut platform = build.platform();
     let mut set = vec![];
     for tunable in scheduler.inspect().tunables() {
@@ -369,7 +370,7 @@ fn random_tunables(
             1 if max <= 1_000_000_000_000 => max,
             // Within a factor of 16 of what is usual.
             _ => {
-                let usual = match (tunable.value, tunable.name) {
+                let usual = match (tunable.value, tunable.name.as_ref()) {
                     (1.., _) => tunable.value.min(i64::MAX / 16),
                     (_, name) if name.ends_with("_ns") => 10_000_000,
                     (_, name) if name.ends_with("_us") => 10_000,
@@ -379,7 +380,7 @@ fn random_tunables(
             }
         };
         // The kernel refuses some values for the sake of others.
-        if scheduler.set_tunable(&mut platform, tunable.name, value).is_ok() {
+        if scheduler.set_tunable(&mut platform, &tunable.name, value).is_ok() {
             set.push((tunable.name, value));
         }
     }

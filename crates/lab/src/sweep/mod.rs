@@ -333,9 +333,9 @@ impl Sweep {
         };
         let place = |name: &str| parameters.iter().position(|parameter| parameter.name == name);
         let scheduler = |(choice, tunables): &(Choice, Vec<(String, i64)>)| BenchScheduler {
-            name: choice.entry.name.into(),
+            name: choice.entry.name.to_string(),
             release: choice.release.version.into(),
-            title: choice.entry.title.into(),
+            title: choice.entry.title.to_string(),
             hz: self.bench.config.hz.unwrap_or(choice.release.hz_default),
             tunables: tunables
                 .iter()

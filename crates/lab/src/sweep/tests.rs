@@ -136,6 +136,6 @@ fn too_many_runs_are_refused() {
     let mut sweep =
         Sweep::new(Bench::new(benchmark), vec![("groups", many(600))], 100).expect("60,000");
     let choice = select::find("o_n").expect("it is there");
-    sweep.add(choice, vec![]).expect("60,000");
+    sweep.add(choice.clone(), vec![]).expect("60,000");
     assert!(matches!(sweep.add(choice, vec![]), Err(SweepError::TooMany(120_000))));
 }

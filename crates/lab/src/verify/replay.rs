@@ -146,7 +146,7 @@ fn parse(name: &str, text: &[u8]) -> Result<(GoldenFile, Choice), GoldenError> {
         kernel: file.kernel.clone(),
         diagnostic: unknown_scheduler(&file),
     })?;
-    Ok((file, Choice { entry, release }))
+    Ok((file, Choice::of(entry, release)))
 }
 
 /// That nothing here was checked against the file's scheduler and kernel, and what was.
@@ -264,7 +264,7 @@ fn run<S: Scheduler, O: Observer>(
     observer: O,
 ) -> Result<Machine<S, Kernel, O>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
-    let release = choice.release;
+    let release = &choice.release;
     let cpus_max = release.cpus_max.min(CPUS_MAX);
     if !(1..=cpus_max).contains(&file.cpus) {
         let message =

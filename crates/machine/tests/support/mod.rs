@@ -213,7 +213,7 @@ pub type Running = Machine<Boxed, World, Books>;
 
 pub fn machine(release: &Release, cpus: u32, world: World) -> Running {
     let build = BuildConfig::flat(cpus, release.hz_default);
-    let scheduler: Boxed = (release.build)(&build);
+    let scheduler: Boxed = release.build(&build).expect("it is of the registry");
     let config = Config::idealised(cpus, release.hz_default);
     Machine::new(config, scheduler, world, Books::new(cpus))
 }

@@ -113,7 +113,7 @@ pub fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topolog
 
 pub fn build(release: &Release, topology: &Topology) -> Box<dyn Scheduler> {
     let config = BuildConfig { topology: topology.clone(), hz: release.hz_default };
-    (release.build)(&config)
+    release.build(&config).expect("it is of the registry")
 }
 
 pub fn scheduler(spec: &str, topology: &Topology) -> Box<dyn Scheduler> {

@@ -447,7 +447,7 @@ fn nobody_is_lost_on_any_machine() {
     for entry in registry::ALL {
         for release in entry.releases {
             for seed in 0..100 {
-                random_run(release, entry.name, seed);
+                random_run(release, &entry.name, seed);
             }
         }
     }

@@ -84,7 +84,7 @@ impl Point {
 
     /// What the kernel's operations cost where it was measured.
     pub fn kernel_costs(&self, costs: &CostModel) -> KernelCosts {
-        costs.kernel_of(self.choice.entry, self.choice.release)
+        costs.kernel_of(&self.choice.entry, &self.choice.release)
     }
 
     /// What calls cost there.
@@ -120,7 +120,7 @@ impl Point {
 
     /// The benchmark, its figure, and under what it is run: see `probe`.
     pub fn figure(&self) -> (&'static str, &str, Choice) {
-        (self.bench.benchmark.name(), &self.figure, self.choice)
+        (self.bench.benchmark.name(), &self.figure, self.choice.clone())
     }
 
     pub fn compared(&self, before: f64, after: f64) -> Compared {

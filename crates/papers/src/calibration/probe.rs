@@ -18,7 +18,7 @@ pub(super) fn check_figure(
     choice: Choice,
     figure: &str,
 ) -> Result<(), Error> {
-    let [Some(one), Some(other)] = [0, 1].map(|more| figures(benchmark, choice, more)) else {
+    let [Some(one), Some(other)] = [0, 1].map(|more| figures(benchmark, &choice, more)) else {
         return Ok(());
     };
     if one != other || one.iter().any(|name| name == figure) {
@@ -29,7 +29,7 @@ pub(super) fn check_figure(
 
 /// The figures of a run in which every number is `more` above the least; none if it does not come
 /// to its end.
-fn figures(benchmark: &'static dyn Benchmark, choice: Choice, more: u64) -> Option<Vec<String>> {
+fn figures(benchmark: &'static dyn Benchmark, choice: &Choice, more: u64) -> Option<Vec<String>> {
     let mut values = Values::defaults(benchmark.parameters());
     for parameter in benchmark.parameters() {
         match parameter.kind {
@@ -49,7 +49,7 @@ fn figures(benchmark: &'static dyn Benchmark, choice: Choice, more: u64) -> Opti
     if choice.refuses(&bench.needs()).is_some() {
         return None;
     }
-    let run = bench.run(&choice).ok()?;
+    let run = bench.run(choice).ok()?;
     let whole = run.report.end.state == EndState::AllEnded && !run.findings.figures.is_empty();
     whole.then(|| run.findings.figures.into_iter().map(|figure| figure.name).collect())
 }
@@ -63,7 +63,7 @@ mod tests {
     fn a_figure_that_no_benchmark_has_is_found_at_once() {
         let choice = select::find("o_1").unwrap();
         let hackbench = schedlab_bench::find("hackbench").unwrap();
-        assert_eq!(check_figure(hackbench, choice, "time"), Ok(()));
+        assert_eq!(check_figure(hackbench, choice.clone(), "time"), Ok(()));
         let error = check_figure(hackbench, choice, "foo").unwrap_err().to_string();
         assert_eq!(
             error,

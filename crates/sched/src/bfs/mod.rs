@@ -613,13 +613,13 @@ impl Inspect for Bfs {
     fn tunables(&self) -> Vec<Tunable> {
         alloc::vec![
             Tunable {
-                name: "rr_interval",
+                name: "rr_interval".into(),
                 value: self.rr_interval,
                 range: (1, 1000),
                 help: "length of a slice, ms; deadlines scale with it",
             },
             Tunable {
-                name: "sched_iso_cpu",
+                name: "sched_iso_cpu".into(),
                 value: self.sched_iso_cpu,
                 range: (0, 100),
                 help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \

@@ -2,9 +2,10 @@
 //! which unit deadlines are counted.
 
 use super::Bfs;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
@@ -21,14 +22,16 @@ const DEFAULT: Release = Release {
     policies: POLICIES,
     can: Capabilities { nohz: true, ..Capabilities::BASIC },
     kernel: Some("2.6.38"),
-    build: |config| Box::new(Bfs::new(Version::V0_404, config)),
+    build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
 };
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
-    name: "bfs",
-    title: "BFS",
-    summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    name: Cow::Borrowed("bfs"),
+    title: Cow::Borrowed("BFS"),
+    summary: Cow::Borrowed(
+        "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    ),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -39,7 +42,7 @@ pub static ENTRY: Entry = Entry {
             summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache \
                       distance (for 2.6.33)",
             golden: &[("bfs316", "2.6.33 with BFS 0.316")],
-            build: |config| Box::new(Bfs::new(Version::V0_316, config)),
+            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
             ..DEFAULT
         },
     ],

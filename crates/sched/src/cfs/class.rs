@@ -429,7 +429,7 @@ impl FairClass for Cfs {
 
     fn tunables(&self, _: &Rqs) -> Vec<Tunable> {
         let slice = self.rules.bandwidth.map(|_| Tunable {
-            name: bandwidth::TUNABLE,
+            name: bandwidth::TUNABLE.into(),
             value: self.limits.slice_us(),
             range: (1, i64::from(i32::MAX)),
             help: "what a CPU draws at a time from a limited group's account, us",

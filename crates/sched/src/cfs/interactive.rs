@@ -144,7 +144,7 @@ impl Interactive {
             "variant: a sleep of this length wipes out what is known of a task, ns; 0 = none does",
         ];
         core::array::from_fn(|i| Tunable {
-            name: TUNABLES[i],
+            name: TUNABLES[i].into(),
             value: values[i] as i64,
             range: (i64::from(i == 0), 1_000_000_000_000),
             help: helps[i],

@@ -12,9 +12,10 @@ use super::{Cfs, domains, wait_runtime};
 use crate::classes::bandwidth::BandwidthVersion;
 use crate::classes::rt::{RealTime, RtRules};
 use crate::classes::{ClassList, NoClass, Rqs};
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
+use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 
 impl Rules {
     /// 2.6.32 as first released.
@@ -163,14 +164,14 @@ const DEFAULT: Release = Release {
     policies: POLICIES,
     can: Capabilities { groups: true, user_groups: true, nohz: true, ..Capabilities::BASIC },
     kernel: None,
-    build: |config| build(Rules::V2_6_32, RtRules::V2_6_25, config),
+    build: Build::Ordinary(|config| build(Rules::V2_6_32, RtRules::V2_6_25, config)),
 };
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
-    name: "cfs",
-    title: "CFS, the Completely Fair Scheduler",
-    summary: "runs the task that has had the least weighted CPU time",
+    name: Cow::Borrowed("cfs"),
+    title: Cow::Borrowed("CFS, the Completely Fair Scheduler"),
+    summary: Cow::Borrowed("runs the task that has had the least weighted CPU time"),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -182,7 +183,7 @@ pub static ENTRY: Entry = Entry {
                 and go; what else this long-term release has from later ones is not described to \
                 us",
             golden: &[],
-            build: |config| build(Rules::V2_6_32_60, RtRules::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Rules::V2_6_32_60, RtRules::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -192,7 +193,7 @@ pub static ENTRY: Entry = Entry {
                 not described to us, and is 2.6.32's here",
             golden: &[("cfs", "3.2")],
             can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
-            build: |config| build(Rules::V3_2, RtRules::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Rules::V3_2, RtRules::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -201,7 +202,7 @@ pub static ENTRY: Entry = Entry {
                 differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: |config| build(Rules::V2_6_31, RtRules::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Rules::V2_6_31, RtRules::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -210,7 +211,7 @@ pub static ENTRY: Entry = Entry {
                 checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: |config| build(Rules::V2_6_29, RtRules::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Rules::V2_6_29, RtRules::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -219,7 +220,7 @@ pub static ENTRY: Entry = Entry {
                 differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: |config| build(Rules::V2_6_28, RtRules::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Rules::V2_6_28, RtRules::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -228,7 +229,7 @@ pub static ENTRY: Entry = Entry {
                 reschedules; several CPUs balanced by weight",
             golden: &[("cfs", "2.6.24")],
             can: Capabilities { nohz: true, ..Capabilities::BASIC },
-            build: |config| build(Rules::V2_6_24, RtRules::V2_6_23, config),
+            build: Build::Ordinary(|config| build(Rules::V2_6_24, RtRules::V2_6_23, config)),
             ..DEFAULT
         },
         Release {
@@ -237,7 +238,7 @@ pub static ENTRY: Entry = Entry {
             golden: &[("cfs", "2.6.23")],
             cpus_max: 1,
             can: Capabilities::BASIC,
-            build: |config| Box::new(wait_runtime::core_2_6(config)),
+            build: Build::Ordinary(|config| Box::new(wait_runtime::core_2_6(config))),
             ..DEFAULT
         },
     ],
@@ -245,10 +246,12 @@ pub static ENTRY: Entry = Entry {
 
 /// CFS with the rule of [`interactive`](super::interactive) in the registry.
 pub static INTERACTIVE: Entry = Entry {
-    name: "cfs_interactive",
-    title: "CFS with a rule for interactivity",
-    summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never \
+    name: Cow::Borrowed("cfs_interactive"),
+    title: Cow::Borrowed("CFS with a rule for interactivity"),
+    summary: Cow::Borrowed(
+        "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never \
         in Linux",
+    ),
     origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.32",
@@ -262,7 +265,7 @@ pub static INTERACTIVE: Entry = Entry {
         policies: POLICIES,
         can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
         kernel: None,
-        build: |config| build(Rules::INTERACTIVE, RtRules::V2_6_25, config),
+        build: Build::Ordinary(|config| build(Rules::INTERACTIVE, RtRules::V2_6_25, config)),
     }],
 };
 

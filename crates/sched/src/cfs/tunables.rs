@@ -124,8 +124,8 @@ impl Tunables {
     /// The tunables of a release with their values; `others` stand before the feature bits.
     pub fn list(&self, rules: &Rules, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
         let mut all = Vec::new();
-        let mut add = |name, value: i64, range, help| {
-            all.push(Tunable { name, value, range, help });
+        let mut add = |name: &'static str, value: i64, range, help| {
+            all.push(Tunable { name: name.into(), value, range, help });
         };
         add(
             "sched_latency_ns",
@@ -192,8 +192,8 @@ impl Tunables {
             );
         }
         all.extend(others);
-        let mut add = |name, value: i64, range, help| {
-            all.push(Tunable { name, value, range, help });
+        let mut add = |name: &'static str, value: i64, range, help| {
+            all.push(Tunable { name: name.into(), value, range, help });
         };
         for &(feature, _) in rules.features {
             let (name, help) = feature.describe();

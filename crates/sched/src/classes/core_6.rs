@@ -786,13 +786,13 @@ impl<F: FairClass6> Core6<F> {
         let max = i64::from(i32::MAX);
         [
             Tunable {
-                name: rt::TUNABLES[0],
+                name: rt::TUNABLES[0].into(),
                 value: period_us as i64,
                 range: (1, max),
                 help: "period of the limit on real-time and deadline tasks, us",
             },
             Tunable {
-                name: rt::TUNABLES[1],
+                name: rt::TUNABLES[1].into(),
                 value: runtime_us,
                 range: (-1, max),
                 help: "what they may have of each period, us; -1 = no limit",

@@ -11,7 +11,11 @@ type Machine = Bench<Box<dyn Scheduler>>;
 
 fn machine(cpus: u32) -> Machine {
     let (_, release) = find("eevdf@6.18").expect("it is registered");
-    Bench::new((release.build)(&BuildConfig::flat(cpus, 1000)), cpus, 1000)
+    Bench::new(
+        release.build(&BuildConfig::flat(cpus, 1000)).expect("it is of the registry"),
+        cpus,
+        1000,
+    )
 }
 
 impl Machine {

@@ -22,7 +22,11 @@ const SLICE_NS: u64 = 5 * MS;
 
 fn machine(spec: &str, cpus: u32) -> Machine {
     let (_, release) = find(spec).expect("it is registered");
-    Bench::new((release.build)(&BuildConfig::flat(cpus, 1000)), cpus, 1000)
+    Bench::new(
+        release.build(&BuildConfig::flat(cpus, 1000)).expect("it is of the registry"),
+        cpus,
+        1000,
+    )
 }
 
 impl Machine {

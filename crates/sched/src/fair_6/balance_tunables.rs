@@ -25,13 +25,13 @@ impl BalanceTunables {
         };
         [
             Tunable {
-                name: migration_cost,
+                name: migration_cost.into(),
                 value: self.migration_cost_ns as i64,
                 range: (0, i64::from(u32::MAX)),
                 help: "a task that ran less than this ago is cache hot and not moved at first, ns",
             },
             Tunable {
-                name: nr_migrate,
+                name: nr_migrate.into(),
                 value: i64::from(self.nr_migrate),
                 range: (1, 1024),
                 help: "tasks looked at in one balancing",
@@ -43,7 +43,7 @@ impl BalanceTunables {
 /// The tunable of the groups' quotas, which has this value, us.
 pub fn quota_slice(us: i64) -> Tunable {
     Tunable {
-        name: bandwidth::TUNABLE,
+        name: bandwidth::TUNABLE.into(),
         value: us,
         range: (1, i64::from(i32::MAX)),
         help: "what a CPU draws at a time from a limited group's account, us",

@@ -401,8 +401,12 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = self.tunables.list(self.limits.slice_us());
-        let switch =
-            |name, value, help| Tunable { name, value: i64::from(value), range: (0, 1), help };
+        let switch = |name: &'static str, value, help| Tunable {
+            name: name.into(),
+            value: i64::from(value),
+            range: (0, 1),
+            help,
+        };
         all.push(switch(
             "group_scheduling",
             self.group_scheduling,

@@ -275,14 +275,14 @@ impl Inspect for O1 {
     fn tunables(&self) -> Vec<Tunable> {
         let cache = match self.params.version.balancing {
             Balancing::ByNumber => Tunable {
-                name: "cache_decay_ticks",
+                name: "cache_decay_ticks".into(),
                 value: self.cache_decay_ticks as i64,
                 range: (0, 1_000_000),
                 help: "a busy CPU takes no task that ran within this many jiffies (the kernel \
                        reckons it from the cache size)",
             },
             Balancing::ByWeight => Tunable {
-                name: "cache_hot_time_ns",
+                name: "cache_hot_time_ns".into(),
                 value: self.cache_hot_time_ns as i64,
                 range: (0, 1_000_000_000_000),
                 help: "no CPU takes a task that ran within this time, until it has failed twice \
@@ -290,7 +290,7 @@ impl Inspect for O1 {
             },
         };
         let bits = Tunable {
-            name: "bits_per_long",
+            name: "bits_per_long".into(),
             value: if self.params.long_max == u64::MAX { 64 } else { 32 },
             range: (32, 64),
             help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums \

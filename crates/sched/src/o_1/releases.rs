@@ -1,9 +1,10 @@
 //! The releases, and what differs between them.
 
 use super::O1;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -17,14 +18,14 @@ const DEFAULT: Release = Release {
     policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
     can: Capabilities::BASIC,
     kernel: None,
-    build: |config| Box::new(O1::new(Version::V2_6_0, config)),
+    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
 };
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
-    name: "o_1",
-    title: "O(1) scheduler",
-    summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
+    name: Cow::Borrowed("o_1"),
+    title: Cow::Borrowed("O(1) scheduler"),
+    summary: Cow::Borrowed("two arrays of 140 lists a CPU; who sleeps much gets a better priority"),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -35,7 +36,7 @@ pub static ENTRY: Entry = Entry {
                       SCHED_BATCH",
             golden: &[("o_1_2622", "2.6.22")],
             policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            build: |config| Box::new(O1::new(Version::V2_6_22, config)),
+            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
             ..DEFAULT
         },
     ],

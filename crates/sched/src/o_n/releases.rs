@@ -1,9 +1,10 @@
 //! The releases, and in what they differ.
 
 use super::OrderN;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 
@@ -23,15 +24,17 @@ const DEFAULT: Release = Release {
     policies: POLICIES,
     can: Capabilities::BASIC,
     kernel: None,
-    build: |config| Box::new(OrderN::new(Version::V2_4_19, config)),
+    build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
 };
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
-    name: "o_n",
-    title: "The O(n) scheduler",
-    summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, \
+    name: Cow::Borrowed("o_n"),
+    title: Cow::Borrowed("The O(n) scheduler"),
+    summary: Cow::Borrowed(
+        "one list for all CPUs; each pick walks it for the largest goodness: ticks left, \
               nice, last CPU, same memory",
+    ),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -40,7 +43,7 @@ pub static ENTRY: Entry = Entry {
             also: &[],
             summary: "as 2.4.19, but a hyper-threaded core whose two CPUs idle is not preferred",
             golden: &[],
-            build: |config| Box::new(OrderN::new(Version::V2_4_16, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_16, config))),
             ..DEFAULT
         },
         Release {
@@ -53,7 +56,7 @@ pub static ENTRY: Entry = Entry {
             summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks \
                       alone",
             golden: &[("o_n", "2.4.22")],
-            build: |config| Box::new(OrderN::new(Version::V2_4_22, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_22, config))),
             ..DEFAULT
         },
         Release {
@@ -63,7 +66,7 @@ pub static ENTRY: Entry = Entry {
             can: Capabilities { affinity: false, ..Capabilities::BASIC },
             golden: &[],
             hz_range: (100, 100),
-            build: |config| Box::new(OrderN::new(Version::V2_2, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_2, config))),
             ..DEFAULT
         },
     ],

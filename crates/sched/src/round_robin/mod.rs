@@ -25,13 +25,14 @@
 
 mod rules;
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, Candidate, Capabilities, CpuId, CpuSet, Entry, Inspect, Load, Locking, Origin,
-    Parent, Platform, Policy, Promises, Question, Release, RuleDoc, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TaskTable, Waker,
+    BlockReason, Build, Candidate, Capabilities, CpuId, CpuSet, Entry, Inspect, Load, Locking,
+    Origin, Parent, Platform, Policy, Promises, Question, Release, RuleDoc, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Waker,
 };
 
 /// The only CPU.
@@ -310,14 +311,14 @@ const DEFAULT: Release = Release {
     policies: &[Policy::Other],
     can: Capabilities::BASIC,
     kernel: None,
-    build: |_| Box::new(RoundRobin::new(Version::V1_0)),
+    build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
 };
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
-    name: "round_robin",
-    title: "Round robin",
-    summary: "one ring of all tasks; the runnable one with the most ticks left runs",
+    name: Cow::Borrowed("round_robin"),
+    title: Cow::Borrowed("Round robin"),
+    summary: Cow::Borrowed("one ring of all tasks; the runnable one with the most ticks left runs"),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -326,7 +327,7 @@ pub static ENTRY: Entry = Entry {
             also: &["1.2.13"],
             summary: "a woken task must have at least 4 ticks more than the running one",
             golden: &[("round_robin", "1.2.13")],
-            build: |_| Box::new(RoundRobin::new(Version::V1_2)),
+            build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_2))),
             ..DEFAULT
         },
     ],

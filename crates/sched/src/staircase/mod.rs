@@ -648,7 +648,7 @@ impl Scheduler for Staircase {
 impl Inspect for Staircase {
     fn tunables(&self) -> Vec<Tunable> {
         let cache_hot_time = Tunable {
-            name: "cache_hot_time_ns",
+            name: "cache_hot_time_ns".into(),
             value: self.cache_hot_time_ns,
             range: (0, i64::MAX),
             help: "for how long after it ran a task's cache counts as warm, ns (measured at boot \
@@ -659,28 +659,28 @@ impl Inspect for Staircase {
         }
         alloc::vec![
             Tunable {
-                name: "rr_interval",
+                name: "rr_interval".into(),
                 value: self.rr_interval,
                 range: (1, 1000),
                 help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next \
                        wakeup on",
             },
             Tunable {
-                name: "sched_interactive",
+                name: "sched_interactive".into(),
                 value: i64::from(self.sched_interactive),
                 range: (0, 1),
                 help: "1: a woken task may take slots above those that its nice level has reached \
                        in this rotation",
             },
             Tunable {
-                name: "sched_iso_cpu",
+                name: "sched_iso_cpu".into(),
                 value: self.sched_iso_cpu,
                 range: (0, 100),
                 help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
                        here",
             },
             Tunable {
-                name: "sched_iso_period",
+                name: "sched_iso_period".into(),
                 value: self.sched_iso_period,
                 range: (1, 100),
                 help: "over how long that is averaged, s; without effect",

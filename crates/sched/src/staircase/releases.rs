@@ -1,16 +1,19 @@
 //! The two schedulers in the registry.
 
 use super::Staircase;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
 /// SD in the registry.
 pub static SD: Entry = Entry {
-    name: "sd",
-    title: "Staircase Deadline",
-    summary: "each task steps down its own staircase of priority slots, one quota a step, once a \
+    name: Cow::Borrowed("sd"),
+    title: Cow::Borrowed("Staircase Deadline"),
+    summary: Cow::Borrowed(
+        "each task steps down its own staircase of priority slots, one quota a step, once a \
               rotation",
+    ),
     origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.22-ck1",
@@ -23,16 +26,18 @@ pub static SD: Entry = Entry {
         policies: &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin],
         can: Capabilities::BASIC,
         kernel: None,
-        build: |config| Box::new(Staircase::new(Edition::Sd, config)),
+        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
     }],
 };
 
 /// RSDL in the registry.
 pub static RSDL: Entry = Entry {
-    name: "rsdl",
-    title: "Rotating Staircase Deadline (a reconstruction)",
-    summary: "SD's predecessor, reconstructed from published descriptions, not checked against its \
+    name: Cow::Borrowed("rsdl"),
+    title: Cow::Borrowed("Rotating Staircase Deadline (a reconstruction)"),
+    summary: Cow::Borrowed(
+        "SD's predecessor, reconstructed from published descriptions, not checked against its \
               code: levels have quotas too, and sink as a whole",
+    ),
     origin: Origin::Linux,
     releases: &[Release {
         version: "0.36",
@@ -46,7 +51,7 @@ pub static RSDL: Entry = Entry {
         policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
         can: Capabilities::BASIC,
         kernel: Some("2.6.21"),
-        build: |config| Box::new(Staircase::new(Edition::Rsdl, config)),
+        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Rsdl, config))),
     }],
 };
 

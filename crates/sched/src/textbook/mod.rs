@@ -777,8 +777,8 @@ impl Inspect for Textbook {
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = Vec::new();
-        let mut tunable = |name, value: u64, range, help| {
-            all.push(Tunable { name, value: value as i64, range, help });
+        let mut tunable = |name: &'static str, value: u64, range, help| {
+            all.push(Tunable { name: name.into(), value: value as i64, range, help });
         };
         const HOUR_NS: i64 = 3_600_000_000_000;
         let k = &self.tunables;

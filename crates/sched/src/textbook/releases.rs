@@ -1,8 +1,9 @@
 //! The policies of the textbooks, each as a set of rules, and their entries in the registry.
 
 use super::Textbook;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
+use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 
 /// What waiting tasks are ordered by. Ties go to the one that joined first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +126,21 @@ const ORDINARY: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle];
 type Make = fn(&BuildConfig) -> Box<dyn Scheduler>;
 
 const fn release(version: &'static str, summary: &'static str, build: Make) -> Release {
+    with(Capabilities { nohz: true, ..Capabilities::BASIC }, version, summary, build)
+}
+
+/// A release that is told how long bursts will be.
+const fn clairvoyant(version: &'static str, summary: &'static str, build: Make) -> Release {
+    let can = Capabilities { nohz: true, clairvoyant: true, ..Capabilities::BASIC };
+    with(can, version, summary, build)
+}
+
+const fn with(
+    can: Capabilities,
+    version: &'static str,
+    summary: &'static str,
+    build: Make,
+) -> Release {
     Release {
         version,
         also: &[],
@@ -134,17 +150,11 @@ const fn release(version: &'static str, summary: &'static str, build: Make) -> R
         hz_range: (1, 10_000),
         cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: ORDINARY,
-        can: Capabilities { nohz: true, ..Capabilities::BASIC },
+        can,
         // Where something depends on the kernel around it, 2.6.22's stands for it.
         kernel: Some("2.6.22"),
-        build,
+        build: Build::Ordinary(build),
     }
-}
-
-/// A release that is told how long bursts will be.
-const fn clairvoyant(version: &'static str, summary: &'static str, build: Make) -> Release {
-    let release = release(version, summary, build);
-    Release { can: Capabilities { clairvoyant: true, ..release.can }, ..release }
 }
 
 fn make(config: &BuildConfig, rules: Rules) -> Box<Textbook> {
@@ -153,9 +163,9 @@ fn make(config: &BuildConfig, rules: Rules) -> Box<Textbook> {
 
 /// First come, first served.
 pub static FCFS: Entry = Entry {
-    name: "fcfs",
-    title: "First come, first served",
-    summary: "whoever has waited longest runs until it blocks",
+    name: Cow::Borrowed("fcfs"),
+    title: Cow::Borrowed("First come, first served"),
+    summary: Cow::Borrowed("whoever has waited longest runs until it blocks"),
     origin: Origin::Textbook,
     releases: &[release("textbook", "no preemption, no quantum", |config| {
         make(config, FCFS_RULES)
@@ -164,9 +174,9 @@ pub static FCFS: Entry = Entry {
 
 /// Shortest job first.
 pub static SJF: Entry = Entry {
-    name: "sjf",
-    title: "Shortest job first",
-    summary: "the shortest next burst runs until it blocks",
+    name: Cow::Borrowed("sjf"),
+    title: Cow::Borrowed("Shortest job first"),
+    summary: Cow::Borrowed("the shortest next burst runs until it blocks"),
     origin: Origin::Textbook,
     releases: &[
         clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
@@ -180,9 +190,11 @@ pub static SJF: Entry = Entry {
 
 /// Shortest remaining time first.
 pub static SRTF: Entry = Entry {
-    name: "srtf",
-    title: "Shortest remaining time first",
-    summary: "as sjf, but a burst shorter than what remains of the running one takes the CPU",
+    name: Cow::Borrowed("srtf"),
+    title: Cow::Borrowed("Shortest remaining time first"),
+    summary: Cow::Borrowed(
+        "as sjf, but a burst shorter than what remains of the running one takes the CPU",
+    ),
     origin: Origin::Textbook,
     releases: &[
         clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
@@ -196,9 +208,9 @@ pub static SRTF: Entry = Entry {
 
 /// Highest response ratio next.
 pub static HRRN: Entry = Entry {
-    name: "hrrn",
-    title: "Highest response ratio next",
-    summary: "the largest (waited + burst) / burst runs until it blocks",
+    name: Cow::Borrowed("hrrn"),
+    title: Cow::Borrowed("Highest response ratio next"),
+    summary: Cow::Borrowed("the largest (waited + burst) / burst runs until it blocks"),
     origin: Origin::Textbook,
     releases: &[
         clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
@@ -212,9 +224,11 @@ pub static HRRN: Entry = Entry {
 
 /// Priority.
 pub static PRIORITY: Entry = Entry {
-    name: "priority",
-    title: "Priority",
-    summary: "the best nice value runs; aging and a quantum within a priority if asked for",
+    name: Cow::Borrowed("priority"),
+    title: Cow::Borrowed("Priority"),
+    summary: Cow::Borrowed(
+        "the best nice value runs; aging and a quantum within a priority if asked for",
+    ),
     origin: Origin::Textbook,
     releases: &[
         release("preemptive", "a better arrival takes the CPU", |config| {
@@ -228,19 +242,21 @@ pub static PRIORITY: Entry = Entry {
 
 /// Round robin.
 pub static RR: Entry = Entry {
-    name: "rr",
-    title: "Round robin (textbook)",
-    summary: "one queue; at the end of its quantum a task goes to the tail",
+    name: Cow::Borrowed("rr"),
+    title: Cow::Borrowed("Round robin (textbook)"),
+    summary: Cow::Borrowed("one queue; at the end of its quantum a task goes to the tail"),
     origin: Origin::Textbook,
     releases: &[release("textbook", "one common queue", |config| make(config, RR_RULES))],
 };
 
 /// Multilevel queue.
 pub static MLQ: Entry = Entry {
-    name: "mlq",
-    title: "Multilevel queue",
-    summary: "SCHED_OTHER by round robin before SCHED_BATCH before SCHED_IDLE first come, first \
+    name: Cow::Borrowed("mlq"),
+    title: Cow::Borrowed("Multilevel queue"),
+    summary: Cow::Borrowed(
+        "SCHED_OTHER by round robin before SCHED_BATCH before SCHED_IDLE first come, first \
               served",
+    ),
     origin: Origin::Textbook,
     releases: &[
         release("fixed", "a class runs only when all better ones are empty", |config| {
@@ -254,9 +270,9 @@ pub static MLQ: Entry = Entry {
 
 /// Multilevel feedback queue.
 pub static MLFQ: Entry = Entry {
-    name: "mlfq",
-    title: "Multilevel feedback queue",
-    summary: "tasks sink by using their slices; better levels first",
+    name: Cow::Borrowed("mlfq"),
+    title: Cow::Borrowed("Multilevel feedback queue"),
+    summary: Cow::Borrowed("tasks sink by using their slices; better levels first"),
     origin: Origin::Textbook,
     releases: &[
         release(

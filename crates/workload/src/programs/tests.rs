@@ -37,7 +37,7 @@ fn run(os: Kernel) -> (Result<RunEnd, Error>, u64) {
 fn run_under(scheduler: &str, os: Kernel) -> (Result<RunEnd, Error>, u64, Kernel) {
     let (_, release) = registry::find(scheduler).expect("it is there");
     let config = BuildConfig::flat(1, 1000);
-    let scheduler = (release.build)(&config);
+    let scheduler = release.build(&config).expect("it is of the registry");
     let mut machine = Machine::new(Config::idealised(1, 1000), scheduler, os, ());
     let end = machine.run(1_000_000_000);
     let now_ns = machine.now_ns();
@@ -235,7 +235,7 @@ fn the_wait_graph_names_what_a_task_waits_for() {
     let pipe = os.objects().pipe();
     os.start(0, Spawn::new("reader", move |_: &mut Context<'_>| Step::Read(pipe, 1)));
     let (_, release) = registry::find("fcfs").expect("it is there");
-    let make = release.build;
+    let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
     let mut machine =
         Machine::new(Config::idealised(1, 1000), make(&BuildConfig::flat(1, 1000)), os, ());
     assert_eq!(machine.run(1_000_000), Ok(RunEnd::Stuck));

@@ -52,7 +52,7 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
     let target = Target { cpus: 4, limited: true };
     let vm = rt_app::prepare(&model, &target, options).unwrap();
     let (_, release) = registry::find(scheduler).unwrap();
-    let make = release.build;
+    let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
     let config = BuildConfig::flat(4, 1000);
     let mut machine = Machine::new(Config::idealised(4, 1000), make(&config), vm, ());
     if release.can.groups {

@@ -45,8 +45,8 @@ impl Tunables {
         let times = (100_000, 1_000_000_000);
         let any = (i64::from(i32::MIN), i64::from(i32::MAX));
         let mut all = Vec::new();
-        let mut add = |name, value: i64, range, help| {
-            all.push(Tunable { name, value, range, help });
+        let mut add = |name: &'static str, value: i64, range, help| {
+            all.push(Tunable { name: name.into(), value, range, help });
         };
         add(
             "sched_latency_ns",

@@ -337,7 +337,12 @@ impl Deadline {
 
     /// The tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        let tunable = |name, value, help| Tunable { name, value, range: (100, 1 << 22), help };
+        let tunable = |name: &'static str, value, help| Tunable {
+            name: name.into(),
+            value,
+            range: (100, 1 << 22),
+            help,
+        };
         alloc::vec![
             tunable(TUNABLES[0], self.period_us.0 as i64, "shortest period of a deadline task, us"),
             tunable(TUNABLES[1], self.period_us.1 as i64, "longest period of a deadline task, us"),

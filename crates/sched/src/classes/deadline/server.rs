@@ -201,14 +201,14 @@ impl Deadline {
     pub fn fair_server_tunables(&self) -> [Tunable; 2] {
         [
             Tunable {
-                name: TUNABLES[0],
+                name: TUNABLES[0].into(),
                 value: self.server_runtime_ns as i64,
                 range: (0, self.server_period_ns as i64),
                 help: "what the fair class is sure to get of each period on each CPU, ns; \
                        0 = nothing",
             },
             Tunable {
-                name: TUNABLES[1],
+                name: TUNABLES[1].into(),
                 value: self.server_period_ns as i64,
                 range: (100_000.max(self.server_runtime_ns as i64), 1 << 32),
                 help: "that period, ns",

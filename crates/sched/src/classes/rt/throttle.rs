@@ -214,13 +214,13 @@ impl RealTime {
         }
         alloc::vec![
             Tunable {
-                name: TUNABLES[0],
+                name: TUNABLES[0].into(),
                 value: self.bandwidth.period_us as i64,
                 range: (1, i64::from(i32::MAX)),
                 help: "period of the limit on real-time time, us",
             },
             Tunable {
-                name: TUNABLES[1],
+                name: TUNABLES[1].into(),
                 value: self.bandwidth.runtime_us,
                 range: (-1, i64::from(i32::MAX)),
                 help: "real-time time in each period, us; -1 = no limit",

@@ -4,7 +4,7 @@ use super::Cfs6;
 use crate::classes::bandwidth::BandwidthVersion;
 use crate::fair_6::pick_rule::FairVersion;
 use alloc::boxed::Box;
-use schedlab_core::{Capabilities, Policy, Release};
+use schedlab_core::{Build, Capabilities, Policy, Release};
 
 /// 6.1, the last long-term release with CFS.
 pub const V6_1: Release = Release {
@@ -24,7 +24,7 @@ pub const V6_1: Release = Release {
         ..Capabilities::BASIC
     },
     kernel: None,
-    build: |config| Box::new(Cfs6::with_version(Version::V6_1, config)),
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V6_1, config))),
 };
 
 /// 5.10, derived from 6.1.
@@ -34,7 +34,7 @@ pub const V5_10: Release = Release {
     summary: "derived from 6.1 by reading, not driven: no idle groups, sysctls, SIS_PROP",
     golden: &[],
     can: Capabilities { idle_groups: false, ..V6_1.can },
-    build: |config| Box::new(Cfs6::with_version(Version::V5_10, config)),
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_10, config))),
     ..V6_1
 };
 

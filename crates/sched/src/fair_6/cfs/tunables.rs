@@ -134,25 +134,25 @@ impl FairTunables for Tunables {
             |debugfs: &'static str, kernel: &'static str| if sysctl { kernel } else { debugfs };
         let mut all = alloc::vec![
             Tunable {
-                name: name("latency_ns", "sched_latency_ns"),
+                name: name("latency_ns", "sched_latency_ns").into(),
                 value: self.latency_ns as i64,
                 range: (100_000, MAX_NS),
                 help: "in which time everybody runs once while few are runnable, ns, as scaled",
             },
             Tunable {
-                name: name("min_granularity_ns", "sched_min_granularity_ns"),
+                name: name("min_granularity_ns", "sched_min_granularity_ns").into(),
                 value: self.min_granularity_ns as i64,
                 range: (100_000, MAX_NS),
                 help: "the least slice, ns, as scaled",
             },
             Tunable {
-                name: name("wakeup_granularity_ns", "sched_wakeup_granularity_ns"),
+                name: name("wakeup_granularity_ns", "sched_wakeup_granularity_ns").into(),
                 value: self.wakeup_granularity_ns as i64,
                 range: (0, MAX_NS),
                 help: "by how much a woken task must be behind to interrupt, ns, as scaled",
             },
             Tunable {
-                name: name("tunable_scaling", "sched_tunable_scaling"),
+                name: name("tunable_scaling", "sched_tunable_scaling").into(),
                 value: i64::from(self.scaling),
                 range: (0, 2),
                 help: "how times grow with the CPUs: 0 not, 1 with the logarithm, 2 linearly; \
@@ -161,7 +161,7 @@ impl FairTunables for Tunables {
         ];
         all.extend(self.balancing.list(sysctl));
         all.push(Tunable {
-            name: "sched_child_runs_first",
+            name: "sched_child_runs_first".into(),
             value: i64::from(self.child_runs_first),
             range: (0, 1),
             help: "1: a forked child runs before its parent",
@@ -169,7 +169,7 @@ impl FairTunables for Tunables {
         all.push(quota_slice(quota_slice_us));
         if self.version.has_idle_groups() {
             all.push(Tunable {
-                name: "idle_min_granularity_ns",
+                name: "idle_min_granularity_ns".into(),
                 value: self.idle_min_granularity_ns as i64,
                 range: (100_000, MAX_NS),
                 help: "the least slice of SCHED_IDLE tasks and idle groups beside others, ns",
@@ -180,7 +180,7 @@ impl FairTunables for Tunables {
         let has = |name| name != "NI_RANDOM" || self.version != Version::V5_10;
         for feature in FEATURES.iter().filter(|feature| has(feature.name)) {
             all.push(Tunable {
-                name: feature.name,
+                name: feature.name.into(),
                 value: i64::from(*(feature.switch)(&mut features)),
                 range: (0, 1),
                 help: feature.help,

@@ -3,8 +3,9 @@
 use super::Eevdf;
 use crate::classes::bandwidth::BandwidthVersion;
 use crate::fair_6::pick_rule::FairVersion;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -24,14 +25,16 @@ const DEFAULT: Release = Release {
         ..Capabilities::BASIC
     },
     kernel: None,
-    build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
+    build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
 };
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
-    name: "eevdf",
-    title: "Earliest eligible virtual deadline first",
-    summary: "of the tasks that are owed time, the one whose request is due first runs",
+    name: Cow::Borrowed("eevdf"),
+    title: Cow::Borrowed("Earliest eligible virtual deadline first"),
+    summary: Cow::Borrowed(
+        "of the tasks that are owed time, the one whose request is due first runs",
+    ),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -40,7 +43,7 @@ pub static ENTRY: Entry = Entry {
             also: &["7.3.4"],
             summary: "derived from 6.18: HRTICK ends turns when the request is served",
             golden: &[],
-            build: |config| Box::new(Eevdf::new(Version::V7_3, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V7_3, config))),
             ..DEFAULT
         },
         Release {
@@ -48,7 +51,7 @@ pub static ENTRY: Entry = Entry {
             also: &["6.12.117"],
             summary: "delayed dequeue, custom slices",
             golden: &[("eevdf", "6.12.117")],
-            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
             ..DEFAULT
         },
         Release {
@@ -56,7 +59,7 @@ pub static ENTRY: Entry = Entry {
             also: &["6.6.93"],
             summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
             golden: &[("eevdf", "6.6.93")],
-            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
             ..DEFAULT
         },
     ],

@@ -94,7 +94,7 @@ impl FairTunables for Tunables {
 
     fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
         let mut all = alloc::vec![Tunable {
-            name: "base_slice_ns",
+            name: "base_slice_ns".into(),
             value: i64::from(self.base_slice),
             range: (100_000, BASE_SLICE_MAX_NS),
             help: "length of a request, ns, as scaled by the number of CPUs",
@@ -103,7 +103,7 @@ impl FairTunables for Tunables {
         all.push(quota_slice(quota_slice_us));
         if self.version.custom_slices() {
             all.push(Tunable {
-                name: "exact_min_slice",
+                name: "exact_min_slice".into(),
                 value: i64::from(self.exact_min_slice),
                 range: (0, 1),
                 help: "1: subtrees always know their smallest slice \
@@ -113,7 +113,7 @@ impl FairTunables for Tunables {
         let mut features = self.features;
         for feature in FEATURES.iter().filter(|feature| feature.since <= self.version) {
             all.push(Tunable {
-                name: feature.name,
+                name: feature.name.into(),
                 value: i64::from(*(feature.switch)(&mut features)),
                 range: (0, 1),
                 help: feature.help,
