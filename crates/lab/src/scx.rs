@@ -13,7 +13,7 @@ use crate::settings::{self, Setting};
 use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Release};
 use schedlab_scx::log::Log;
 use schedlab_scx::ops::Callback;
-use schedlab_scx::{Image, Object, OnEnd, Options, Profile, ScxScheduler, Target};
+use schedlab_scx::{Classes, Image, Object, OnEnd, Options, Profile, ScxScheduler, Target};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -134,15 +134,11 @@ impl Policy {
             hz_default: HZ,
             hz_range: (100, 1000),
             cpus_max: 512,
-            policies: &[
-                schedlab_core::Policy::Other,
-                schedlab_core::Policy::Batch,
-                schedlab_core::Policy::Idle,
-            ],
+            policies: &schedlab_core::Policy::ALL,
             can: Capabilities { groups: true, quotas: self.quotas, ..Capabilities::BASIC },
             kernel: Some(version),
             build: Build::Loaded(Arc::new(move |config| {
-                Ok(Box::new(policy.scheduler(config, profile)?))
+                Ok(Box::new(Classes::new(policy.scheduler(config, profile)?, config)))
             })),
         };
         let (entry, release) = (Cow::Owned(entry), Cow::Owned(release));

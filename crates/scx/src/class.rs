@@ -58,6 +58,7 @@ impl Act<'_> {
         if delta == 0 {
             return;
         }
+        self.w.cpus[cpu as usize].exec_ns += delta;
         let at = self.w.at;
         for offset in [at.sum_exec, at.utime] {
             let sum = self.w.task_u64(row, offset);
@@ -156,13 +157,13 @@ impl Act<'_> {
 
     /// An idle CPU looks whether there is something to do.
     pub fn look(&mut self, cpu: u32) {
-        if self.w.cpus[cpu as usize].curr.is_none() && self.w.in_schedule != Some(cpu) {
+        if self.w.cpus[cpu as usize].is_vacant() && self.w.in_schedule != Some(cpu) {
             self.p.resched(CpuId(cpu));
         }
     }
 
     /// The wait of a task begins.
-    fn waits_from_now(&mut self, row: u32) {
+    pub(crate) fn waits_from_now(&mut self, row: u32) {
         let now = self.now();
         self.w.tasks[row as usize].runnable_at = now;
         let jiffies = self.p.jiffies().wrapping_add(self.first_jiffy());
@@ -216,7 +217,7 @@ impl Act<'_> {
     /// After the policy has ended any idle CPU serves.
     fn look_for_bypassed(&mut self, row: u32) {
         let idle = (0..self.w.nr_cpus()).find(|&cpu| {
-            self.w.cpus[cpu as usize].curr.is_none()
+            self.w.cpus[cpu as usize].is_vacant()
                 && self.w.cpus[cpu as usize].is_online
                 && self.w.tasks[row as usize].allowed.contains(CpuId(cpu))
         });
@@ -311,7 +312,8 @@ impl Act<'_> {
         }
         let rule = if preempts { rules::CUTS_SLICE } else { rules::WAITS };
         self.p.by_rule(Question::Preempt, CpuId(cpu), rule);
-        if (preempts || curr.is_none()) && self.w.in_schedule != Some(cpu) {
+        let is_vacant = self.w.cpus[cpu as usize].is_vacant();
+        if (preempts || is_vacant) && self.w.in_schedule != Some(cpu) {
             self.p.resched(CpuId(cpu));
         }
     }
@@ -428,12 +430,32 @@ impl Act<'_> {
     /// What a CPU runs next: S 4 of the specification, up to the choice. Whether the current task
     /// is kept, and by which rule; if it is not, the first of the local queue is next.
     pub fn balance(&mut self, cpu: u32, prev: Option<u32>, is_runnable: bool) -> (bool, Rule) {
+        if let Some(found) = self.find_work(cpu, prev, is_runnable) {
+            return found;
+        }
+        let keeps_last = self.w.image.ops.flags & OPS_ENQ_LAST == 0 || self.is_bypassed();
+        if let Some(prev) = prev.filter(|_| is_runnable && keeps_last) {
+            let slice = if self.is_bypassed() { SLICE_BYPASS } else { SLICE_DFL };
+            self.w.set_slice(prev, slice);
+            return (true, rules::NOBODY_ELSE);
+        }
+        (false, rules::IDLE)
+    }
+
+    /// The search for somebody to run, without what becomes of the current task if there is nobody
+    /// else.
+    pub(crate) fn find_work(
+        &mut self,
+        cpu: u32,
+        prev: Option<u32>,
+        is_runnable: bool,
+    ) -> Option<(bool, Rule)> {
         let can_stay = |act: &Self| prev.is_some_and(|prev| is_runnable && act.w.slice(prev) > 0);
         if can_stay(self) {
-            return (true, rules::KEEPS);
+            return Some((true, rules::KEEPS));
         }
         if let Some(rule) = self.finds_local(cpu) {
-            return (false, rule);
+            return Some((false, rule));
         }
         if self.has(Callback::DISPATCH) {
             for round in 0.. {
@@ -448,23 +470,17 @@ impl Act<'_> {
                 self.flush(cpu);
                 let has_dispatched = self.w.stamps != before;
                 if can_stay(self) {
-                    return (true, rules::NEW_SLICE);
+                    return Some((true, rules::NEW_SLICE));
                 }
                 if let Some(rule) = self.finds_local(cpu) {
-                    return (false, rule);
+                    return Some((false, rule));
                 }
                 if !has_dispatched || self.is_bypassed() {
                     break;
                 }
             }
         }
-        let keeps_last = self.w.image.ops.flags & OPS_ENQ_LAST == 0 || self.is_bypassed();
-        if let Some(prev) = prev.filter(|_| is_runnable && keeps_last) {
-            let slice = if self.is_bypassed() { SLICE_BYPASS } else { SLICE_DFL };
-            self.w.set_slice(prev, slice);
-            return (true, rules::NOBODY_ELSE);
-        }
-        (false, rules::IDLE)
+        None
     }
 
     /// Names the rule of a pick. Who could have been picked: the current task if it is kept, else

@@ -453,9 +453,9 @@ fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
     act.w.timer_of.get(&at).copied()
 }
 
-/// The key by which the machine knows a timer; 0 is the watchdog's.
+/// The key by which the machine knows a timer. Others than multiples of 4 are not the policy's.
 fn key(timer: usize) -> TimerKey {
-    TimerKey(timer as u32 + 1)
+    TimerKey(4 * timer as u32)
 }
 
 fn timer_init(act: &mut Act<'_>, [at, map, ..]: [u64; 5]) -> Outcome {

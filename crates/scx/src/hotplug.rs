@@ -26,7 +26,7 @@ impl Act<'_> {
             let message = format!("cpu {cpu} going {going}, exiting scheduler");
             self.w.end(EXIT_UNREG_KERN, ECODE_HOTPLUG as i64, message, now);
         }
-        if is_online && self.w.tracks_idle && self.w.cpus[cpu as usize].curr.is_none() {
+        if is_online && self.w.tracks_idle && self.w.cpus[cpu as usize].is_vacant() {
             self.w.mark_idle(cpu, true);
         }
     }

@@ -108,6 +108,8 @@ static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
     ),
     ("scx_init_task_args", &[("fork", U(1)), ("cgroup", Ptr)]),
     ("scx_exit_task_args", &[("cancelled", U(1))]),
+    ("scx_cpu_acquire_args", &[]),
+    ("scx_cpu_release_args", &[("reason", U(4)), ("task", Ptr)]),
     (
         "scx_cgroup_init_args",
         &[("weight", U(4)), ("bw_period_us", U(8)), ("bw_quota_us", U(8)), ("bw_burst_us", U(8))],
@@ -154,6 +156,10 @@ pub const ENQ_HEAD: u64 = 0x10000;
 pub const ENQ_CPU_SELECTED: u64 = 0x10_0000;
 /// `SCX_ENQ_PREEMPT`.
 pub const ENQ_PREEMPT: u64 = 1 << 32;
+/// `SCX_CPU_PREEMPT_RT`: a real-time task takes the CPU.
+pub const CPU_PREEMPT_RT: u64 = 0;
+/// `SCX_CPU_PREEMPT_DL`: a deadline task does.
+pub const CPU_PREEMPT_DL: u64 = 1;
 /// `SCX_ENQ_REENQ`.
 pub const ENQ_REENQ: u64 = 1 << 40;
 /// `SCX_ENQ_LAST`.
@@ -214,6 +220,10 @@ static ENUMERATORS: &[(&str, u64)] = &[
     ("SCX_ENQ_CPU_SELECTED", ENQ_CPU_SELECTED),
     ("SCX_ENQ_PREEMPT", ENQ_PREEMPT),
     ("SCX_ENQ_REENQ", ENQ_REENQ),
+    ("SCX_CPU_PREEMPT_RT", CPU_PREEMPT_RT),
+    ("SCX_CPU_PREEMPT_DL", CPU_PREEMPT_DL),
+    ("SCX_CPU_PREEMPT_STOP", 2),
+    ("SCX_CPU_PREEMPT_UNKNOWN", 3),
     ("SCX_ENQ_LAST", ENQ_LAST),
     ("SCX_ENQ_CLEAR_OPSS", 1 << 56),
     ("SCX_ENQ_DSQ_PRIQ", ENQ_DSQ_PRIQ),

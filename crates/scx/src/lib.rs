@@ -12,10 +12,12 @@
 //! * [`scheduler`]: the hooks of the trait [`Scheduler`](schedlab_core::Scheduler); [`tunables`]:
 //!   what can be set; [`log`]: what is told as it happens.
 
+mod above;
 mod areas;
 pub mod btf;
 pub mod check;
 pub mod class;
+pub mod classes;
 pub mod core_relo;
 pub mod dsq;
 mod dump;
@@ -50,6 +52,7 @@ pub mod world;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use classes::Classes;
 pub use error::ObjectError;
 pub use object::{Image, Object, Target};
 pub use scheduler::{ENDED, OnEnd, Options, Profile, ScxScheduler};

@@ -3,8 +3,8 @@
 
 use crate::class::SLICE_BYPASS;
 use crate::kernel_types::{
-    DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, ENQ_WAKEUP, EXIT_ERROR_STALL,
-    SLICE_DFL, TASK_DEQD_FOR_SLEEP, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
+    DEQ_SLEEP, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, EXIT_ERROR_STALL, SLICE_DFL,
+    TASK_DEQD_FOR_SLEEP, WAKE_FORK,
 };
 use crate::log::Log;
 use crate::map_def::MapKind;
@@ -21,8 +21,9 @@ use schedlab_core::{
 };
 use std::sync::Arc;
 
-/// The watchdog's timer; the policy's come behind it.
-const WATCHDOG: TimerKey = TimerKey(0);
+/// The watchdog's timer; the policy's are multiples of 4. (2 and 3 modulo 4 are the deadline
+/// class's.)
+const WATCHDOG: TimerKey = TimerKey(1);
 
 /// So long a runnable task may wait, unless the policy says less, ms.
 const TIMEOUT_MS: u64 = 30_000;
@@ -30,8 +31,8 @@ const TIMEOUT_MS: u64 = 30_000;
 /// Flags of Linux 7.3, as read in a trace of 7.3.4: a new task; a task that comes off its queue for
 /// a change, and back.
 const ENQ_INITIAL: u64 = 0x8_0000;
-const DEQ_SCHED_CHANGE: u64 = 1 << 33;
-const ENQ_SCHED_CHANGE: u64 = 1 << 60;
+pub(crate) const DEQ_SCHED_CHANGE: u64 = 1 << 33;
+pub(crate) const ENQ_SCHED_CHANGE: u64 = 1 << 60;
 
 /// So many reschedules there may be in one instant for each CPU, before it is an endless loop.
 const RESCHEDULES_MAX: u64 = 20_000;
@@ -181,7 +182,7 @@ impl ScxScheduler {
     }
 
     /// Carries out a hook on a CPU; what it leaves behind is dealt with.
-    fn act<R>(
+    pub(crate) fn act<R>(
         &mut self,
         platform: &mut Platform,
         cpu: u32,
@@ -321,7 +322,7 @@ impl Act<'_> {
     /// Whether a task is the current one of a CPU and can go on.
     fn runs(&self, row: u32) -> bool {
         let on_cpu = self.w.tasks[row as usize].on_cpu;
-        on_cpu.is_some_and(|cpu| !self.w.cpus[cpu as usize].is_curr_gone)
+        on_cpu.is_some_and(|cpu| self.w.cpus[cpu as usize].goes_on_with(row))
     }
 
     /// The watchdog looks who waits for how long.
@@ -346,6 +347,27 @@ impl Act<'_> {
     /// A task is born and begins.
     fn fork(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let row = self.w.row(task);
+        let (prev, near) = self.born(row, attr, parent);
+        self.introduce(row);
+        self.w.cpu = near.map_or(prev, |cpu| cpu.0);
+        let cpu = self.place(row, prev, WAKE_FORK);
+        self.activate_new(row, cpu);
+    }
+
+    /// A task that is born, and has its CPU, joins a queue.
+    pub(crate) fn activate_new(&mut self, row: u32, cpu: u32) {
+        let initial = if self.w.profile >= Profile::V7_3 { ENQ_INITIAL } else { 0 };
+        self.activate(row, cpu, ENQ_NOCLOCK | initial);
+    }
+
+    /// There is a task more. The CPU that it belongs to, and its parent's.
+    pub(crate) fn born(
+        &mut self,
+        row: u32,
+        attr: &TaskAttr,
+        parent: Parent,
+    ) -> (u32, Option<CpuId>) {
+        let task = self.w.task_id(row);
         let (parent, near) = match parent {
             Parent::Task { task, cpu } => (Some(self.w.row(task)), Some(cpu)),
             Parent::External => (None, None),
@@ -375,15 +397,17 @@ impl Act<'_> {
             self.w.vm.memory.write(at, width, value);
         }
         self.w.set_slice(row, SLICE_DFL);
-        self.introduce(row);
-        self.w.cpu = near.map_or(prev, |cpu| cpu.0);
-        let cpu = self.place(row, prev, WAKE_FORK);
-        let initial = if self.w.profile >= Profile::V7_3 { ENQ_INITIAL } else { 0 };
-        self.activate(row, cpu, ENQ_NOCLOCK | initial);
+        (prev, near)
+    }
+
+    /// A task is made known to the policy, and given to it.
+    fn introduce(&mut self, row: u32) {
+        self.init_task(row);
+        self.enable(row);
     }
 
     /// A task is made known to the policy.
-    fn introduce(&mut self, row: u32) {
+    pub(crate) fn init_task(&mut self, row: u32) {
         let types = self.w.image.types.clone();
         let args = address(memory::SCRATCH, 0);
         let field = |name| args + u64::from(types.offset("scx_init_task_args", name));
@@ -398,13 +422,10 @@ impl Act<'_> {
             self.error(format!("ops.init_task() failed ({error}) for {name}"));
             self.w.callback = "";
         }
-        self.call(Callback::ENABLE, Context::Other, &[p]);
-        let weight = u64::from(weight_of(&self.w.tasks[row as usize].attr));
-        self.call(Callback::SET_WEIGHT, Context::Other, &[p, weight]);
     }
 
     /// Chooses the CPU of a task that becomes runnable.
-    fn place(&mut self, row: u32, prev: u32, wake_flags: u64) -> u32 {
+    pub(crate) fn place(&mut self, row: u32, prev: u32, wake_flags: u64) -> u32 {
         let cpus = self.w.nr_cpus();
         let task = &self.w.tasks[row as usize];
         let (cpu, rule) = if task.nr_allowed > 1 {
@@ -421,12 +442,8 @@ impl Act<'_> {
     }
 
     fn wake(&mut self, row: u32, waker: Waker) {
-        let prev = self.w.tasks[row as usize].cpu;
-        let wake_flags = WAKE_TTWU | if waker.is_sync() { WAKE_SYNC } else { 0 };
-        let chooses = self.w.tasks[row as usize].nr_allowed > 1;
-        let cpu = self.place(row, prev, wake_flags);
-        let selected = if chooses { ENQ_CPU_SELECTED } else { 0 };
-        self.activate(row, cpu, ENQ_WAKEUP | ENQ_NOCLOCK | selected);
+        let cpu = self.place_woken(row, waker);
+        self.activate_woken(row, cpu);
     }
 
     fn block(&mut self, cpu: u32, row: u32, is_dead: bool) {
@@ -457,7 +474,7 @@ impl Act<'_> {
     }
 
     /// A waiting task is taken from whoever has it; the policy is told if it is the one.
-    fn give_back(&mut self, row: u32, deq_flags: u64) {
+    pub(crate) fn give_back(&mut self, row: u32, deq_flags: u64) {
         let is_held = match self.w.tasks[row as usize].holder {
             Holder::Policy => true,
             Holder::Queue(queue, _) => self.w.profile >= Profile::V7_3 && queue > self.w.global(),
@@ -471,9 +488,9 @@ impl Act<'_> {
     }
 
     /// A task is no more.
-    fn end_task(&mut self, row: u32) {
+    pub(crate) fn end_task(&mut self, row: u32) {
         let p = self.w.task_address(row);
-        self.call(Callback::DISABLE, Context::Other, &[p]);
+        self.disable(row);
         let args = address(memory::SCRATCH, 0);
         self.w.vm.memory.write(args, 1, 0);
         self.call(Callback::EXIT_TASK, Context::Other, &[p, args]);
@@ -529,14 +546,7 @@ impl Act<'_> {
         self.w.cpus[cpu as usize].curr = next;
         self.w.cpus[cpu as usize].is_curr_gone = false;
         if let Some(prev) = curr.filter(|_| curr != next) {
-            self.w.tasks[prev as usize].on_cpu = None;
-            self.w.set_task_u32(prev, self.w.at.on_cpu, 0);
-            let count = if is_runnable { self.w.at.nivcsw } else { self.w.at.nvcsw };
-            let switches = self.w.task_u64(prev, count);
-            self.w.set_task_u64(prev, count, switches + 1);
-            if self.w.tasks[prev as usize].is_dying {
-                self.end_task(prev);
-            }
+            self.leaves_cpu(prev, is_runnable);
         }
         if curr != next {
             self.w.counts.switches += 1;
@@ -561,6 +571,18 @@ impl Act<'_> {
             }
         }
         next
+    }
+
+    /// A CPU has switched away from a task.
+    pub(crate) fn leaves_cpu(&mut self, row: u32, is_runnable: bool) {
+        self.w.tasks[row as usize].on_cpu = None;
+        self.w.set_task_u32(row, self.w.at.on_cpu, 0);
+        let count = if is_runnable { self.w.at.nivcsw } else { self.w.at.nvcsw };
+        let switches = self.w.task_u64(row, count);
+        self.w.set_task_u64(row, count, switches + 1);
+        if self.w.tasks[row as usize].is_dying {
+            self.end_task(row);
+        }
     }
 
     fn tick(&mut self, cpu: u32) {
@@ -787,7 +809,7 @@ impl Scheduler for ScxScheduler {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         self.act(platform, 0, |act| match key {
             WATCHDOG => act.watch(),
-            TimerKey(key) => act.fire_timer(key as usize - 1),
+            TimerKey(key) => act.fire_timer(key as usize / 4),
         });
     }
 
@@ -866,7 +888,7 @@ impl Inspect for ScxScheduler {
         for row in world.nr_cpus()..world.tasks.len() as u32 {
             let task = &world.tasks[row as usize];
             held += usize::from(matches!(task.holder, Holder::Queue(..)));
-            let runs = task.on_cpu.is_some_and(|cpu| !world.cpus[cpu as usize].is_curr_gone);
+            let runs = task.on_cpu.is_some_and(|cpu| world.cpus[cpu as usize].goes_on_with(row));
             let is_held = task.holder != Holder::Nobody;
             if task.is_alive && (task.is_runnable && !runs) != is_held {
                 let name = world.task_name(row);

@@ -84,6 +84,8 @@ pub struct Task {
     pub runnable_at: u64,
     /// It has exited; it is told so when its CPU has switched.
     pub is_dying: bool,
+    /// It is the policy's: of an ordinary policy.
+    pub is_enabled: bool,
 }
 
 /// A CPU.
@@ -99,6 +101,24 @@ pub struct Cpu {
     pub distribute_prev: u32,
     /// Whether it is on line.
     pub is_online: bool,
+    /// A task of a class above runs.
+    pub is_taken: bool,
+    /// The policy was told so, and not yet that it has it back.
+    pub is_released: bool,
+    /// What tasks of the class have run, as last charged, ns.
+    pub exec_ns: u64,
+}
+
+impl Cpu {
+    /// Whether a task is the current one and can go on.
+    pub fn goes_on_with(&self, row: u32) -> bool {
+        self.curr == Some(row) && !self.is_curr_gone
+    }
+
+    /// Whether it runs nothing, of whatever class.
+    pub fn is_vacant(&self) -> bool {
+        self.curr.is_none() && !self.is_taken
+    }
 }
 
 /// A group.
@@ -712,9 +732,14 @@ impl World {
         let base = self.task_address(row);
         let field = |path| base + u64::from(image.types.offset("task_struct", path));
         let memory = &mut self.vm.memory;
-        let prio = (120 + attr.nice) as u64;
-        for path in ["prio", "static_prio", "normal_prio"] {
-            memory.write(field(path), 4, prio);
+        let usual = 120 + attr.nice;
+        let prio = match attr.policy {
+            Policy::Deadline => -1,
+            Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i32,
+            Policy::Other | Policy::Batch | Policy::Idle => usual,
+        };
+        for (path, prio) in [("prio", prio), ("static_prio", usual), ("normal_prio", prio)] {
+            memory.write(field(path), 4, prio as u64);
         }
         memory.write(field("policy"), 4, u64::from(attr.policy.number()));
         memory.write(field("rt_priority"), 4, u64::from(attr.rt_priority));
@@ -846,6 +871,12 @@ impl World {
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ z >> 31) as u32
+    }
+
+    /// How many tasks of the class run or wait on a CPU.
+    pub fn runnable_on(&self, cpu: u32) -> u32 {
+        let at = self.rq(cpu) + u64::from(self.image.types.offset("rq", "scx.nr_running"));
+        self.vm.memory.u32(at) as u32
     }
 
     /// Puts down that a task is, or is no longer, runnable.

@@ -4,10 +4,11 @@
 mod support;
 
 use schedlab_core::{
-    Administer, BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Administer, BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Policy, SchedAttr, Scheduler,
+    TaskAttr, TaskId,
 };
 use schedlab_machine::{Config, Machine, NewTask, Op, Order, SplitMix64, Workload};
-use schedlab_scx::OnEnd;
+use schedlab_scx::{Classes, OnEnd};
 use std::convert::Infallible;
 use support::{Books, HZ, scheduler};
 
@@ -18,16 +19,32 @@ struct Mad {
     tasks: u32,
     groups: u32,
     forks_left: u32,
+    /// Some are real-time and deadline tasks at times.
+    urgent: bool,
 }
 
 impl Mad {
     fn attr(&mut self) -> SchedAttr {
         let mut attr = SchedAttr::nice(self.random.below(40) as i32 - 20);
-        attr.policy = match self.random.below(8) {
+        attr.policy = match self.random.below(if self.urgent { 12 } else { 8 }) {
             0 => Policy::Batch,
             1 => Policy::Idle,
+            8 => Policy::Fifo,
+            9 => Policy::RoundRobin,
+            10 => Policy::Deadline,
             _ => Policy::Other,
         };
+        match attr.policy {
+            Policy::Fifo | Policy::RoundRobin => {
+                attr.rt_priority = 1 + self.random.below(4) as u32;
+            }
+            Policy::Deadline => {
+                attr.runtime_ns = 1_000_000 + self.random.below(3_000_000);
+                attr.deadline_ns = attr.runtime_ns * (2 + self.random.below(8));
+                attr.period_ns = attr.deadline_ns + self.random.below(10_000_000);
+            }
+            _ => {}
+        }
         attr
     }
 
@@ -110,12 +127,25 @@ impl Workload for Mad {
 
 /// Switches and CPU time of a run.
 fn run(policy: &str, settings: &[&str], cpus: u32, seed: u64, order: Order) -> (u64, Vec<u64>) {
+    run_with(policy, settings, cpus, seed, order, false)
+}
+
+/// The same with real-time and deadline tasks, or without.
+fn run_with(
+    policy: &str,
+    settings: &[&str],
+    cpus: u32,
+    seed: u64,
+    order: Order,
+    urgent: bool,
+) -> (u64, Vec<u64>) {
     let groups = if seed.is_multiple_of(2) { 0 } else { 4 };
     let random = SplitMix64::new(seed);
-    let workload = Mad { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20 };
+    let workload = Mad { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20, urgent };
     let mut config = Config::idealised(cpus, HZ);
     config.order = order;
     let scheduler = scheduler(policy, cpus, settings, OnEnd::GoOn);
+    let scheduler = Classes::new(scheduler, &BuildConfig::flat(cpus, HZ));
     let mut machine = Machine::new(config, scheduler, workload, Books::default());
     let place = format!("{policy} {settings:?}, {cpus} CPUs, seed {seed}");
     machine.administer(|scheduler, platform| {
@@ -132,7 +162,7 @@ fn run(policy: &str, settings: &[&str], cpus: u32, seed: u64, order: Order) -> (
     }
     assert_eq!(machine.observer().faults, Vec::<String>::new(), "{place}");
     let is_faulty = settings.iter().any(|setting| setting.starts_with("fault="));
-    if !is_faulty && let Some(message) = machine.scheduler().end_message() {
+    if !is_faulty && let Some(message) = machine.scheduler().policy().end_message() {
         panic!("{place}: {message}");
     }
     let (_, _, books) = machine.into_parts();
@@ -161,6 +191,24 @@ fn the_books_add_up() {
                 run(policy, settings, cpus, seed, Order::Golden);
                 run(policy, settings, cpus, seed, Order::Shuffled(SplitMix64::new(seed)));
             }
+        }
+    }
+}
+
+#[test]
+fn the_books_add_up_below_real_time_and_deadline_tasks() {
+    for (policy, settings) in POLICIES {
+        for cpus in [1, 2, 5] {
+            for seed in 0..20 {
+                run_with(policy, settings, cpus, seed, Order::Golden, true);
+                let shuffled = Order::Shuffled(SplitMix64::new(seed));
+                run_with(policy, settings, cpus, seed, shuffled, true);
+            }
+        }
+    }
+    for fault in 1..=18 {
+        for seed in 0..4 {
+            run_with("faults", &[&format!("fault={fault}")], 3, seed, Order::Golden, true);
         }
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn min_interval(span: &Span) -> u32 {
 
 /// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each
 /// other.
-pub(super) fn build(topology: &Topology) -> Domains {
+pub fn build(topology: &Topology) -> Domains {
     let mut levels = Vec::new();
     for level in topology.levels() {
         let kind = match level.kind {

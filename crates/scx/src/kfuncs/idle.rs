@@ -184,6 +184,10 @@ pub(super) fn kick_cpu(act: &mut Act<'_>, [number, flags, ..]: [u64; 5]) -> Outc
         act.error(format!("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE, flags {flags:#x}"));
         return Ok(0);
     }
+    // A CPU that a class above has is not kicked: it comes back by itself.
+    if act.w.cpus[cpu as usize].is_taken {
+        return Ok(0);
+    }
     if !act.w.cpus[cpu as usize].is_online || (flags & KICK_IDLE != 0 && curr.is_some()) {
         return Ok(0);
     }

@@ -22,6 +22,7 @@ pub fn bytes(name: &str) -> &'static [u8] {
         "o_1" => include_bytes!("../../../../examples/scx/o_1.bpf.o"),
         "goodness" => include_bytes!("../../../../examples/scx/goodness.bpf.o"),
         "faults" => include_bytes!("../objects/faults.bpf.o"),
+        "above" => include_bytes!("../objects/above.bpf.o"),
         "contexts" => include_bytes!("../objects/contexts.bpf.o"),
         "extras" => include_bytes!("../objects/extras.bpf.o"),
         "features" => include_bytes!("../objects/features.bpf.o"),
