@@ -416,7 +416,9 @@ pub(crate) mod tests {
         let group = r#""a": {"taskgroup": "/g", "run": 1}"#;
         assert!(one(group, &user()).contains("Delegate=yes"));
         let unwanted = Probe { group: Answer::no(NO_GROUP), ..root() };
-        assert!(one(group, &unwanted).ends_with("leave out --group none, or the task with --leave-out"));
+        assert!(
+            one(group, &unwanted).ends_with("leave out --group none, or the task with --leave-out")
+        );
         assert_eq!(refused(group, &root(), &[0, 1]), [""; 0]);
         let cpu = r#""a": {"cpus": [7], "run": 1}"#;
         assert!(one(cpu, &root()).contains("CPU 7 is not on line; this machine has 0-1"));
@@ -456,7 +458,10 @@ pub(crate) mod tests {
         assert_eq!(with(r#""dl-runtime": 2, "dl-period": 4194304"#), [""; 0]);
         let short = with(r#""dl-runtime": 1, "dl-period": 99"#);
         assert!(short[0].contains("`dl-period`: 99 us is no period"), "{short:?}");
-        assert!(short[1].contains("`dl-runtime`") && short[1].contains("2 us or more"), "{short:?}");
+        assert!(
+            short[1].contains("`dl-runtime`") && short[1].contains("2 us or more"),
+            "{short:?}"
+        );
         let long = with(r#""dl-runtime": 2, "dl-period": 4194305"#);
         assert!(long[0].contains("but 100 to 4194304 us"), "{long:?}");
     }

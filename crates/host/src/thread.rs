@@ -118,8 +118,7 @@ impl Shared {
             (0..made.load(Ordering::Relaxed)).map(|number| format!("{}-{number}", script.name))
         });
         let left: Vec<String> = all.filter(|name| !done.contains(&**name)).collect();
-        let shown: Vec<String> =
-            left.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        let shown: Vec<String> = left.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
         let more = left.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}", shown.join(", "))

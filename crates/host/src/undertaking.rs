@@ -349,8 +349,12 @@ impl Prepared {
         for task in &self.model.tasks {
             let properties = &task.properties;
             let policy = properties.policy.unwrap_or(self.model.global.default_policy);
-            let mut line =
-                format!("task {}: {} threads, {}", in_line(&task.key), task.instances, policy.name());
+            let mut line = format!(
+                "task {}: {} threads, {}",
+                in_line(&task.key),
+                task.instances,
+                policy.name()
+            );
             let mut say = |what: &str, value: Option<String>| {
                 if let Some(value) = value {
                     line.push_str(&format!(", {what} {value}"));
@@ -572,7 +576,8 @@ fn begins(name: &str, model: &Model) -> Result<(), String> {
     if end_ns == 0 {
         return Err(format!("{name}: a run of 0 s measures nothing; give it a longer duration"));
     }
-    let begins = |task: &schedlab_workload::model::Task| task.instances > 0 && task.delay_ns < end_ns;
+    let begins =
+        |task: &schedlab_workload::model::Task| task.instances > 0 && task.delay_ns < end_ns;
     match model.tasks.iter().any(begins) {
         true => Ok(()),
         false => Err(format!(
