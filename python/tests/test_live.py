@@ -79,6 +79,7 @@ def test_another_release_is_another_result(witness):
         ({"thresholds": {"cpu_percent": -1}}, "cpu_percent"),
         ({"runs": 0}, "runs"),
         ({"costs": {"nothing": 5}}, "nothing"),
+        ({"costs": {"switch": "dear"}}, "costs: switch is 'dear'"),
         ({"set": {"NOTHING": 1}}, "NOTHING"),
         ({"machine": "no-such-machine"}, "no-such-machine"),
     ],
@@ -125,8 +126,12 @@ class TestHost:
         witness = measured.compare(runs=2)
         assert {one.task for one in witness.errors} == {"hog-0", "nap-0"}
         assert json.loads(witness.to_json())["placements"][0]["placement"] == "cpu0"
-        with pytest.raises(schedlab.InputError, match="nobody"):
+        with pytest.raises(schedlab.InputError, match="nobody, cpu_ns .* hog-0, nap-0"):
             measured.figure("nobody", "cpu_ns")
+        with pytest.raises(schedlab.InputError, match="there are .*cpu_ns"):
+            measured.figure("hog-0", "cpu")
+        with pytest.raises(schedlab.InputError, match="no placement cpu9; there are cpu0"):
+            measured.figure("hog-0", "cpu_ns", placement="cpu9")
 
     @pytest.mark.parametrize(
         ("given", "wanted"),
@@ -137,6 +142,9 @@ class TestHost:
             ({"trace": "some"}, "trace"),
             ({"start": "late"}, "start"),
             ({"noise_limit": 2}, "noise_limit"),
+            ({"noise_limit": "low"}, "noise_limit is 'low'"),
+            ({"runs": 3, "tries": 2}, "--tries 2"),
+            ({"duration": 0}, "a run of 0 s"),
             ({"group": "/proc"}, "no control group"),
             ({"duration": None}, "duration"),
         ],

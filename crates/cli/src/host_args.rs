@@ -69,13 +69,15 @@ pub struct HostArgs {
     #[arg(long)]
     pub leave_out: bool,
     /// Only say what would be set
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["out", "format"])]
     pub dry_run: bool,
     /// Say what this user may do on this kernel: each thing is tried
-    #[arg(long, conflicts_with_all = ["file", "measure"])]
+    #[arg(long, conflicts_with_all = ["file", "measure", "out", "cpus", "runs", "tries",
+          "noise_limit", "duration", "start", "groups", "trace", "leave_out", "dry_run"])]
     pub probe: bool,
     /// Measure what things cost on this machine, and write a machine's file for the simulator
-    #[arg(long, conflicts_with_all = ["file", "leave_out", "duration", "dry_run", "groups"])]
+    #[arg(long, conflicts_with_all = ["file", "leave_out", "duration", "dry_run", "groups", "runs",
+          "tries", "noise_limit", "start", "trace"])]
     pub measure: bool,
     /// How to print
     #[arg(long, value_enum, value_name = "table|json", default_value = "table")]

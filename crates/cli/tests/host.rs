@@ -89,6 +89,22 @@ fn what_is_wrong_is_refused_before_anything_runs() {
     let disk = scratch.file("disk.json", r#"{"tasks": {"H": {"loop": 1, "iorun": 1}}}"#);
     schedlab(&["host", &disk]).error(&["task `H`, `iorun`", "--leave-out"]);
     schedlab(&["host", &disk, "--leave-out"]).error(&["nothing is left"]);
+    schedlab(&["host", &hogs, "--duration", "0"]).error(&["hogs.json: a run of 0 s"]);
+    schedlab(&["host", &hogs, "--duration", "1", "--runs", "3", "--tries", "2"])
+        .error(&["--tries 2", "at least 3"]);
+    // Options that would have no effect are none.
+    for (alone, other) in [
+        ("--probe", "--out=x.json"),
+        ("--probe", "--runs=2"),
+        ("--measure", "--trace=all"),
+        ("--measure", "--noise-limit=1"),
+    ] {
+        schedlab(&["host", alone, other]).error(&["cannot be used with"]);
+    }
+    schedlab(&["host", &hogs, "--dry-run", "--out", "x.json"]).error(&["cannot be used with"]);
+    let group =
+        scratch.file("group.json", r#"{"tasks": {"H": {"taskgroup": "/g", "loop": 1, "run": 1}}}"#);
+    schedlab(&["host", &group, "--group", "none"]).error(&["leave out --group none"]);
     let there = scratch.file("notes.txt", "mine");
     schedlab(&["host", &hogs, "--duration", "1", "--out", &there]).error(&["not written over"]);
     assert_eq!(fs::read_to_string(&there).expect("it is there"), "mine");
@@ -103,6 +119,38 @@ fn what_would_be_set_can_be_looked_at() {
     {
         assert!(text.contains(part), "no {part} in: {text}");
     }
+}
+
+#[test]
+fn names_do_not_break_lines() {
+    let scratch = Scratch::new("host-names");
+    let file = scratch.file("names.json", r#"{"tasks": {"a\nb": {"loop": 1, "run": 10}}}"#);
+    let text = schedlab(&["host", &file, "--dry-run", "--group", "none"]).good();
+    assert!(text.contains("task a\\nb: 1 threads"), "{text}");
+}
+
+/// More threads than two CPUs could wake every ms are made all the same.
+#[test]
+fn a_thousand_threads_begin() {
+    let _alone = alone();
+    if !may(&probed(), "schedstat of threads") {
+        skipped("this kernel keeps no schedstat of threads");
+        return;
+    }
+    let scratch = Scratch::new("host-many");
+    let file = scratch.file(
+        "many.json",
+        r#"{"tasks": {"T": {"instance": 1000, "loop": 1, "run": 10, "sleep": 100}}}"#,
+    );
+    let out = format!("{}/out.json", scratch.path());
+    let args = ["host", &file, "--runs", "1", "--tries", "1", "--trace", "none", "--out", &out];
+    let ran = schedlab(&args);
+    if ran.stderr.contains("cannot be made: Resource temporarily unavailable") {
+        skipped("this user may not have 1000 threads");
+        return;
+    }
+    let result = result(ran, &out);
+    assert_eq!(only_placement(&result)["tasks"].as_object().expect("tasks").len(), 1000);
 }
 
 /// The result of a run, if it was not refused for what this host is.

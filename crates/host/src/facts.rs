@@ -94,6 +94,9 @@ pub struct Facts {
     pub autogroup: Option<bool>,
     /// `kernel.sched_rt_runtime_us`.
     pub rt_runtime_us: Option<i64>,
+    /// The shortest and the longest period of a deadline task, us:
+    /// `kernel.sched_deadline_period_min_us` and `..._max_us`.
+    pub deadline_period_us: Option<(u64, u64)>,
     /// `kernel.perf_event_paranoid`.
     pub perf_event_paranoid: Option<i64>,
     /// The governors of the CPUs' frequencies, if there are any.
@@ -144,6 +147,7 @@ impl Facts {
             features: text(root, "sys/kernel/debug/sched/features"),
             autogroup: number(root, "proc/sys/kernel/sched_autogroup_enabled").map(|on| on != 0),
             rt_runtime_us: number(root, "proc/sys/kernel/sched_rt_runtime_us"),
+            deadline_period_us: deadline_period_us(root),
             perf_event_paranoid: number(root, "proc/sys/kernel/perf_event_paranoid"),
             governors: governors(root, &cpus),
             on_battery: on_battery(root),
@@ -183,6 +187,14 @@ impl Facts {
             self.places.len()
         )
     }
+}
+
+fn deadline_period_us(root: &Path) -> Option<(u64, u64)> {
+    let bound = |end: &str| {
+        let us = number(root, &format!("proc/sys/kernel/sched_deadline_period_{end}_us"))?;
+        u64::try_from(us).ok()
+    };
+    Some((bound("min")?, bound("max")?))
 }
 
 /// The base slice, of a thread that was just made and has no slice of its own.

@@ -60,12 +60,29 @@ pub fn machine_file(name: &str, facts: &Facts, costs: &Costs, latencies: bool) -
     file
 }
 
+/// Whether a thread that slept in this way took its CPU from a hog at once. Of one that did not, the
+/// table holds the hog's turns too, which are no lateness of the timer.
+fn is_urgent(latency: &Latency) -> bool {
+    latency.of.starts_with("fifo")
+}
+
+/// Why there is no table of timers on busy CPUs, if there is none.
+pub fn missing_table(costs: &Costs) -> Option<String> {
+    let latency = costs.timer_latency.as_ref().filter(|latency| !is_urgent(latency))?;
+    Some(format!(
+        "no timer_latency: the thread that slept was not a real-time one ({}), so that it waited for \
+         the other's turn, too; root measures it, or `sudo setcap cap_sys_nice+ep` on the program",
+        latency.of
+    ))
+}
+
 /// The tables of quantiles, by the names of their keys.
 pub fn latency_tables(costs: &Costs) -> Vec<(&'static str, Value)> {
     let table = |latency: &Latency| json!(latency.quantiles);
-    [("timer_latency", &costs.timer_latency), ("idle_timer_latency", &costs.idle_timer_latency)]
+    let over_a_hog = costs.timer_latency.as_ref().filter(|latency| is_urgent(latency));
+    [("timer_latency", over_a_hog), ("idle_timer_latency", costs.idle_timer_latency.as_ref())]
         .into_iter()
-        .filter_map(|(name, latency)| Some((name, table(latency.as_ref()?))))
+        .filter_map(|(name, latency)| Some((name, table(latency?))))
         .collect()
 }
 

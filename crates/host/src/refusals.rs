@@ -10,6 +10,12 @@ use std::fmt;
 /// The most that a `mem` or `memrun` may have, bytes.
 const MEMORY_MAX: u64 = 256 << 20;
 
+/// The kernel's times of deadline tasks are whole units of 1024 ns: less is nothing.
+const DEADLINE_RUNTIME_LEAST_US: u64 = 2;
+
+/// Why there are no groups, where the user wants none.
+pub const NO_GROUP: &str = "--group none";
+
 /// Something that cannot be done.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Refusal {
@@ -142,7 +148,7 @@ impl Checker<'_> {
                 let way_out = format!("{NICE_RIGHT}, or leave the task out with --leave-out");
                 self.refuse("policy", what, way_out);
             }
-            Policy::Deadline => {}
+            Policy::Deadline => self.deadline(said),
             Policy::Other | Policy::Batch | Policy::Idle => {
                 let nice = said.priority.unwrap_or(0);
                 if nice < probe.nice_floor {
@@ -164,6 +170,31 @@ impl Checker<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// What the kernel takes of a deadline task.
+    fn deadline(&mut self, said: &Properties) {
+        let way_out = "give another, or leave the task out with --leave-out";
+        if let Some(us) = said.dl_runtime_us.filter(|&us| us < DEADLINE_RUNTIME_LEAST_US) {
+            let what = format!(
+                "the kernel takes no deadline task of {us} us, but of {DEADLINE_RUNTIME_LEAST_US} us \
+                 or more"
+            );
+            self.refuse("dl-runtime", what, way_out);
+        }
+        // The kernel looks at the period, or where there is none at the deadline.
+        let period = said.dl_period_us.map(|us| ("dl-period", us));
+        let period = period.or(said.dl_deadline_us.map(|us| ("dl-deadline", us)));
+        let bounds = self.probe.facts.deadline_period_us;
+        if let (Some((key, us)), Some((least, most))) = (period, bounds)
+            && !(least..=most).contains(&us)
+        {
+            let what = format!(
+                "{us} us is no period of a deadline task here, but {least} to {most} us \
+                 (kernel.sched_deadline_period_min_us and ..._max_us)"
+            );
+            self.refuse(key, what, way_out);
         }
     }
 
@@ -214,9 +245,14 @@ impl Checker<'_> {
             && !probe.group.yes
         {
             let what = format!("the group `{path}` cannot be made: {}", probe.group.how);
-            let way_out = "run it as root, or where control groups are delegated \
-                           (`systemd-run --user --scope -p Delegate=yes ...`), or leave the task out \
-                           with --leave-out";
+            let way_out = match &*probe.group.how {
+                NO_GROUP => "leave out --group none, or the task with --leave-out",
+                _ => {
+                    "run it as root, or where control groups are delegated \
+                     (`systemd-run --user --scope -p Delegate=yes ...`), or leave the task out with \
+                     --leave-out"
+                }
+            };
             self.refuse("taskgroup", what, way_out);
         }
     }
@@ -284,6 +320,7 @@ pub(crate) mod tests {
                 features: None,
                 autogroup: Some(true),
                 rt_runtime_us: Some(950_000),
+                deadline_period_us: Some((100, 4_194_304)),
                 perf_event_paranoid: Some(2),
                 governors: vec![],
                 on_battery: false,
@@ -378,6 +415,10 @@ pub(crate) mod tests {
     fn groups_cpus_and_slices_are_looked_at() {
         let group = r#""a": {"taskgroup": "/g", "run": 1}"#;
         assert!(one(group, &user()).contains("Delegate=yes"));
+        let unwanted = Probe { group: Answer::no(NO_GROUP), ..root() };
+        assert!(
+            one(group, &unwanted).ends_with("leave out --group none, or the task with --leave-out")
+        );
         assert_eq!(refused(group, &root(), &[0, 1]), [""; 0]);
         let cpu = r#""a": {"cpus": [7], "run": 1}"#;
         assert!(one(cpu, &root()).contains("CPU 7 is not on line; this machine has 0-1"));
@@ -404,6 +445,25 @@ pub(crate) mod tests {
             "{all:?}"
         );
         assert!(one(task, &user()).contains("SCHED_DEADLINE is not permitted"));
+    }
+
+    #[test]
+    fn times_that_the_kernel_takes_of_no_deadline_task_are_refused() {
+        let with = |times: &str| {
+            let task =
+                format!(r#""D": {{"policy": "SCHED_DEADLINE", {times}, "run": 1, "sleep": 1}}"#);
+            refused(&task, &root(), &[0, 1])
+        };
+        assert_eq!(with(r#""dl-runtime": 2, "dl-period": 100"#), [""; 0]);
+        assert_eq!(with(r#""dl-runtime": 2, "dl-period": 4194304"#), [""; 0]);
+        let short = with(r#""dl-runtime": 1, "dl-period": 99"#);
+        assert!(short[0].contains("`dl-period`: 99 us is no period"), "{short:?}");
+        assert!(
+            short[1].contains("`dl-runtime`") && short[1].contains("2 us or more"),
+            "{short:?}"
+        );
+        let long = with(r#""dl-runtime": 2, "dl-period": 4194305"#);
+        assert!(long[0].contains("but 100 to 4194304 us"), "{long:?}");
     }
 
     #[test]

@@ -404,9 +404,13 @@ pub fn noise_line(outcome: &Outcome) -> String {
     foreign.sort_by(f64::total_cmp);
     let percent = |share: f64| format!("{:.1}", share * 100.0);
     let steal = counted.iter().map(|one| one.measured.noise.steal).fold(0.0, f64::max);
-    let thrown_away = outcome.repetitions.len() - counted.len();
+    let quiet = outcome.repetitions.iter().filter(|one| one.is_quiet).count();
+    let thrown_away = match quiet {
+        0 => "none of them quiet".to_string(),
+        quiet => format!("{} thrown away", outcome.repetitions.len() - quiet),
+    };
     format!(
-        "noise: others had {} % of the CPUs ({} to {} in {} {}, {thrown_away} thrown away), steal {}{}",
+        "noise: others had {} % of the CPUs ({} to {} in {} {}, {thrown_away}), steal {}{}",
         percent(foreign[foreign.len() / 2]),
         percent(foreign[0]),
         percent(foreign[foreign.len() - 1]),
@@ -448,7 +452,7 @@ pub fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
             latencies.as_ref().map_or("-".into(), |all| format!("{:.1}", of(all) as f64 / 1e3))
         };
         vec![
-            name.to_string(),
+            crate::undertaking::in_line(name),
             ms(cpu_ns),
             format!("{:.2}", cpu_ns as f64 * 100.0 / duration_ns as f64),
             ms(median(&|thread| thread.run_delay_ns)),
@@ -588,7 +592,11 @@ mod tests {
         let placement = &document["placements"]["both"];
         assert_eq!((&placement["rejected"], &placement["runs"]), (&json!(true), &json!(2)));
         assert_eq!(placement["runs_with_noise_over_2_percent"], 2);
-        assert!(noise_line(&rejected).contains("REJECTED"));
+        assert_eq!(
+            noise_line(&rejected),
+            "noise: others had 30.1 % of the CPUs (30.0 to 30.1 in 2 runs, none of them quiet), \
+             steal 0; REJECTED: too few quiet runs"
+        );
         let line = noise_line(&outcome(&[true, false, true]));
         assert_eq!(
             line,
@@ -622,5 +630,6 @@ mod tests {
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].len(), head.len());
         assert_eq!(rows[0][0], "A-0");
+        assert_eq!(crate::undertaking::in_line("a\nb\u{1b}[1m ä"), "a\\nb\\u{1b}[1m ä");
     }
 }

@@ -25,6 +25,8 @@ use std::time::Duration;
 const READ_BEFORE_NS: u64 = 2_000_000;
 /// So long threads may take to end after the run's end, ns.
 const PATIENCE_NS: u64 = 3_000_000_000;
+/// After so long a run without a duration is given up, ns.
+pub const ENDLESS_NS: u64 = 60_000_000_000;
 /// How often the main thread looks whether anything failed, or all have ended, ns.
 const LOOK_NS: u64 = 100_000_000;
 
@@ -60,16 +62,28 @@ fn guard(job: &Job) -> Result<(), String> {
     if sys::parent_process() != job.parent {
         return Err("the runner's parent is gone".into());
     }
-    let at_most = |resource, limit: u64| {
-        let now = rustix::process::getrlimit(resource);
-        let limit = now.maximum.map_or(limit, |maximum| maximum.min(limit));
-        rustix::process::setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
+    let at_most = |resource, limit: u64, grace: u64| {
+        let limit = limited(rustix::process::getrlimit(resource).maximum, limit, grace);
+        rustix::process::setrlimit(resource, limit)
             .map_err(|error| format!("the runner cannot limit itself: {error}"))
     };
+    // Each thread has two files open.
+    let files = rustix::process::getrlimit(Resource::Nofile);
+    let files = Rlimit { current: files.maximum, ..files };
+    // Where that is not to be had, the thread that finds no file says so.
+    let _ = rustix::process::setrlimit(Resource::Nofile, files);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    at_most(Resource::Core, 0)?;
-    at_most(Resource::Cpu, job.guard_s.saturating_mul(cpus))?;
-    at_most(Resource::Rttime, job.guard_s.saturating_mul(1_000_000))
+    at_most(Resource::Core, 0, 0)?;
+    at_most(Resource::Cpu, job.guard_s.saturating_mul(cpus), 1)?;
+    at_most(Resource::Rttime, job.guard_s.saturating_mul(1_000_000), 1_000_000)
+}
+
+/// A limit of which the kernel warns by a signal of its own (`SIGXCPU`), and after so much more
+/// ends the process without a word; below what may be had at most.
+fn limited(maximum: Option<u64>, limit: u64, grace: u64) -> Rlimit {
+    let most = limit.saturating_add(grace);
+    let most = maximum.map_or(most, |maximum| maximum.min(most));
+    Rlimit { current: Some(limit.min(most)), maximum: Some(most) }
 }
 
 /// Moves the calling thread to the group of great weight.
@@ -133,7 +147,7 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
     let end_ns = run.duration_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns));
     // A thread that failed has set the end to 0.
     let _ = shared.end_ns.compare_exchange(u64::MAX, end_ns, Ordering::AcqRel, Ordering::Acquire);
-    shared.start_ns.store(start_ns, Ordering::Release);
+    shared.begin(start_ns);
     let mut recorder = match run.records_all {
         true => Some(Recorder::new(&run.cpus)?),
         false => None,
@@ -153,7 +167,19 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
     }
     // Where the last task's end is the run's, it is to be seen soon.
     let look_ns = if run.duration_ns.is_some() { LOOK_NS } else { LOOK_NS / 50 };
+    let give_up_ns = match run.duration_ns {
+        Some(_) => u64::MAX,
+        None => start_ns.saturating_add(ENDLESS_NS),
+    };
     while sys::now_ns() < end_ns && shared.alive.load(Ordering::Acquire) > 0 {
+        if sys::now_ns() > give_up_ns {
+            return Err(format!(
+                "after {} s {} had not ended: it works for longer, or waits for what never comes; \
+                 give the run an end with --duration, or `duration` in the file's `global`",
+                ENDLESS_NS / 1_000_000_000,
+                shared.unfinished()
+            ));
+        }
         // What has failed ends at once; those that sleep would not notice.
         fail_early(&shared)?;
         if let Some(recorder) = &mut recorder {
@@ -322,4 +348,22 @@ pub fn gaps(length_ns: u64) -> (Vec<tick::Gap>, u64, u64) {
         before_ns = now_ns;
     }
     (gaps, from_ns, before_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_warns_before_it_kills() {
+        let is = |maximum, current, most| {
+            let found = limited(maximum, 10, 1);
+            assert_eq!((found.current, found.maximum), (Some(current), Some(most)), "{maximum:?}");
+        };
+        is(None, 10, 11);
+        is(Some(1000), 10, 11);
+        // A limit from outside is kept.
+        is(Some(10), 10, 10);
+        is(Some(3), 3, 3);
+    }
 }

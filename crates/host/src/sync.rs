@@ -50,6 +50,29 @@ impl Park {
     }
 }
 
+/// What many wait at until it is opened, once and for good.
+#[derive(Debug, Default)]
+pub struct Gate {
+    open: AtomicU32,
+}
+
+impl Gate {
+    /// Lets all pass: those that wait, and those that come.
+    pub fn open(&self) {
+        self.open.store(1, Ordering::Release);
+        // So many the kernel can count; nobody waiting there is no fault.
+        let _ = futex::wake(&self.open, futex::Flags::PRIVATE, i32::MAX as u32);
+    }
+
+    /// Waits until it is open.
+    pub fn pass(&self) {
+        while self.open.load(Ordering::Acquire) == 0 {
+            // Whatever ends the sleep, the word says whether it is over.
+            let _ = futex::wait(&self.open, futex::Flags::PRIVATE, 0, None);
+        }
+    }
+}
+
 /// A thread that waits.
 #[derive(Clone, Debug)]
 pub struct Waiter {

@@ -4,10 +4,10 @@
 use crate::burn::Burner;
 use crate::job::{Groups, Thread as Record};
 use crate::sync::{
-    Barrier, Condition, Mutex, Park, Semaphore, Suspended, Timer, Waited, Waiter, own,
+    Barrier, Condition, Gate, Mutex, Park, Semaphore, Suspended, Timer, Waited, Waiter, own,
 };
 use crate::sys::{self, SwitchRing};
-use schedlab_core::{CpuSet, SchedAttr};
+use schedlab_core::{CpuSet, Policy, SchedAttr};
 use schedlab_workload::programs::{Instr, Scripts};
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -45,6 +45,8 @@ pub struct Shared {
     pub start_ns: AtomicU64,
     /// When it ends, ns; `u64::MAX` = when its last task has.
     pub end_ns: AtomicU64,
+    /// Where threads wait until it is known when the run begins, or that it does not.
+    pub begins: Gate,
     /// Threads that are ready to begin, or have failed to be.
     pub ready: AtomicUsize,
     /// Threads that there are.
@@ -76,6 +78,7 @@ impl Shared {
             gap_ns: u64::MAX,
             start_ns: AtomicU64::new(0),
             end_ns: AtomicU64::new(u64::MAX),
+            begins: Gate::default(),
             ready: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             made: AtomicUsize::new(0),
@@ -96,6 +99,29 @@ impl Shared {
     pub fn fail(&self, why: String) {
         own(&self.failure).get_or_insert(why);
         self.end_ns.store(0, Ordering::Release);
+        self.begins.open();
+    }
+
+    /// Tells all threads that the run begins at `start_ns`.
+    pub fn begin(&self, start_ns: u64) {
+        self.start_ns.store(start_ns, Ordering::Release);
+        self.begins.open();
+    }
+
+    /// Names of threads that have begun and not ended, the first few of them.
+    pub fn unfinished(&self) -> String {
+        const SHOWN: usize = 5;
+        let done = own(&self.records_done);
+        let done: std::collections::BTreeSet<&str> =
+            done.iter().map(|(_, record)| &*record.name).collect();
+        let all = self.scripts.scripts.iter().zip(&self.instances).flat_map(|(script, made)| {
+            (0..made.load(Ordering::Relaxed)).map(|number| format!("{}-{number}", script.name))
+        });
+        let left: Vec<String> = all.filter(|name| !done.contains(&**name)).collect();
+        let shown: Vec<String> = left.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        let more = left.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", shown.join(", "))
     }
 
     fn set_of(&self, set: &CpuSet) -> Vec<u32> {
@@ -189,6 +215,18 @@ impl SchedStat {
         let mut numbers = text.split_ascii_whitespace().map(|word| word.parse().unwrap_or(0));
         let mut next = || numbers.next().unwrap_or(0);
         Ok(SchedStat { cpu_ns: next(), delay_ns: next(), times: next() })
+    }
+}
+
+/// What the kernel's refusal of attributes means, where that is not plain.
+fn why_not(attr: &SchedAttr, error: &io::Error) -> &'static str {
+    match (attr.policy, error.raw_os_error()) {
+        (Policy::Deadline, Some(libc::EBUSY)) => {
+            "; the kernel admits deadline tasks only as far as all of them together, others' too, \
+             fit into its share of the CPUs (kernel.sched_rt_runtime_us of each \
+             kernel.sched_rt_period_us): give it a smaller `dl-runtime`, or fewer instances"
+        }
+        _ => "",
     }
 }
 
@@ -326,7 +364,9 @@ impl Thread {
             if self.shared.end_ns.load(Ordering::Acquire) == 0 {
                 return Err("another thread could not get ready".into());
             }
-            sys::sleep_until(sys::now_ns() + 1_000_000);
+            // Asleep, and not looking now and then: thousands of threads that look leave no time
+            // to make the rest of them.
+            self.shared.begins.pass();
         }
     }
 
@@ -368,7 +408,7 @@ impl Thread {
         let forks = script.code.iter().any(|instr| matches!(instr, Instr::Fork { .. }));
         sys::set_attr(&wanted, forks).map_err(|error| {
             let what = format!("have {}", crate::refusals::describe(&wanted));
-            Stop::Failed(self.cannot(&what, &error))
+            Stop::Failed(self.cannot(&what, &error) + why_not(&wanted, &error))
         })?;
         self.waiter.attr = wanted;
         self.attr = attr;

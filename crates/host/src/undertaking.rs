@@ -8,7 +8,7 @@ use crate::measure::Costs;
 use crate::noise::Noise;
 use crate::probe::{self, Probe};
 use crate::refusals::{self, Refusal};
-use crate::runner;
+use crate::runner::{self, ENDLESS_NS};
 use crate::tick::Tick;
 use schedlab_core::Policy;
 use schedlab_workload::model::{Action, Loops, Model};
@@ -25,8 +25,6 @@ use std::time::{Duration, Instant};
 
 /// CPU numbers that workloads may name; which of them there are is looked at later.
 const CPUS_MAX: u32 = 4096;
-/// A run without a duration ends after so long at the latest, ns.
-const ENDLESS_NS: u64 = 60_000_000_000;
 /// Longer than a run a runner may not take, ns.
 const PATIENCE_NS: u64 = 20_000_000_000;
 /// Between two repetitions.
@@ -181,6 +179,15 @@ pub struct Outcome {
     pub rt_runtime_us: Option<u64>,
 }
 
+/// A name within a line of a table: with what would end the line spelled out.
+pub(crate) fn in_line(name: &str) -> String {
+    let spell = |char: char| match char.is_control() {
+        true => char.escape_default().to_string(),
+        false => char.to_string(),
+    };
+    name.chars().map(spell).collect()
+}
+
 /// What a group choice comes to.
 fn home(choice: &GroupChoice) -> Result<Option<Home>, String> {
     match choice {
@@ -197,8 +204,8 @@ fn home(choice: &GroupChoice) -> Result<Option<Home>, String> {
 pub fn probe(choice: &GroupChoice) -> Result<Probe, String> {
     let mut probe = Probe::new(home(choice)?);
     if *choice == GroupChoice::None {
-        probe.group = probe::Answer::no("--group none");
-        probe.group_realtime = probe::Answer::no("--group none");
+        probe.group = probe::Answer::no(refusals::NO_GROUP);
+        probe.group_realtime = probe::Answer::no(refusals::NO_GROUP);
     }
     if let (GroupChoice::At(directory), false) = (choice, probe.group.yes) {
         return Err(format!("--group {}: {}", directory.display(), probe.group.how));
@@ -219,6 +226,12 @@ impl Prepared {
         if options.runs == 0 {
             return Err("--runs 0 measures nothing; give at least 1".into());
         }
+        if let Some(tries) = options.tries.filter(|&tries| tries < options.runs) {
+            return Err(format!(
+                "--tries {tries}: so few runs cannot be {} quiet ones (--runs); give at least {}",
+                options.runs, options.runs
+            ));
+        }
         let refused = refusals::refusals(&model, &probe, &cpus);
         let mut left_out = vec![];
         if !refused.is_empty() {
@@ -238,6 +251,7 @@ impl Prepared {
         if let Some(ns) = options.duration_ns {
             model.global.duration_ns = Some(ns);
         }
+        begins(name, &model)?;
         if model.initial_threads() > crate::thread::THREADS_MAX {
             return Err(format!(
                 "{name} begins with {} threads; a host runs at most {}",
@@ -262,7 +276,7 @@ impl Prepared {
 
     /// Repetitions at most.
     pub fn tries(&self) -> u32 {
-        self.options.tries.unwrap_or(self.options.runs.saturating_mul(3)).max(self.options.runs)
+        self.options.tries.unwrap_or(self.options.runs.saturating_mul(3))
     }
 
     fn has_realtime(&self) -> bool {
@@ -318,7 +332,14 @@ impl Prepared {
             None => format!("no group of great weight: {}", self.probe.group.how),
         });
         for group in self.groups.groups() {
-            lines.push(format!("group {}: shares {}", group.path, group.shares));
+            let mut line = format!("group {}: shares {}", in_line(&group.path), group.shares);
+            if let Some(quota_us) = group.quota_us {
+                line.push_str(&format!(", {quota_us} us of each {} us", group.period_us));
+            }
+            if group.idle {
+                line.push_str(", idle");
+            }
+            lines.push(line);
         }
         lines.push(match (self.options.records, self.probe.switches.yes) {
             (true, true) => "switches are recorded by the kernel".into(),
@@ -328,8 +349,12 @@ impl Prepared {
         for task in &self.model.tasks {
             let properties = &task.properties;
             let policy = properties.policy.unwrap_or(self.model.global.default_policy);
-            let mut line =
-                format!("task {}: {} threads, {}", task.key, task.instances, policy.name());
+            let mut line = format!(
+                "task {}: {} threads, {}",
+                in_line(&task.key),
+                task.instances,
+                policy.name()
+            );
             let mut say = |what: &str, value: Option<String>| {
                 if let Some(value) = value {
                     line.push_str(&format!(", {what} {value}"));
@@ -339,7 +364,8 @@ impl Prepared {
             say("slice", properties.slice_us.map(|us| format!("{us} us")));
             say("dl-runtime", properties.dl_runtime_us.map(|us| format!("{us} us")));
             say("CPUs", properties.cpus.as_deref().map(format_cpus));
-            say("group", properties.taskgroup.clone().filter(|path| !path.is_empty()));
+            let group = properties.taskgroup.as_deref().filter(|path| !path.is_empty());
+            say("group", group.map(in_line));
             say("from", (task.delay_ns > 0).then(|| format!("{} s", task.delay_ns as f64 / 1e9)));
             lines.push(line);
         }
@@ -544,14 +570,35 @@ pub fn cpus(wanted: Option<&[u32]>, probe: &Probe) -> Result<Vec<u32>, String> {
     }
 }
 
+/// That anything runs at all.
+fn begins(name: &str, model: &Model) -> Result<(), String> {
+    let end_ns = model.global.duration_ns.unwrap_or(u64::MAX);
+    if end_ns == 0 {
+        return Err(format!("{name}: a run of 0 s measures nothing; give it a longer duration"));
+    }
+    let begins =
+        |task: &schedlab_workload::model::Task| task.instances > 0 && task.delay_ns < end_ns;
+    match model.tasks.iter().any(begins) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name}: no thread begins: every task has `instance` 0, or a `delay` beyond the end of \
+             the run; so there is nothing to measure"
+        )),
+    }
+}
+
 /// Settings of groups that are not made here.
 fn check_groups(groups: &GroupPlan, probe: &Probe) -> Result<(), String> {
     for group in groups.groups() {
         if !probe.group.yes {
             return Err(format!(
-                "the group `{}` cannot be made: {}; run it as root, or where control groups are \
-                 delegated",
-                group.path, probe.group.how
+                "the group `{}` cannot be made: {}; {}",
+                group.path,
+                probe.group.how,
+                match &*probe.group.how {
+                    refusals::NO_GROUP => "leave out --group none",
+                    _ => "run it as root, or where control groups are delegated",
+                }
             ));
         }
         if group.own_cpus.is_some() || group.own_frozen {
@@ -720,6 +767,14 @@ fn ended(status: ExitStatus) -> String {
              RLIMIT_RTTIME)"
                 .into()
         }
+        (Some(libc::SIGKILL), _) => {
+            "the runner was ended by signal 9: by somebody, for want of memory, or by a limit on CPU \
+             time (`ulimit -t`)"
+                .into()
+        }
+        (Some(libc::SIGABRT), _) => {
+            "the runner was ended by signal 6, as when memory is short (`ulimit -v`)".into()
+        }
         (Some(signal), _) => format!("the runner was ended by signal {signal}"),
         (None, code) => {
             format!("the runner ended with status {} and no answer", code.unwrap_or(-1))
@@ -791,13 +846,29 @@ mod tests {
     }
 
     #[test]
-    fn tries_are_three_times_the_runs_and_never_fewer() {
+    fn tries_are_three_times_the_runs_if_nobody_says_otherwise() {
         let of = |runs, tries| {
             let options = Options { runs, tries, ..Options::default() };
-            prepared(HOGS, root(), options).unwrap().tries()
+            prepared(HOGS, root(), options).map(|prepared| prepared.tries())
         };
-        assert_eq!((of(5, None), of(5, Some(7)), of(5, Some(2))), (15, 7, 5));
+        assert_eq!((of(5, None), of(5, Some(7)), of(5, Some(5))), (Ok(15), Ok(7), Ok(5)));
+        let few = of(5, Some(4)).unwrap_err();
+        assert!(few.contains("--tries 4") && few.contains("give at least 5"), "{few}");
         assert!(prepared(HOGS, root(), Options { runs: 0, ..Options::default() }).is_err());
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_happens_is_refused() {
+        let said = |text: &str, duration_ns| {
+            let options = Options { duration_ns, ..Options::default() };
+            prepared(text, root(), options).unwrap_err()
+        };
+        assert!(said(HOGS, Some(0)).contains("a run of 0 s"));
+        let none = r#"{"tasks": {"N": {"instance": 0, "loop": 1, "run": 10}}}"#;
+        assert!(said(none, None).contains("a.json: no thread begins"), "{}", said(none, None));
+        let late = r#"{"tasks": {"L": {"delay": 2000000, "loop": 1, "run": 10}}}"#;
+        assert!(said(late, Some(1_000_000_000)).contains("no thread begins"));
+        assert!(prepared(late, root(), Options::default()).is_ok());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use schedlab_machine::costs::{CostModel, special_of};
 use schedlab_machine::description::{self, Description, DescriptionError};
 use schedlab_sched::registry;
+use std::path::Path;
 
 /// The machine that a user names: a preset, `flat-8`, or a file.
 ///
@@ -11,8 +12,23 @@ use schedlab_sched::registry;
 /// If there is none such, the file cannot be read, it describes no machine, or names a scheduler
 /// that does not exist.
 pub fn find(name: &str) -> Result<Description, DescriptionError> {
-    check(name, description::find(name)?)
+    let found = description::find(name).map_err(|mut error| {
+        // Both come from the same command.
+        if Path::new(name).is_file()
+            && std::fs::read_to_string(name).is_ok_and(|text| text.contains(MEASURED))
+        {
+            error.message = "this is what `schedlab host` measured of a workload, for `schedlab \
+                             compare`; a machine's file is what `schedlab host --measure --out` \
+                             writes"
+                .into();
+        }
+        error
+    });
+    check(name, found?)
 }
+
+/// What stands in a measured workload, and in no machine's file.
+const MEASURED: &str = "\"live-schedule/1";
 
 /// Reads a description. `file` is what errors call it.
 ///
@@ -56,6 +72,15 @@ fn known_scheduler(whose: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_measured_workload_is_told_from_a_machine() {
+        let path = std::env::temp_dir().join(format!("schedlab-machine-{}", std::process::id()));
+        std::fs::write(&path, r#"{"format": "live-schedule/1", "name": "a"}"#).expect("written");
+        let error = find(path.to_str().expect("UTF-8")).unwrap_err().to_string();
+        std::fs::remove_file(&path).expect("it is there");
+        assert!(error.contains("`schedlab host --measure --out` writes"), "{error}");
+    }
 
     #[test]
     fn a_cost_of_a_scheduler_that_does_not_exist_is_refused() {

@@ -225,6 +225,34 @@ fn a_kernel_that_is_not_modelled_is_named() {
     assert_eq!(answer.placements[0].scheduler, "eevdf@7.3");
 }
 
+/// Threads of one side only are told; where there are no others, there is nothing to compare.
+#[test]
+fn threads_that_only_one_side_has_are_told() {
+    let mut documents = documents("live-hogs-2");
+    let options = Options { runs: 1, placements: vec!["cpu0".into()], ..Options::default() };
+    let tasks = |documents: &mut Vec<Document>, change: fn(String) -> String| {
+        let of = &mut documents[0].placements;
+        let placement = of.iter_mut().find(|one| one.name == "cpu0").expect("it is there");
+        for (name, _) in &mut placement.tasks {
+            *name = change(std::mem::take(name));
+        }
+        placement.rejected = true;
+    };
+    let strange = |name: String| if name.ends_with("-0") { "ghost-0".to_string() } else { name };
+    tasks(&mut documents, strange);
+    let answer = compare::compare(&documents, &options).expect("one thread is on both sides");
+    let notes = answer.placements[0].notes.join("\n");
+    assert!(notes.contains("no simulated run has `ghost-0`"), "{notes}");
+    assert!(notes.contains("nothing was measured of "), "{notes}");
+    assert!(notes.contains("marked as rejected"), "{notes}");
+    tasks(&mut documents, |name| format!("x{name}"));
+    let error = compare::compare(&documents, &options).expect_err("there is none").to_string();
+    assert!(error.contains("placements.cpu0.tasks: what was measured (`xghost-0`"), "{error}");
+    let nowhere = Options { placements: vec!["cpu0".into(), "cpu9".into()], ..options };
+    let error = compare::compare(&documents, &nowhere).expect_err("there is no cpu9").to_string();
+    assert!(error.starts_with("--placement cpu9: there is no placement"), "{error}");
+}
+
 /// What is no measurement is refused, with the place.
 #[test]
 fn documents_that_are_none_are_refused() {
@@ -305,6 +333,49 @@ fn documents_that_are_none_are_refused() {
             ),
             "is no time",
         ),
+        // The place is told as far down as it is known.
+        (
+            whole(r#""machine": {"kernel": "6.18"}"#, scenario, cpu),
+            ": machine: missing field `cpus`",
+        ),
+        (
+            whole(r#""machine": {"kernel": 6, "cpus": 1}"#, scenario, cpu),
+            ": machine: kernel: invalid",
+        ),
+        (whole(r#""machine": []"#, scenario, cpu), ": machine: it must be an object"),
+        (
+            whole(machine, scenario, r#"{"cpu0": {"runs": "x", "tasks": {}}}"#),
+            ": placements.cpu0: runs: invalid type",
+        ),
+        (
+            whole(machine, scenario, r#"{"cpu0": {"tasks": {}, "trace": {"slices": []}}}"#),
+            ": placements.cpu0: trace: missing field `window_ns`",
+        ),
+        (
+            whole(machine, scenario, r#"{"cpu0": {"tasks": {"a-0": {"wake_latency_ns": "x"}}}}"#),
+            ": placements.cpu0: tasks.a-0: wake_latency_ns: it must be an object",
+        ),
+        // More CPU time than there was time.
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": 1, "median": 1, "max": 9e9}}}}}"#,
+            ),
+            "cpu_ns: 9000000000 ns in a run of 1000000000 ns cannot be",
+        ),
+        // Every run's figure must be one.
+        (
+            whole(
+                machine,
+                scenario,
+                r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": 1, "median": 1, "max": 1}}},
+                    "repetitions": [{"quiet": true, "tasks": {"a-0": {"cpu_ns": "x"}}}]}}"#,
+            ),
+            "tasks.a-0: cpu_ns: in repetitions: \"x\" is no time",
+        ),
+        (r#"{"tasks": {"a": {"run": 5}}}"#.into(), "it looks like a workload"),
+        (r#"{"topology": {}, "costs": {}}"#.into(), "it looks like a machine's file"),
     ];
     for (text, wanted) in cases {
         let error = Document::parse("d.json", &text).expect_err(wanted);

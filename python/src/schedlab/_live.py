@@ -82,7 +82,11 @@ class Measurement:
             spread = measured["tasks"].get(task, {}).get(figure)
             if spread is not None and placement in (None, name):
                 return Measured(spread["min"], spread["median"], spread["max"])
-        known = sorted({task for one in placements.values() for task in one["tasks"]})
+        measured = {task: figures for one in placements.values()
+                    for task, figures in one["tasks"].items()}
+        if placement is not None and placement not in placements:
+            raise InputError(f"there is no placement {placement}; there are {', '.join(placements)}")
+        known = sorted(measured.get(task) or measured)
         raise InputError(f"nothing of {task}, {figure} was measured; there are {', '.join(known)}")
 
     def to_pandas(self) -> Any:
@@ -106,6 +110,22 @@ class Measurement:
     def __repr__(self) -> str:
         quiet = "" if self.is_quiet else ", too noisy"
         return f"<Measurement {self.name} on Linux {self.kernel}{quiet}>"
+
+
+def real(value: Any) -> float | None:
+    """A number, of NumPy's kinds, too; of anything else None."""
+    try:
+        return None if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def cost(name: str, ns: Any) -> list[Any]:
+    """A cost, as the engine takes it."""
+    number = real(ns)
+    if number is None:
+        raise InputError(f"costs: {name} is {ns!r}; it must be a number of ns")
+    return [name, number]
 
 
 def host(
@@ -143,8 +163,8 @@ def host(
         raise InputError(f'trace is {trace!r}; it must be "auto", "own", "all" or "none"')
     if start not in ("wake", "fork"):
         raise InputError(f'start is {start!r}; it must be "wake" or "fork"')
-    share = float(noise_limit)
-    if not 0 <= share <= 1:
+    share = real(noise_limit)
+    if share is None or not 0 <= share <= 1:
         raise InputError(f"noise_limit is {noise_limit!r}; it must be a share of the CPUs, 0 to 1")
     if cpus is not None and not isinstance(cpus, str):
         each = [cpus] if not isinstance(cpus, Iterable) else list(cpus)
@@ -389,7 +409,7 @@ def compare(
     asked = {
         "scheduler": scheduler, "machine": None if machine is None else os.fspath(machine),
         "costs": [] if costs is False else [
-            [name, float(ns)] for name, ns in mapping(costs, "costs").items()
+            cost(name, ns) for name, ns in mapping(costs, "costs").items()
         ],
         "no_costs": costs is False,
         "hz": None if hz is None else whole(hz, "hz", 1, 10_000),

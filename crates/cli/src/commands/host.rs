@@ -82,9 +82,8 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
     let outcome = prepared.run(&this_as_runner()?, &interrupted, &mut |said| complain(said));
     let outcome = outcome.map_err(ended)?;
     let document = result::document(&prepared, &outcome);
-    if let Some(path) = &args.out {
-        files::write_whole(path, &as_text(&document))?;
-    }
+    let written = args.out.as_ref().map(|path| files::write_whole(path, &as_text(&document)));
+    // What took so long to measure is shown even where it cannot be written.
     match args.format {
         HostFormat::Json => {
             output.documents().write_all(as_text(&document).as_bytes())?;
@@ -95,6 +94,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
             writeln!(output, "{}", result::noise_line(&outcome))?;
         }
     }
+    written.transpose()?;
     Ok(if outcome.is_quiet { Status::Good } else { Status::TooNoisy })
 }
 
@@ -193,6 +193,9 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
     let runner = this_as_runner()?;
     let measured = undertaking::measure(probe, &cpus, REPETITIONS, &runner, &interrupted);
     let costs = measured.map_err(ended)?;
+    if let Some(why) = machine_file::missing_table(&costs) {
+        complain(&format!("note: {why}"));
+    }
     let name = args.out.as_deref().and_then(Path::file_stem);
     let name = name.map_or("this-host".into(), |name| name.to_string_lossy().into_owned());
     // As much as this program's simulator reads.

@@ -7,6 +7,7 @@ use schedlab_machine::description;
 use schedlab_measure::histogram::median_of_sorted;
 use schedlab_workload::{GroupSettings, Model, Start, Target, groups, rt_app};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -57,6 +58,7 @@ pub struct Facts {
 
 /// What holds in a group.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct GroupFacts {
     /// `cpu.shares`.
     pub shares: Option<u64>,
@@ -76,6 +78,8 @@ pub struct Placement {
     pub name: String,
     /// Where tasks ran that name no CPUs themselves.
     pub cpus: Vec<u32>,
+    /// Whether too few of the runs were quiet, as who measured found.
+    pub rejected: bool,
     /// Runs that count.
     pub runs: u32,
     /// CPU time of others in each run, a share of the CPUs' time.
@@ -185,7 +189,7 @@ pub fn key_of(name: &str) -> &str {
 struct Form {
     format: Option<String>,
     name: Option<String>,
-    machine: MachineForm,
+    machine: Value,
     #[serde(default)]
     groups: BTreeMap<String, GroupFacts>,
     scenario: Value,
@@ -209,6 +213,7 @@ struct MachineForm {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct PlaceForm {
     core: u32,
     cache: Option<u32>,
@@ -222,6 +227,8 @@ struct PlaceForm {
 struct PlacementForm {
     #[serde(default)]
     runs: u32,
+    #[serde(default)]
+    rejected: bool,
     cpus: Option<Vec<u32>>,
     #[serde(default)]
     foreign_cpu_fraction: Vec<f64>,
@@ -238,6 +245,7 @@ struct PlacementForm {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Repetition {
     #[serde(default)]
     quiet: bool,
@@ -254,11 +262,63 @@ struct SpreadForm {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct TraceForm {
     window_ns: u64,
     slices: Vec<(u32, u64, u64, String)>,
     #[serde(default)]
     wakeups: Vec<(u64, String, Option<u32>)>,
+}
+
+/// Reads an object, and says which of its keys is wrong.
+fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    let Value::Object(object) = value else {
+        return Err("it must be an object, {...}".into());
+    };
+    let of = |object: &Map<String, Value>| {
+        serde_json::from_value::<T>(Value::Object(object.clone()))
+            .map_err(|error| error.to_string())
+    };
+    of(object).map_err(|what| {
+        // What this object itself lacks is in none of its keys.
+        let lacks = |missing: &str| {
+            let mut with = object.clone();
+            with.insert(missing.into(), Value::Null);
+            of(&with).err().as_ref() != Some(&what)
+        };
+        let missing = what.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+        if missing.is_some_and(lacks) {
+            return what;
+        }
+        // The key without which something else is wrong, or nothing.
+        let at_fault = |key: &&String| {
+            let mut rest = object.clone();
+            rest.remove(*key);
+            of(&rest).err().as_ref() != Some(&what)
+        };
+        match object.keys().find(at_fault) {
+            Some(key) => format!("{key}: {what}"),
+            None => what,
+        }
+    })
+}
+
+/// What is wrong with JSON, without the place, which stands elsewhere.
+pub(super) fn without_place(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let what = error.to_string();
+    what.strip_suffix(&place).map_or(what.clone(), str::to_string)
+}
+
+/// What a document of no known form seems to be.
+fn perhaps(value: &Value) -> &'static str {
+    if value.get("tasks").is_some() {
+        "; it looks like a workload, which `schedlab host FILE --out RESULT.json` measures"
+    } else if value.get("costs").is_some() {
+        "; it looks like a machine's file, which --machine takes"
+    } else {
+        ""
+    }
 }
 
 impl Document {
@@ -270,7 +330,8 @@ impl Document {
     pub fn parse(file: &str, text: &str) -> Result<Option<Document>, String> {
         let wrong = |what: String| format!("{file}: {what}");
         let value: Value = serde_json::from_str(text).map_err(|error| {
-            wrong(format!("{}:{}: it is no JSON: {error}", error.line(), error.column()))
+            let what = without_place(&error);
+            wrong(format!("{}:{}: it is no JSON: {what}", error.line(), error.column()))
         })?;
         let format = value.get("format").and_then(Value::as_str).unwrap_or_default();
         if format == BENCHMARKS {
@@ -279,12 +340,14 @@ impl Document {
         if format.split('+').next() != Some(FORMAT) {
             let found = if format.is_empty() { "none".into() } else { format!("\"{format}\"") };
             return Err(wrong(format!(
-                "format: it must be \"{FORMAT}\", as `schedlab host --out` writes it; found {found}"
+                "format: it must be \"{FORMAT}\", as `schedlab host --out` writes it; found {found}{}",
+                perhaps(&value)
             )));
         }
-        let form: Form = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+        let form: Form = read(&value).map_err(wrong)?;
         debug_assert!(form.format.is_some());
-        let machine = facts(&form.machine).map_err(|what| wrong(format!("machine: {what}")))?;
+        let machine = read::<MachineForm>(&form.machine).and_then(|form| facts(&form));
+        let machine = machine.map_err(|what| wrong(format!("machine: {what}")))?;
         let cpus = machine.topology.cpus();
         let scenario = form.scenario.to_string();
         let name = form.name.clone().unwrap_or_else(|| file.to_string());
@@ -294,8 +357,7 @@ impl Document {
         let mut placements = vec![];
         for (name, value) in &form.placements {
             let at = |what: String| wrong(format!("placements.{name}: {what}"));
-            let placement: PlacementForm =
-                serde_json::from_value(value.clone()).map_err(|error| at(error.to_string()))?;
+            let placement: PlacementForm = read(value).map_err(at)?;
             placements.push(placed(name, placement, &machine, &model).map_err(at)?);
         }
         if placements.is_empty() {
@@ -455,12 +517,15 @@ fn placed(
     let mut tasks = vec![];
     for (task, value) in &form.tasks {
         let at = |what: String| format!("tasks.{task}: {what}");
-        tasks.push((task.clone(), measured(value, task, form.runs, &repetitions).map_err(at)?));
+        let measured = measured(value, task, form.runs, &repetitions).map_err(at)?;
+        possible(&measured, duration_ns).map_err(at)?;
+        tasks.push((task.clone(), measured));
     }
     let trace = form.trace.map(|form| traced(form, cpus)).transpose()?;
     Ok(Placement {
         name: name.into(),
         cpus: on,
+        rejected: form.rejected,
         runs: form.runs.max(1),
         foreign: form.foreign_cpu_fraction,
         steal: form.steal_fraction,
@@ -480,13 +545,15 @@ fn measured(
     repetitions: &[&Repetition],
 ) -> Result<Measured, String> {
     let mut figures = BTreeMap::new();
-    let latencies = value.get("wake_latency_ns");
+    let latencies = value.get("wake_latency_ns").filter(|found| !found.is_null());
+    if latencies.is_some_and(|found| !found.is_object()) {
+        return Err("wake_latency_ns: it must be an object, {...}".into());
+    }
     let own = Figure::OWN.iter().map(|one| (one, Some(value)));
     for (&(figure, name), from) in own.chain(Figure::OF_WAKEUPS.iter().map(|one| (one, latencies)))
     {
         let Some(found) = from.and_then(|value| value.get(name)) else { continue };
-        let form: SpreadForm =
-            serde_json::from_value(found.clone()).map_err(|error| format!("{name}: {error}"))?;
+        let form: SpreadForm = read(found).map_err(|what| format!("{name}: {what}"))?;
         let (Some(min), Some(median), Some(max)) = (form.min, form.median, form.max) else {
             continue;
         };
@@ -497,49 +564,81 @@ fn measured(
             return Err(format!("{name}: {min:?} to {max:?} is no time, and no count"));
         }
         let each = each_run(figure, name, task, repetitions)
+            .map_err(|what| format!("{name}: in repetitions: {what}"))?
             .unwrap_or_else(|| made_of(min, median, max, runs));
         figures.insert(figure, Spread { min, median, max, each });
     }
     Ok(Measured { figures })
 }
 
+/// That no thread had a CPU for longer, or waited for one, than there was time. (Longer than the
+/// run it may have been: it was measured up to where it saw the run's end.)
+fn possible(measured: &Measured, duration_ns: u64) -> Result<(), String> {
+    let most = 2.0 * duration_ns as f64 + 1e9;
+    for (figure, name) in Figure::OWN {
+        let spread = measured.figures.get(&figure);
+        if let (Figure::Cpu | Figure::Waiting, Some(spread)) = (figure, spread)
+            && spread.max > most
+        {
+            return Err(format!(
+                "{name}: {} ns in a run of {duration_ns} ns cannot be",
+                spread.max
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The figure of each run, where the document has every run.
+///
+/// # Errors
+/// It has, and it is no figure.
 fn each_run(
     figure: Figure,
     name: &str,
     task: &str,
     repetitions: &[&Repetition],
-) -> Option<Vec<f64>> {
+) -> Result<Option<Vec<f64>>, String> {
     let quantile = match figure {
         Figure::P50 => Some(50),
         Figure::P95 => Some(95),
         Figure::P99 => Some(99),
         _ => None,
     };
-    let of = |one: &&Repetition| {
-        let task = one.tasks.get(task)?;
-        let latencies = task.get("wake_latencies_ns");
-        match (figure, quantile) {
-            (Figure::Wakeups, _) => latencies?.get("count")?.as_f64(),
-            (_, Some(part)) => {
-                let mut at = 0_i64;
-                let deltas = latencies?.get("delta")?.as_array()?;
-                let mut values = deltas
-                    .iter()
-                    .map(|delta| {
-                        at = delta.as_i64().and_then(|delta| delta.checked_add(at))?;
-                        u64::try_from(at).ok()
-                    })
-                    .collect::<Option<Vec<u64>>>()?;
-                values.sort_unstable();
-                let value = schedlab_measure::histogram::percentile_of_sorted(&values, part, 100)?;
-                Some(value as f64)
-            }
-            _ => task.get(name)?.as_f64(),
-        }
+    let number = |found: &Value| match found.as_f64() {
+        Some(value) if (0.0..=LARGEST).contains(&value) => Ok(value),
+        _ => Err(format!("{found} is no time, and no count")),
     };
-    let each: Vec<f64> = repetitions.iter().map(of).collect::<Option<_>>()?;
-    (!each.is_empty()).then_some(each)
+    let of = |one: &&Repetition| -> Result<Option<f64>, String> {
+        let Some(task) = one.tasks.get(task) else { return Ok(None) };
+        let latencies = task.get("wake_latencies_ns");
+        let part = match (figure, quantile) {
+            (Figure::Wakeups, _) => {
+                return latencies.and_then(|all| all.get("count")).map(number).transpose();
+            }
+            (_, Some(part)) => part,
+            _ => return task.get(name).map(number).transpose(),
+        };
+        let Some(deltas) = latencies.and_then(|all| all.get("delta")) else { return Ok(None) };
+        let wrong = || "wake_latencies_ns.delta: it must be a list of differences of times, ns";
+        let mut at = 0_i64;
+        let next = |delta: &Value| {
+            at = delta.as_i64().and_then(|delta| delta.checked_add(at))?;
+            u64::try_from(at).ok()
+        };
+        let values = deltas.as_array().and_then(|all| all.iter().map(next).collect());
+        let mut values: Vec<u64> = values.ok_or_else(wrong)?;
+        values.sort_unstable();
+        let value = schedlab_measure::histogram::percentile_of_sorted(&values, part, 100);
+        Ok(value.map(|ns| ns as f64))
+    };
+    let mut each = vec![];
+    for one in repetitions {
+        // Where one lacks it, the least, the middle and the greatest have to do.
+        let Some(value) = of(one)? else { return Ok(None) };
+        each.push(value);
+    }
+    Ok((!each.is_empty()).then_some(each))
 }
 
 /// What the runs had, as far as it can be told from least, middle and greatest: exact of up to

@@ -25,7 +25,7 @@ use schedlab_core::Observer;
 use schedlab_machine::description::Description;
 use serde::{Deserialize, Serialize};
 use simulate::{Outcome, Stand};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 /// How often a placement is run, if it is not said.
@@ -71,8 +71,14 @@ impl Thresholds {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(file: &str, text: &str) -> Result<Thresholds, String> {
-        let read: Thresholds = serde_json::from_str(text)
-            .map_err(|error| format!("{file}:{}:{}: {error}", error.line(), error.column()))?;
+        let wrong = |error: serde_json::Error| {
+            let what = document::without_place(&error);
+            format!("{file}:{}:{}: {what}", error.line(), error.column())
+        };
+        let read: Thresholds = serde_json::from_str(text).map_err(wrong)?;
+        if !text.trim_start().starts_with('{') {
+            return Err(format!("{file}: it must be an object, {{\"cpu_percent\": 1, ...}}"));
+        }
         for (name, value) in [
             ("cpu_percent", read.cpu_percent),
             ("waiting_percent", read.waiting_percent),
@@ -261,7 +267,10 @@ pub fn compare_observed<O: Observer>(
     for job in &jobs {
         let of_job: Vec<Outcome> =
             outcomes.by_ref().take(runs as usize).collect::<Result<_, Error>>()?;
-        placements.push(answer(job, &of_job, options));
+        let strangers = strangers(job, &of_job)?;
+        let mut answer = answer(job, &of_job, options);
+        answer.notes.extend(strangers);
+        placements.push(answer);
     }
     let totals = totals(&placements);
     let checks = verdict::checks(&placements, &totals);
@@ -270,12 +279,71 @@ pub fn compare_observed<O: Observer>(
     Ok(Answer { format: FORMAT, thresholds, placements, totals, checks, holds, left_out })
 }
 
+/// What only one side has: threads that were measured and that no simulated run has, and the other
+/// way round.
+///
+/// # Errors
+/// They have none in common, so that there is nothing to compare.
+fn strangers(job: &Job<'_>, outcomes: &[Outcome]) -> Result<Vec<String>, Error> {
+    let (document, placement) = (job.document, job.placement);
+    let real: BTreeSet<&str> = placement.tasks.iter().map(|(name, _)| &**name).collect();
+    let simulated: BTreeSet<&str> =
+        outcomes.iter().flat_map(|outcome| &outcome.tasks).map(|(name, _)| &**name).collect();
+    let listed = |names: Vec<&str>| {
+        const SHOWN: usize = 3;
+        let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        let more = names.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    if real.is_disjoint(&simulated) {
+        let or_none = |names: Vec<&str>| match names.is_empty() {
+            true => "none".into(),
+            false => listed(names),
+        };
+        return Err(Error::Plan(format!(
+            "{}: placements.{}.tasks: what was measured ({}) is not what the scenario makes ({}); a \
+             thread is called as its task, `-` and its number",
+            document.file,
+            placement.name,
+            or_none(real.into_iter().collect()),
+            or_none(simulated.into_iter().collect())
+        )));
+    }
+    let mut notes = vec![];
+    let only_real: Vec<&str> = real.difference(&simulated).copied().collect();
+    if !only_real.is_empty() {
+        notes.push(format!("no simulated run has {}: left out", listed(only_real)));
+    }
+    let only_simulated: Vec<&str> = simulated.difference(&real).copied().collect();
+    if !only_simulated.is_empty() {
+        notes.push(format!("nothing was measured of {}: left out", listed(only_simulated)));
+    }
+    Ok(notes)
+}
+
 fn jobs<'a>(
     documents: &'a [Document],
     options: &Options,
     left_out: &mut Vec<String>,
 ) -> Result<Vec<Job<'a>>, Error> {
     let mut jobs = vec![];
+    let known = || {
+        let all = documents.iter().flat_map(|document| &document.placements);
+        let mut known: Vec<&str> = all.map(|placement| &*placement.name).collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.is_empty() { "none".into() } else { known.join(", ") }
+    };
+    let there = |name: &String| {
+        documents.iter().flat_map(|document| &document.placements).any(|one| one.name == *name)
+    };
+    if let Some(name) = options.placements.iter().find(|name| !there(name)) {
+        return Err(Error::Plan(format!(
+            "--placement {name}: there is no placement of that name; there are {}",
+            known()
+        )));
+    }
     for document in documents {
         for placement in &document.placements {
             let wanted = &options.placements;
@@ -299,15 +367,11 @@ fn jobs<'a>(
         }
     }
     if jobs.is_empty() {
-        let known: Vec<&str> = documents
-            .iter()
-            .flat_map(|document| &document.placements)
-            .map(|placement| placement.name.as_str())
-            .collect();
-        return Err(Error::Plan(format!(
-            "there is no placement to compare; there are {}",
-            if known.is_empty() { "none".into() } else { known.join(", ") }
-        )));
+        let mut what = format!("there is no placement to compare; there are {}", known());
+        for why in left_out.iter() {
+            what.push_str(&format!("\nleft out: {why}"));
+        }
+        return Err(Error::Plan(what));
     }
     Ok(jobs)
 }
@@ -363,6 +427,13 @@ fn reasons(placement: &Placement, tasks: &[TaskRow]) -> Vec<String> {
     /// Shares above this are told.
     const FOREIGN: f64 = 0.02;
     let mut notes = vec![];
+    if placement.rejected {
+        notes.push(
+            "the measurement is marked as rejected, as too few of its runs were quiet: it bears no \
+             witness"
+                .into(),
+        );
+    }
     let widest = tasks
         .iter()
         .filter_map(|task| task.figure(Metric::Cpu))

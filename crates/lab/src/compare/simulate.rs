@@ -163,7 +163,12 @@ impl Stand {
         options: &Options,
     ) -> Result<(Stand, Vec<String>), Error> {
         let facts = &document.machine;
-        let (choice, mut notes) = scheduler_of(facts, options.scheduler.as_deref())?;
+        let (choice, mut notes) =
+            scheduler_of(facts, options.scheduler.as_deref()).map_err(|error| match error {
+                // It is the document that names the kernel.
+                Error::Plan(what) => Error::Plan(format!("{}: machine: {what}", document.file)),
+                error => error,
+            })?;
         let (machine, costs) = costs_of(facts, options)?;
         let all = facts.topology.cpus();
         let mut model = document.model.clone();
