@@ -15,5 +15,6 @@ schedlab_core::define_rules! {
         10 BUILT_IN SelectCpu "built_in": "The built-in search for an idle CPU chose it.";
         11 ONE_CPU SelectCpu "one_cpu": "The task may use one CPU only.";
         12 TAKEN Migrate "taken": "The CPU whose local queue it came to takes it.";
+        13 ABOVE Pick "above": "A class above has the CPU.";
     }
 }

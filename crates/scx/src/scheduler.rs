@@ -116,6 +116,13 @@ impl ScxScheduler {
         self.world.log = Some(log);
     }
 
+    /// A class above this one takes a CPU, or gives it back: what the policy has there makes way,
+    /// with the slice that it has left, and comes back first.
+    pub fn take_cpu(&mut self, platform: &mut Platform, cpu: CpuId, is_taken: bool) {
+        self.world.cpus[cpu.index()].is_taken = is_taken;
+        platform.resched(cpu);
+    }
+
     /// The policy, linked.
     pub fn image(&self) -> &Image {
         &self.world.image
@@ -492,7 +499,7 @@ impl Act<'_> {
         self.w.in_schedule = Some(cpu);
         let next = self.switch(cpu);
         self.w.in_schedule = None;
-        if next.is_none() {
+        if next.is_none() && !self.w.cpus[cpu as usize].is_taken {
             self.look_again(cpu);
         }
         next
@@ -517,12 +524,16 @@ impl Act<'_> {
         if is_runnable {
             self.charge(cpu);
         }
-        let (is_kept, rule) = self.balance(cpu, curr, is_runnable);
+        let is_taken = self.w.cpus[cpu as usize].is_taken;
+        let (is_kept, rule) = match is_taken {
+            true => (false, rules::ABOVE),
+            false => self.balance(cpu, curr, is_runnable),
+        };
         self.account_for(cpu, rule, curr.filter(|_| is_kept));
         if is_kept {
             return curr;
         }
-        let next = self.take_local(cpu);
+        let next = if is_taken { None } else { self.take_local(cpu) };
         if let Some(prev) = curr.filter(|_| is_runnable) {
             self.put_away(cpu, prev, next);
         }
@@ -557,7 +568,7 @@ impl Act<'_> {
                 self.call(Callback::RUNNING, Context::Other, &args);
             }
             None => {
-                self.update_idle(cpu, true);
+                self.update_idle(cpu, !is_taken);
             }
         }
         next

@@ -99,6 +99,8 @@ pub struct Cpu {
     pub distribute_prev: u32,
     /// Whether it is on line.
     pub is_online: bool,
+    /// Whether a class above this one has it.
+    pub is_taken: bool,
 }
 
 /// A group.

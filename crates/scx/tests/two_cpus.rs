@@ -1,0 +1,376 @@
+//! Free tasks on two CPUs, as a kernel had them and here: what else ran in the kernel is played from
+//! its trace. `tests/kernel/free.job` makes the records.
+
+mod support;
+
+use flate2::read::GzDecoder;
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, CpuSet, Event, Observer, SchedAttr, TaskAttr, TaskId, Topology,
+};
+use schedlab_machine::costs::{CostModel, Setup};
+use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
+use schedlab_scx::{Options, Profile, ScxScheduler};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io::Read;
+use std::sync::Arc;
+use support::{HZ, link};
+
+const CPUS: u32 = 2;
+const SECOND_US: u64 = 1_000_000;
+const LOAD_US: u64 = 4 * SECOND_US;
+
+/// What the kernel takes for itself, ns.
+const COSTS: [(&str, f64); 2] = [("switch", 1500.0), ("tick", 10_000.0)];
+
+/// So long a CPU that was seen to act goes on, ns.
+const ACTS_NS: u64 = 60_000;
+
+/// Somebody had a CPU from a time on, us; process 0 is the idle task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn {
+    from_us: u64,
+    cpu: u32,
+    pid: u32,
+}
+
+/// Somebody woke and computed for so long until he slept again, us.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    wake_us: u64,
+    run_us: u64,
+}
+
+/// A process of the kernel's.
+#[derive(Clone, Debug, Default)]
+struct Process {
+    comm: String,
+    mask: u64,
+    nice: i32,
+    /// It is of a class above sched_ext's.
+    is_above: bool,
+    born_us: Option<u64>,
+    episodes: Vec<Episode>,
+    // While the trace is read.
+    awake_since: Option<u64>,
+    ran_us: u64,
+    runs_since: Option<u64>,
+}
+
+/// What a trace tells.
+#[derive(Debug, Default)]
+struct Record {
+    policy: String,
+    settings: Vec<String>,
+    hogs: Vec<u32>,
+    processes: BTreeMap<u32, Process>,
+    turns: Vec<Turn>,
+    ticks: Vec<(u64, u32)>,
+    /// When each CPU was seen to do something.
+    acts: Vec<Vec<u64>>,
+    begin_us: u64,
+    end_us: u64,
+    origin_us: u64,
+}
+
+impl Record {
+    fn read(bytes: &[u8]) -> Record {
+        let mut text = String::new();
+        GzDecoder::new(bytes).read_to_string(&mut text).expect("a record");
+        let mut it = Record::default();
+        let number = |word: &str| word.parse::<u64>().expect("a number");
+        let mut begin = None;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[0] {
+                "#" => continue,
+                "p" => {
+                    let (name, settings) = words[1].split_once(':').unwrap_or((words[1], ""));
+                    it.policy = name.into();
+                    let settings = settings.split(',').filter(|word| !word.is_empty());
+                    it.settings = settings.map(String::from).collect();
+                    continue;
+                }
+                "l" => {
+                    it.hogs.push(number(words[2]) as u32);
+                    continue;
+                }
+                "a" => {
+                    let process = it.processes.entry(number(words[1]) as u32).or_default();
+                    process.mask = u64::from_str_radix(words[2], 16).expect("a mask");
+                    process.is_above = matches!(words[3], "1" | "2" | "6");
+                    process.nice = words[4].parse().expect("a nice value");
+                    continue;
+                }
+                "c" => {
+                    let process = it.processes.entry(number(words[1]) as u32).or_default();
+                    process.comm = words[2..].join(" ");
+                    continue;
+                }
+                _ => (),
+            }
+            let (us, cpu) = (number(words[0]), number(words[1]) as u32);
+            if it.origin_us == 0 {
+                it.origin_us = us - 10_000;
+            }
+            it.end_us = us;
+            it.acts.resize(CPUS as usize, vec![]);
+            it.acts[cpu as usize].push(us);
+            match words[2] {
+                "t" => it.ticks.push((us, cpu)),
+                "i" => (),
+                "w" | "n" => {
+                    let pid = number(words[3]) as u32;
+                    if words[2] == "w" && begin.is_none() && it.hogs.first() == Some(&pid) {
+                        begin = Some(us);
+                    }
+                    let process = it.processes.entry(pid).or_default();
+                    if words[2] == "n" {
+                        process.born_us = Some(us);
+                    }
+                    process.awake_since.get_or_insert(us);
+                }
+                "s" => {
+                    let (prev, next) = (number(words[3]) as u32, number(words[5]) as u32);
+                    let leaves = it.processes.entry(prev).or_default();
+                    if let Some(since) = leaves.runs_since.take() {
+                        leaves.ran_us += us - since;
+                    }
+                    if !words[4].starts_with('R') && prev != 0 {
+                        let run_us = std::mem::take(&mut leaves.ran_us).max(1);
+                        if let Some(wake_us) = leaves.awake_since.take() {
+                            leaves.episodes.push(Episode { wake_us, run_us });
+                        }
+                    }
+                    let comes = it.processes.entry(next).or_default();
+                    comes.runs_since = Some(us);
+                    comes.awake_since.get_or_insert(us);
+                    it.turns.push(Turn { from_us: us, cpu, pid: next });
+                }
+                other => panic!("what is {other}?"),
+            }
+        }
+        it.begin_us = begin.expect("the load begins");
+        for process in it.processes.values_mut() {
+            if let Some(cpu) = process.comm.strip_prefix("migration/") {
+                process.is_above = true;
+                process.mask = 1 << number(cpu);
+            }
+            if process.mask == 0 {
+                // Those that are gone: the load's own, on the first CPU.
+                process.mask = 1;
+            }
+        }
+        it
+    }
+
+    /// CPU time of processes within the load, us, of turns of the kernel's or the laboratory's.
+    fn times_us(&self, turns: &[Turn]) -> Vec<u64> {
+        let (begin, end) = (self.begin_us, self.begin_us + LOAD_US);
+        let mut times = vec![0; self.hogs.len()];
+        for cpu in 0..CPUS {
+            let mine: Vec<&Turn> = turns.iter().filter(|turn| turn.cpu == cpu).collect();
+            for (place, turn) in mine.iter().enumerate() {
+                let until = mine.get(place + 1).map_or(end, |next| next.from_us);
+                let ran = until.clamp(begin, end) - turn.from_us.clamp(begin, end);
+                if let Some(hog) = self.hogs.iter().position(|&pid| pid == turn.pid) {
+                    times[hog] += ran;
+                }
+            }
+        }
+        times
+    }
+}
+
+/// A task of the laboratory's that plays a process.
+struct Player {
+    attr: TaskAttr,
+    start_us: u64,
+    ops: std::vec::IntoIter<Op>,
+}
+
+struct Replay {
+    players: Vec<Player>,
+}
+
+impl Workload for Replay {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        let new = |player: &Player| NewTask {
+            attr: player.attr.clone(),
+            start_ns: player.start_us * 1000,
+        };
+        self.players.iter().map(new).collect()
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        let player = &mut self.players[task.index()];
+        let end = Op::Sleep { until_ns: u64::MAX, reason: BlockReason::Interruptible };
+        Ok(match player.ops.next().unwrap_or(end) {
+            Op::Sleep { until_ns, reason } => {
+                Op::Sleep { until_ns: until_ns.max(now_ns + 1), reason }
+            }
+            op => op,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Turns {
+    turns: Vec<(u64, u32, Option<TaskId>)>,
+}
+
+impl Observer for Turns {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Switched { cpu, next, .. } = event {
+            self.turns.push((now_ns, cpu.0, next));
+        }
+    }
+}
+
+fn mask(bits: u64) -> CpuSet {
+    match bits & 3 {
+        3 => CpuSet::All,
+        2 => CpuSet::only(CpuId(1)),
+        _ => CpuSet::only(CpuId(0)),
+    }
+}
+
+/// Plays a record: the turns of the laboratory's.
+fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
+    let at_ns = |us: u64| (us - record.origin_us) * 1000;
+    let mut pids = vec![];
+    let mut players = vec![];
+    for (&pid, process) in &record.processes {
+        if pid == 0 || process.is_above || process.episodes.is_empty() && !record.hogs.contains(&pid)
+        {
+            continue;
+        }
+        let hog = record.hogs.iter().position(|&hog| hog == pid);
+        if hog.is_none() && !with_threads {
+            continue;
+        }
+        let sleep = |us: u64| Op::Sleep { until_ns: at_ns(us), reason: BlockReason::Interruptible };
+        let mut ops = vec![];
+        let mut nice = process.nice;
+        let mut episodes = process.episodes.iter();
+        if let Some(hog) = hog {
+            nice = 0;
+            let itself = TaskId(players.len() as u32);
+            ops.push(Op::SetAffinity { task: itself, allowed: CpuSet::All });
+            ops.push(Op::SetAttr { task: itself, attr: SchedAttr::nice([0, 0, 5][hog]) });
+            let first = episodes.next().expect("its birth");
+            ops.push(Op::Run { ns: first.run_us * 1000 });
+            ops.push(sleep(process.awake_since.unwrap_or(record.begin_us)));
+            ops.push(Op::Run { ns: u64::MAX });
+        } else {
+            for episode in episodes {
+                if process.born_us != Some(episode.wake_us) {
+                    ops.push(sleep(episode.wake_us));
+                }
+                ops.push(Op::Run { ns: episode.run_us * 1000 });
+            }
+        }
+        players.push(Player {
+            attr: TaskAttr {
+                sched: SchedAttr::nice(nice),
+                allowed: mask(process.mask),
+                ..TaskAttr::default()
+            },
+            start_us: process.born_us.map_or(0, |us| us - record.origin_us),
+            ops: ops.into_iter(),
+        });
+        pids.push(pid);
+    }
+    let settings: Vec<&str> = record.settings.iter().map(String::as_str).collect();
+    let image = link(&record.policy, CPUS, &settings).unwrap_or_else(|error| panic!("{error}"));
+    let options = Options { profile: Profile::V7_3, ..Options::default() };
+    let policy = ScxScheduler::new(Arc::new(image), &BuildConfig::flat(CPUS, HZ), options);
+    let mut machine =
+        Machine::new(Config::idealised(CPUS, HZ), policy, Replay { players }, Turns::default());
+    let mut model = CostModel::default();
+    for (name, ns) in COSTS {
+        model.set(name, ns).unwrap_or_else(|error| panic!("{error}"));
+    }
+    machine.set_costs(Setup::new(&model, &Topology::flat(CPUS), None, false));
+    let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
+    machine.tick_as_recorded(ticks.collect());
+    let acts = record.acts.iter().map(|times| times.iter().map(|&us| at_ns(us)).collect());
+    machine.act_as_recorded(acts.collect(), ACTS_NS);
+    // What runs above the class takes CPUs as it did.
+    let mut taken = [false; CPUS as usize];
+    for turn in &record.turns {
+        let above = record.processes.get(&turn.pid).is_some_and(|process| process.is_above);
+        if std::mem::replace(&mut taken[turn.cpu as usize], above) != above {
+            let Ok(_) = machine.run_to(at_ns(turn.from_us));
+            machine.administer(|policy, platform| {
+                policy.take_cpu(platform, CpuId(turn.cpu), above);
+            });
+        }
+    }
+    let Ok(_) = machine.run(at_ns(record.begin_us + LOAD_US));
+    let turn = |&(at, cpu, task): &(u64, u32, Option<TaskId>)| Turn {
+        from_us: record.origin_us + at / 1000,
+        cpu,
+        pid: task.map_or(0, |task| pids[task.index()]),
+    };
+    machine.observer().turns.iter().map(turn).collect()
+}
+
+/// Where two first part: the turns of hogs on each CPU.
+fn parting(record: &Record, lab: &[Turn]) -> String {
+    let of = |turns: &[Turn], cpu: u32| -> Vec<Turn> {
+        let mine = turns.iter().filter(|turn| turn.cpu == cpu && turn.from_us >= record.begin_us);
+        let mut mine: Vec<Turn> =
+            mine.filter(|turn| record.hogs.contains(&turn.pid)).copied().collect();
+        mine.dedup_by_key(|turn| turn.pid);
+        mine
+    };
+    let mut first: Option<(u64, String)> = None;
+    for cpu in 0..CPUS {
+        let (kernel, lab) = (of(&record.turns, cpu), of(lab, cpu));
+        let differs = |(kernel, lab): (&Turn, &Turn)| {
+            kernel.pid != lab.pid || kernel.from_us.abs_diff(lab.from_us) > 1000
+        };
+        let same = kernel.iter().zip(&lab).take_while(|&pair| !differs(pair)).count();
+        let (Some(k), Some(l)) = (kernel.get(same), lab.get(same)) else { continue };
+        let at = k.from_us.min(l.from_us);
+        let show = |turn: &Turn| format!("{} us {}", turn.from_us, turn.pid);
+        let text = format!(
+            "CPU {cpu} after {same} turns, {} ms: kernel {}, laboratory {}",
+            (at - record.begin_us) / 1000,
+            show(k),
+            show(l)
+        );
+        if first.as_ref().is_none_or(|&(earlier, _)| at < earlier) {
+            first = Some((at, text));
+        }
+    }
+    first.map_or("they never part".into(), |(_, text)| text)
+}
+
+#[test]
+fn explore() {
+    let Some(list) = std::env::var_os("EXPLORE") else { return };
+    for path in list.to_str().expect("text").split(' ') {
+        let record = Record::read(&std::fs::read(path).expect("there"));
+        let lab = play(&record, true);
+        let still = play(&record, false);
+        let ms = |times: Vec<u64>| {
+            times.iter().map(|&us| format!("{:8.1}", us as f64 / 1e3)).collect::<String>()
+        };
+        println!(
+            "{path} kernel {} lab {} still {}  {}",
+            ms(record.times_us(&record.turns)),
+            ms(record.times_us(&lab)),
+            ms(record.times_us(&still)),
+            parting(&record, &lab)
+        );
+        if std::env::var_os("TURNS").is_some() {
+            for turn in &lab {
+                println!("{} {} {}", turn.from_us, turn.cpu, turn.pid);
+            }
+        }
+    }
+}
