@@ -1,8 +1,9 @@
 # From a trace of ftrace's (sched_switch, sched_wakeup, sched_wakeup_new, hrtimer_expire_entry,
-# reschedule_entry, irq_work_entry) to
-# what the laboratory replays, an event a line: time in us, CPU, and
+# reschedule_entry, irq_work_entry, and what the policy prints of its dispatch) to what the
+# laboratory replays, an event a line: time in us, CPU, and
 #     s PREV STATE NEXT    a switch; STATE R: PREV was runnable
 #     w PID CPU            a wakeup;  n PID CPU: the first of a new task
+#     d                    dispatch is called
 #     t                    the tick
 #     i                    an interrupt: another timer's, or from another CPU
 #     c PID COMM           (no time) the name of a task
@@ -30,6 +31,7 @@ function name(pid, comm) {
         printf "%.0f %d i\n", us, cpu
         next
     }
+    if (event == "bpf_trace_printk:" && $(at + 2) == "dispatch") printf "%.0f %d d\n", us, cpu
     if (event !~ /^sched_/) next
     for (key in value) delete value[key]
     for (at += 2; at <= NF; at++) {

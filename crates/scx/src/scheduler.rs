@@ -123,6 +123,15 @@ impl ScxScheduler {
         platform.resched(cpu);
     }
 
+    /// CPUs of another machine were stopped within a switch, between the choice of the next task
+    /// and the return of the old one to its queue: by CPU when they chose, and when they put back,
+    /// ns, in rising order. What they put back is not seen before.
+    pub fn put_back_as_recorded(&mut self, times: Vec<Vec<(u64, u64)>>) {
+        let mut times: Vec<_> = times.into_iter().map(Into::into).collect();
+        times.resize(self.world.nr_cpus() as usize, Default::default());
+        self.world.put_backs = times;
+    }
+
     /// The policy, linked.
     pub fn image(&self) -> &Image {
         &self.world.image

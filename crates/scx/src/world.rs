@@ -55,7 +55,7 @@ pub enum Holder {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Task {
     /// When it was put back by the CPU that ran it, ns, and by which; none: it came otherwise.
-    pub put_back: Option<(u64, u32)>,
+    pub put_back: Option<PutBack>,
     /// Whether it was born and has not ended.
     pub is_alive: bool,
     /// Policy, nice value.
@@ -101,6 +101,17 @@ pub struct Cpu {
     pub is_online: bool,
     /// Whether a class above this one has it.
     pub is_taken: bool,
+}
+
+/// A CPU puts its task back, and others do not see it at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PutBack {
+    /// From when on they do, ns.
+    pub until_ns: u64,
+    /// The CPU.
+    pub by: u32,
+    /// Only those who have a task to go on with do without.
+    pub unless_idle: bool,
 }
 
 /// A group.
@@ -320,6 +331,8 @@ pub struct World {
     pub profile: crate::scheduler::Profile,
     /// See [`Options::put_back_ns`](crate::scheduler::Options::put_back_ns).
     pub put_back_ns: u64,
+    /// See [`put_back_as_recorded`](crate::ScxScheduler::put_back_as_recorded).
+    pub put_backs: Vec<VecDeque<(u64, u64)>>,
     /// The policy.
     pub image: Arc<Image>,
     /// The BPF machine.
@@ -504,6 +517,7 @@ impl World {
             insertions: vec![],
             profile: crate::scheduler::Profile::default(),
             put_back_ns: 0,
+            put_backs: vec![],
             context: Context::Other,
             cpu: 0,
             in_schedule: None,

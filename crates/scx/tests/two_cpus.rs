@@ -21,10 +21,16 @@ const SECOND_US: u64 = 1_000_000;
 const LOAD_US: u64 = 4 * SECOND_US;
 
 /// What the kernel takes for itself, ns.
-const COSTS: [(&str, f64); 2] = [("switch", 1500.0), ("tick", 10_000.0)];
+const COSTS: [(&str, f64); 2] = [("switch", 1500.0), ("tick", 2_000.0)];
 
-/// So long a CPU that was seen to act goes on, ns.
-const ACTS_NS: u64 = 60_000;
+/// What is so near is one, us.
+const SLACK_US: u64 = 60;
+
+/// A CPU that the emulator stops goes on after so long at most, us.
+const MOST_US: u64 = 20_000;
+
+/// A tick's clock is so much later than its trace tells, relative to that of a choice, us.
+const TICK_US: u64 = 7;
 
 /// Somebody had a CPU from a time on, us; process 0 is the idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +41,12 @@ struct Turn {
 }
 
 /// Somebody woke and computed for so long until he slept again, us.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Episode {
     wake_us: u64,
     run_us: u64,
+    /// Which hogs it woke, by writing to their pipes, and what it had computed by then.
+    wakes: Vec<(u64, u32)>,
 }
 
 /// A process of the kernel's.
@@ -55,6 +63,7 @@ struct Process {
     awake_since: Option<u64>,
     ran_us: u64,
     runs_since: Option<u64>,
+    wakes: Vec<(u64, u32)>,
 }
 
 /// What a trace tells.
@@ -66,8 +75,11 @@ struct Record {
     processes: BTreeMap<u32, Process>,
     turns: Vec<Turn>,
     ticks: Vec<(u64, u32)>,
-    /// When each CPU was seen to do something.
+    /// By CPU: when it rescheduled.
     acts: Vec<Vec<u64>>,
+    /// By CPU: when it chose another task and when it put back the one that it had, where the
+    /// emulator stopped it in between.
+    put_backs: Vec<Vec<(u64, u64)>>,
     begin_us: u64,
     end_us: u64,
     origin_us: u64,
@@ -80,6 +92,10 @@ impl Record {
         let mut it = Record::default();
         let number = |word: &str| word.parse::<u64>().expect("a number");
         let mut begin = None;
+        let mut current = vec![0; CPUS as usize];
+        let mut chosen: Vec<Option<u64>> = vec![None; CPUS as usize];
+        it.acts = vec![vec![]; CPUS as usize];
+        it.put_backs = vec![vec![]; CPUS as usize];
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             match words[0] {
@@ -114,11 +130,13 @@ impl Record {
                 it.origin_us = us - 10_000;
             }
             it.end_us = us;
-            it.acts.resize(CPUS as usize, vec![]);
-            it.acts[cpu as usize].push(us);
             match words[2] {
                 "t" => it.ticks.push((us, cpu)),
                 "i" => (),
+                "d" => {
+                    it.acts[cpu as usize].push(us);
+                    chosen[cpu as usize] = Some(us);
+                }
                 "w" | "n" => {
                     let pid = number(words[3]) as u32;
                     if words[2] == "w" && begin.is_none() && it.hogs.first() == Some(&pid) {
@@ -129,8 +147,27 @@ impl Record {
                         process.born_us = Some(us);
                     }
                     process.awake_since.get_or_insert(us);
+                    let waker = it.processes.entry(current[cpu as usize]).or_default();
+                    if begin.is_some()
+                        && it.hogs.contains(&pid)
+                        && let Some(since) = waker.runs_since
+                    {
+                        waker.wakes.push((waker.ran_us + us - since, pid));
+                    }
                 }
                 "s" => {
+                    // The clock of a runqueue stands from the choice on.
+                    let switched = us;
+                    let us = match chosen[cpu as usize].take() {
+                        Some(us) => us,
+                        None => {
+                            it.acts[cpu as usize].push(us);
+                            us
+                        }
+                    };
+                    if words[4].starts_with('R') && words[3] != "0" && switched - us > SLACK_US {
+                        it.put_backs[cpu as usize].push((us, switched));
+                    }
                     let (prev, next) = (number(words[3]) as u32, number(words[5]) as u32);
                     let leaves = it.processes.entry(prev).or_default();
                     if let Some(since) = leaves.runs_since.take() {
@@ -139,12 +176,14 @@ impl Record {
                     if !words[4].starts_with('R') && prev != 0 {
                         let run_us = std::mem::take(&mut leaves.ran_us).max(1);
                         if let Some(wake_us) = leaves.awake_since.take() {
-                            leaves.episodes.push(Episode { wake_us, run_us });
+                            let wakes = std::mem::take(&mut leaves.wakes);
+                            leaves.episodes.push(Episode { wake_us, run_us, wakes });
                         }
                     }
                     let comes = it.processes.entry(next).or_default();
                     comes.runs_since = Some(us);
                     comes.awake_since.get_or_insert(us);
+                    current[cpu as usize] = next;
                     it.turns.push(Turn { from_us: us, cpu, pid: next });
                 }
                 other => panic!("what is {other}?"),
@@ -186,7 +225,8 @@ impl Record {
 struct Player {
     attr: TaskAttr,
     start_us: u64,
-    ops: std::vec::IntoIter<Op>,
+    /// The last first.
+    ops: Vec<Op>,
 }
 
 struct Replay {
@@ -207,7 +247,7 @@ impl Workload for Replay {
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
         let player = &mut self.players[task.index()];
         let end = Op::Sleep { until_ns: u64::MAX, reason: BlockReason::Interruptible };
-        Ok(match player.ops.next().unwrap_or(end) {
+        Ok(match player.ops.pop().unwrap_or(end) {
             Op::Sleep { until_ns, reason } => {
                 Op::Sleep { until_ns: until_ns.max(now_ns + 1), reason }
             }
@@ -241,14 +281,16 @@ fn mask(bits: u64) -> CpuSet {
 fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
     let at_ns = |us: u64| (us - record.origin_us) * 1000;
     let mut pids = vec![];
-    let mut players = vec![];
+    let mut players: Vec<Player> = vec![];
+    let mut wakes = vec![];
     for (&pid, process) in &record.processes {
         if pid == 0 || process.is_above || process.episodes.is_empty() && !record.hogs.contains(&pid)
         {
             continue;
         }
         let hog = record.hogs.iter().position(|&hog| hog == pid);
-        if hog.is_none() && !with_threads {
+        let wakes_hogs = process.episodes.iter().any(|episode| !episode.wakes.is_empty());
+        if hog.is_none() && !with_threads && !wakes_hogs {
             continue;
         }
         let sleep = |us: u64| Op::Sleep { until_ns: at_ns(us), reason: BlockReason::Interruptible };
@@ -262,14 +304,26 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
             ops.push(Op::SetAttr { task: itself, attr: SchedAttr::nice([0, 0, 5][hog]) });
             let first = episodes.next().expect("its birth");
             ops.push(Op::Run { ns: first.run_us * 1000 });
-            ops.push(sleep(process.awake_since.unwrap_or(record.begin_us)));
+            ops.push(Op::Block { reason: BlockReason::Interruptible });
             ops.push(Op::Run { ns: u64::MAX });
         } else {
             for episode in episodes {
                 if process.born_us != Some(episode.wake_us) {
                     ops.push(sleep(episode.wake_us));
                 }
-                ops.push(Op::Run { ns: episode.run_us * 1000 });
+                let mut ran_us = 0;
+                for &(after_us, hog) in &episode.wakes {
+                    if after_us > ran_us {
+                        ops.push(Op::Run { ns: (after_us - ran_us) * 1000 });
+                    }
+                    ran_us = after_us;
+                    // Which task that is turns out below.
+                    wakes.push((players.len(), ops.len(), hog));
+                    ops.push(Op::Yield);
+                }
+                if episode.run_us > ran_us {
+                    ops.push(Op::Run { ns: (episode.run_us - ran_us) * 1000 });
+                }
             }
         }
         players.push(Player {
@@ -279,10 +333,15 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
                 ..TaskAttr::default()
             },
             start_us: process.born_us.map_or(0, |us| us - record.origin_us),
-            ops: ops.into_iter(),
+            ops,
         });
         pids.push(pid);
     }
+    for (player, op, hog) in wakes {
+        let place = pids.iter().position(|&pid| pid == hog).expect("hogs are played");
+        players[player].ops[op] = Op::Wake { task: TaskId(place as u32), sync: true };
+    }
+    players.iter_mut().for_each(|player| player.ops.reverse());
     let settings: Vec<&str> = record.settings.iter().map(String::as_str).collect();
     let image = link(&record.policy, CPUS, &settings).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { profile: Profile::V7_3, ..Options::default() };
@@ -294,10 +353,15 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
         model.set(name, ns).unwrap_or_else(|error| panic!("{error}"));
     }
     machine.set_costs(Setup::new(&model, &Topology::flat(CPUS), None, false));
-    let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
+    let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us + TICK_US), CpuId(cpu)));
     machine.tick_as_recorded(ticks.collect());
     let acts = record.acts.iter().map(|times| times.iter().map(|&us| at_ns(us)).collect());
-    machine.act_as_recorded(acts.collect(), ACTS_NS);
+    machine.act_as_recorded(acts.collect(), SLACK_US * 1000, MOST_US * 1000);
+    let pairs = |times: &Vec<(u64, u64)>| {
+        times.iter().map(|&(chose, put)| (at_ns(chose), at_ns(put))).collect()
+    };
+    let put_backs = record.put_backs.iter().map(pairs).collect();
+    machine.administer(|policy, _| policy.put_back_as_recorded(put_backs));
     // What runs above the class takes CPUs as it did.
     let mut taken = [false; CPUS as usize];
     for turn in &record.turns {

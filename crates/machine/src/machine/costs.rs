@@ -174,19 +174,29 @@ pub(super) struct Modelled {
 struct Acts {
     /// Times, ns, in rising order, and how many of them are over.
     times: Vec<(Vec<u64>, usize)>,
-    /// So long it goes on acting, ns.
-    lasts_ns: u64,
+    /// One that is over for so long is no longer waited for, ns.
+    slack_ns: u64,
+    /// One that is so far ahead is not waited for, ns.
+    most_ns: u64,
 }
 
 impl Acts {
-    /// The first time from `now_ns` on at which `cpu` acts; behind the last that was recorded: now.
-    /// Times that are asked for do not fall.
+    /// When `cpu` acts, now or later. Times that are asked for do not fall.
     fn next_ns(&mut self, cpu: CpuId, now_ns: u64) -> u64 {
         let (times, over) = &mut self.times[cpu.index()];
-        while times.get(*over).is_some_and(|&at_ns| at_ns + self.lasts_ns < now_ns) {
+        while times.get(*over).is_some_and(|&at_ns| at_ns + self.slack_ns < now_ns) {
             *over += 1;
         }
-        times.get(*over).map_or(now_ns, |&at_ns| at_ns.max(now_ns))
+        let next = times.get(*over).filter(|&&at_ns| at_ns <= now_ns + self.most_ns);
+        next.map_or(now_ns, |&at_ns| at_ns.max(now_ns))
+    }
+
+    /// `cpu` acts now.
+    fn take(&mut self, cpu: CpuId, now_ns: u64) {
+        let (times, over) = &mut self.times[cpu.index()];
+        while times.get(*over).is_some_and(|&at_ns| at_ns <= now_ns) {
+            *over += 1;
+        }
     }
 }
 
@@ -501,15 +511,16 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
-    /// CPUs act on what others ask of them (a reschedule) only when the CPUs of another machine
-    /// were seen to act: at `times`, ns, by CPU, and for `lasts_ns` from then on. So do the virtual
-    /// CPUs of an emulator that run in turn. On an idealised machine it is of no account.
-    pub fn act_as_recorded(&mut self, mut times: Vec<Vec<u64>>, lasts_ns: u64) {
+    /// CPUs reschedule when the CPUs of another machine did: each at its next time of `times` (ns,
+    /// by CPU) from `slack_ns` before it was asked to on, if that is not more than `most_ns` ahead.
+    /// So do the virtual CPUs of an emulator that run in turn. On an idealised machine it is of no
+    /// account.
+    pub fn act_as_recorded(&mut self, mut times: Vec<Vec<u64>>, slack_ns: u64, most_ns: u64) {
         times.resize(self.platform.cpus() as usize, vec![]);
         times.iter_mut().for_each(|times| times.sort_unstable());
         if let Some(costs) = &mut self.costs {
             let times = times.into_iter().map(|times| (times, 0)).collect();
-            costs.acts = Some(Acts { times, lasts_ns });
+            costs.acts = Some(Acts { times, slack_ns, most_ns });
         }
     }
 
@@ -801,6 +812,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 costs.put_off.set(cpu.index(), at_ns);
                 return None;
             }
+            acts.take(cpu, now_ns);
         }
         if costs.locking == Locking::PerCpu {
             return Some(cpu);

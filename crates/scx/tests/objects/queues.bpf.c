@@ -10,6 +10,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define MAX_CPUS 64
 
+LOGS;
 const volatile u64 slice_ns = 10000000;
 u64 vtime_now[MAX_CPUS];
 
@@ -54,6 +55,7 @@ OPS(queues_dispatch)
 	s32 here = ARG(s32, 0), step;
 	u32 nr = scx_bpf_nr_cpu_ids();
 
+	LOG("dispatch %d", here);
 	FOR(step, nr) {
 		if (scx_bpf_dsq_move_to_local(((u32)here + step) % nr))
 			break;

@@ -6,6 +6,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define SHARED 0
 
+LOGS;
 const volatile u64 slice_ns = 30000000;
 
 OPS(rounds_enqueue)
@@ -18,6 +19,7 @@ OPS(rounds_enqueue)
 
 OPS(rounds_dispatch)
 {
+	LOG("dispatch %d", ARG(s32, 0));
 	scx_bpf_dsq_move_to_local(SHARED);
 	return 0;
 }
