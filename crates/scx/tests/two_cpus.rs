@@ -21,16 +21,20 @@ const SECOND_US: u64 = 1_000_000;
 const LOAD_US: u64 = 4 * SECOND_US;
 
 /// What the kernel takes for itself, ns.
-const COSTS: [(&str, f64); 2] = [("switch", 1500.0), ("tick", 2_000.0)];
+const COSTS: [(&str, f64); 2] = [("switch", 0.0), ("tick", 1_000.0)];
 
 /// What is so near is one, us.
 const SLACK_US: u64 = 60;
 
 /// A CPU that the emulator stops goes on after so long at most, us.
-const MOST_US: u64 = 20_000;
+const MOST_US: u64 = 40_000;
 
-/// A tick's clock is so much later than its trace tells, relative to that of a choice, us.
-const TICK_US: u64 = 7;
+/// A tick's clock is up to so much later than its trace tells, relative to that of a choice, us.
+/// Slices of five ticks hang on it. Where a choice followed at once, it was late.
+const TICK_US: u64 = 8;
+
+/// So much later than the choice a switch is traced, where the choice is not, us.
+const SWITCH_US: u64 = 9;
 
 /// Somebody had a CPU from a time on, us; process 0 is the idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +49,8 @@ struct Turn {
 struct Episode {
     wake_us: u64,
     run_us: u64,
-    /// Which hogs it woke, by writing to their pipes, and what it had computed by then.
-    wakes: Vec<(u64, u32)>,
+    /// What it did to others, and what it had computed by then.
+    deeds: Vec<(u64, Step)>,
 }
 
 /// A process of the kernel's.
@@ -63,7 +67,7 @@ struct Process {
     awake_since: Option<u64>,
     ran_us: u64,
     runs_since: Option<u64>,
-    wakes: Vec<(u64, u32)>,
+    deeds: Vec<(u64, Step)>,
 }
 
 /// What a trace tells.
@@ -134,7 +138,7 @@ impl Record {
                 "t" => it.ticks.push((us, cpu)),
                 "i" => (),
                 "d" => {
-                    it.acts[cpu as usize].push(us);
+                    it.chooses(us, cpu);
                     chosen[cpu as usize] = Some(us);
                 }
                 "w" | "n" => {
@@ -147,12 +151,14 @@ impl Record {
                         process.born_us = Some(us);
                     }
                     process.awake_since.get_or_insert(us);
-                    let waker = it.processes.entry(current[cpu as usize]).or_default();
-                    if begin.is_some()
-                        && it.hogs.contains(&pid)
-                        && let Some(since) = waker.runs_since
-                    {
-                        waker.wakes.push((waker.ran_us + us - since, pid));
+                    let by = it.processes.entry(current[cpu as usize]).or_default();
+                    let deed = match words[2] {
+                        "n" => Some(Step::Fork(pid)),
+                        _ if it.hogs.contains(&pid) => Some(Step::Wake(pid)),
+                        _ => None,
+                    };
+                    if let (Some(deed), Some(since)) = (deed, by.runs_since) {
+                        by.deeds.push((by.ran_us + us.saturating_sub(since), deed));
                     }
                 }
                 "s" => {
@@ -161,8 +167,8 @@ impl Record {
                     let us = match chosen[cpu as usize].take() {
                         Some(us) => us,
                         None => {
-                            it.acts[cpu as usize].push(us);
-                            us
+                            it.chooses(us - SWITCH_US, cpu);
+                            us - SWITCH_US
                         }
                     };
                     if words[4].starts_with('R') && words[3] != "0" && switched - us > SLACK_US {
@@ -171,13 +177,13 @@ impl Record {
                     let (prev, next) = (number(words[3]) as u32, number(words[5]) as u32);
                     let leaves = it.processes.entry(prev).or_default();
                     if let Some(since) = leaves.runs_since.take() {
-                        leaves.ran_us += us - since;
+                        leaves.ran_us += us.saturating_sub(since);
                     }
                     if !words[4].starts_with('R') && prev != 0 {
                         let run_us = std::mem::take(&mut leaves.ran_us).max(1);
                         if let Some(wake_us) = leaves.awake_since.take() {
-                            let wakes = std::mem::take(&mut leaves.wakes);
-                            leaves.episodes.push(Episode { wake_us, run_us, wakes });
+                            let deeds = std::mem::take(&mut leaves.deeds);
+                            leaves.episodes.push(Episode { wake_us, run_us, deeds });
                         }
                     }
                     let comes = it.processes.entry(next).or_default();
@@ -203,6 +209,15 @@ impl Record {
         it
     }
 
+    /// A CPU chooses its next task.
+    fn chooses(&mut self, us: u64, cpu: u32) {
+        self.acts[cpu as usize].push(us);
+        let last = self.ticks.iter_mut().rfind(|tick| tick.1 == cpu);
+        if let Some(last) = last.filter(|tick| us.saturating_sub(tick.0) < SLACK_US) {
+            last.0 = us.min(last.0 + TICK_US);
+        }
+    }
+
     /// CPU time of processes within the load, us, of turns of the kernel's or the laboratory's.
     fn times_us(&self, turns: &[Turn]) -> Vec<u64> {
         let (begin, end) = (self.begin_us, self.begin_us + LOAD_US);
@@ -221,38 +236,85 @@ impl Record {
     }
 }
 
-/// A task of the laboratory's that plays a process.
-struct Player {
-    attr: TaskAttr,
-    start_us: u64,
-    /// The last first.
-    ops: Vec<Op>,
+/// What a task does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Run(u64),
+    SleepUntil(u64),
+    Block,
+    Compute,
+    /// It may use all CPUs, and has this nice value.
+    Free(i32),
+    Wake(u32),
+    Fork(u32),
 }
 
+/// The kernel's processes, played.
 struct Replay {
-    players: Vec<Player>,
+    origin_us: u64,
+    /// By process: what it does, the last first.
+    steps: BTreeMap<u32, Vec<Step>>,
+    attrs: BTreeMap<u32, TaskAttr>,
+    /// Those that are there from the beginning.
+    first: Vec<u32>,
+    /// By task: its process.
+    pids: Vec<u32>,
+    forks: Option<u32>,
+}
+
+impl Replay {
+    fn at_ns(&self, us: u64) -> u64 {
+        (us - self.origin_us) * 1000
+    }
+
+    fn task(&self, pid: u32) -> Option<TaskId> {
+        self.pids.iter().position(|&known| known == pid).map(|place| TaskId(place as u32))
+    }
 }
 
 impl Workload for Replay {
     type Error = Infallible;
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
-        let new = |player: &Player| NewTask {
-            attr: player.attr.clone(),
-            start_ns: player.start_us * 1000,
-        };
-        self.players.iter().map(new).collect()
+        self.pids = self.first.clone();
+        let attr = |pid| self.attrs.get(pid).cloned().unwrap_or_default();
+        self.first.iter().map(|pid| NewTask { attr: attr(pid), start_ns: 0 }).collect()
     }
 
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
-        let player = &mut self.players[task.index()];
-        let end = Op::Sleep { until_ns: u64::MAX, reason: BlockReason::Interruptible };
-        Ok(match player.ops.pop().unwrap_or(end) {
-            Op::Sleep { until_ns, reason } => {
-                Op::Sleep { until_ns: until_ns.max(now_ns + 1), reason }
+        let pid = self.pids[task.index()];
+        let reason = BlockReason::Interruptible;
+        let step = self.steps.get_mut(&pid).and_then(Vec::pop).unwrap_or(Step::Block);
+        Ok(match step {
+            Step::Run(us) => Op::Run { ns: us * 1000 },
+            Step::SleepUntil(us) => {
+                Op::Sleep { until_ns: self.at_ns(us).max(now_ns + 1), reason }
             }
-            op => op,
+            Step::Block => Op::Block { reason },
+            Step::Compute => Op::Run { ns: u64::MAX },
+            Step::Free(nice) => {
+                let steps = self.steps.entry(pid).or_default();
+                if nice != 0 {
+                    steps.push(Step::Free(0));
+                    return Ok(Op::SetAttr { task, attr: SchedAttr::nice(nice) });
+                }
+                Op::SetAffinity { task, allowed: CpuSet::All }
+            }
+            Step::Wake(pid) => match self.task(pid) {
+                Some(task) => Op::Wake { task, sync: true },
+                None => Op::Run { ns: 1 },
+            },
+            Step::Fork(pid) => {
+                self.forks = Some(pid);
+                let attr = self.attrs.get(&pid).cloned().unwrap_or_default();
+                Op::Fork { attr: Box::new(attr), inherits: true, delay_ns: 0 }
+            }
         })
+    }
+
+    fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
+        self.pids.resize(child.index() + 1, 0);
+        self.pids[child.index()] = self.forks.take().expect("it forks");
     }
 }
 
@@ -280,80 +342,78 @@ fn mask(bits: u64) -> CpuSet {
 /// Plays a record: the turns of the laboratory's.
 fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
     let at_ns = |us: u64| (us - record.origin_us) * 1000;
-    let mut pids = vec![];
-    let mut players: Vec<Player> = vec![];
-    let mut wakes = vec![];
+    let mut replay = Replay {
+        origin_us: record.origin_us,
+        steps: BTreeMap::new(),
+        attrs: BTreeMap::new(),
+        first: vec![],
+        pids: vec![],
+        forks: None,
+    };
     for (&pid, process) in &record.processes {
-        if pid == 0 || process.is_above || process.episodes.is_empty() && !record.hogs.contains(&pid)
-        {
-            continue;
-        }
         let hog = record.hogs.iter().position(|&hog| hog == pid);
-        let wakes_hogs = process.episodes.iter().any(|episode| !episode.wakes.is_empty());
-        if hog.is_none() && !with_threads && !wakes_hogs {
+        let does = process.episodes.iter().any(|episode| !episode.deeds.is_empty());
+        let is_played = !process.episodes.is_empty() && (with_threads || does);
+        if pid == 0 || process.is_above || hog.is_none() && !is_played {
             continue;
         }
-        let sleep = |us: u64| Op::Sleep { until_ns: at_ns(us), reason: BlockReason::Interruptible };
-        let mut ops = vec![];
-        let mut nice = process.nice;
+        let mut steps = vec![];
         let mut episodes = process.episodes.iter();
         if let Some(hog) = hog {
-            nice = 0;
-            let itself = TaskId(players.len() as u32);
-            ops.push(Op::SetAffinity { task: itself, allowed: CpuSet::All });
-            ops.push(Op::SetAttr { task: itself, attr: SchedAttr::nice([0, 0, 5][hog]) });
             let first = episodes.next().expect("its birth");
-            ops.push(Op::Run { ns: first.run_us * 1000 });
-            ops.push(Op::Block { reason: BlockReason::Interruptible });
-            ops.push(Op::Run { ns: u64::MAX });
+            let nice = [0, 0, 5][hog];
+            steps.extend([Step::Free(nice), Step::Run(first.run_us), Step::Block, Step::Compute]);
         } else {
             for episode in episodes {
                 if process.born_us != Some(episode.wake_us) {
-                    ops.push(sleep(episode.wake_us));
+                    steps.push(Step::SleepUntil(episode.wake_us));
                 }
                 let mut ran_us = 0;
-                for &(after_us, hog) in &episode.wakes {
+                for &(after_us, deed) in &episode.deeds {
                     if after_us > ran_us {
-                        ops.push(Op::Run { ns: (after_us - ran_us) * 1000 });
+                        steps.push(Step::Run(after_us - ran_us));
                     }
-                    ran_us = after_us;
-                    // Which task that is turns out below.
-                    wakes.push((players.len(), ops.len(), hog));
-                    ops.push(Op::Yield);
+                    ran_us = ran_us.max(after_us);
+                    steps.push(deed);
                 }
                 if episode.run_us > ran_us {
-                    ops.push(Op::Run { ns: (episode.run_us - ran_us) * 1000 });
+                    steps.push(Step::Run(episode.run_us - ran_us));
                 }
             }
         }
-        players.push(Player {
-            attr: TaskAttr {
-                sched: SchedAttr::nice(nice),
-                allowed: mask(process.mask),
-                ..TaskAttr::default()
-            },
-            start_us: process.born_us.map_or(0, |us| us - record.origin_us),
-            ops,
-        });
-        pids.push(pid);
+        steps.reverse();
+        let attr = TaskAttr {
+            sched: SchedAttr::nice(process.nice),
+            allowed: mask(process.mask),
+            ..TaskAttr::default()
+        };
+        replay.steps.insert(pid, steps);
+        replay.attrs.insert(pid, attr);
+        if process.born_us.is_none() {
+            replay.first.push(pid);
+        }
     }
-    for (player, op, hog) in wakes {
-        let place = pids.iter().position(|&pid| pid == hog).expect("hogs are played");
-        players[player].ops[op] = Op::Wake { task: TaskId(place as u32), sync: true };
-    }
-    players.iter_mut().for_each(|player| player.ops.reverse());
+    // Whoever is born by one that is not played has always been there.
+    let deeds = record.processes.values().flat_map(|process| &process.episodes);
+    let forks: Vec<Step> =
+        deeds.flat_map(|episode| episode.deeds.iter().map(|&(_, deed)| deed)).collect();
+    let orphans = replay.steps.keys().filter(|&&pid| {
+        !replay.first.contains(&pid) && !forks.contains(&Step::Fork(pid))
+    });
+    let orphans: Vec<u32> = orphans.copied().collect();
+    replay.first.extend(orphans);
     let settings: Vec<&str> = record.settings.iter().map(String::as_str).collect();
     let image = link(&record.policy, CPUS, &settings).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { profile: Profile::V7_3, ..Options::default() };
     let policy = ScxScheduler::new(Arc::new(image), &BuildConfig::flat(CPUS, HZ), options);
     let mut machine =
-        Machine::new(Config::idealised(CPUS, HZ), policy, Replay { players }, Turns::default());
+        Machine::new(Config::idealised(CPUS, HZ), policy, replay, Turns::default());
     let mut model = CostModel::default();
     for (name, ns) in COSTS {
         model.set(name, ns).unwrap_or_else(|error| panic!("{error}"));
     }
     machine.set_costs(Setup::new(&model, &Topology::flat(CPUS), None, false));
-    let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us + TICK_US), CpuId(cpu)));
+    let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
     machine.tick_as_recorded(ticks.collect());
     let acts = record.acts.iter().map(|times| times.iter().map(|&us| at_ns(us)).collect());
     machine.act_as_recorded(acts.collect(), SLACK_US * 1000, MOST_US * 1000);
@@ -374,6 +434,7 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
         }
     }
     let Ok(_) = machine.run(at_ns(record.begin_us + LOAD_US));
+    let pids = &machine.workload().pids;
     let turn = |&(at, cpu, task): &(u64, u32, Option<TaskId>)| Turn {
         from_us: record.origin_us + at / 1000,
         cpu,
