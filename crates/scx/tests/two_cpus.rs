@@ -27,7 +27,7 @@ const COSTS: [(&str, f64); 2] = [("switch", 0.0), ("tick", 1_000.0)];
 const SLACK_US: u64 = 60;
 
 /// A CPU that the emulator stops goes on after so long at most, us.
-const MOST_US: u64 = 40_000;
+const MOST_US: u64 = 80_000;
 
 /// A tick's clock is up to so much later than its trace tells, relative to that of a choice, us.
 /// Slices of five ticks hang on it. Where a choice followed at once, it was late.
