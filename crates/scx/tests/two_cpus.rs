@@ -130,8 +130,19 @@ impl Record {
                 _ => (),
             }
             let (us, cpu) = (number(words[0]), number(words[1]) as u32);
-            if it.origin_us == 0 {
+            if it.origin_us == 0 && words[2] == "d" {
+                // The policy is there. Who was awake wakes now.
                 it.origin_us = us - 10_000;
+                it.turns.clear();
+                it.ticks.clear();
+                it.acts.iter_mut().for_each(Vec::clear);
+                for process in it.processes.values_mut() {
+                    process.awake_since = process.awake_since.map(|_| us);
+                    process.runs_since = process.runs_since.map(|_| us);
+                    (process.ran_us, process.born_us) = (0, None);
+                    process.episodes.clear();
+                    process.deeds.clear();
+                }
             }
             it.end_us = us;
             match words[2] {
@@ -423,15 +434,18 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
     let put_backs = record.put_backs.iter().map(pairs).collect();
     machine.administer(|policy, _| policy.put_back_as_recorded(put_backs));
     // What runs above the class takes CPUs as it did.
-    let mut taken = [false; CPUS as usize];
+    let mut is_taken = [false; CPUS as usize];
+    let mut taken = vec![];
     for turn in &record.turns {
         let above = record.processes.get(&turn.pid).is_some_and(|process| process.is_above);
-        if std::mem::replace(&mut taken[turn.cpu as usize], above) != above {
-            let Ok(_) = machine.run_to(at_ns(turn.from_us));
-            machine.administer(|policy, platform| {
-                policy.take_cpu(platform, CpuId(turn.cpu), above);
-            });
+        if std::mem::replace(&mut is_taken[turn.cpu as usize], above) != above {
+            taken.push((at_ns(turn.from_us), turn.cpu, above));
         }
+    }
+    taken.sort_unstable();
+    for (at, cpu, above) in taken {
+        let Ok(_) = machine.run_to(at);
+        machine.administer(|policy, platform| policy.take_cpu(platform, CpuId(cpu), above));
     }
     let Ok(_) = machine.run(at_ns(record.begin_us + LOAD_US));
     let pids = &machine.workload().pids;
