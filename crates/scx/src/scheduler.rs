@@ -380,7 +380,10 @@ impl Act<'_> {
         };
         self.w.describe_task(row, &format!("task-{}", task.0), parent);
         let now = self.now();
-        let mm = address(memory::MM, attr.address_space.saturating_add(1).saturating_mul(8));
+        let mm = match attr.address_space {
+            TaskAttr::NO_ADDRESS_SPACE => 0,
+            space => address(memory::MM, space.saturating_add(1).saturating_mul(8)),
+        };
         for (path, width, value) in [
             ("tgid", 4, 1000 + u64::from(attr.address_space)),
             ("mm", 8, mm),

@@ -62,12 +62,21 @@ struct Process {
     /// It is of a class above sched_ext's.
     is_above: bool,
     born_us: Option<u64>,
+    /// The CPU that it was on when the policy came.
+    cpu: Option<u32>,
     episodes: Vec<Episode>,
     // While the trace is read.
     awake_since: Option<u64>,
     ran_us: u64,
     runs_since: Option<u64>,
     deeds: Vec<(u64, Step)>,
+}
+
+impl Process {
+    /// Whether it is one of the job's, not a thread of the kernel's.
+    fn is_user(&self) -> bool {
+        ["sh", "guest-load", "schedlab-live", "sleep", "init", "awk"].contains(&self.comm.as_str())
+    }
 }
 
 /// What a trace tells.
@@ -132,7 +141,7 @@ impl Record {
             let (us, cpu) = (number(words[0]), number(words[1]) as u32);
             if it.origin_us == 0 && words[2] == "d" {
                 // The policy is there. Who was awake wakes now.
-                it.origin_us = us - 10_000;
+                it.origin_us = us - 200_000;
                 it.turns.clear();
                 it.ticks.clear();
                 it.acts.iter_mut().for_each(Vec::clear);
@@ -158,6 +167,7 @@ impl Record {
                         begin = Some(us);
                     }
                     let process = it.processes.entry(pid).or_default();
+                    process.cpu.get_or_insert(number(words[4]) as u32);
                     if words[2] == "n" {
                         process.born_us = Some(us);
                     }
@@ -198,8 +208,12 @@ impl Record {
                         }
                     }
                     let comes = it.processes.entry(next).or_default();
+                    if it.origin_us == 0 {
+                        comes.cpu = Some(cpu);
+                    }
+                    comes.cpu.get_or_insert(cpu);
                     comes.runs_since = Some(us);
-                    comes.awake_since.get_or_insert(us);
+                    comes.awake_since.get_or_insert(us - 20);
                     current[cpu as usize] = next;
                     it.turns.push(Turn { from_us: us, cpu, pid: next });
                 }
@@ -256,6 +270,8 @@ enum Step {
     Compute,
     /// It may use all CPUs, and has this nice value.
     Free(i32),
+    /// It may use these from now on.
+    Settle(u64),
     Wake(u32),
     Fork(u32),
 }
@@ -311,6 +327,7 @@ impl Workload for Replay {
                 }
                 Op::SetAffinity { task, allowed: CpuSet::All }
             }
+            Step::Settle(bits) => Op::SetAffinity { task, allowed: mask(bits) },
             Step::Wake(pid) => match self.task(pid) {
                 Some(task) => Op::Wake { task, sync: true },
                 None => Op::Run { ns: 1 },
@@ -369,33 +386,40 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
             continue;
         }
         let mut steps = vec![];
-        let mut episodes = process.episodes.iter();
-        if let Some(hog) = hog {
-            let first = episodes.next().expect("its birth");
-            let nice = [0, 0, 5][hog];
-            steps.extend([Step::Free(nice), Step::Run(first.run_us), Step::Block, Step::Compute]);
-        } else {
-            for episode in episodes {
-                if process.born_us != Some(episode.wake_us) {
-                    steps.push(Step::SleepUntil(episode.wake_us));
-                }
-                let mut ran_us = 0;
-                for &(after_us, deed) in &episode.deeds {
-                    if after_us > ran_us {
-                        steps.push(Step::Run(after_us - ran_us));
-                    }
-                    ran_us = ran_us.max(after_us);
-                    steps.push(deed);
-                }
-                if episode.run_us > ran_us {
-                    steps.push(Step::Run(episode.run_us - ran_us));
-                }
+        if process.born_us.is_none() {
+            steps.push(Step::Settle(process.mask));
+        }
+        for episode in &process.episodes {
+            if hog.is_some() && episode.wake_us >= record.begin_us {
+                break;
             }
+            if process.born_us != Some(episode.wake_us) {
+                steps.push(Step::SleepUntil(episode.wake_us));
+            }
+            let mut ran_us = 0;
+            for &(after_us, deed) in &episode.deeds {
+                if after_us > ran_us {
+                    steps.push(Step::Run(after_us - ran_us));
+                }
+                ran_us = ran_us.max(after_us);
+                steps.push(deed);
+            }
+            if episode.run_us > ran_us {
+                steps.push(Step::Run(episode.run_us - ran_us));
+            }
+        }
+        if let Some(hog) = hog {
+            // It says where and how it runs as the last thing before it waits to be woken.
+            steps.extend([Step::Free([0, 0, 5][hog]), Step::Block, Step::Compute]);
         }
         steps.reverse();
         let attr = TaskAttr {
             sched: SchedAttr::nice(process.nice),
-            allowed: mask(process.mask),
+            allowed: match process.born_us {
+                None => process.cpu.map_or(CpuSet::All, |cpu| mask(1 << cpu)),
+                Some(_) => mask(process.mask),
+            },
+            address_space: if process.is_user() { pid } else { TaskAttr::NO_ADDRESS_SPACE },
             ..TaskAttr::default()
         };
         replay.steps.insert(pid, steps);
@@ -460,7 +484,10 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
 /// Where two first part: the turns of hogs on each CPU.
 fn parting(record: &Record, lab: &[Turn]) -> String {
     let of = |turns: &[Turn], cpu: u32| -> Vec<Turn> {
-        let mine = turns.iter().filter(|turn| turn.cpu == cpu && turn.from_us >= record.begin_us);
+        let mine = turns.iter().filter(|turn| {
+            turn.cpu == cpu
+                && (record.begin_us..record.begin_us + LOAD_US).contains(&turn.from_us)
+        });
         let mut mine: Vec<Turn> =
             mine.filter(|turn| record.hogs.contains(&turn.pid)).copied().collect();
         mine.dedup_by_key(|turn| turn.pid);
@@ -473,9 +500,13 @@ fn parting(record: &Record, lab: &[Turn]) -> String {
             kernel.pid != lab.pid || kernel.from_us.abs_diff(lab.from_us) > 1000
         };
         let same = kernel.iter().zip(&lab).take_while(|&pair| !differs(pair)).count();
-        let (Some(k), Some(l)) = (kernel.get(same), lab.get(same)) else { continue };
-        let at = k.from_us.min(l.from_us);
-        let show = |turn: &Turn| format!("{} us {}", turn.from_us, turn.pid);
+        let (k, l) = (kernel.get(same), lab.get(same));
+        let Some(at) = [k, l].into_iter().flatten().map(|turn| turn.from_us).min() else {
+            continue;
+        };
+        let show = |turn: Option<&Turn>| {
+            turn.map_or("none".into(), |turn| format!("{} us {}", turn.from_us, turn.pid))
+        };
         let text = format!(
             "CPU {cpu} after {same} turns, {} ms: kernel {}, laboratory {}",
             (at - record.begin_us) / 1000,
