@@ -26,6 +26,9 @@ const COSTS: [(&str, f64); 2] = [("switch", 0.0), ("tick", 1_000.0)];
 /// What is so near is one, us.
 const SLACK_US: u64 = 60;
 
+/// A reschedule is the one that was recorded if it is not more than so much later, us.
+const ACTS_US: u64 = 20;
+
 /// A CPU that the emulator stops goes on after so long at most, us.
 const MOST_US: u64 = 80_000;
 
@@ -158,8 +161,10 @@ impl Record {
                 "t" => it.ticks.push((us, cpu)),
                 "i" => (),
                 "d" => {
-                    it.chooses(us, cpu);
-                    chosen[cpu as usize] = Some(us);
+                    // One that no switch followed kept its task.
+                    if let Some(us) = chosen[cpu as usize].replace(us) {
+                        it.chooses(us, cpu);
+                    }
                 }
                 "w" | "n" => {
                     let pid = number(words[3]) as u32;
@@ -185,13 +190,13 @@ impl Record {
                 "s" => {
                     // The clock of a runqueue stands from the choice on.
                     let switched = us;
-                    let us = match chosen[cpu as usize].take() {
-                        Some(us) => us,
-                        None => {
-                            it.chooses(us - SWITCH_US, cpu);
-                            us - SWITCH_US
-                        }
-                    };
+                    let us = chosen[cpu as usize].take().unwrap_or(us - SWITCH_US);
+                    // Who goes by himself is not asked to.
+                    let prev = number(words[3]) as u32;
+                    let was_above = it.processes.get(&prev).is_some_and(|it| it.is_above);
+                    if words[4].starts_with('R') || was_above {
+                        it.chooses(us, cpu);
+                    }
                     if words[4].starts_with('R') && words[3] != "0" && switched - us > SLACK_US {
                         it.put_backs[cpu as usize].push((us, switched));
                     }
@@ -237,8 +242,8 @@ impl Record {
     /// A CPU chooses its next task.
     fn chooses(&mut self, us: u64, cpu: u32) {
         self.acts[cpu as usize].push(us);
-        let last = self.ticks.iter_mut().rfind(|tick| tick.1 == cpu);
-        if let Some(last) = last.filter(|tick| us.saturating_sub(tick.0) < SLACK_US) {
+        let last = self.ticks.iter_mut().rfind(|tick| tick.1 == cpu && tick.0 <= us);
+        if let Some(last) = last.filter(|tick| us - tick.0 < SLACK_US) {
             last.0 = us.min(last.0 + TICK_US);
         }
     }
@@ -439,7 +444,8 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
     replay.first.extend(orphans);
     let settings: Vec<&str> = record.settings.iter().map(String::as_str).collect();
     let image = link(&record.policy, CPUS, &settings).unwrap_or_else(|error| panic!("{error}"));
-    let options = Options { profile: Profile::V7_3, ..Options::default() };
+    let keeps_printed = std::env::var_os("PRINTED").is_some();
+    let options = Options { profile: Profile::V7_3, keeps_printed, ..Options::default() };
     let policy = ScxScheduler::new(Arc::new(image), &BuildConfig::flat(CPUS, HZ), options);
     let mut machine =
         Machine::new(Config::idealised(CPUS, HZ), policy, replay, Turns::default());
@@ -451,7 +457,7 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
     let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
     machine.tick_as_recorded(ticks.collect());
     let acts = record.acts.iter().map(|times| times.iter().map(|&us| at_ns(us)).collect());
-    machine.act_as_recorded(acts.collect(), SLACK_US * 1000, MOST_US * 1000);
+    machine.act_as_recorded(acts.collect(), ACTS_US * 1000, MOST_US * 1000);
     let pairs = |times: &Vec<(u64, u64)>| {
         times.iter().map(|&(chose, put)| (at_ns(chose), at_ns(put))).collect()
     };
@@ -473,6 +479,18 @@ fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
     }
     let Ok(_) = machine.run(at_ns(record.begin_us + LOAD_US));
     let pids = &machine.workload().pids;
+    for (at, cpu, text) in machine.scheduler().printed() {
+        let words: Vec<String> = text
+            .split(' ')
+            .map(|word| match word.parse::<usize>() {
+                Ok(pid) if (1000..1000 + pids.len()).contains(&pid) => {
+                    format!("p{}", pids[pid - 1000])
+                }
+                _ => word.into(),
+            })
+            .collect();
+        println!("P {} {cpu} {}", record.origin_us + at / 1000, words.join(" "));
+    }
     let turn = |&(at, cpu, task): &(u64, u32, Option<TaskId>)| Turn {
         from_us: record.origin_us + at / 1000,
         cpu,

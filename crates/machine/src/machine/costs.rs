@@ -799,9 +799,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             .is_none_or(|task| self.tasks[task.index()].state == TaskState::Running);
         let is_online = self.online.contains(cpu);
         if !runs_on || !is_online {
-            if let Some(acts) = &mut costs.acts {
-                acts.take(cpu, now_ns + acts.slack_ns / 4);
-            }
             return Some(cpu);
         }
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
