@@ -157,15 +157,16 @@ impl Record {
                 }
             }
             it.end_us = us;
+            if words[2] != "s"
+                && let Some(us) = chosen[cpu as usize].take()
+            {
+                // No interrupt comes before the switch: the CPU kept its task.
+                it.chooses(us, cpu);
+            }
             match words[2] {
                 "t" => it.ticks.push((us, cpu)),
                 "i" => (),
-                "d" => {
-                    // One that no switch followed kept its task.
-                    if let Some(us) = chosen[cpu as usize].replace(us) {
-                        it.chooses(us, cpu);
-                    }
-                }
+                "d" => chosen[cpu as usize] = Some(us),
                 "w" | "n" => {
                     let pid = number(words[3]) as u32;
                     if words[2] == "w" && begin.is_none() && it.hogs.first() == Some(&pid) {
@@ -241,8 +242,10 @@ impl Record {
 
     /// A CPU chooses its next task.
     fn chooses(&mut self, us: u64, cpu: u32) {
-        self.acts[cpu as usize].push(us);
-        let last = self.ticks.iter_mut().rfind(|tick| tick.1 == cpu && tick.0 <= us);
+        let acts = &mut self.acts[cpu as usize];
+        let before = acts.last().copied().unwrap_or(0);
+        acts.push(us);
+        let last = self.ticks.iter_mut().rfind(|tick| tick.1 == cpu && (before..=us).contains(&tick.0));
         if let Some(last) = last.filter(|tick| us - tick.0 < SLACK_US) {
             last.0 = us.min(last.0 + TICK_US);
         }
