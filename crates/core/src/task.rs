@@ -154,6 +154,11 @@ pub struct TaskAttr {
     pub address_space: u32,
 }
 
+impl TaskAttr {
+    /// No address space: a kernel thread. Only schedulers that look at it tell the difference.
+    pub const NO_ADDRESS_SPACE: u32 = u32::MAX;
+}
+
 impl Default for GroupId {
     fn default() -> Self {
         GroupId::ROOT

@@ -293,6 +293,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    /// Ticks fall when another machine had them: `times`, ns, and whose. To be called before it
+    /// runs.
+    pub fn tick_as_recorded(&mut self, times: Vec<(u64, CpuId)>) {
+        self.ticks = Ticks::recorded(times, self.platform.hz());
+    }
+
     /// Lets an administrator act on the scheduler: set tunables, make groups.
     pub fn administer<R>(&mut self, act: impl FnOnce(&mut S, &mut Platform) -> R) -> R {
         self.platform.set_now_ns(self.now_ns);

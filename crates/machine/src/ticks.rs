@@ -1,5 +1,6 @@
 //! The timer ticks of all CPUs.
 
+use crate::queue::NEVER;
 use schedlab_core::CpuId;
 
 /// When each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus the CPU's
@@ -16,6 +17,8 @@ pub struct Ticks {
     next_ns: u64,
     /// So much earlier than at full 1/HZ seconds each tick falls, beside the offsets.
     early_ns: u64,
+    /// When each tick falls, if that was recorded, the last first: nothing else counts then.
+    recorded: Option<Vec<(u64, CpuId)>>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -37,7 +40,8 @@ impl Ticks {
         order.sort_unstable();
         assert!(order.iter().all(|&(offset, _)| offset < SECOND_NS / u64::from(hz)));
         let hz = u64::from(hz);
-        let mut ticks = Ticks { hz, order, number: 1, turn: 0, next_ns: 0, early_ns: 0 };
+        let mut ticks =
+            Ticks { hz, order, number: 1, turn: 0, next_ns: 0, early_ns: 0, recorded: None };
         ticks.next_ns = ticks.time_ns();
         ticks
     }
@@ -52,6 +56,26 @@ impl Ticks {
             self.next_ns = self.time_ns();
         }
         self
+    }
+
+    /// Ticks at the times at which another machine had them, ns, one CPU's and the other's; none
+    /// come behind the last. Jiffies count full 1/HZ seconds all the same.
+    pub fn recorded(mut times: Vec<(u64, CpuId)>, hz: u32) -> Ticks {
+        times.sort_unstable();
+        times.reverse();
+        let mut ticks = Ticks::together(1, hz);
+        ticks.recorded = Some(times);
+        ticks.look_up();
+        ticks
+    }
+
+    /// The next of the recorded ticks.
+    fn look_up(&mut self) {
+        let next = self.recorded.as_ref().and_then(|times| times.last());
+        self.next_ns = next.map_or(NEVER, |&(at_ns, _)| at_ns);
+        if let Some(&(at_ns, _)) = next {
+            self.number = (u128::from(at_ns) * u128::from(self.hz) / u128::from(SECOND_NS)) as u64;
+        }
     }
 
     fn time_ns(&self) -> u64 {
@@ -75,6 +99,9 @@ impl Ticks {
     /// Takes the next tick: whose it is.
     #[inline]
     pub fn take(&mut self) -> CpuId {
+        if self.recorded.is_some() {
+            return self.take_recorded();
+        }
         let (offset, cpu) = self.order[self.turn];
         self.turn += 1;
         if self.turn == self.order.len() {
@@ -85,6 +112,13 @@ impl Ticks {
             self.next_ns += self.order[self.turn].0 - offset;
         }
         cpu
+    }
+
+    #[cold]
+    fn take_recorded(&mut self) -> CpuId {
+        let taken = self.recorded.as_mut().and_then(Vec::pop);
+        self.look_up();
+        taken.map_or(CpuId(0), |(_, cpu)| cpu)
     }
 }
 
@@ -113,6 +147,16 @@ mod tests {
             .collect();
         assert_eq!(seen, [(1, 1_500_000), (2, 5_500_000), (3, 9_500_000)]);
         assert_eq!(Ticks::together(1, 250).in_phase(0).next_ns(), 4_000_000);
+    }
+
+    #[test]
+    fn recorded_ticks_come_when_they_came_and_then_no_more() {
+        let times = vec![(8_000_900, CpuId(0)), (4_000_016, CpuId(1)), (4_000_008, CpuId(0))];
+        let mut ticks = Ticks::recorded(times, 250);
+        let seen: Vec<(u64, u64, u32)> =
+            (0..3).map(|_| (ticks.number(), ticks.next_ns(), ticks.take().0)).collect();
+        assert_eq!(seen, [(1, 4_000_008, 0), (1, 4_000_016, 1), (2, 8_000_900, 0)]);
+        assert_eq!(ticks.next_ns(), NEVER);
     }
 
     #[test]

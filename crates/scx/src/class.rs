@@ -12,11 +12,14 @@ use crate::kernel_types::{
 use crate::ops::Callback;
 use crate::rules;
 use crate::scheduler::Profile;
-use crate::world::{Act, Context, Holder, Insertion, MASK_IDLE};
+use crate::world::{Act, Context, Holder, Insertion, MASK_IDLE, PutBack};
 use schedlab_core::{Candidate, CpuId, Question, Rule};
 
 /// The slice of those who run first come first served after the policy has ended, ns.
 pub const SLICE_BYPASS: u64 = 5_000_000;
+
+/// A recorded switch is found again if it falls so near, ns.
+const PUT_BACK_SLACK: u64 = 60_000;
 
 /// So many rounds of `dispatch` there are in one reschedule.
 const DISPATCH_ROUNDS: u32 = 32;
@@ -407,16 +410,36 @@ impl Act<'_> {
         true
     }
 
-    /// Whether a task was put back by another CPU just now, and this one can do without it: it has
-    /// one to go on with.
-    fn is_not_seen_yet(&self, task: &crate::world::Task, cpu: u32) -> bool {
+    /// Whether another CPU is putting a task back, and this one does not see it there yet.
+    pub fn is_not_seen_yet(&self, task: &crate::world::Task, cpu: u32) -> bool {
         let here = &self.w.cpus[cpu as usize];
-        self.w.put_back_ns > 0
-            && here.curr.is_some()
-            && !here.is_curr_gone
-            && task
-                .put_back
-                .is_some_and(|(at, by)| by != cpu && self.now() - at < self.w.put_back_ns)
+        let has_one = here.curr.is_some() && !here.is_curr_gone;
+        task.put_back.is_some_and(|back| {
+            back.by != cpu && self.now() < back.until_ns && (has_one || !back.unless_idle)
+        })
+    }
+
+    /// Whether nothing of a task is seen by a CPU: another was stopped while it puts it back.
+    pub fn is_hidden(&self, row: u32, cpu: u32) -> bool {
+        let back = self.w.tasks[row as usize].put_back;
+        back.is_some_and(|back| !back.unless_idle) && {
+            self.is_not_seen_yet(&self.w.tasks[row as usize], cpu)
+        }
+    }
+
+    /// A CPU puts its task back now: from when on others see it.
+    fn put_back(&mut self, cpu: u32) -> Option<PutBack> {
+        let now = self.now();
+        if let Some(recorded) = self.w.put_backs.get_mut(cpu as usize) {
+            while recorded.front().is_some_and(|&(at, _)| at + PUT_BACK_SLACK < now) {
+                recorded.pop_front();
+            }
+            let (at, until_ns) = *recorded.front()?;
+            let is_it = at <= now + PUT_BACK_SLACK;
+            return is_it.then_some(PutBack { until_ns, by: cpu, unless_idle: false });
+        }
+        let until_ns = now + self.w.put_back_ns;
+        (self.w.put_back_ns > 0).then_some(PutBack { until_ns, by: cpu, unless_idle: true })
     }
 
     /// A task that the policy had is taken to run. Later kernels tell it so.
@@ -539,8 +562,9 @@ impl Act<'_> {
         if self.w.slice(row) > 0 {
             return self.put(row, cpu, ENQ_HEAD);
         }
-        let is_last = next.is_none() && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
-        self.w.tasks[row as usize].put_back = Some((self.now(), cpu));
+        let is_withheld = self.w.cpus[cpu as usize].is_withheld;
+        let is_last = next.is_none() && !is_withheld && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
+        self.w.tasks[row as usize].put_back = self.put_back(cpu);
         self.enqueue(row, if is_last { ENQ_LAST } else { 0 });
         if is_last && !self.w.queues[cpu as usize].is_empty() {
             self.p.resched(CpuId(cpu));

@@ -117,6 +117,22 @@ impl ScxScheduler {
         self.world.log = Some(log);
     }
 
+    /// A class above this one has a CPU, or gives it back, as a recording has it: what the policy
+    /// has there makes way, with the slice that it has left, and comes back first.
+    pub fn withhold(&mut self, platform: &mut Platform, cpu: CpuId, is_withheld: bool) {
+        self.world.cpus[cpu.index()].is_withheld = is_withheld;
+        platform.resched(cpu);
+    }
+
+    /// CPUs of another machine were stopped within a switch, between the choice of the next task
+    /// and the return of the old one to its queue: by CPU when they chose, and when they put back,
+    /// ns, in rising order. What they put back is not seen before.
+    pub fn put_back_as_recorded(&mut self, times: Vec<Vec<(u64, u64)>>) {
+        let mut times: Vec<_> = times.into_iter().map(Into::into).collect();
+        times.resize(self.world.nr_cpus() as usize, Default::default());
+        self.world.put_backs = times;
+    }
+
     /// The policy, linked.
     pub fn image(&self) -> &Image {
         &self.world.image
@@ -386,7 +402,10 @@ impl Act<'_> {
         };
         self.w.describe_task(row, &format!("task-{}", task.0), parent);
         let now = self.now();
-        let mm = address(memory::MM, attr.address_space.saturating_add(1).saturating_mul(8));
+        let mm = match attr.address_space {
+            TaskAttr::NO_ADDRESS_SPACE => 0,
+            space => address(memory::MM, space.saturating_add(1).saturating_mul(8)),
+        };
         for (path, width, value) in [
             ("tgid", 4, 1000 + u64::from(attr.address_space)),
             ("mm", 8, mm),
@@ -509,7 +528,7 @@ impl Act<'_> {
         self.w.in_schedule = Some(cpu);
         let next = self.switch(cpu);
         self.w.in_schedule = None;
-        if next.is_none() {
+        if next.is_none() && !self.w.cpus[cpu as usize].is_withheld {
             self.look_again(cpu);
         }
         next
@@ -534,12 +553,16 @@ impl Act<'_> {
         if is_runnable {
             self.charge(cpu);
         }
-        let (is_kept, rule) = self.balance(cpu, curr, is_runnable);
+        let is_withheld = self.w.cpus[cpu as usize].is_withheld;
+        let (is_kept, rule) = match is_withheld {
+            true => (false, rules::ABOVE),
+            false => self.balance(cpu, curr, is_runnable),
+        };
         self.account_for(cpu, rule, curr.filter(|_| is_kept));
         if is_kept {
             return curr;
         }
-        let next = self.take_local(cpu);
+        let next = if is_withheld { None } else { self.take_local(cpu) };
         if let Some(prev) = curr.filter(|_| is_runnable) {
             self.put_away(cpu, prev, next);
         }
@@ -567,7 +590,7 @@ impl Act<'_> {
                 self.call(Callback::RUNNING, Context::Other, &args);
             }
             None => {
-                self.update_idle(cpu, true);
+                self.update_idle(cpu, !is_withheld);
             }
         }
         next

@@ -55,7 +55,7 @@ pub enum Holder {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Task {
     /// When it was put back by the CPU that ran it, ns, and by which; none: it came otherwise.
-    pub put_back: Option<(u64, u32)>,
+    pub put_back: Option<PutBack>,
     /// Whether it was born and has not ended.
     pub is_alive: bool,
     /// Policy, nice value.
@@ -101,6 +101,8 @@ pub struct Cpu {
     pub distribute_prev: u32,
     /// Whether it is on line.
     pub is_online: bool,
+    /// Whether it is withheld: see [`withhold`](crate::ScxScheduler::withhold).
+    pub is_withheld: bool,
     /// A task of a class above runs.
     pub is_taken: bool,
     /// The policy was told so, and not yet that it has it back.
@@ -119,6 +121,17 @@ impl Cpu {
     pub fn is_vacant(&self) -> bool {
         self.curr.is_none() && !self.is_taken
     }
+}
+
+/// A CPU puts its task back, and others do not see it at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PutBack {
+    /// From when on they do, ns.
+    pub until_ns: u64,
+    /// The CPU.
+    pub by: u32,
+    /// Only those who have a task to go on with do without.
+    pub unless_idle: bool,
 }
 
 /// A group.
@@ -338,6 +351,8 @@ pub struct World {
     pub profile: crate::scheduler::Profile,
     /// See [`Options::put_back_ns`](crate::scheduler::Options::put_back_ns).
     pub put_back_ns: u64,
+    /// See [`put_back_as_recorded`](crate::ScxScheduler::put_back_as_recorded).
+    pub put_backs: Vec<VecDeque<(u64, u64)>>,
     /// The policy.
     pub image: Arc<Image>,
     /// The BPF machine.
@@ -522,6 +537,7 @@ impl World {
             insertions: vec![],
             profile: crate::scheduler::Profile::default(),
             put_back_ns: 0,
+            put_backs: vec![],
             context: Context::Other,
             cpu: 0,
             in_schedule: None,

@@ -138,6 +138,8 @@ pub(super) struct Modelled {
     locks: Vec<Lock>,
     /// When a CPU that is busy will see to the reschedule that it was asked for.
     put_off: SlotQueue,
+    /// When CPUs act on what others ask of them, where that was recorded.
+    acts: Option<Acts>,
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
@@ -167,6 +169,37 @@ pub(super) struct Modelled {
     overheads: Overheads,
 }
 
+/// When the CPUs of another machine were seen to act, by CPU.
+#[derive(Debug)]
+struct Acts {
+    /// Times, ns, in rising order, and how many of them are over.
+    times: Vec<(Vec<u64>, usize)>,
+    /// One that is over for so long is no longer waited for, ns.
+    slack_ns: u64,
+    /// One that is so far ahead is not waited for, ns.
+    most_ns: u64,
+}
+
+impl Acts {
+    /// When `cpu` acts, now or later. Times that are asked for do not fall.
+    fn next_ns(&mut self, cpu: CpuId, now_ns: u64) -> u64 {
+        let (times, over) = &mut self.times[cpu.index()];
+        while times.get(*over).is_some_and(|&at_ns| at_ns + self.slack_ns < now_ns) {
+            *over += 1;
+        }
+        let next = times.get(*over).filter(|&&at_ns| at_ns <= now_ns + self.most_ns);
+        next.map_or(now_ns, |&at_ns| at_ns.max(now_ns))
+    }
+
+    /// `cpu` acts now.
+    fn take(&mut self, cpu: CpuId, now_ns: u64) {
+        let (times, over) = &mut self.times[cpu.index()];
+        while times.get(*over).is_some_and(|&at_ns| at_ns <= now_ns) {
+            *over += 1;
+        }
+    }
+}
+
 /// So that latencies are drawn otherwise than races.
 const LATENCIES: u64 = 0x6c61_7465_6e63_7921;
 
@@ -185,6 +218,7 @@ impl Modelled {
             carry_ps: vec![0; cpus],
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
+            acts: None,
             between_operations: vec![false; cpus],
             walks: None,
             random: SplitMix64::new(setup.seed),
@@ -477,6 +511,19 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
+    /// CPUs reschedule when the CPUs of another machine did: each at its next time of `times` (ns,
+    /// by CPU) from `slack_ns` before it was asked to on, if that is not more than `most_ns` ahead.
+    /// So do the virtual CPUs of an emulator that run in turn. On an idealised machine it is of no
+    /// account.
+    pub fn act_as_recorded(&mut self, mut times: Vec<Vec<u64>>, slack_ns: u64, most_ns: u64) {
+        times.resize(self.platform.cpus() as usize, vec![]);
+        times.iter_mut().for_each(|times| times.sort_unstable());
+        if let Some(costs) = &mut self.costs {
+            let times = times.into_iter().map(|times| (times, 0)).collect();
+            costs.acts = Some(Acts { times, slack_ns, most_ns });
+        }
+    }
+
     /// What the kernel's time went into so far; none on an idealised machine.
     pub fn overheads(&self) -> Option<Overheads> {
         let costs = self.costs.as_ref()?;
@@ -758,6 +805,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if busy_until_ns > now_ns {
             costs.put_off.set(cpu.index(), busy_until_ns);
             return None;
+        }
+        if let Some(acts) = &mut costs.acts {
+            let at_ns = acts.next_ns(cpu, now_ns);
+            if at_ns > now_ns {
+                costs.put_off.set(cpu.index(), at_ns);
+                return None;
+            }
+            acts.take(cpu, now_ns);
         }
         if costs.locking == Locking::PerCpu {
             return Some(cpu);

@@ -77,7 +77,17 @@ pub(super) fn nr_queued(act: &mut Act<'_>, [id, ..]: [u64; 5]) -> Outcome {
         id if id & DSQ_BUILTIN != 0 => Some(id as u32).filter(|&cpu| cpu < act.w.nr_cpus()),
         id => act.w.queue_of.get(&id).copied(),
     };
-    Ok(queue.map_or(ENOENT as u64, |queue| act.w.queues[queue as usize].len() as u64))
+    let cpu = act.w.cpu;
+    let seen = |queue: u32| {
+        let hidden = if act.w.put_backs.is_empty() {
+            0
+        } else {
+            let entries = act.w.queues[queue as usize].iter();
+            entries.filter(|entry| act.is_hidden(entry.task, cpu)).count()
+        };
+        (act.w.queues[queue as usize].len() - hidden) as u64
+    };
+    Ok(queue.map_or(ENOENT as u64, seen))
 }
 
 pub(super) fn peek(act: &mut Act<'_>, [id, ..]: [u64; 5]) -> Outcome {
@@ -99,14 +109,18 @@ pub(super) fn iter_new(act: &mut Act<'_>, [it, id, flags, ..]: [u64; 5]) -> Outc
 }
 
 pub(super) fn iter_next(act: &mut Act<'_>, [it, ..]: [u64; 5]) -> Outcome {
-    let Some(walk) = act.w.walks.get_mut(&it) else { return Ok(0) };
-    let queue = &act.w.queues[walk.queue as usize];
-    let Some(entry) = queue.next(walk.at, walk.stamp, walk.reversed).copied() else {
-        return Ok(0);
-    };
-    act.p.work.scanned += 1;
-    walk.at = Some(entry.key);
-    Ok(act.w.task_address(entry.task))
+    loop {
+        let Some(walk) = act.w.walks.get_mut(&it) else { return Ok(0) };
+        let queue = &act.w.queues[walk.queue as usize];
+        let Some(entry) = queue.next(walk.at, walk.stamp, walk.reversed).copied() else {
+            return Ok(0);
+        };
+        act.p.work.scanned += 1;
+        walk.at = Some(entry.key);
+        if !act.is_hidden(entry.task, act.w.cpu) {
+            return Ok(act.w.task_address(entry.task));
+        }
+    }
 }
 
 pub(super) fn iter_destroy(act: &mut Act<'_>, [it, ..]: [u64; 5]) -> Outcome {

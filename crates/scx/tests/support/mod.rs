@@ -26,6 +26,8 @@ pub fn bytes(name: &str) -> &'static [u8] {
         "contexts" => include_bytes!("../objects/contexts.bpf.o"),
         "extras" => include_bytes!("../objects/extras.bpf.o"),
         "features" => include_bytes!("../objects/features.bpf.o"),
+        "queues" => include_bytes!("../objects/queues.bpf.o"),
+        "rounds" => include_bytes!("../objects/rounds.bpf.o"),
         "order" => include_bytes!("../objects/order.bpf.o"),
         "walk" => include_bytes!("../objects/walk.bpf.o"),
         other => panic!("there is no object {other}"),

@@ -1,0 +1,565 @@
+//! Free tasks on two CPUs, as a kernel had them and here: what else ran in the kernel is played from
+//! its trace. `tests/kernel/free.job` makes the records.
+
+mod support;
+
+use flate2::read::GzDecoder;
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, CpuSet, Event, Observer, SchedAttr, TaskAttr, TaskId, Topology,
+};
+use schedlab_machine::costs::{CostModel, Setup};
+use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
+use schedlab_scx::{Options, Profile, ScxScheduler};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io::Read;
+use std::sync::Arc;
+use support::{HZ, link};
+
+const CPUS: u32 = 2;
+const SECOND_US: u64 = 1_000_000;
+const LOAD_US: u64 = 4 * SECOND_US;
+
+/// What the kernel takes for itself, ns.
+const COSTS: [(&str, f64); 2] = [("switch", 0.0), ("tick", 1_000.0)];
+
+/// What is so near is one, us.
+const SLACK_US: u64 = 60;
+
+/// A reschedule is the one that was recorded if it is not more than so much later, us.
+const ACTS_US: u64 = 20;
+
+/// A CPU that the emulator stops goes on after so long at most, us.
+const MOST_US: u64 = 80_000;
+
+/// A tick's clock is up to so much later than its trace tells, relative to that of a choice, us.
+/// Slices of five ticks hang on it. Where a choice followed at once, it was late.
+const TICK_US: u64 = 8;
+
+/// So much later than the choice a switch is traced, where the choice is not, us.
+const SWITCH_US: u64 = 9;
+
+/// Somebody had a CPU from a time on, us; process 0 is the idle task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn {
+    from_us: u64,
+    cpu: u32,
+    pid: u32,
+}
+
+/// Somebody woke and computed for so long until he slept again, us.
+#[derive(Clone, Debug)]
+struct Episode {
+    wake_us: u64,
+    run_us: u64,
+    /// What it did to others, and what it had computed by then.
+    deeds: Vec<(u64, Step)>,
+}
+
+/// A process of the kernel's.
+#[derive(Clone, Debug, Default)]
+struct Process {
+    comm: String,
+    mask: u64,
+    nice: i32,
+    /// It is of a class above sched_ext's.
+    is_above: bool,
+    born_us: Option<u64>,
+    /// The CPU that it was on when the policy came.
+    cpu: Option<u32>,
+    episodes: Vec<Episode>,
+    // While the trace is read.
+    awake_since: Option<u64>,
+    ran_us: u64,
+    runs_since: Option<u64>,
+    deeds: Vec<(u64, Step)>,
+}
+
+impl Process {
+    /// Whether it is one of the job's, not a thread of the kernel's.
+    fn is_user(&self) -> bool {
+        ["sh", "guest-load", "schedlab-live", "sleep", "init", "awk"].contains(&self.comm.as_str())
+    }
+}
+
+/// What a trace tells.
+#[derive(Debug, Default)]
+struct Record {
+    policy: String,
+    settings: Vec<String>,
+    hogs: Vec<u32>,
+    processes: BTreeMap<u32, Process>,
+    turns: Vec<Turn>,
+    ticks: Vec<(u64, u32)>,
+    /// By CPU: when it rescheduled.
+    acts: Vec<Vec<u64>>,
+    /// By CPU: when it chose another task and when it put back the one that it had, where the
+    /// emulator stopped it in between.
+    put_backs: Vec<Vec<(u64, u64)>>,
+    begin_us: u64,
+    end_us: u64,
+    origin_us: u64,
+}
+
+impl Record {
+    fn read(bytes: &[u8]) -> Record {
+        let mut text = String::new();
+        GzDecoder::new(bytes).read_to_string(&mut text).expect("a record");
+        let mut it = Record::default();
+        let number = |word: &str| word.parse::<u64>().expect("a number");
+        let mut begin = None;
+        let mut current = vec![0; CPUS as usize];
+        let mut chosen: Vec<Option<u64>> = vec![None; CPUS as usize];
+        it.acts = vec![vec![]; CPUS as usize];
+        it.put_backs = vec![vec![]; CPUS as usize];
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[0] {
+                "#" => continue,
+                "p" => {
+                    let (name, settings) = words[1].split_once(':').unwrap_or((words[1], ""));
+                    it.policy = name.into();
+                    let settings = settings.split(',').filter(|word| !word.is_empty());
+                    it.settings = settings.map(String::from).collect();
+                    continue;
+                }
+                "l" => {
+                    it.hogs.push(number(words[2]) as u32);
+                    continue;
+                }
+                "a" => {
+                    let process = it.processes.entry(number(words[1]) as u32).or_default();
+                    process.mask = u64::from_str_radix(words[2], 16).expect("a mask");
+                    process.is_above = matches!(words[3], "1" | "2" | "6");
+                    process.nice = words[4].parse().expect("a nice value");
+                    continue;
+                }
+                "c" => {
+                    let process = it.processes.entry(number(words[1]) as u32).or_default();
+                    process.comm = words[2..].join(" ");
+                    continue;
+                }
+                _ => (),
+            }
+            let (us, cpu) = (number(words[0]), number(words[1]) as u32);
+            if it.origin_us == 0 && words[2] == "d" {
+                // The policy is there. Who was awake wakes now.
+                it.origin_us = us - 200_000;
+                it.turns.clear();
+                it.ticks.clear();
+                it.acts.iter_mut().for_each(Vec::clear);
+                for process in it.processes.values_mut() {
+                    process.awake_since = process.awake_since.map(|_| us);
+                    process.runs_since = process.runs_since.map(|_| us);
+                    (process.ran_us, process.born_us) = (0, None);
+                    process.episodes.clear();
+                    process.deeds.clear();
+                }
+            }
+            it.end_us = us;
+            if words[2] != "s"
+                && let Some(us) = chosen[cpu as usize].take()
+            {
+                // No interrupt comes before the switch: the CPU kept its task.
+                it.chooses(us, cpu);
+            }
+            match words[2] {
+                "t" => it.ticks.push((us, cpu)),
+                "i" => (),
+                "d" => chosen[cpu as usize] = Some(us),
+                "w" | "n" => {
+                    let pid = number(words[3]) as u32;
+                    if words[2] == "w" && begin.is_none() && it.hogs.first() == Some(&pid) {
+                        begin = Some(us);
+                    }
+                    let process = it.processes.entry(pid).or_default();
+                    process.cpu.get_or_insert(number(words[4]) as u32);
+                    if words[2] == "n" {
+                        process.born_us = Some(us);
+                    }
+                    process.awake_since.get_or_insert(us);
+                    let by = it.processes.entry(current[cpu as usize]).or_default();
+                    let deed = match words[2] {
+                        "n" => Some(Step::Fork(pid)),
+                        _ if it.hogs.contains(&pid) => Some(Step::Wake(pid)),
+                        _ => None,
+                    };
+                    if let (Some(deed), Some(since)) = (deed, by.runs_since) {
+                        by.deeds.push((by.ran_us + us.saturating_sub(since), deed));
+                    }
+                }
+                "s" => {
+                    // The clock of a runqueue stands from the choice on.
+                    let switched = us;
+                    let us = chosen[cpu as usize].take().unwrap_or(us - SWITCH_US);
+                    // Who goes by himself is not asked to.
+                    let prev = number(words[3]) as u32;
+                    let was_above = it.processes.get(&prev).is_some_and(|it| it.is_above);
+                    if words[4].starts_with('R') || was_above {
+                        it.chooses(us, cpu);
+                    }
+                    if words[4].starts_with('R') && words[3] != "0" && switched - us > SLACK_US {
+                        it.put_backs[cpu as usize].push((us, switched));
+                    }
+                    let (prev, next) = (number(words[3]) as u32, number(words[5]) as u32);
+                    let leaves = it.processes.entry(prev).or_default();
+                    if let Some(since) = leaves.runs_since.take() {
+                        leaves.ran_us += us.saturating_sub(since);
+                    }
+                    if !words[4].starts_with('R') && prev != 0 {
+                        let run_us = std::mem::take(&mut leaves.ran_us).max(1);
+                        if let Some(wake_us) = leaves.awake_since.take() {
+                            let deeds = std::mem::take(&mut leaves.deeds);
+                            leaves.episodes.push(Episode { wake_us, run_us, deeds });
+                        }
+                    }
+                    let comes = it.processes.entry(next).or_default();
+                    if it.origin_us == 0 {
+                        comes.cpu = Some(cpu);
+                    }
+                    comes.cpu.get_or_insert(cpu);
+                    comes.runs_since = Some(us);
+                    comes.awake_since.get_or_insert(us - 20);
+                    current[cpu as usize] = next;
+                    it.turns.push(Turn { from_us: us, cpu, pid: next });
+                }
+                other => panic!("what is {other}?"),
+            }
+        }
+        it.begin_us = begin.expect("the load begins");
+        for process in it.processes.values_mut() {
+            if let Some(cpu) = process.comm.strip_prefix("migration/") {
+                process.is_above = true;
+                process.mask = 1 << number(cpu);
+            }
+            if process.mask == 0 {
+                // Those that are gone: the load's own, on the first CPU.
+                process.mask = 1;
+            }
+        }
+        it
+    }
+
+    /// A CPU chooses its next task.
+    fn chooses(&mut self, us: u64, cpu: u32) {
+        let acts = &mut self.acts[cpu as usize];
+        let before = acts.last().copied().unwrap_or(0);
+        acts.push(us);
+        let last =
+            self.ticks.iter_mut().rfind(|tick| tick.1 == cpu && (before..=us).contains(&tick.0));
+        if let Some(last) = last.filter(|tick| us - tick.0 < SLACK_US) {
+            last.0 = us.min(last.0 + TICK_US);
+        }
+    }
+
+    /// CPU time of processes within the load, us, of turns of the kernel's or the laboratory's.
+    fn times_us(&self, turns: &[Turn]) -> Vec<u64> {
+        let (begin, end) = (self.begin_us, self.begin_us + LOAD_US);
+        let mut times = vec![0; self.hogs.len()];
+        for cpu in 0..CPUS {
+            let mine: Vec<&Turn> = turns.iter().filter(|turn| turn.cpu == cpu).collect();
+            for (place, turn) in mine.iter().enumerate() {
+                let until = mine.get(place + 1).map_or(end, |next| next.from_us);
+                let ran = until.clamp(begin, end) - turn.from_us.clamp(begin, end);
+                if let Some(hog) = self.hogs.iter().position(|&pid| pid == turn.pid) {
+                    times[hog] += ran;
+                }
+            }
+        }
+        times
+    }
+}
+
+/// What a task does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Run(u64),
+    SleepUntil(u64),
+    Block,
+    Compute,
+    /// It may use all CPUs, and has this nice value.
+    Free(i32),
+    /// It may use these from now on.
+    Settle(u64),
+    Wake(u32),
+    Fork(u32),
+}
+
+/// The kernel's processes, played.
+struct Replay {
+    origin_us: u64,
+    /// By process: what it does, the last first.
+    steps: BTreeMap<u32, Vec<Step>>,
+    attrs: BTreeMap<u32, TaskAttr>,
+    /// Those that are there from the beginning.
+    first: Vec<u32>,
+    /// By task: its process.
+    pids: Vec<u32>,
+    forks: Option<u32>,
+}
+
+impl Replay {
+    fn at_ns(&self, us: u64) -> u64 {
+        (us - self.origin_us) * 1000
+    }
+
+    fn task(&self, pid: u32) -> Option<TaskId> {
+        self.pids.iter().position(|&known| known == pid).map(|place| TaskId(place as u32))
+    }
+}
+
+impl Workload for Replay {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        self.pids = self.first.clone();
+        let attr = |pid| self.attrs.get(pid).cloned().unwrap_or_default();
+        self.first.iter().map(|pid| NewTask { attr: attr(pid), start_ns: 0 }).collect()
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        let pid = self.pids[task.index()];
+        let reason = BlockReason::Interruptible;
+        let step = self.steps.get_mut(&pid).and_then(Vec::pop).unwrap_or(Step::Block);
+        Ok(match step {
+            Step::Run(us) => Op::Run { ns: us * 1000 },
+            Step::SleepUntil(us) => Op::Sleep { until_ns: self.at_ns(us).max(now_ns + 1), reason },
+            Step::Block => Op::Block { reason },
+            Step::Compute => Op::Run { ns: u64::MAX },
+            Step::Free(nice) => {
+                let steps = self.steps.entry(pid).or_default();
+                if nice != 0 {
+                    steps.push(Step::Free(0));
+                    return Ok(Op::SetAttr { task, attr: SchedAttr::nice(nice) });
+                }
+                Op::SetAffinity { task, allowed: CpuSet::All }
+            }
+            Step::Settle(bits) => Op::SetAffinity { task, allowed: mask(bits) },
+            Step::Wake(pid) => match self.task(pid) {
+                Some(task) => Op::Wake { task, sync: true },
+                None => Op::Run { ns: 1 },
+            },
+            Step::Fork(pid) => {
+                self.forks = Some(pid);
+                let attr = self.attrs.get(&pid).cloned().unwrap_or_default();
+                Op::Fork { attr: Box::new(attr), inherits: true, delay_ns: 0 }
+            }
+        })
+    }
+
+    fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
+        self.pids.resize(child.index() + 1, 0);
+        self.pids[child.index()] = self.forks.take().expect("it forks");
+    }
+}
+
+#[derive(Default)]
+struct Turns {
+    turns: Vec<(u64, u32, Option<TaskId>)>,
+}
+
+impl Observer for Turns {
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Switched { cpu, next, .. } = event {
+            self.turns.push((now_ns, cpu.0, next));
+        }
+    }
+}
+
+fn mask(bits: u64) -> CpuSet {
+    match bits & 3 {
+        3 => CpuSet::All,
+        2 => CpuSet::only(CpuId(1)),
+        _ => CpuSet::only(CpuId(0)),
+    }
+}
+
+/// Plays a record: the turns of the laboratory's.
+fn play(record: &Record, with_threads: bool) -> Vec<Turn> {
+    let at_ns = |us: u64| (us - record.origin_us) * 1000;
+    let mut replay = Replay {
+        origin_us: record.origin_us,
+        steps: BTreeMap::new(),
+        attrs: BTreeMap::new(),
+        first: vec![],
+        pids: vec![],
+        forks: None,
+    };
+    for (&pid, process) in &record.processes {
+        let hog = record.hogs.iter().position(|&hog| hog == pid);
+        let does = process.episodes.iter().any(|episode| !episode.deeds.is_empty());
+        let is_played = !process.episodes.is_empty() && (with_threads || does);
+        if pid == 0 || process.is_above || hog.is_none() && !is_played {
+            continue;
+        }
+        let mut steps = vec![];
+        if process.born_us.is_none() {
+            steps.push(Step::Settle(process.mask));
+        }
+        for episode in &process.episodes {
+            if hog.is_some() && episode.wake_us >= record.begin_us {
+                break;
+            }
+            if process.born_us != Some(episode.wake_us) {
+                steps.push(Step::SleepUntil(episode.wake_us));
+            }
+            let mut ran_us = 0;
+            for &(after_us, deed) in &episode.deeds {
+                if after_us > ran_us {
+                    steps.push(Step::Run(after_us - ran_us));
+                }
+                ran_us = ran_us.max(after_us);
+                steps.push(deed);
+            }
+            if episode.run_us > ran_us {
+                steps.push(Step::Run(episode.run_us - ran_us));
+            }
+        }
+        if let Some(hog) = hog {
+            // It says where and how it runs as the last thing before it waits to be woken.
+            steps.extend([Step::Free([0, 0, 5][hog]), Step::Block, Step::Compute]);
+        }
+        steps.reverse();
+        let attr = TaskAttr {
+            sched: SchedAttr::nice(process.nice),
+            allowed: match process.born_us {
+                None => process.cpu.map_or(CpuSet::All, |cpu| mask(1 << cpu)),
+                Some(_) => mask(process.mask),
+            },
+            address_space: if process.is_user() { pid } else { TaskAttr::NO_ADDRESS_SPACE },
+            ..TaskAttr::default()
+        };
+        replay.steps.insert(pid, steps);
+        replay.attrs.insert(pid, attr);
+        if process.born_us.is_none() {
+            replay.first.push(pid);
+        }
+    }
+    // Whoever is born by one that is not played has always been there.
+    let deeds = record.processes.values().flat_map(|process| &process.episodes);
+    let forks: Vec<Step> =
+        deeds.flat_map(|episode| episode.deeds.iter().map(|&(_, deed)| deed)).collect();
+    let orphans = replay
+        .steps
+        .keys()
+        .filter(|&&pid| !replay.first.contains(&pid) && !forks.contains(&Step::Fork(pid)));
+    let orphans: Vec<u32> = orphans.copied().collect();
+    replay.first.extend(orphans);
+    let settings: Vec<&str> = record.settings.iter().map(String::as_str).collect();
+    let image = link(&record.policy, CPUS, &settings).unwrap_or_else(|error| panic!("{error}"));
+    let keeps_printed = std::env::var_os("PRINTED").is_some();
+    let options = Options { profile: Profile::V7_3, keeps_printed, ..Options::default() };
+    let policy = ScxScheduler::new(Arc::new(image), &BuildConfig::flat(CPUS, HZ), options);
+    let mut machine = Machine::new(Config::idealised(CPUS, HZ), policy, replay, Turns::default());
+    let mut model = CostModel::default();
+    for (name, ns) in COSTS {
+        model.set(name, ns).unwrap_or_else(|error| panic!("{error}"));
+    }
+    machine.set_costs(Setup::new(&model, &Topology::flat(CPUS), None, false));
+    let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
+    machine.tick_as_recorded(ticks.collect());
+    let acts = record.acts.iter().map(|times| times.iter().map(|&us| at_ns(us)).collect());
+    machine.act_as_recorded(acts.collect(), ACTS_US * 1000, MOST_US * 1000);
+    let pairs = |times: &Vec<(u64, u64)>| {
+        times.iter().map(|&(chose, put)| (at_ns(chose), at_ns(put))).collect()
+    };
+    let put_backs = record.put_backs.iter().map(pairs).collect();
+    machine.administer(|policy, _| policy.put_back_as_recorded(put_backs));
+    // What runs above the class takes CPUs as it did.
+    let mut is_taken = [false; CPUS as usize];
+    let mut taken = vec![];
+    for turn in &record.turns {
+        let above = record.processes.get(&turn.pid).is_some_and(|process| process.is_above);
+        if std::mem::replace(&mut is_taken[turn.cpu as usize], above) != above {
+            taken.push((at_ns(turn.from_us), turn.cpu, above));
+        }
+    }
+    taken.sort_unstable();
+    for (at, cpu, above) in taken {
+        let Ok(_) = machine.run_to(at);
+        machine.administer(|policy, platform| policy.withhold(platform, CpuId(cpu), above));
+    }
+    let Ok(_) = machine.run(at_ns(record.begin_us + LOAD_US));
+    let pids = &machine.workload().pids;
+    for (at, cpu, text) in machine.scheduler().printed() {
+        let words: Vec<String> = text
+            .split(' ')
+            .map(|word| match word.parse::<usize>() {
+                Ok(pid) if (1000..1000 + pids.len()).contains(&pid) => {
+                    format!("p{}", pids[pid - 1000])
+                }
+                _ => word.into(),
+            })
+            .collect();
+        println!("P {} {cpu} {}", record.origin_us + at / 1000, words.join(" "));
+    }
+    let turn = |&(at, cpu, task): &(u64, u32, Option<TaskId>)| Turn {
+        from_us: record.origin_us + at / 1000,
+        cpu,
+        pid: task.map_or(0, |task| pids[task.index()]),
+    };
+    machine.observer().turns.iter().map(turn).collect()
+}
+
+/// Where two first part: the turns of hogs on each CPU.
+fn parting(record: &Record, lab: &[Turn]) -> String {
+    let of = |turns: &[Turn], cpu: u32| -> Vec<Turn> {
+        let mine = turns.iter().filter(|turn| {
+            turn.cpu == cpu && (record.begin_us..record.begin_us + LOAD_US).contains(&turn.from_us)
+        });
+        let mut mine: Vec<Turn> =
+            mine.filter(|turn| record.hogs.contains(&turn.pid)).copied().collect();
+        mine.dedup_by_key(|turn| turn.pid);
+        mine
+    };
+    let mut first: Option<(u64, String)> = None;
+    for cpu in 0..CPUS {
+        let (kernel, lab) = (of(&record.turns, cpu), of(lab, cpu));
+        let differs = |(kernel, lab): (&Turn, &Turn)| {
+            kernel.pid != lab.pid || kernel.from_us.abs_diff(lab.from_us) > 1000
+        };
+        let same = kernel.iter().zip(&lab).take_while(|&pair| !differs(pair)).count();
+        let (k, l) = (kernel.get(same), lab.get(same));
+        let Some(at) = [k, l].into_iter().flatten().map(|turn| turn.from_us).min() else {
+            continue;
+        };
+        let show = |turn: Option<&Turn>| {
+            turn.map_or("none".into(), |turn| format!("{} us {}", turn.from_us, turn.pid))
+        };
+        let text = format!(
+            "CPU {cpu} after {same} turns, {} ms: kernel {}, laboratory {}",
+            (at - record.begin_us) / 1000,
+            show(k),
+            show(l)
+        );
+        if first.as_ref().is_none_or(|&(earlier, _)| at < earlier) {
+            first = Some((at, text));
+        }
+    }
+    first.map_or("they never part".into(), |(_, text)| text)
+}
+
+#[test]
+fn explore() {
+    let Some(list) = std::env::var_os("EXPLORE") else { return };
+    for path in list.to_str().expect("text").split(' ') {
+        let record = Record::read(&std::fs::read(path).expect("there"));
+        let lab = play(&record, true);
+        let still = play(&record, false);
+        let ms = |times: Vec<u64>| {
+            times.iter().map(|&us| format!("{:8.1}", us as f64 / 1e3)).collect::<String>()
+        };
+        println!(
+            "{path} kernel {} lab {} still {}  {}",
+            ms(record.times_us(&record.turns)),
+            ms(record.times_us(&lab)),
+            ms(record.times_us(&still)),
+            parting(&record, &lab)
+        );
+        if std::env::var_os("TURNS").is_some() {
+            for turn in &lab {
+                println!("{} {} {}", turn.from_us, turn.cpu, turn.pid);
+            }
+        }
+    }
+}
