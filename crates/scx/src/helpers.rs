@@ -1,6 +1,7 @@
 //! Helpers, by their numbers in the BPF ABI.
 
 use crate::areas;
+use crate::dynptr;
 use crate::format::format;
 use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
@@ -71,8 +72,15 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (182, "strncmp", strncmp),
     (194, "kptr_xchg", kptr_xchg),
     (195, "map_lookup_percpu_elem", map_lookup_percpu_elem),
+    (197, "dynptr_from_mem", dynptr::from_mem),
+    (198, "ringbuf_reserve_dynptr", dynptr::ringbuf_reserve),
+    (199, "ringbuf_submit_dynptr", dynptr::ringbuf_submit),
+    (200, "ringbuf_discard_dynptr", dynptr::ringbuf_discard),
+    (201, "dynptr_read", dynptr::read),
+    (202, "dynptr_write", dynptr::write),
+    (203, "dynptr_data", dynptr::data),
     (208, "ktime_get_tai_ns", ktime),
-    (209, "user_ringbuf_drain", areas::user_ringbuf_drain),
+    (209, "user_ringbuf_drain", dynptr::user_ringbuf_drain),
     (210, "cgrp_storage_get", storage_get),
     (211, "cgrp_storage_delete", storage_delete),
 ];

@@ -19,6 +19,7 @@ pub mod class;
 pub mod core_relo;
 pub mod dsq;
 mod dump;
+mod dynptr;
 pub mod elf;
 pub mod error;
 pub mod format;
@@ -42,6 +43,7 @@ pub mod survey;
 #[cfg(test)]
 mod testing;
 pub mod tunables;
+pub mod user_half;
 pub mod vm;
 pub mod world;
 

@@ -210,6 +210,7 @@ impl ScxScheduler {
 impl Act<'_> {
     /// The policy is loaded.
     fn start(&mut self) {
+        self.user_before();
         self.call_programs();
         let result = self.call(Callback::INIT, Context::Sleepable, &[]);
         if let Some(error) = result.map(|result| result as i32).filter(|&error| error != 0) {
@@ -225,6 +226,7 @@ impl Act<'_> {
             self.w.cpu = cpu;
             self.update_idle(cpu, true);
         }
+        self.user_begins();
     }
 
     /// Tells the policy of a group; the error that it returns.
@@ -787,6 +789,7 @@ impl Scheduler for ScxScheduler {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         self.act(platform, 0, |act| match key {
             WATCHDOG => act.watch(),
+            crate::user_half::TIMER => act.user_is_due(),
             TimerKey(key) => act.fire_timer(key as usize - 1),
         });
     }

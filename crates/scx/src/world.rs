@@ -403,6 +403,8 @@ pub struct World {
     pub nodes_of_memory: u32,
     /// Programs that are called before the policy begins: first instructions and arguments.
     pub first_calls: Vec<(usize, Vec<i32>)>,
+    /// What its user half has to do.
+    pub(crate) user: crate::user_half::State,
     /// Who is told what it does.
     pub log: Option<Log>,
     /// The dump, while it is being written.
@@ -471,6 +473,7 @@ impl World {
             debug_assert_eq!(region, FIRST_FREE + number as u32);
         }
         let maps = image.maps.iter().map(|def| Map::new(def, memory, cpus)).collect();
+        let user = crate::user_half::State::new(&image, memory);
         let counts = Counts {
             callbacks: [CallCounts::default(); Callback::COUNT],
             timers: CallCounts::default(),
@@ -523,6 +526,7 @@ impl World {
             siblings: siblings(topology),
             nodes_of_memory: nodes_of_memory(topology),
             first_calls: vec![],
+            user,
             log: None,
             dump: None,
             image,
