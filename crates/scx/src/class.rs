@@ -162,7 +162,7 @@ impl Act<'_> {
     }
 
     /// The wait of a task begins.
-    fn waits_from_now(&mut self, row: u32) {
+    pub(crate) fn waits_from_now(&mut self, row: u32) {
         let now = self.now();
         self.w.tasks[row as usize].runnable_at = now;
         let jiffies = self.p.jiffies().wrapping_add(self.first_jiffy());

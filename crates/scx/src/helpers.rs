@@ -462,7 +462,7 @@ fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
 }
 
 /// The key by which the machine knows a timer; 0 is the watchdog's.
-fn key(timer: usize) -> TimerKey {
+pub(crate) fn timer_key(timer: usize) -> TimerKey {
     TimerKey(timer as u32 + 1)
 }
 
@@ -496,7 +496,7 @@ fn timer_start(act: &mut Act<'_>, [at, delay, flags, ..]: [u64; 5]) -> Outcome {
     // let time go on.
     let due = due.max(now + 1);
     act.w.timers[timer].pending = Some(act.w.cpu);
-    act.p.arm_timer(key(timer), TimerPhase::BeforeTicks, due);
+    act.p.arm_timer(timer_key(timer), TimerPhase::BeforeTicks, due);
     Ok(0)
 }
 
@@ -504,7 +504,7 @@ fn timer_cancel(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
     let Some(timer) = timer_at(act, at) else { return code(EINVAL) };
     let was_pending = act.w.timers[timer].pending.take().is_some();
     if was_pending {
-        act.p.cancel_timer(key(timer));
+        act.p.cancel_timer(timer_key(timer));
     }
     Ok(u64::from(was_pending))
 }

@@ -11,8 +11,9 @@ use crate::map_def::MapKind;
 use crate::memory::{self, address};
 use crate::object::Image;
 use crate::ops::Callback;
+use crate::restart::Restarts;
 use crate::rules;
-use crate::world::{Act, Context, Counts, End, Holder, Task, World, group_weight, weight_of};
+use crate::world::{Act, Context, Counts, Cpu, End, Holder, Task, World, group_weight, weight_of};
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Parent, Platform,
@@ -22,7 +23,7 @@ use schedlab_core::{
 use std::sync::Arc;
 
 /// The watchdog's timer; the policy's come behind it.
-const WATCHDOG: TimerKey = TimerKey(0);
+pub(crate) const WATCHDOG: TimerKey = TimerKey(0);
 
 /// So long a runnable task may wait, unless the policy says less, ms.
 const TIMEOUT_MS: u64 = 30_000;
@@ -89,6 +90,8 @@ pub struct ScxScheduler {
     has_ended: bool,
     /// The present instant, and how often CPUs have rescheduled in it.
     instant: (u64, u64),
+    /// How often it was loaded again.
+    pub(crate) restarts: Restarts,
 }
 
 impl ScxScheduler {
@@ -96,7 +99,8 @@ impl ScxScheduler {
     pub fn new(image: Arc<Image>, config: &BuildConfig, options: Options) -> ScxScheduler {
         let world = ScxScheduler::world(image, &config.topology, options);
         let instant = (0, 0);
-        ScxScheduler { world, options, has_started: false, has_ended: false, instant }
+        let (has_started, has_ended, restarts) = (false, false, Restarts::default());
+        ScxScheduler { world, options, has_started, has_ended, instant, restarts }
     }
 
     /// The world in which the policy of an image begins.
@@ -194,11 +198,15 @@ impl ScxScheduler {
         }
         act.w.cpu = cpu;
         let result = hook(&mut act);
-        if act.w.ended.is_some() && !self.has_ended {
+        while self.world.ended.is_some() && !self.has_ended {
             self.has_ended = true;
+            let mut act = Act { w: &mut self.world, p: platform };
             act.w.cpu = cpu;
             act.leave();
-            if self.options.on_end == OnEnd::Stop {
+            if self.is_to_restart(platform.now_ns()) {
+                self.has_ended = false;
+                self.restart(platform);
+            } else if self.options.on_end == OnEnd::Stop {
                 let message = self.end_message().unwrap_or_default();
                 std::panic::resume_unwind(Box::new(message));
             }
@@ -209,7 +217,7 @@ impl ScxScheduler {
 
 impl Act<'_> {
     /// The policy is loaded.
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.user_before();
         self.call_programs();
         let result = self.call(Callback::INIT, Context::Sleepable, &[]);
@@ -224,13 +232,17 @@ impl Act<'_> {
         }
         for cpu in 0..self.w.nr_cpus() {
             self.w.cpu = cpu;
-            self.update_idle(cpu, true);
+            // Only a policy that is loaded again finds busy ones, and such as are off line.
+            let Cpu { curr, is_online, .. } = self.w.cpus[cpu as usize];
+            if curr.is_none() && is_online {
+                self.update_idle(cpu, true);
+            }
         }
         self.user_begins();
     }
 
     /// Tells the policy of a group; the error that it returns.
-    fn init_group(&mut self, group: u32) -> Option<i32> {
+    pub(crate) fn init_group(&mut self, group: u32) -> Option<i32> {
         let types = self.w.image.types.clone();
         let at = address(memory::SCRATCH, 0);
         let field = |name| at + u64::from(types.offset("scx_cgroup_init_args", name));
@@ -321,7 +333,7 @@ impl Act<'_> {
     }
 
     /// Whether a task is the current one of a CPU and can go on.
-    fn runs(&self, row: u32) -> bool {
+    pub(crate) fn runs(&self, row: u32) -> bool {
         let on_cpu = self.w.tasks[row as usize].on_cpu;
         on_cpu.is_some_and(|cpu| !self.w.cpus[cpu as usize].is_curr_gone)
     }
@@ -376,6 +388,7 @@ impl Act<'_> {
             let at = self.w.task_field(row, path);
             self.w.vm.memory.write(at, width, value);
         }
+        self.w.add_thread(row);
         self.w.set_slice(row, SLICE_DFL);
         self.introduce(row);
         self.w.cpu = near.map_or(prev, |cpu| cpu.0);
@@ -386,11 +399,17 @@ impl Act<'_> {
 
     /// A task is made known to the policy.
     fn introduce(&mut self, row: u32) {
+        self.init_task(row, true);
+        self.enable(row);
+    }
+
+    /// The policy makes what it needs for a task, at its birth or when the policy is loaded.
+    pub(crate) fn init_task(&mut self, row: u32, is_born: bool) {
         let types = self.w.image.types.clone();
         let args = address(memory::SCRATCH, 0);
         let field = |name| args + u64::from(types.offset("scx_init_task_args", name));
         let cgroup = self.w.cgroup(self.w.tasks[row as usize].group);
-        self.w.vm.memory.write(field("fork"), 1, 1);
+        self.w.vm.memory.write(field("fork"), 1, u64::from(is_born));
         self.w.vm.memory.write(field("cgroup"), 8, cgroup);
         let p = self.w.task_address(row);
         let result = self.call(Callback::INIT_TASK, Context::Sleepable, &[p, args]);
@@ -400,6 +419,11 @@ impl Act<'_> {
             self.error(format!("ops.init_task() failed ({error}) for {name}"));
             self.w.callback = "";
         }
+    }
+
+    /// A task comes under the policy.
+    pub(crate) fn enable(&mut self, row: u32) {
+        let p = self.w.task_address(row);
         self.call(Callback::ENABLE, Context::Other, &[p]);
         let weight = u64::from(weight_of(&self.w.tasks[row as usize].attr));
         self.call(Callback::SET_WEIGHT, Context::Other, &[p, weight]);
@@ -484,6 +508,7 @@ impl Act<'_> {
                 map.delete_storage(p);
             }
         }
+        self.w.remove_thread(row);
         self.w.tasks[row as usize].is_alive = false;
         self.w.tasks[row as usize].is_dying = false;
     }
@@ -826,6 +851,14 @@ impl Inspect for ScxScheduler {
     fn remarks(&self) -> Vec<String> {
         let end = self.world.ended.iter().filter(|_| self.has_ended);
         let name = &self.world.image.name;
+        let again = self.restarts.first.iter().map(|(at, why)| {
+            let count = self.restarts.count;
+            format!(
+                "{ENDED}{name} was loaded again, as its user half would load it, {}, first at \
+                 {at} ns: {why}",
+                if count == 1 { "once".into() } else { format!("{count} times") }
+            )
+        });
         let remark = |end: &End| {
             let (at, message) = (end.at_ns, &end.message);
             format!(
@@ -834,7 +867,7 @@ impl Inspect for ScxScheduler {
                 if end.callback.is_empty() { "the class" } else { end.callback }
             )
         };
-        end.map(remark).collect()
+        again.chain(end.map(remark)).collect()
     }
 
     fn rules(&self) -> Vec<&'static RuleDoc> {

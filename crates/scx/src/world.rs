@@ -403,6 +403,10 @@ pub struct World {
     pub nodes_of_memory: u32,
     /// Programs that are called before the policy begins: first instructions and arguments.
     pub first_calls: Vec<(usize, Vec<i32>)>,
+    /// The region of namespaces, credentials and the like.
+    pub(crate) objects: u32,
+    /// The first thread of each process that there is, and how many there are.
+    pub(crate) threads: BTreeMap<u32, (u32, u32)>,
     /// What its user half has to do.
     pub(crate) user: crate::user_half::State,
     /// Who is told what it does.
@@ -526,12 +530,15 @@ impl World {
             siblings: siblings(topology),
             nodes_of_memory: nodes_of_memory(topology),
             first_calls: vec![],
+            objects: 0,
+            threads: BTreeMap::new(),
             user,
             log: None,
             dump: None,
             image,
         };
         world.add_group(0, 1024);
+        world.make_objects();
         for cpu in 0..cpus {
             let idle = world.add_task(cpu);
             let task = &mut world.tasks[idle as usize];
@@ -699,6 +706,8 @@ impl World {
         memory.write(field("parent"), 8, parent);
         memory.write(field("group_leader"), 8, base);
         memory.write(field("cgroups"), 8, cgroup);
+        self.describe_objects(row);
+        let memory = &mut self.vm.memory;
         memory.write(field("scx.sticky_cpu"), 4, u64::from(u32::MAX));
         if let Some(comm) = memory.slice_mut(field("comm"), 16) {
             comm.fill(0);
