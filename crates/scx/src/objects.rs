@@ -77,11 +77,8 @@ impl World {
     /// know how many threads there are.
     pub(crate) fn add_thread(&mut self, row: u32) {
         let process = self.vm.memory.u32(self.task_field(row, "tgid"));
-        let (first, count) = *self
-            .threads
-            .entry(process)
-            .and_modify(|(_, count)| *count += 1)
-            .or_insert((row, 1));
+        let (first, count) =
+            *self.threads.entry(process).and_modify(|(_, count)| *count += 1).or_insert((row, 1));
         let at = self.task_field(row, "signal");
         let signal = self.signal_of(first);
         self.vm.memory.write(at, 8, signal);

@@ -5,9 +5,7 @@
 //! every task is made known to it, as tasks are that exist when a policy is loaded.
 
 use crate::helpers::timer_key;
-use crate::kernel_types::{
-    ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL,
-};
+use crate::kernel_types::{ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL};
 use crate::memory;
 use crate::ops::Callback;
 use crate::scheduler::{ScxScheduler, WATCHDOG};

@@ -16,9 +16,9 @@ use crate::rules;
 use crate::world::{Act, Context, Counts, Cpu, End, Holder, Task, World, group_weight, weight_of};
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
-    BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Parent, Platform,
-    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Topology,
-    Tunable, Waker,
+    BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Load, Parent,
+    Platform, Promises, Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey,
+    TimerPhase, Topology, Tunable, Waker,
 };
 use std::sync::Arc;
 
@@ -78,6 +78,8 @@ pub struct Options {
     /// task to go on with, ns; 0: an instant is atomic. In a kernel two CPUs whose slices end at
     /// one tick reschedule at once, and neither finds what the other is about to put back.
     pub put_back_ns: u64,
+    /// What its author promises; `stress` holds it to that.
+    pub promises: Promises,
 }
 
 /// A sched_ext policy at work.
@@ -868,6 +870,11 @@ impl Inspect for ScxScheduler {
             )
         };
         again.chain(end.map(remark)).collect()
+    }
+
+    fn promises(&self, _: &Load) -> Promises {
+        // Whoever runs first come first served has promised nothing.
+        if self.has_ended { Promises::default() } else { self.options.promises }
     }
 
     fn rules(&self) -> Vec<&'static RuleDoc> {

@@ -172,7 +172,10 @@ impl Parser<'_> {
         }
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
+    fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
         if self.depth == DEPTH_MAX {
             return Err(format!("{:?} is nested more than {DEPTH_MAX} deep", self.text));
         }
@@ -232,7 +235,8 @@ impl Parser<'_> {
 
     fn word(&mut self) -> String {
         let mut word = String::new();
-        while let Some((_, char)) = self.chars.next_if(|&(_, char)| is_start(char) || is_digit(char))
+        while let Some((_, char)) =
+            self.chars.next_if(|&(_, char)| is_start(char) || is_digit(char))
         {
             word.push(char);
         }
@@ -351,7 +355,10 @@ mod tests {
     fn what_is_no_expression_is_refused_with_the_place() {
         let wrong = |text: &str| parse(text).expect_err("it is wrong");
         assert_eq!(wrong("1 +"), "\"1 +\" ends where a number or a name should stand");
-        assert_eq!(wrong("a b"), "\"a b\": an operation, or the end should stand where \"b\" stands");
+        assert_eq!(
+            wrong("a b"),
+            "\"a b\": an operation, or the end should stand where \"b\" stands"
+        );
         assert!(wrong("(1").contains("')'"));
         assert!(wrong("a[1").contains("']'"));
         assert!(wrong("5ms").contains("is no number of 64 bits"));

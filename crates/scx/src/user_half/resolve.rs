@@ -32,7 +32,11 @@ pub(super) enum Expr {
     Load(Place),
     /// A number in the value of a map, at `place` from its beginning; 0 if there is no such entry.
     /// Of maps by CPU the sum.
-    Entry { map: usize, key: Box<Expr>, place: Place },
+    Entry {
+        map: usize,
+        key: Box<Expr>,
+        place: Place,
+    },
     Unary(char, Box<Expr>),
     Binary(Op, Box<Expr>, Box<Expr>),
     Choice(Box<[Expr; 3]>),
@@ -105,7 +109,9 @@ pub struct UserHalf {
 impl UserHalf {
     /// Whether this program is called before the policy is attached.
     pub fn calls(&self, program: &str) -> bool {
-        self.before.iter().any(|job| matches!(&job.doing, Doing::Call { name, .. } if name == program))
+        self.before
+            .iter()
+            .any(|job| matches!(&job.doing, Doing::Call { name, .. } if name == program))
     }
 }
 
@@ -152,11 +158,25 @@ impl Script {
     }
 }
 
+impl Script {
+    /// Whether this is set before loading.
+    pub fn sets(&self, what: &crate::settings::What) -> bool {
+        use crate::settings::What;
+        let name = match what {
+            What::Variable { name, .. } => name.clone(),
+            What::Ops(field) => format!("ops.{field}"),
+            What::MapEntries(map) => format!("map.{map}.max_entries"),
+        };
+        self.set.iter().any(|set| set.what.name == name)
+    }
+}
+
 /// A number that is known before the policy is loaded.
 fn known(image: &Image, what: &str, value: &Value) -> Said<i128> {
     let scope = Scope { image, is_running: false };
     let expr = scope.number(what, value)?;
-    expr.known(image.cpus).ok_or_else(|| format!("{what} must be known before the policy is loaded"))
+    expr.known(image.cpus)
+        .ok_or_else(|| format!("{what} must be known before the policy is loaded"))
 }
 
 /// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a section
@@ -385,7 +405,10 @@ impl Scope<'_> {
                             place.at += number as u64 * u64::from(inner.size);
                         }
                         Some(number) => {
-                            return Err(format!("element {number} of {len}, 0 to {}", len.max(1) - 1));
+                            return Err(format!(
+                                "element {number} of {len}, 0 to {}",
+                                len.max(1) - 1
+                            ));
                         }
                         None => place.indices.push((index, inner.size, len)),
                     }
@@ -554,9 +577,9 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
-            (Some(Kind::Struct { .. }), _) => Err(format!(
-                "{name} is a structure: write its members, {{ NAME = VALUE }}"
-            )),
+            (Some(Kind::Struct { .. }), _) => {
+                Err(format!("{name} is a structure: write its members, {{ NAME = VALUE }}"))
+            }
             (Some(Kind::Array { element, .. }), Value::Text(text)) if self.is_char(*element) => {
                 let mut bytes = text.clone().into_bytes();
                 if bytes.len() >= shape.size as usize {
@@ -585,7 +608,9 @@ impl Scope<'_> {
                 Err(format!("{name} is an array: write a list, [1, 2]"))
             }
             // Bytes of which nothing is known.
-            (_, Value::List(values)) if !matches!(shape.size, 1 | 2 | 4 | 8) || shape.ty.is_none() => {
+            (_, Value::List(values))
+                if !matches!(shape.size, 1 | 2 | 4 | 8) || shape.ty.is_none() =>
+            {
                 if values.len() > shape.size as usize {
                     return Err(format!("{name} has {} bytes, not {}", shape.size, values.len()));
                 }
@@ -636,7 +661,8 @@ impl Scope<'_> {
             }
             _ => path,
         };
-        let (place, shape) = self.variable(&path).map_err(|what| format!("{}: {what}", set.name))?;
+        let (place, shape) =
+            self.variable(&path).map_err(|what| format!("{}: {what}", set.name))?;
         let at = find_variable(self.image, &path.root)?;
         let variable = &self.image.variables[at];
         if self.is_running && !self.image.data[variable.data].is_writable {
@@ -773,7 +799,9 @@ impl Scope<'_> {
                         let kind = self.image.maps[map].kind;
                         if !has_keys(kind) || kind.is_of_maps() {
                             let kind = kind.name();
-                            return Err(format!("{name} is a {kind}; it cannot be read as a whole"));
+                            return Err(format!(
+                                "{name} is a {kind}; it cannot be read as a whole"
+                            ));
                         }
                         Doing::ReadMap { map }
                     }
