@@ -70,7 +70,7 @@ pub struct ScxLogArgs {
     /// The workload, if the policy's object stands before it
     #[arg(value_name = "WORKLOAD")]
     pub workload: Option<PathBuf>,
-    /// Only these callbacks (and printk, ringbuf, timer, syscall)
+    /// Only these callbacks (and printk, ringbuf, timer, syscall, user)
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub callback: Vec<String>,
     /// From this time on

@@ -18,6 +18,9 @@ const EBUSY: i64 = -16;
 /// `bpf_loop` and the like go round no more often.
 const LOOPS_MAX: u64 = 1 << 23;
 
+/// The key of the policy's first timer.
+pub(crate) const FIRST_TIMER: u32 = 2;
+
 /// What a helper is.
 type Run = fn(&mut Act<'_>, [u64; 5]) -> Outcome;
 
@@ -461,9 +464,9 @@ fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
     act.w.timer_of.get(&at).copied()
 }
 
-/// The key by which the machine knows a timer; 0 is the watchdog's.
+/// The key by which the machine knows a timer; the first are the watchdog's and the user half's.
 pub(crate) fn timer_key(timer: usize) -> TimerKey {
-    TimerKey(timer as u32 + 1)
+    TimerKey(timer as u32 + FIRST_TIMER)
 }
 
 fn timer_init(act: &mut Act<'_>, [at, map, ..]: [u64; 5]) -> Outcome {

@@ -817,7 +817,7 @@ impl Scheduler for ScxScheduler {
         self.act(platform, 0, |act| match key {
             WATCHDOG => act.watch(),
             crate::user_half::TIMER => act.user_is_due(),
-            TimerKey(key) => act.fire_timer(key as usize - 1),
+            TimerKey(key) => act.fire_timer((key - crate::helpers::FIRST_TIMER) as usize),
         });
     }
 

@@ -345,7 +345,10 @@ impl Scope<'_> {
             let known = self.btf().iter().map(|(_, ty)| ty.name.as_str());
             match nearest(bare, known.filter(|known| !known.is_empty())) {
                 Some(near) => format!("the object has no type {name}; did you mean {near}?"),
-                None => format!("the object has no type {name}; write \"struct NAME\" or \"u64\""),
+                None => format!(
+                    "the object has no type {name}; write \"struct NAME\" or \"u64\" (types of \
+                     local variables alone are not kept in an object)"
+                ),
             }
         })?;
         self.shape(id)

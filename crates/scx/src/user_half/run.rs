@@ -10,8 +10,8 @@ use schedlab_core::{TimerKey, TimerPhase};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The user half's timer. The watchdog and the policy's timers count from 0 up.
-pub(crate) const TIMER: TimerKey = TimerKey(u32::MAX);
+/// The user half's timer. 0 is the watchdog's, the policy's come behind it.
+pub(crate) const TIMER: TimerKey = TimerKey(1);
 
 /// `each` goes round no more often.
 const ROUNDS_MAX: i128 = 1_000_000;
@@ -224,7 +224,7 @@ impl Act<'_> {
                     || used + record.len().next_multiple_of(8) + 8 > most;
                 let told = match is_full {
                     true => format!("send {name}: no room (-28)"),
-                    false => format!("send {name} {}", hex(&record)),
+                    false => format!("send {name} {}", digits(&record)),
                 };
                 if !is_full {
                     records.push_back(record);
@@ -315,8 +315,12 @@ fn hex(bytes: &[u8]) -> String {
             let number = bytes.iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
             number.to_string()
         }
-        _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        _ => digits(bytes),
     }
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn failed(what: &str, result: i64) -> Result<(), String> {

@@ -114,6 +114,7 @@ u64 slice_ns = 20000000;
 u64 primary, given, sum, first_weight, bits, kind, mask, todos, inners, high, table_last, per_cpu;
 u64 drained, values, rdonly, sizes, read_error, uid, nspid, inum, threads, queued, ticks, recents;
 u64 dynptrs;
+struct cmd last;
 
 static char not_ready[] = "Primary CPUs not initialized";
 static char no_entry[] = "Did not find map entry";
@@ -146,6 +147,7 @@ static long take(struct bpf_dynptr *record, void *context)
 		return 0;
 	}
 	*sum_of += cmd.value;
+	last = cmd;
 	sizes += bpf_dynptr_size(record);
 	rdonly += bpf_dynptr_is_rdonly(record);
 	/* What user space writes may only be read. */

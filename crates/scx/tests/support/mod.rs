@@ -25,6 +25,7 @@ pub fn bytes(name: &str) -> &'static [u8] {
         "contexts" => include_bytes!("../objects/contexts.bpf.o"),
         "extras" => include_bytes!("../objects/extras.bpf.o"),
         "features" => include_bytes!("../objects/features.bpf.o"),
+        "half" => include_bytes!("../objects/half.bpf.o"),
         "order" => include_bytes!("../objects/order.bpf.o"),
         "walk" => include_bytes!("../objects/walk.bpf.o"),
         other => panic!("there is no object {other}"),
