@@ -168,6 +168,17 @@ pub fn read(path: &Path) -> Result<Object, String> {
     Object::read(&file, &bytes_of(path)?).map_err(|error| error.to_string())
 }
 
+/// Policies, by `ops.name`, whose tasks wait for a process that says who runs next.
+const IN_USER_SPACE: [&str; 2] = ["userland", "rustland"];
+
+/// Whether a policy of this name decides in user space.
+fn decides_in_user_space(name: &str) -> bool {
+    IN_USER_SPACE.iter().any(|known| {
+        let rest = name.strip_prefix(known);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
+    })
+}
+
 fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     compressed::read(path, SIZE_MAX).map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -393,6 +404,15 @@ fn hold(file: &str, bracket: Bracket) -> Result<&'static Entry, String> {
     let object = Object::read(file, &bytes).map_err(wrong)?;
     // What is wrong on any machine is said before anything runs.
     let target = Target { cpus: 1, hz: HZ };
+    if let Ok(image) = object.link_as_it_is(target)
+        && decides_in_user_space(&image.name)
+    {
+        return Err(format!(
+            "{PREFIX}{file}: {}: this policy decides in user space, by a process that cannot be \
+             played here; a script (--scx-user) can only adjust",
+            image.name
+        ));
+    }
     let calls = bracket.calls;
     let mut settings = bracket.elements;
     let link = |settings: &[schedlab_scx::Setting]| {
@@ -684,6 +704,14 @@ pub(crate) fn written(choice: &Choice, own: &[Setting]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn policies_that_decide_in_user_space_are_known() {
+        for name in ["userland", "rustland_1.0.2", "rustland.x"] {
+            assert!(decides_in_user_space(name), "{name}");
+        }
+        assert!(!decides_in_user_space("userlands") && !decides_in_user_space("vtime"));
+    }
 
     #[test]
     fn names_are_taken_apart() {

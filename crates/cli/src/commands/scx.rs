@@ -214,7 +214,8 @@ fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
         }
     };
     let known = |name: &str| {
-        Callback::find(name).is_some() || ["timer", "printk", "ringbuf", "syscall", "user"].contains(&name)
+        Callback::find(name).is_some()
+            || ["timer", "printk", "ringbuf", "syscall", "user"].contains(&name)
     };
     if let Some(unknown) = args.callback.iter().find(|name| !known(name)) {
         return Err(Failure::Message(format!(
