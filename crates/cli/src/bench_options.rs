@@ -91,6 +91,9 @@ pub struct Common {
     /// Run a program of section `syscall` before the policy is attached, with these numbers
     #[arg(id = "lab-scx-call", long = "scx-call", value_name = "NAME=N,...")]
     pub scx_call: Vec<String>,
+    /// Play the user half of the policies by a script in TOML
+    #[arg(id = "lab-scx-user", long = "scx-user", value_name = "FILE.toml")]
+    pub scx_user: Option<PathBuf>,
     /// What happens when a policy ends: the run stops, or goes on first come first served
     #[arg(
         id = "lab-scx-on-error",
@@ -152,6 +155,9 @@ impl Common {
             scx_set: self.scx_set.clone(),
             scx_config: self.scx_config.clone(),
             scx_call: self.scx_call.clone(),
+            scx_user: self.scx_user.clone(),
+            scx_expects: vec![],
+            scx_promise: vec![],
             scx_on_error: self.scx_on_error,
             scx_put_back: self.scx_put_back,
             scx_insn: self.scx_insn,
@@ -161,7 +167,7 @@ impl Common {
 }
 
 /// The identifiers of the options of [`Common`] that say what is run: `lab-` and their long names.
-pub const PLANNED: [&str; 17] = [
+pub const PLANNED: [&str; 18] = [
     "lab-scheduler",
     "lab-cpus",
     "lab-machine",
@@ -176,6 +182,7 @@ pub const PLANNED: [&str; 17] = [
     "lab-scx-set",
     "lab-scx-config",
     "lab-scx-call",
+    "lab-scx-user",
     "lab-scx-on-error",
     "lab-scx-put-back",
     "lab-scx-insn",

@@ -33,6 +33,19 @@ pub struct ScxOptions {
     /// Run a program of section `syscall` before the policy is attached, with these numbers
     #[arg(long, value_name = "NAME=N,...", help_heading = HEADING)]
     pub scx_call: Vec<String>,
+    /// Play the user half of the policies: a script in TOML that sets variables, fills maps, calls
+    /// programs before they are attached, and does so again while they run
+    #[arg(long, value_name = "FILE.toml", help_heading = HEADING)]
+    pub scx_user: Option<PathBuf>,
+    /// What the policies ask of the machine (cpus=4, cpus=1..8, hz=250, smt=no, numa=no, hotplug=no,
+    /// affinity=no, groups=no, limits=no, changes=no): in a random world that breaks it, failing does
+    /// not count
+    #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',', help_heading = HEADING)]
+    pub scx_expects: Vec<String>,
+    /// What the policies promise, ns (wait_ns=N, idle_ns=N, hog_spread_ns=N): random worlds hold them
+    /// to it
+    #[arg(long, value_name = "NAME=NS,...", value_delimiter = ',', help_heading = HEADING)]
+    pub scx_promise: Vec<String>,
     /// What happens when a policy ends: the run stops, or goes on first come first served
     #[arg(long, value_enum, value_name = "stop|fallback", help_heading = HEADING)]
     pub scx_on_error: Option<OnError>,
@@ -55,6 +68,9 @@ impl ScxOptions {
             ("scx-set", !self.scx_set.is_empty()),
             ("scx-config", self.scx_config.is_some()),
             ("scx-call", !self.scx_call.is_empty()),
+            ("scx-user", self.scx_user.is_some()),
+            ("scx-expects", !self.scx_expects.is_empty()),
+            ("scx-promise", !self.scx_promise.is_empty()),
             ("scx-on-error", self.scx_on_error.is_some()),
             ("scx-put-back", self.scx_put_back.is_some()),
             ("scx-insn", self.scx_insn.is_some()),
@@ -97,6 +113,20 @@ impl ScxOptions {
             })
             .collect();
         names = scx::with_settings(names, &calls, "--scx-call")?;
+        if let Some(path) = &self.scx_user {
+            let path = path.display().to_string();
+            if path.contains([',', '[', ']']) {
+                return Err(format!("--scx-user {path}: its name cannot have commas or brackets"));
+            }
+            names = scx::with_settings(names, &[format!("user={path}")], "--scx-user")?;
+        }
+        for (option, given, prefix) in [
+            ("--scx-expects", &self.scx_expects, "expects"),
+            ("--scx-promise", &self.scx_promise, "promise"),
+        ] {
+            let all: Vec<String> = given.iter().map(|one| format!("{prefix}.{one}")).collect();
+            names = scx::with_settings(names, &all, option)?;
+        }
         let on_error = self.scx_on_error.map(|on_error| match on_error {
             OnError::Stop => "on_error=stop".to_string(),
             OnError::Fallback => "on_error=fallback".into(),

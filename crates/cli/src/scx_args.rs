@@ -39,6 +39,9 @@ pub struct ScxShowArgs {
     /// Set a variable before it is loaded, or ops.FIELD, or map.NAME.max_entries
     #[arg(long, value_name = "NAME=VALUE")]
     pub scx_set: Vec<String>,
+    /// Carry out what this script of its user half does before it is loaded
+    #[arg(long, value_name = "FILE.toml")]
+    pub scx_user: Option<PathBuf>,
     /// CPUs of the machine that it is loaded on
     #[arg(short, long, value_name = "N", default_value_t = 4,
         value_parser = clap::value_parser!(u32).range(1..=512))]
@@ -67,7 +70,7 @@ pub struct ScxLogArgs {
     /// The workload, if the policy's object stands before it
     #[arg(value_name = "WORKLOAD")]
     pub workload: Option<PathBuf>,
-    /// Only these callbacks (and printk, ringbuf, timer, syscall)
+    /// Only these callbacks (and printk, ringbuf, timer, syscall, user)
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub callback: Vec<String>,
     /// From this time on

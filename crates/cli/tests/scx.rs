@@ -291,3 +291,103 @@ fn what_is_known_of_a_policy_is_done_by_itself() {
     let own = schedlab(&[&log[..], &["--scx-call", "enable_primary_cpu=0"]].concat());
     own.error(&["init returned -22"]);
 }
+
+const HALF: &str = "scx:crates/scx/tests/objects/half.bpf.o";
+const SCRIPT: &str = "crates/scx/tests/objects/half.toml";
+
+#[test]
+fn a_user_half_is_played_by_a_script() {
+    let run = ["run", "examples/desktop.json", "-d", "1", "-c", "2", "-s", HALF];
+    schedlab(&run).error(&["map table: max_entries is 0"]);
+    let text = schedlab(&[&run[..], &["--scx-user", SCRIPT]].concat()).good();
+    assert!(text.contains("scx_half"), "{text}");
+    let brackets = format!("{HALF}[user={SCRIPT}]");
+    let same = schedlab(&["run", "examples/desktop.json", "-d", "1", "-c", "2", "-s", &brackets]);
+    assert_eq!(text, same.good());
+    let log = ["scx", "log", "examples/desktop.json", "-s", HALF, "--scx-user", SCRIPT];
+    let log = [&log[..], &["-c", "2", "-d", "1", "--callback", "user"]].concat();
+    let log = schedlab(&log).good();
+    for part in
+        ["0.100000000    0 user", "set slice_ns = 4000000", "delete domains[99], which is not"]
+    {
+        assert!(log.contains(part), "no {part:?} in: {log}");
+    }
+    let show = ["scx", "show", "crates/scx/tests/objects/half.bpf.o", "--scx-user", SCRIPT];
+    assert!(schedlab(&show).good().contains("groups[2]            QUEUE, max_entries 2"));
+}
+
+#[test]
+fn a_script_that_is_wrong_is_refused_with_its_place() {
+    let scratch = Scratch::new("scx-user");
+    let mut number = 0;
+    let mut with = |text: &str, parts: &[&str]| {
+        number += 1;
+        let file = scratch.file(&format!("u{number}.toml"), text);
+        let run = ["run", "examples/desktop.json", "-d", "1", "-s", HALF, "--scx-user", &file];
+        let place = format!("u{number}.toml: ");
+        schedlab(&run).error(&[&[place.as_str()][..], parts].concat());
+    };
+    with("x =", &["TOML parse error at line 1"]);
+    with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
+    with(
+        "[set]\nslice_n = 1",
+        &["set: slice_n: there is no variable slice_n; did you mean slice_ns?"],
+    );
+    with("[set]\nlacks = 99999999999", &["lacks has 32 bits: -2147483648 to 4294967295"]);
+    with("[set]\nlacks = 1.5", &["set: lacks: a float"]);
+    with("[resize]\nof_cpu = 99999999999", &["resize: of_cpu: 99999999999 elements of 8 bytes"]);
+    with("[[entry]]\nmap = \"table\"\nkey = 0\nvalue = \"1 +\"", &["[[entry]] 1: ", "ends where"]);
+    with(
+        "[[action]]\nevery = \"1ms\"\nread = [\"x\"]",
+        &["[[action]] 1: read \"x\": there is no variable x"],
+    );
+    let run = |option: &[&str], scheduler: &str| {
+        schedlab(&[&["run", "examples/desktop.json", "-s", scheduler], option].concat())
+    };
+    run(&["--scx-user", "nothing.toml"], HALF).error(&["nothing.toml: there is no such file"]);
+    run(&["--scx-user", "a,b.toml"], HALF).error(&["cannot have commas or brackets"]);
+    run(&["--scx-user", SCRIPT], "cfs").error(&["--scx-user: no scheduler is a sched_ext policy"]);
+}
+
+#[test]
+fn a_policy_is_loaded_again_when_a_cpu_goes() {
+    let scratch = Scratch::new("scx-again");
+    let timetable = scratch.file("t", "at 300ms offline cpu 1\nat 600ms online cpu 1\n");
+    let run = ["run", "examples/desktop.json", "-d", "1", "-c", "2", "-s", VTIME];
+    let ran = schedlab(&[&run[..], &["--timetable", &timetable]].concat());
+    let said = "scx: policy vtime was loaded again, as its user half would load it, 2 times, first at \
+                300000000 ns: cpu 1 going offline, exiting scheduler";
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains(said), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn worlds_that_are_not_as_a_policy_asks_do_not_count() {
+    // The fault ends it in every world; none has 500 CPUs.
+    let spec = format!("{FAULTS}[fault=4]");
+    let stress = |expects: &str| {
+        schedlab(&["stress", "--seeds", "5", "-s", &spec, "--scx-expects", expects])
+    };
+    let ran = stress("cpus=500,smt=no");
+    assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("5 worlds are not as it asks for; it failed in 5 of them"));
+    assert_eq!(stress("cpus=1..512").status, 1);
+    let one = ["stress", "--seed", "0", "-s", &spec, "--scx-expects", "cpus=500"];
+    let one = schedlab(&one).good();
+    assert!(one.contains("It asks for cpus=500..500: this does not count."), "{one}");
+    stress("cpu=1").error(&["expects cpu=1: there are cpus=4"]);
+    stress("smt=yes").error(&["write smt=no"]);
+}
+
+#[test]
+fn a_policy_is_held_to_what_it_promises() {
+    let stress = |promise: &str| {
+        schedlab(&["stress", "--seeds", "20", "-s", VTIME, "--scx-promise", promise])
+    };
+    let broken = stress("wait_ns=1000000");
+    assert_eq!(broken.status, 1, "{}{}", broken.stdout, broken.stderr);
+    assert!(broken.stdout.contains("1000000 are promised"), "{}", broken.stdout);
+    assert_eq!(stress("wait_ns=60000000000").status, 0);
+    stress("wait_ns=1s").error(&["promise wait_ns=1s: write a time in ns"]);
+    stress("speed=1").error(&["there are wait_ns=N"]);
+}

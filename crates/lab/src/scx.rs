@@ -3,16 +3,21 @@
 //! `scx:FILE[NAME=VALUE,...]` sets variables, `ops.FIELD` and `map.NAME.max_entries`, which are
 //! tunables of the policy; `call.FUNCTION=1/2/3` runs a `syscall` program of the object before the
 //! policy begins; `on_error=fallback` lets a run go on when the policy has ended;
-//! `put_back_ns=30000` lets CPUs not see at once what others put back.
+//! `put_back_ns=30000` lets CPUs not see at once what others put back; `user=FILE.toml` is the script
+//! of its user half; `expects.cpus=4` and `promise.wait_ns=N` are for random worlds.
 
 use crate::compressed;
 use crate::error::Error;
+use crate::scx_expects::{self, Expects};
 use crate::scx_presets::Preset;
+use crate::scx_user;
 use crate::select::{Choice, Chosen};
 use crate::settings::{self, Setting};
-use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Release};
+use crate::stress::World;
+use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Promises, Release};
 use schedlab_scx::log::Log;
 use schedlab_scx::ops::Callback;
+use schedlab_scx::user_half::Script;
 use schedlab_scx::{Classes, Image, Object, OnEnd, Options, Profile, ScxScheduler, Target};
 use std::borrow::Cow;
 use std::path::Path;
@@ -48,8 +53,10 @@ pub struct Policy {
     calls: Vec<Call>,
     on_end: OnEnd,
     put_back_ns: u64,
-    /// Whether it has callbacks for CPUs that go and come.
-    hotplug: bool,
+    /// The script of its user half, with the file's name.
+    user: Option<(String, Arc<Script>)>,
+    expects: Expects,
+    promises: Promises,
     /// Whether it looks after the limits of groups.
     quotas: bool,
     images: Mutex<Vec<(Target, Arc<Image>)>>,
@@ -57,7 +64,8 @@ pub struct Policy {
 
 impl PartialEq for Policy {
     fn eq(&self, other: &Policy) -> bool {
-        (&self.file, &self.fixed, &self.bytes) == (&other.file, &other.fixed, &other.bytes)
+        (&self.file, &self.fixed, &self.bytes, &self.user)
+            == (&other.file, &other.fixed, &other.bytes, &other.user)
     }
 }
 
@@ -70,7 +78,8 @@ impl Policy {
         if let Some((_, image)) = images.iter().find(|(other, _)| *other == target) {
             return Ok(Arc::clone(image));
         }
-        let image = Arc::new(linked(&self.object, target, &self.settings)?);
+        let image = linked(&self.object, target, &self.settings, self.user.as_ref())?;
+        let image = Arc::new(image);
         if images.len() == IMAGES_KEPT {
             images.remove(0);
         }
@@ -84,6 +93,7 @@ impl Policy {
         let options = Options {
             on_end: self.on_end,
             put_back_ns: self.put_back_ns,
+            promises: self.promises,
             profile,
             ..Options::default()
         };
@@ -93,7 +103,11 @@ impl Policy {
             None => vec![],
         };
         // Whoever calls a program for himself does it alone.
-        let is_own = |name: &String| self.calls.iter().any(|(other, _)| other == name);
+        let user = scheduler.image().user.clone();
+        let is_own = |name: &String| {
+            self.calls.iter().any(|(other, _)| other == name)
+                || user.as_ref().is_some_and(|it| it.calls(name))
+        };
         let of_preset = of_preset.into_iter().filter(|(name, _)| !is_own(name));
         for (function, args) in of_preset.chain(self.calls.iter().cloned()) {
             let called = scheduler.call_first(&function, &args);
@@ -173,6 +187,17 @@ pub fn read(path: &Path) -> Result<Object, String> {
     Object::read(&file, &bytes_of(path)?).map_err(|error| error.to_string())
 }
 
+/// Policies, by `ops.name`, whose tasks wait for a process that says who runs next.
+const IN_USER_SPACE: [&str; 2] = ["userland", "rustland"];
+
+/// Whether a policy of this name decides in user space.
+fn decides_in_user_space(name: &str) -> bool {
+    IN_USER_SPACE.iter().any(|known| {
+        let rest = name.strip_prefix(known);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
+    })
+}
+
 fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     compressed::read(path, SIZE_MAX).map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -211,7 +236,21 @@ pub fn link(
     cpus: u32,
     settings: &[schedlab_scx::Setting],
 ) -> Result<Image, String> {
-    linked(object, Target { cpus, hz: HZ }, settings)
+    linked(object, Target { cpus, hz: HZ }, settings, None)
+}
+
+/// The same with the script of a user half.
+///
+/// # Errors
+/// As of [`link`], and what the script asks for is not there.
+pub fn link_with(
+    object: &Object,
+    cpus: u32,
+    settings: &[schedlab_scx::Setting],
+    user: &Path,
+) -> Result<Image, String> {
+    let script = (user.display().to_string(), Arc::new(scx_user::read(user)?));
+    linked(object, Target { cpus, hz: HZ }, settings, Some(&script))
 }
 
 /// The same; what is known of the policy is set first.
@@ -219,10 +258,18 @@ fn linked(
     object: &Object,
     target: Target,
     settings: &[schedlab_scx::Setting],
+    user: Option<&(String, Arc<Script>)>,
 ) -> Result<Image, String> {
     let described = |error: schedlab_scx::ObjectError| error.in_file(&object.file).to_string();
     let mut image = object.link_as_it_is(target).map_err(described)?;
+    if let Some((file, script)) = user {
+        script.prepare(&mut image).map_err(|error| error.in_file(file).to_string())?;
+    }
     let mut all = Preset::of(&image.name).map_or(vec![], |it| it.settings(&image, target.cpus));
+    if let Some((_, script)) = user {
+        // What a script sets counts more.
+        all.retain(|setting| !script.sets(&setting.what));
+    }
     all.extend(settings.iter().cloned());
     image.set(&all).map_err(described)?;
     Ok(image)
@@ -258,6 +305,9 @@ struct Bracket {
     calls: Vec<Call>,
     on_end: Option<OnEnd>,
     put_back_ns: u64,
+    user: Option<String>,
+    expects: Expects,
+    promises: Promises,
 }
 
 impl Bracket {
@@ -267,6 +317,15 @@ impl Bracket {
             let (name, value) = item.split_once('=').unwrap_or((item, ""));
             if let Some(function) = name.strip_prefix("call.") {
                 bracket.calls.push((function.into(), arguments(item, value)?));
+            } else if name == "user" {
+                if value.is_empty() {
+                    return Err("user= names the script of its user half, user=FILE.toml".into());
+                }
+                bracket.user = Some(value.into());
+            } else if let Some(name) = name.strip_prefix("expects.") {
+                bracket.expects.add(name, value)?;
+            } else if let Some(name) = name.strip_prefix("promise.") {
+                scx_expects::promise(&mut bracket.promises, name, value)?;
             } else if name == "put_back_ns" {
                 let ns = value.parse().ok().filter(|ns| *ns < 1_000_000_000_u64);
                 bracket.put_back_ns = ns.ok_or_else(|| {
@@ -344,13 +403,34 @@ pub(crate) fn choose(spec: &str) -> Result<(Choice, Vec<Setting>), String> {
 
 fn load(file: &str, bracket: Bracket) -> Result<Policy, String> {
     let bytes = bytes_of(Path::new(file))?;
+    let user = match &bracket.user {
+        Some(user) => Some((user.clone(), Arc::new(scx_user::read(Path::new(user))?))),
+        None => None,
+    };
     let wrong = |error: schedlab_scx::ObjectError| error.to_string();
     let object = Object::read(file, &bytes).map_err(wrong)?;
     // What is wrong on any machine is said before anything runs.
     let target = Target { cpus: 1, hz: HZ };
+    if let Ok(image) = object.link_as_it_is(target)
+        && decides_in_user_space(&image.name)
+    {
+        return Err(format!(
+            "{PREFIX}{file}: {}: this policy decides in user space, by a process that cannot be \
+             played here; a script (--scx-user) can only adjust",
+            image.name
+        ));
+    }
     let calls = bracket.calls;
     let mut settings = bracket.elements;
-    let image = match linked(&object, target, &settings) {
+    let link = |settings: &[schedlab_scx::Setting]| {
+        linked(&object, target, settings, user.as_ref()).or_else(|error| {
+            // What a script says of the fourth CPU is wrong on small machines only.
+            let large = Target { cpus: 64, ..target };
+            let larger = user.as_ref().map(|user| linked(&object, large, settings, Some(user)));
+            larger.and_then(Result::ok).ok_or(error)
+        })
+    };
+    let image = match link(&settings) {
         Ok(image) => image,
         Err(error) if bracket.own.is_empty() => return Err(error),
         // Sizes of maps, say, may be what is missing.
@@ -358,7 +438,7 @@ fn load(file: &str, bracket: Bracket) -> Result<Policy, String> {
             let own = bracket.own.iter().filter(|setting| setting.tunable().is_some());
             let own = own.map(Setting::to_string).collect::<Vec<_>>();
             settings.extend(self::settings(own.iter().map(String::as_str))?);
-            linked(&object, target, &settings)?
+            link(&settings)?
         }
     };
     for (function, _) in &calls {
@@ -375,7 +455,9 @@ fn load(file: &str, bracket: Bracket) -> Result<Policy, String> {
         calls,
         on_end: bracket.on_end.unwrap_or_default(),
         put_back_ns: bracket.put_back_ns,
-        hotplug: has(Callback::CPU_ONLINE) && has(Callback::CPU_OFFLINE),
+        user,
+        expects: bracket.expects,
+        promises: bracket.promises,
         quotas: has(Callback::CGROUP_SET_BANDWIDTH),
         images: Mutex::default(),
     })
@@ -386,10 +468,9 @@ pub fn is_policy(choice: &Choice) -> bool {
     choice.policy.is_some()
 }
 
-/// Whether a scheduler goes on when CPUs go and come: all do but policies that have no callbacks
-/// for it.
-pub(crate) fn survives_hotplug(choice: &Choice) -> bool {
-    choice.policy.as_ref().is_none_or(|policy| policy.hotplug)
+/// What a policy asks of the machine that a random world breaks; none: nothing.
+pub fn broken_by(choice: &Choice, world: &World) -> Option<String> {
+    choice.policy.as_ref()?.expects.broken_by(world)
 }
 
 /// What users write for a policy with `own` set: `scx:FILE[...]`. None: it is none.
@@ -453,11 +534,21 @@ pub fn beside(names: &[String], file: &str) -> Vec<String> {
     let named = |name: String| {
         let Some((object, _)) = parts(&name) else { return name };
         let (object, _) = with_release(object);
-        let there = directory.join(object);
-        match Path::new(object).is_relative() && there.is_file() {
-            true => name.replacen(object, &there.display().to_string(), 1),
-            false => name,
+        let here = |file: &str| {
+            let there = directory.join(file);
+            let is_beside = Path::new(file).is_relative() && there.is_file();
+            is_beside.then(|| there.display().to_string())
+        };
+        let mut named = match here(object) {
+            Some(there) => name.replacen(object, &there, 1),
+            None => name.clone(),
+        };
+        let script = parts(&name).map_or("", |(_, settings)| settings);
+        let script = script.split(',').find_map(|item| item.trim().strip_prefix("user="));
+        if let Some((script, there)) = script.and_then(|script| Some((script, here(script)?))) {
+            named = named.replacen(&format!("user={script}"), &format!("user={there}"), 1);
         }
+        named
     };
     crate::select::whole_names(names).into_iter().map(named).collect()
 }
@@ -544,6 +635,14 @@ pub(crate) fn written(choice: &Choice, own: &[Setting]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn policies_that_decide_in_user_space_are_known() {
+        for name in ["userland", "rustland_1.0.2", "rustland.x"] {
+            assert!(decides_in_user_space(name), "{name}");
+        }
+        assert!(!decides_in_user_space("userlands") && !decides_in_user_space("vtime"));
+    }
 
     #[test]
     fn names_are_taken_apart() {

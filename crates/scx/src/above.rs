@@ -100,7 +100,7 @@ impl Act<'_> {
     pub(crate) fn fork_above(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let row = self.w.row(task);
         self.born(row, attr, parent);
-        self.init_task(row);
+        self.init_task(row, true);
     }
 
     /// A task of a class above has left its CPU.

@@ -52,7 +52,7 @@ impl Arena {
 /// Records that were reserved: the map, and their size.
 pub type Reserved = BTreeMap<u64, (usize, u32)>;
 
-fn area(act: &Act<'_>, handle: u64, kind: MapKind) -> Result<usize, Box<Fault>> {
+pub(crate) fn area(act: &Act<'_>, handle: u64, kind: MapKind) -> Result<usize, Box<Fault>> {
     let map = map_number(handle)
         .filter(|&map| act.w.maps.get(map).is_some_and(|map| map.def.kind == kind));
     map.ok_or_else(|| Fault::new(format!("{handle:#x} is no map of kind {}", kind.name())))
@@ -92,7 +92,7 @@ pub(crate) fn arena_free(act: &mut Act<'_>, [map, at, pages, ..]: [u64; 5]) -> O
 }
 
 /// A record of so many bytes, zeroed; none if the buffer is full of records that are not ready.
-fn reserve(act: &mut Act<'_>, map: usize, size: u64) -> Option<u64> {
+pub(crate) fn reserve(act: &mut Act<'_>, map: usize, size: u64) -> Option<u64> {
     let most = u64::from(act.w.maps[map].def.max_entries);
     let of_map = act.w.reserved.values().filter(|(other, _)| *other == map);
     let used: u64 = of_map.map(|&(_, size)| u64::from(size).next_multiple_of(8) + HEADER).sum();
@@ -120,7 +120,7 @@ fn reserve(act: &mut Act<'_>, map: usize, size: u64) -> Option<u64> {
 }
 
 /// What stands in a record is told, as text.
-fn written(act: &Act<'_>, map: usize, bytes: &[u8]) {
+pub(crate) fn written(act: &Act<'_>, map: usize, bytes: &[u8]) {
     let name = &act.w.maps[map].def.name;
     act.log_text(
         "ringbuf",
@@ -181,12 +181,6 @@ pub(crate) fn ringbuf_query(act: &mut Act<'_>, [map, flags, ..]: [u64; 5]) -> Ou
     let map = area(act, map, MapKind::Ringbuf)?;
     let size = u64::from(act.w.maps[map].def.max_entries);
     Ok(if flags == 1 { size } else { 0 })
-}
-
-/// Nobody writes it: there is nothing to drain.
-pub(crate) fn user_ringbuf_drain(act: &mut Act<'_>, [map, ..]: [u64; 5]) -> Outcome {
-    area(act, map, MapKind::UserRingbuf)?;
-    Ok(0)
 }
 
 /// The iterators over groups and tasks are walks through lists that were made when they began.

@@ -160,6 +160,8 @@ fn find(types: &KernelTypes, way: &Way) -> Option<(u64, Ty)> {
                 offset += u64::from(*index) * 8;
                 ty = Ty::U(8);
             }
+            // An array of one.
+            (Step::Index(0), Ty::Struct(_)) => (),
             (Step::Index(index), Ty::Chars(len)) if *index < len => {
                 offset += u64::from(*index);
                 ty = Ty::U(1);

@@ -1,6 +1,7 @@
 //! Helpers, by their numbers in the BPF ABI.
 
 use crate::areas;
+use crate::dynptr;
 use crate::format::format;
 use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
@@ -71,8 +72,15 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (182, "strncmp", strncmp),
     (194, "kptr_xchg", kptr_xchg),
     (195, "map_lookup_percpu_elem", map_lookup_percpu_elem),
+    (197, "dynptr_from_mem", dynptr::from_mem),
+    (198, "ringbuf_reserve_dynptr", dynptr::ringbuf_reserve),
+    (199, "ringbuf_submit_dynptr", dynptr::ringbuf_submit),
+    (200, "ringbuf_discard_dynptr", dynptr::ringbuf_discard),
+    (201, "dynptr_read", dynptr::read),
+    (202, "dynptr_write", dynptr::write),
+    (203, "dynptr_data", dynptr::data),
     (208, "ktime_get_tai_ns", ktime),
-    (209, "user_ringbuf_drain", areas::user_ringbuf_drain),
+    (209, "user_ringbuf_drain", dynptr::user_ringbuf_drain),
     (210, "cgrp_storage_get", storage_get),
     (211, "cgrp_storage_delete", storage_delete),
 ];
@@ -454,7 +462,7 @@ fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
 }
 
 /// The key by which the machine knows a timer. Others than multiples of 4 are not the policy's.
-fn key(timer: usize) -> TimerKey {
+pub(crate) fn timer_key(timer: usize) -> TimerKey {
     TimerKey(4 * timer as u32)
 }
 
@@ -488,7 +496,7 @@ fn timer_start(act: &mut Act<'_>, [at, delay, flags, ..]: [u64; 5]) -> Outcome {
     // let time go on.
     let due = due.max(now + 1);
     act.w.timers[timer].pending = Some(act.w.cpu);
-    act.p.arm_timer(key(timer), TimerPhase::BeforeTicks, due);
+    act.p.arm_timer(timer_key(timer), TimerPhase::BeforeTicks, due);
     Ok(0)
 }
 
@@ -496,7 +504,7 @@ fn timer_cancel(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
     let Some(timer) = timer_at(act, at) else { return code(EINVAL) };
     let was_pending = act.w.timers[timer].pending.take().is_some();
     if was_pending {
-        act.p.cancel_timer(key(timer));
+        act.p.cancel_timer(timer_key(timer));
     }
     Ok(u64::from(was_pending))
 }

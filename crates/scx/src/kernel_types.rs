@@ -22,7 +22,7 @@ pub enum Ty {
     Mask,
     /// So many characters.
     Chars(u32),
-    /// A structure within the structure.
+    /// A structure within the structure; also an array of one of them.
     Struct(&'static str),
 }
 
@@ -31,6 +31,28 @@ use Ty::{Chars, I, Mask, Ptr, Struct, U};
 /// The structures: name, members.
 static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
     ("cpumask", &[("bits", Mask)]),
+    // Namespaces, credentials, signals: see [`objects`](crate::objects).
+    ("kuid_t", &[("val", U(4))]),
+    ("kgid_t", &[("val", U(4))]),
+    (
+        "cred",
+        &[
+            ("uid", Struct("kuid_t")),
+            ("gid", Struct("kgid_t")),
+            ("suid", Struct("kuid_t")),
+            ("sgid", Struct("kgid_t")),
+            ("euid", Struct("kuid_t")),
+            ("egid", Struct("kgid_t")),
+            ("fsuid", Struct("kuid_t")),
+            ("fsgid", Struct("kgid_t")),
+        ],
+    ),
+    ("ns_common", &[("inum", U(4))]),
+    ("pid_namespace", &[("ns", Struct("ns_common")), ("level", U(4)), ("parent", Ptr)]),
+    ("nsproxy", &[("pid_ns_for_children", Ptr)]),
+    ("upid", &[("nr", I(4)), ("ns", Ptr)]),
+    ("pid", &[("level", U(4)), ("inode", U(8)), ("numbers", Struct("upid"))]),
+    ("signal_struct", &[("nr_threads", I(4)), ("flags", U(4)), ("group_exit_code", I(4))]),
     ("bpf_cpumask", &[("cpumask", Struct("cpumask"))]),
     ("thread_info", &[("flags", U(8)), ("cpu", U(4))]),
     ("sched_entity", &[("sum_exec_runtime", U(8))]),
@@ -83,6 +105,11 @@ static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
             ("start_time", U(8)),
             ("cgroups", Ptr),
             ("comm", Chars(16)),
+            ("thread_pid", Ptr),
+            ("real_cred", Ptr),
+            ("cred", Ptr),
+            ("nsproxy", Ptr),
+            ("signal", Ptr),
         ],
     ),
     ("scx_rq", &[("nr_running", U(4)), ("flags", U(4))]),
@@ -194,9 +221,11 @@ pub const TASK_DEQD_FOR_SLEEP: u32 = 8;
 pub const EXIT_UNREG_BPF: u64 = 65;
 /// `SCX_EXIT_UNREG_KERN`: the kernel unloads it.
 pub const EXIT_UNREG_KERN: u64 = 66;
+/// `SCX_ECODE_ACT_RESTART`: the policy is to be loaded again.
+pub const ECODE_ACT_RESTART: u64 = 1 << 48;
 /// `SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG`: a CPU came or went, and the policy is to be
 /// loaded again.
-pub const ECODE_HOTPLUG: u64 = 1 << 48 | 1 << 32;
+pub const ECODE_HOTPLUG: u64 = ECODE_ACT_RESTART | 1 << 32;
 /// `SCX_EXIT_ERROR`: the class ended it.
 pub const EXIT_ERROR: u64 = 1024;
 /// `SCX_EXIT_ERROR_BPF`: it ended itself with `scx_bpf_error`.

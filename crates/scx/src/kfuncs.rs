@@ -7,6 +7,7 @@ mod nodes;
 mod tasks;
 
 use crate::areas;
+use crate::dynptr;
 use crate::vm::Outcome;
 use crate::world::Act;
 
@@ -140,6 +141,11 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("bpf_cpumask_weight", 1, true, cpumask::weight),
     kfunc("bpf_arena_alloc_pages", 5, true, areas::arena_alloc),
     kfunc("bpf_arena_free_pages", 3, false, areas::arena_free),
+    kfunc("bpf_dynptr_slice", 4, true, dynptr::slice),
+    kfunc("bpf_dynptr_slice_rdwr", 4, true, dynptr::slice_rdwr),
+    kfunc("bpf_dynptr_size", 1, true, dynptr::size),
+    kfunc("bpf_dynptr_is_null", 1, true, dynptr::is_null),
+    kfunc("bpf_dynptr_is_rdonly", 1, true, dynptr::is_rdonly),
     kfunc("bpf_iter_css_new", 3, true, areas::css_iter_new),
     kfunc("bpf_iter_css_next", 1, true, areas::iter_next),
     kfunc("bpf_iter_css_destroy", 1, false, areas::iter_destroy),

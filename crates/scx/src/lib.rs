@@ -21,6 +21,7 @@ pub mod classes;
 pub mod core_relo;
 pub mod dsq;
 mod dump;
+mod dynptr;
 pub mod elf;
 pub mod error;
 pub mod format;
@@ -35,8 +36,10 @@ pub mod map_def;
 pub mod maps;
 pub mod memory;
 pub mod object;
+mod objects;
 pub mod ops;
 mod programs;
+mod restart;
 pub mod rules;
 pub mod scheduler;
 pub mod settings;
@@ -44,6 +47,7 @@ pub mod survey;
 #[cfg(test)]
 mod testing;
 pub mod tunables;
+pub mod user_half;
 pub mod vm;
 pub mod world;
 

@@ -40,7 +40,7 @@ pub enum MapKind {
     CgrpStorage,
     /// `RINGBUF`.
     Ringbuf,
-    /// `USER_RINGBUF`: nobody writes it here.
+    /// `USER_RINGBUF`: written by a scripted user half.
     UserRingbuf,
     /// `ARENA`.
     Arena,
@@ -127,6 +127,12 @@ pub struct MapDef {
     pub offset: u64,
     /// Which maps an array of maps holds from the start, by index.
     pub values: Vec<(u32, usize)>,
+    /// The type of a key in the object's types, if it says so.
+    pub key_type: Option<u32>,
+    /// The type of a value.
+    pub value_type: Option<u32>,
+    /// The definition of the maps that a map of maps holds.
+    pub inner_type: Option<u32>,
 }
 
 fn fault(name: &str, what: impl Into<String>) -> ObjectError {
@@ -250,6 +256,17 @@ fn values_offset(btf: &Btf, ty: u32) -> u32 {
     members.iter().find(|member| member.name == "values").map_or(0, |member| member.bit_offset / 8)
 }
 
+/// The definition that `__array(values, ...)` gives for what a map holds: that of the first element.
+fn inner_of(btf: &Btf, values: u32) -> Option<u32> {
+    let Kind::Array { element, .. } = btf.resolve(values).kind else { return None };
+    let element = btf.resolve_id(element);
+    match btf.get(element).kind {
+        Kind::Ptr(to) => Some(to).filter(|&to| btf.members(to).is_some()),
+        Kind::Struct { .. } => Some(element),
+        _ => None,
+    }
+}
+
 pub(crate) fn definition(
     btf: &Btf,
     name: &str,
@@ -269,6 +286,9 @@ pub(crate) fn definition(
         flags: 0,
         offset,
         values: vec![],
+        key_type: None,
+        value_type: None,
+        inner_type: None,
     };
     for member in members {
         let pointed = match btf.resolve(member.ty).kind {
@@ -294,9 +314,18 @@ pub(crate) fn definition(
             "map_flags" => map.flags = needed(length)?,
             "key_size" => map.key_size = needed(length)?,
             "value_size" => map.value_size = needed(length)?,
-            "key" => map.key_size = size(pointed)?,
-            "value" => map.value_size = size(pointed)?,
-            "values" => map.value_size = 4,
+            "key" => {
+                map.key_size = size(pointed)?;
+                map.key_type = pointed;
+            }
+            "value" => {
+                map.value_size = size(pointed)?;
+                map.value_type = pointed;
+            }
+            "values" => {
+                map.value_size = 4;
+                map.inner_type = inner_of(btf, member.ty);
+            }
             "pinning" | "numa_node" | "map_extra" => (),
             other => {
                 let what = format!("a definition has no member {other}");

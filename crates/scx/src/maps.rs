@@ -145,6 +145,12 @@ impl Map {
         }
     }
 
+    /// Where the value of a key is for `cpu`, without being counted as a look-up; 0 if there is
+    /// none.
+    pub(crate) fn find(&self, key: &[u8], cpu: u32) -> u64 {
+        self.slot(key).map_or(0, |slot| self.value(slot, cpu))
+    }
+
     /// Looks a key up: the address of the value as `cpu` has it, the handle of the map for maps of
     /// maps; 0 if there is none.
     pub fn lookup(&mut self, memory: &Memory, key: &[u8], cpu: u32) -> u64 {
@@ -419,6 +425,9 @@ mod tests {
             flags: 0,
             offset: 0,
             values: vec![],
+            key_type: None,
+            value_type: None,
+            inner_type: None,
         };
         (Map::new(&def, &mut memory, cpus), memory)
     }

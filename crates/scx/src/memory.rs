@@ -134,6 +134,15 @@ impl Memory {
         }
     }
 
+    /// Takes the contents of a region of another memory.
+    pub(crate) fn take_over(&mut self, from: &mut Memory, region: u32) {
+        let region = region as usize;
+        if let (Some(to), Some(from)) = (self.regions.get_mut(region), from.regions.get_mut(region))
+        {
+            to.bytes = std::mem::take(&mut from.bytes);
+        }
+    }
+
     /// All bytes in use.
     pub fn total(&self) -> usize {
         self.regions.iter().map(|region| region.bytes.len()).sum()

@@ -13,8 +13,10 @@ use crate::map_def::{self, MapDef};
 use crate::memory::{self, FIRST_FREE, address};
 use crate::ops::{Callback, OpsNumbers};
 use crate::settings::{Setting, What};
+use crate::user_half::UserHalf;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Licences by which the kernel lets a program call its functions.
 const LICENCES: [&str; 6] =
@@ -143,6 +145,8 @@ pub struct Image {
     pub types: KernelTypes,
     /// The object's types.
     pub btf: Btf,
+    /// What its user half does, if it has a script.
+    pub user: Option<Arc<UserHalf>>,
     /// Lines of the source by the first instruction made of them.
     lines: Vec<(u32, String)>,
 }
@@ -328,6 +332,7 @@ impl<'a> Linker<'a> {
             cpus: target.cpus,
             types: KernelTypes::new(target.cpus),
             btf: object.btf.clone(),
+            user: None,
             lines: vec![],
         };
         Linker { object, target, image, code: BTreeMap::new(), by_address: vec![] }

@@ -6,7 +6,7 @@ use crate::scheduler::ScxScheduler;
 use crate::world::{Act, Context};
 
 /// So many arguments of 32 bits a program is given at most.
-const ARGS_MAX: usize = 64;
+pub(crate) const ARGS_MAX: usize = 64;
 
 impl ScxScheduler {
     /// Runs the program `name` of section `syscall` before the policy begins; `args` are what it is
@@ -29,7 +29,8 @@ impl Act<'_> {
     /// Runs what is to be run before the policy begins. A program that returns an error is told of
     /// as user space would be told, and ends the policy: it would not have been attached.
     pub(crate) fn call_programs(&mut self) {
-        for (entry, args) in std::mem::take(&mut self.w.first_calls) {
+        // They stay known: a policy that is loaded again has them run again.
+        for (entry, args) in self.w.first_calls.clone() {
             if self.w.ended.is_some() {
                 return;
             }
@@ -40,27 +41,35 @@ impl Act<'_> {
                 let value = args.get(place).copied().unwrap_or(0) as u32;
                 self.w.vm.memory.write(at + 4 * place as u64, 4, u64::from(value));
             }
-            let name = self.w.image.function_at(entry).map_or(String::new(), |it| it.name.clone());
-            let outer = (self.w.context, self.w.callback);
-            (self.w.context, self.w.callback) = (Context::Sleepable, "a program of user space");
-            self.w.vm.begin();
-            let before = self.w.vm.insns;
-            let outcome = self.run(entry, [at, 0, 0, 0, 0]);
-            let insns = self.w.vm.insns - before;
-            let told = |result: &str| {
-                let args: Vec<String> = args.iter().map(i32::to_string).collect();
-                format!("{name}({}){result}", args.join(", "))
-            };
-            match outcome {
-                Ok(0) => self.log_text("syscall", || told(""), insns),
-                Ok(result) => {
-                    let error = result as i32;
-                    self.log_text("syscall", || told(&format!(" = {error}")), insns);
+            self.run_program(entry, at, &args, true);
+        }
+    }
+
+    /// Runs a program; what it is given is at `at`. If it is run `before` the policy is attached, an
+    /// error that it returns ends the policy.
+    pub(crate) fn run_program(&mut self, entry: usize, at: u64, args: &[i32], before: bool) {
+        let name = self.w.image.function_at(entry).map_or(String::new(), |it| it.name.clone());
+        let outer = (self.w.context, self.w.callback);
+        (self.w.context, self.w.callback) = (Context::Sleepable, "a program of user space");
+        self.w.vm.begin();
+        let insns = self.w.vm.insns;
+        let outcome = self.run(entry, [at, 0, 0, 0, 0]);
+        let insns = self.w.vm.insns - insns;
+        let told = |result: &str| {
+            let args: Vec<String> = args.iter().map(i32::to_string).collect();
+            format!("{name}({}){result}", args.join(", "))
+        };
+        match outcome {
+            Ok(0) => self.log_text("syscall", || told(""), insns),
+            Ok(result) => {
+                let error = result as i32;
+                self.log_text("syscall", || told(&format!(" = {error}")), insns);
+                if before {
                     self.error(format!("{name} returned {error}"));
                 }
-                Err(fault) => self.faulted(&fault),
             }
-            (self.w.context, self.w.callback) = outer;
+            Err(fault) => self.faulted(&fault),
         }
+        (self.w.context, self.w.callback) = outer;
     }
 }

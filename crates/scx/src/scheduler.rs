@@ -11,19 +11,20 @@ use crate::map_def::MapKind;
 use crate::memory::{self, address};
 use crate::object::Image;
 use crate::ops::Callback;
+use crate::restart::Restarts;
 use crate::rules;
-use crate::world::{Act, Context, Counts, End, Holder, Task, World, group_weight, weight_of};
+use crate::world::{Act, Context, Counts, Cpu, End, Holder, Task, World, group_weight, weight_of};
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
-    BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Parent, Platform,
-    Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Topology,
-    Tunable, Waker,
+    BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, Inspect, Load, Parent,
+    Platform, Promises, Question, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey,
+    TimerPhase, Topology, Tunable, Waker,
 };
 use std::sync::Arc;
 
-/// The watchdog's timer; the policy's are multiples of 4. (2 and 3 modulo 4 are the deadline
-/// class's.)
-const WATCHDOG: TimerKey = TimerKey(1);
+/// The watchdog's timer; the policy's are multiples of 4, its user half's is 5. (2 and 3 modulo 4
+/// are the deadline class's.)
+pub(crate) const WATCHDOG: TimerKey = TimerKey(1);
 
 /// So long a runnable task may wait, unless the policy says less, ms.
 const TIMEOUT_MS: u64 = 30_000;
@@ -78,6 +79,8 @@ pub struct Options {
     /// task to go on with, ns; 0: an instant is atomic. In a kernel two CPUs whose slices end at
     /// one tick reschedule at once, and neither finds what the other is about to put back.
     pub put_back_ns: u64,
+    /// What its author promises; `stress` holds it to that.
+    pub promises: Promises,
 }
 
 /// A sched_ext policy at work.
@@ -90,6 +93,8 @@ pub struct ScxScheduler {
     has_ended: bool,
     /// The present instant, and how often CPUs have rescheduled in it.
     instant: (u64, u64),
+    /// How often it was loaded again.
+    pub(crate) restarts: Restarts,
 }
 
 impl ScxScheduler {
@@ -97,7 +102,8 @@ impl ScxScheduler {
     pub fn new(image: Arc<Image>, config: &BuildConfig, options: Options) -> ScxScheduler {
         let world = ScxScheduler::world(image, &config.topology, options);
         let instant = (0, 0);
-        ScxScheduler { world, options, has_started: false, has_ended: false, instant }
+        let (has_started, has_ended, restarts) = (false, false, Restarts::default());
+        ScxScheduler { world, options, has_started, has_ended, instant, restarts }
     }
 
     /// The world in which the policy of an image begins.
@@ -211,11 +217,15 @@ impl ScxScheduler {
         }
         act.w.cpu = cpu;
         let result = hook(&mut act);
-        if act.w.ended.is_some() && !self.has_ended {
+        while self.world.ended.is_some() && !self.has_ended {
             self.has_ended = true;
+            let mut act = Act { w: &mut self.world, p: platform };
             act.w.cpu = cpu;
             act.leave();
-            if self.options.on_end == OnEnd::Stop {
+            if self.is_to_restart(platform.now_ns()) {
+                self.has_ended = false;
+                self.restart(platform);
+            } else if self.options.on_end == OnEnd::Stop {
                 let message = self.end_message().unwrap_or_default();
                 std::panic::resume_unwind(Box::new(message));
             }
@@ -226,7 +236,8 @@ impl ScxScheduler {
 
 impl Act<'_> {
     /// The policy is loaded.
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
+        self.user_before();
         self.call_programs();
         let result = self.call(Callback::INIT, Context::Sleepable, &[]);
         if let Some(error) = result.map(|result| result as i32).filter(|&error| error != 0) {
@@ -240,12 +251,17 @@ impl Act<'_> {
         }
         for cpu in 0..self.w.nr_cpus() {
             self.w.cpu = cpu;
-            self.update_idle(cpu, true);
+            // Only a policy that is loaded again finds busy ones, and such as are off line.
+            let Cpu { curr, is_online, .. } = self.w.cpus[cpu as usize];
+            if curr.is_none() && is_online {
+                self.update_idle(cpu, true);
+            }
         }
+        self.user_begins();
     }
 
     /// Tells the policy of a group; the error that it returns.
-    fn init_group(&mut self, group: u32) -> Option<i32> {
+    pub(crate) fn init_group(&mut self, group: u32) -> Option<i32> {
         let types = self.w.image.types.clone();
         let at = address(memory::SCRATCH, 0);
         let field = |name| at + u64::from(types.offset("scx_cgroup_init_args", name));
@@ -336,7 +352,7 @@ impl Act<'_> {
     }
 
     /// Whether a task is the current one of a CPU and can go on.
-    fn runs(&self, row: u32) -> bool {
+    pub(crate) fn runs(&self, row: u32) -> bool {
         let on_cpu = self.w.tasks[row as usize].on_cpu;
         on_cpu.is_some_and(|cpu| self.w.cpus[cpu as usize].goes_on_with(row))
     }
@@ -415,23 +431,25 @@ impl Act<'_> {
             let at = self.w.task_field(row, path);
             self.w.vm.memory.write(at, width, value);
         }
+        self.w.add_thread(row);
         self.w.set_slice(row, SLICE_DFL);
         (prev, near)
     }
 
     /// A task is made known to the policy, and given to it.
     fn introduce(&mut self, row: u32) {
-        self.init_task(row);
+        self.init_task(row, true);
         self.enable(row);
     }
 
     /// A task is made known to the policy.
-    pub(crate) fn init_task(&mut self, row: u32) {
+    /// The policy makes what it needs for a task, at its birth or when the policy is loaded.
+    pub(crate) fn init_task(&mut self, row: u32, is_born: bool) {
         let types = self.w.image.types.clone();
         let args = address(memory::SCRATCH, 0);
         let field = |name| args + u64::from(types.offset("scx_init_task_args", name));
         let cgroup = self.w.cgroup(self.w.tasks[row as usize].group);
-        self.w.vm.memory.write(field("fork"), 1, 1);
+        self.w.vm.memory.write(field("fork"), 1, u64::from(is_born));
         self.w.vm.memory.write(field("cgroup"), 8, cgroup);
         let p = self.w.task_address(row);
         let result = self.call(Callback::INIT_TASK, Context::Sleepable, &[p, args]);
@@ -518,6 +536,7 @@ impl Act<'_> {
                 map.delete_storage(p);
             }
         }
+        self.w.remove_thread(row);
         self.w.tasks[row as usize].is_alive = false;
         self.w.tasks[row as usize].is_dying = false;
     }
@@ -832,6 +851,7 @@ impl Scheduler for ScxScheduler {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         self.act(platform, 0, |act| match key {
             WATCHDOG => act.watch(),
+            crate::user_half::TIMER => act.user_is_due(),
             TimerKey(key) => act.fire_timer(key as usize / 4),
         });
     }
@@ -868,6 +888,14 @@ impl Inspect for ScxScheduler {
     fn remarks(&self) -> Vec<String> {
         let end = self.world.ended.iter().filter(|_| self.has_ended);
         let name = &self.world.image.name;
+        let again = self.restarts.first.iter().map(|(at, why)| {
+            let count = self.restarts.count;
+            format!(
+                "{ENDED}{name} was loaded again, as its user half would load it, {}, first at \
+                 {at} ns: {why}",
+                if count == 1 { "once".into() } else { format!("{count} times") }
+            )
+        });
         let remark = |end: &End| {
             let (at, message) = (end.at_ns, &end.message);
             format!(
@@ -876,7 +904,12 @@ impl Inspect for ScxScheduler {
                 if end.callback.is_empty() { "the class" } else { end.callback }
             )
         };
-        end.map(remark).collect()
+        again.chain(end.map(remark)).collect()
+    }
+
+    fn promises(&self, _: &Load) -> Promises {
+        // Whoever runs first come first served has promised nothing.
+        if self.has_ended { Promises::default() } else { self.options.promises }
     }
 
     fn rules(&self) -> Vec<&'static RuleDoc> {

@@ -438,6 +438,12 @@ pub struct World {
     pub nodes_of_memory: u32,
     /// Programs that are called before the policy begins: first instructions and arguments.
     pub first_calls: Vec<(usize, Vec<i32>)>,
+    /// The region of namespaces, credentials and the like.
+    pub(crate) objects: u32,
+    /// The first thread of each process that there is, and how many there are.
+    pub(crate) threads: BTreeMap<u32, (u32, u32)>,
+    /// What its user half has to do.
+    pub(crate) user: crate::user_half::State,
     /// Who is told what it does.
     pub log: Option<Log>,
     /// The dump, while it is being written.
@@ -506,6 +512,7 @@ impl World {
             debug_assert_eq!(region, FIRST_FREE + number as u32);
         }
         let maps = image.maps.iter().map(|def| Map::new(def, memory, cpus)).collect();
+        let user = crate::user_half::State::new(&image, memory);
         let counts = Counts {
             callbacks: [CallCounts::default(); Callback::COUNT],
             timers: CallCounts::default(),
@@ -559,11 +566,15 @@ impl World {
             siblings: siblings(topology),
             nodes_of_memory: nodes_of_memory(topology),
             first_calls: vec![],
+            objects: 0,
+            threads: BTreeMap::new(),
+            user,
             log: None,
             dump: None,
             image,
         };
         world.add_group(0, 1024);
+        world.make_objects();
         for cpu in 0..cpus {
             let idle = world.add_task(cpu);
             let task = &mut world.tasks[idle as usize];
@@ -731,6 +742,8 @@ impl World {
         memory.write(field("parent"), 8, parent);
         memory.write(field("group_leader"), 8, base);
         memory.write(field("cgroups"), 8, cgroup);
+        self.describe_objects(row);
+        let memory = &mut self.vm.memory;
         memory.write(field("scx.sticky_cpu"), 4, u64::from(u32::MAX));
         if let Some(comm) = memory.slice_mut(field("comm"), 16) {
             comm.fill(0);

@@ -115,10 +115,22 @@ fn cpus_that_go_and_come_are_told() {
 
 #[test]
 fn a_policy_without_such_callbacks_ends_to_be_loaded_again() {
-    let mut rig = Rig::new("vtime", Topology::flat(4), &[], OnEnd::GoOn);
+    #[derive(Default)]
+    struct Ends(Vec<End>);
+    impl Witness for Ends {
+        fn entry(&mut self, _: &Entry) {}
+        fn ended(&mut self, end: &End) {
+            self.0.push(end.clone());
+        }
+    }
+    let ends: Arc<Mutex<Ends>> = Arc::default();
+    let mut rig = Rig::new("vtime", Topology::flat(4), &[], OnEnd::Stop);
+    rig.policy.log_to(Log::new(ends.clone()));
     rig.fork(0);
     rig.policy.cpu_offline(&mut rig.platform, CpuId(2)).expect("it is taken");
-    let end = rig.policy.end().expect("it ends");
+    assert_eq!((rig.policy.end(), rig.policy.restarts()), (None, 1));
+    let ends = ends.lock().expect("nobody panicked");
+    let [end] = ends.0.as_slice() else { panic!("it ended once") };
     assert_eq!((end.kind, end.code), (66, 1 << 48 | 1 << 32));
     assert_eq!(end.message, "cpu 2 going offline, exiting scheduler");
     assert_eq!(end.reason, "unregistered from the main kernel");

@@ -32,7 +32,11 @@ pub fn scx(args: &ScxArgs, output: &mut Output) -> Result<Status, Failure> {
 fn show(args: &ScxShowArgs, output: &mut Output) -> Result<Status, Failure> {
     let object = scx::read(&args.object)?;
     let settings = scx::settings(args.scx_set.iter().map(String::as_str))?;
-    match scx::link(&object, args.cpus, &settings) {
+    let linked = match &args.scx_user {
+        Some(user) => scx::link_with(&object, args.cpus, &settings, user),
+        None => scx::link(&object, args.cpus, &settings),
+    };
+    match linked {
         Ok(image) => {
             write_image(&image, &object.survey(), output)?;
             Ok(Status::Good)
@@ -210,7 +214,8 @@ fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
         }
     };
     let known = |name: &str| {
-        Callback::find(name).is_some() || ["timer", "printk", "ringbuf", "syscall"].contains(&name)
+        Callback::find(name).is_some()
+            || ["timer", "printk", "ringbuf", "syscall", "user"].contains(&name)
     };
     if let Some(unknown) = args.callback.iter().find(|name| !known(name)) {
         return Err(Failure::Message(format!(

@@ -6,6 +6,7 @@ use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
+use schedlab_lab::scx::broken_by;
 use schedlab_lab::select::{Choice, choose};
 use schedlab_lab::stress::{
     Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
@@ -41,6 +42,8 @@ struct Tally {
     events: u64,
     /// Rules that were broken, and how often.
     broken: Vec<(Rule, u64)>,
+    /// Worlds that break what a policy asks for, and how many of them it failed in.
+    unasked: (u64, u64),
 }
 
 /// The command that runs a world which was saved; policies in files by their files.
@@ -112,9 +115,15 @@ fn report_world(
 ) -> std::io::Result<()> {
     tally.worlds += 1;
     tally.events += checked.events;
+    let is_unasked = broken_by(choice, &World::random(seed, choice)).is_some();
+    tally.unasked.0 += u64::from(is_unasked);
     let Some(Broken { turn, violation }) = &checked.failure else {
         return Ok(());
     };
+    if is_unasked {
+        tally.unasked.1 += 1;
+        return Ok(());
+    }
     if let Some((_, count)) = tally.broken.iter_mut().find(|(rule, _)| *rule == violation.rule) {
         *count += 1;
         return Ok(());
@@ -139,6 +148,18 @@ fn write_tallies(
     for (name, tally) in names.iter().zip(tallies) {
         let broken: u64 = tally.broken.iter().map(|(_, count)| count).sum();
         writeln!(output, "{name:widest$}  {:>8}  {:>12}  {broken}", tally.worlds, tally.events)?;
+    }
+    for (name, tally) in names.iter().zip(tallies) {
+        let (worlds, failed) = tally.unasked;
+        if worlds > 0 {
+            let are = if worlds == 1 { "is" } else { "are" };
+            writeln!(
+                output,
+                "{name}: {} {are} not as it asks for; it failed in {failed} of them, which does not \
+                 count",
+                counted(worlds as usize, "world")
+            )?;
+        }
     }
     Ok(())
 }
@@ -203,7 +224,10 @@ fn one_world(
             writeln!(output, "    every rule was kept, over {} events", checked.events)?;
             continue;
         };
-        status = Status::Bad;
+        match broken_by(choice, &world) {
+            None => status = Status::Bad,
+            Some(what) => writeln!(output, "It asks for {what}: this does not count.")?,
+        }
         writeln!(output, "BROKEN  {violation}")?;
         writeln!(output, "        with {turn}")?;
         writeln!(output, "The last events before it:")?;

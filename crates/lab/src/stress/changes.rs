@@ -99,11 +99,8 @@ impl Maker<'_> {
                 lines.push(format!("{at} stop {task}"));
                 lines.push(format!("at {later_us}us cont {task}"));
             }
-            // A policy without callbacks for it would end, to be loaded again.
-            14 if can.affinity
-                && self.world.cpus > 1
-                && crate::scx::survives_hotplug(self.choice) =>
-            {
+            // A policy without callbacks for it is loaded again.
+            14 if can.affinity && self.world.cpus > 1 => {
                 let cpu = self.below(u64::from(self.world.cpus));
                 lines.push(format!("{at} offline cpu {cpu}"));
                 lines.push(format!("at {later_us}us online cpu {cpu}"));

@@ -28,6 +28,7 @@ pub fn bytes(name: &str) -> &'static [u8] {
         "features" => include_bytes!("../objects/features.bpf.o"),
         "queues" => include_bytes!("../objects/queues.bpf.o"),
         "rounds" => include_bytes!("../objects/rounds.bpf.o"),
+        "half" => include_bytes!("../objects/half.bpf.o"),
         "order" => include_bytes!("../objects/order.bpf.o"),
         "walk" => include_bytes!("../objects/walk.bpf.o"),
         other => panic!("there is no object {other}"),

@@ -1,0 +1,232 @@
+//! Dynptrs: memory whose size is known only while a program runs, and records that user space
+//! writes.
+//!
+//! A dynptr is two words of the program's, of which it makes nothing: here the address, and the size
+//! with what is known of the memory in its highest bits.
+
+use crate::areas::{area, reserve, written};
+use crate::map_def::MapKind;
+use crate::maps::{E2BIG, EINVAL};
+use crate::memory::address;
+use crate::object::code_number;
+use crate::vm::{Fault, Outcome};
+use crate::world::Act;
+
+/// `-EBUSY`.
+const EBUSY: i64 = -16;
+
+/// A dynptr has so many bytes.
+const SIZE: u64 = 16;
+
+/// It may only be read.
+const READ_ONLY: u64 = 1 << 63;
+
+/// It is a record of a ring buffer.
+const RECORD: u64 = 1 << 62;
+
+/// No dynptr is larger, bytes.
+const SIZE_MAX: u64 = (1 << 24) - 1;
+
+/// No more records are read in one call.
+const RECORDS_MAX: u64 = 128 * 1024;
+
+/// What a dynptr says.
+#[derive(Clone, Copy)]
+struct Dynptr {
+    at: u64,
+    size: u64,
+    flags: u64,
+}
+
+fn load(act: &Act<'_>, from: u64) -> Result<Dynptr, Box<Fault>> {
+    let (at, word) = (act.w.vm.memory.load(from, 8), act.w.vm.memory.load(from + 8, 8));
+    let (Some(at), Some(word)) = (at, word) else {
+        return Err(Fault::new(format!("a dynptr at {from:#x} is not in memory")));
+    };
+    Ok(Dynptr { at, size: word & SIZE_MAX, flags: word & (READ_ONLY | RECORD) })
+}
+
+/// Writes a dynptr for a program; an `at` of 0 is none.
+fn store(act: &mut Act<'_>, to: u64, dynptr: Dynptr) -> Result<(), Box<Fault>> {
+    let Dynptr { at, size, flags } = dynptr;
+    let memory = &mut act.w.vm.memory;
+    match memory.store(to, 8, at).and_then(|()| memory.store(to + 8, 8, size | flags)) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(Fault::new(format!("{to:#x} is no memory for a dynptr"))),
+    }
+}
+
+const NONE: Dynptr = Dynptr { at: 0, size: 0, flags: 0 };
+
+/// The address of `len` bytes of a dynptr; the error that the kernel would return.
+fn part(dynptr: Dynptr, offset: u64, len: u64) -> Result<u64, i64> {
+    let (offset, len) = (u64::from(offset as u32), u64::from(len as u32));
+    match dynptr {
+        Dynptr { at: 0, .. } => Err(EINVAL),
+        Dynptr { size, .. } if offset + len > size => Err(E2BIG),
+        Dynptr { at, .. } => Ok(at + offset),
+    }
+}
+
+pub(crate) fn from_mem(act: &mut Act<'_>, [data, size, flags, to, _]: [u64; 5]) -> Outcome {
+    let size = u64::from(size as u32);
+    let result = match flags {
+        0 if size > SIZE_MAX => E2BIG,
+        0 => 0,
+        _ => EINVAL,
+    };
+    if result == 0 && act.w.vm.memory.slice(data, size as usize).is_none() {
+        return Err(Fault::new(format!("{size} bytes at {data:#x} are not in memory")));
+    }
+    store(act, to, if result == 0 { Dynptr { at: data, size, flags: 0 } } else { NONE })?;
+    Ok(result as u64)
+}
+
+pub(crate) fn ringbuf_reserve(act: &mut Act<'_>, [map, size, flags, to, _]: [u64; 5]) -> Outcome {
+    let map = area(act, map, MapKind::Ringbuf)?;
+    let size = u64::from(size as u32);
+    let at = match flags {
+        0 if size <= SIZE_MAX => reserve(act, map, size),
+        _ => None,
+    };
+    act.w.maps[map].counts.updates += 1;
+    store(act, to, at.map_or(NONE, |at| Dynptr { at, size, flags: RECORD }))?;
+    Ok(if at.is_some() { 0 } else { EINVAL as u64 })
+}
+
+/// A record is ready, or given up.
+fn finish(act: &mut Act<'_>, from: u64, is_ready: bool) -> Outcome {
+    let dynptr = load(act, from)?;
+    if dynptr.at == 0 {
+        return Ok(0);
+    }
+    let Some((map, size)) = act.w.reserved.remove(&dynptr.at) else {
+        return Err(Fault::new(format!("{:#x} is no record that was reserved", dynptr.at)));
+    };
+    if is_ready {
+        let bytes = act.w.vm.memory.slice(dynptr.at, size as usize).map(<[u8]>::to_vec);
+        written(act, map, &bytes.unwrap_or_default());
+    }
+    store(act, from, NONE)?;
+    Ok(0)
+}
+
+pub(crate) fn ringbuf_submit(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcome {
+    finish(act, from, true)
+}
+
+pub(crate) fn ringbuf_discard(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcome {
+    finish(act, from, false)
+}
+
+/// Copies bytes within memory to where the program may write them.
+fn copy(act: &mut Act<'_>, from: u64, to: u64, len: u64) -> Outcome {
+    let len = len as u32 as usize;
+    let memory = &mut act.w.vm.memory;
+    let Some(bytes) = memory.slice(from, len).map(<[u8]>::to_vec) else {
+        return Err(Fault::new(format!("{len} bytes at {from:#x} are not in memory")));
+    };
+    if memory.check_store(to, len).is_err() {
+        return Err(Fault::new(format!("{len} bytes at {to:#x} are no memory to write to")));
+    }
+    if let Some(place) = memory.slice_mut(to, len) {
+        place.copy_from_slice(&bytes);
+    }
+    Ok(0)
+}
+
+pub(crate) fn read(act: &mut Act<'_>, [to, len, from, offset, flags]: [u64; 5]) -> Outcome {
+    let dynptr = load(act, from)?;
+    match part(dynptr, offset, len) {
+        _ if flags != 0 => Ok(EINVAL as u64),
+        Ok(at) => copy(act, at, to, len),
+        Err(error) => Ok(error as u64),
+    }
+}
+
+pub(crate) fn write(act: &mut Act<'_>, [to, offset, from, len, flags]: [u64; 5]) -> Outcome {
+    let dynptr = load(act, to)?;
+    match part(dynptr, offset, len) {
+        _ if flags != 0 || dynptr.flags & READ_ONLY != 0 => Ok(EINVAL as u64),
+        Ok(at) => copy(act, from, at, len),
+        Err(error) => Ok(error as u64),
+    }
+}
+
+pub(crate) fn data(act: &mut Act<'_>, [from, offset, len, ..]: [u64; 5]) -> Outcome {
+    let dynptr = load(act, from)?;
+    Ok(match dynptr.flags & READ_ONLY {
+        0 => part(dynptr, offset, len).unwrap_or(0),
+        _ => 0,
+    })
+}
+
+/// `bpf_dynptr_slice`: the same for those that may only be read; the program's buffer is not
+/// needed, since all of the memory lies in one piece.
+pub(crate) fn slice(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
+    Ok(part(load(act, from)?, offset, len).unwrap_or(0))
+}
+
+/// `bpf_dynptr_slice_rdwr`.
+pub(crate) fn slice_rdwr(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
+    data(act, [from, offset, len, 0, 0])
+}
+
+pub(crate) fn size(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcome {
+    let dynptr = load(act, from)?;
+    Ok(if dynptr.at == 0 { EINVAL as u64 } else { dynptr.size })
+}
+
+pub(crate) fn is_null(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcome {
+    Ok(u64::from(load(act, from)?.at == 0))
+}
+
+pub(crate) fn is_rdonly(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcome {
+    let dynptr = load(act, from)?;
+    Ok(u64::from(dynptr.at != 0 && dynptr.flags & READ_ONLY != 0))
+}
+
+/// Calls a function for each record that user space has written.
+pub(crate) fn user_ringbuf_drain(
+    act: &mut Act<'_>,
+    [map, callback, context, flags, _]: [u64; 5],
+) -> Outcome {
+    let map = area(act, map, MapKind::UserRingbuf)?;
+    let Some(callback) = code_number(callback) else {
+        return Err(Fault::new(format!("{callback:#x} is no function")));
+    };
+    if flags & !3 != 0 {
+        return Ok(EINVAL as u64);
+    }
+    if act.w.user.is_draining {
+        return Ok(EBUSY as u64);
+    }
+    act.w.user.is_draining = true;
+    let drained = drain(act, map, callback, context);
+    act.w.user.is_draining = false;
+    drained
+}
+
+fn drain(act: &mut Act<'_>, map: usize, callback: usize, context: u64) -> Outcome {
+    let mut count = 0;
+    while count < RECORDS_MAX {
+        let Some(record) = act.w.user.records.get_mut(&map).and_then(|all| all.pop_front()) else {
+            break;
+        };
+        count += 1;
+        // The dynptr stands before what it leads to.
+        let dynptr = address(act.w.user.record, 0);
+        let at = dynptr + SIZE;
+        act.w.vm.memory.grow(act.w.user.record, SIZE as usize + record.len());
+        act.w.vm.memory.write(dynptr, 8, at);
+        act.w.vm.memory.write(dynptr + 8, 8, record.len() as u64 | READ_ONLY);
+        if let Some(place) = act.w.vm.memory.slice_mut(at, record.len()) {
+            place.copy_from_slice(&record);
+        }
+        act.w.vm.spend(1)?;
+        if act.run(callback, [dynptr, context, 0, 0, 0])? != 0 {
+            break;
+        }
+    }
+    Ok(count)
+}

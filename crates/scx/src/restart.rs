@@ -1,0 +1,152 @@
+//! A policy that ends to be loaded again: a CPU came or went, and it has no callback for that.
+//!
+//! Its user half would load it anew, which takes a kernel some milliseconds; here the new instance
+//! takes over in the same instant. Its maps and variables are as they were before the first began;
+//! every task is made known to it, as tasks are that exist when a policy is loaded.
+
+use crate::helpers::timer_key;
+use crate::kernel_types::{ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL};
+use crate::memory;
+use crate::ops::Callback;
+use crate::scheduler::{ScxScheduler, WATCHDOG};
+use crate::world::{Act, Context, End, Holder, MASK_ONLINE, Task};
+use schedlab_core::Platform;
+use std::sync::Arc;
+
+/// In one instant it is loaded again no more often: it would never come to an end.
+const IN_ONE_INSTANT_MAX: u32 = 16;
+
+/// How often it was loaded again.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Restarts {
+    /// In all.
+    pub(crate) count: u64,
+    /// In this instant, ns.
+    now: (u64, u32),
+    /// When and why for the first time.
+    pub(crate) first: Option<(u64, String)>,
+}
+
+fn asks_for_it(end: &End) -> bool {
+    end.code as u64 & ECODE_ACT_RESTART != 0
+}
+
+impl ScxScheduler {
+    /// How often the policy was loaded again, as its user half would load it.
+    pub fn restarts(&self) -> u64 {
+        self.restarts.count
+    }
+
+    /// Whether the policy has ended to be loaded again. One that does nothing else in this instant
+    /// has ended for good, which its message says from now on.
+    pub(crate) fn is_to_restart(&mut self, now_ns: u64) -> bool {
+        let Some(end) = self.world.ended.as_mut().filter(|end| asks_for_it(end)) else {
+            return false;
+        };
+        if self.restarts.now.0 != now_ns {
+            self.restarts.now = (now_ns, 0);
+        }
+        if self.restarts.now.1 == IN_ONE_INSTANT_MAX {
+            end.message += &format!(
+                "; it was loaded again {IN_ONE_INSTANT_MAX} times in this instant and ended each \
+                 time: it would never begin"
+            );
+            return false;
+        }
+        self.restarts.now.1 += 1;
+        self.restarts.count += 1;
+        if self.restarts.first.is_none() {
+            self.restarts.first = Some((now_ns, end.message.clone()));
+        }
+        true
+    }
+
+    /// Loads the policy again.
+    pub(crate) fn restart(&mut self, platform: &mut Platform) {
+        platform.cancel_timer(WATCHDOG);
+        platform.cancel_timer(crate::user_half::TIMER);
+        for (number, timer) in self.world.timers.iter().enumerate() {
+            if timer.pending.is_some() {
+                platform.cancel_timer(timer_key(number));
+            }
+        }
+        let (image, topology) = (Arc::clone(&self.world.image), self.world.topology.clone());
+        let new = ScxScheduler::world(image, &topology, self.options);
+        let mut old = std::mem::replace(&mut self.world, new);
+        let new = &mut self.world;
+        // What is counted and told is told of all instances together.
+        (new.log, new.printed) = (old.log.take(), old.printed.take());
+        (new.counts, new.recent) = (old.counts, old.recent);
+        (new.vm.insns, new.vm.probe_faults) = (old.vm.insns, old.vm.probe_faults);
+        for (new, old) in new.maps.iter_mut().zip(&old.maps) {
+            new.counts = old.counts;
+        }
+        (new.random, new.stamps) = (old.random, old.stamps);
+        new.first_calls = old.first_calls;
+        // The machine goes on as it is.
+        for region in [memory::TASKS, memory::GROUPS, memory::RQS, new.objects] {
+            new.vm.memory.take_over(&mut old.vm.memory, region);
+        }
+        (new.tasks, new.groups, new.cpus) = (old.tasks, old.groups, old.cpus);
+        new.threads = old.threads;
+        for cpu in 0..new.nr_cpus() {
+            let is_online = new.cpus[cpu as usize].is_online;
+            new.cpus[cpu as usize].is_idle = false;
+            new.set_mask(MASK_ONLINE, cpu, is_online);
+        }
+        for task in &mut new.tasks {
+            let was = std::mem::take(task);
+            *task = Task { holder: Holder::Nobody, direct: None, put_back: None, qseq: 0, ..was };
+        }
+        let mut act = Act { w: new, p: platform };
+        act.start();
+        act.take_tasks();
+    }
+}
+
+impl Act<'_> {
+    /// Everything that there is already is made known to the policy.
+    fn take_tasks(&mut self) {
+        for group in 1..self.w.groups.len() as u32 {
+            if let Some(error) = self.init_group(group) {
+                self.w.callback = "cgroup_init";
+                self.error(format!("cgroup_init returned {error}"));
+                self.w.callback = "";
+            }
+        }
+        let is_alive = |act: &Self, row: &u32| act.w.tasks[*row as usize].is_alive;
+        let all = self.w.nr_cpus()..self.w.tasks.len() as u32;
+        let alive: Vec<u32> = all.filter(|row| is_alive(self, row)).collect();
+        for &row in &alive {
+            let at = self.w.at;
+            self.w.set_task_u64(row, at.vtime, 0);
+            self.w.set_slice(row, SLICE_DFL);
+            let disallow = self.w.task_address(row) + u64::from(at.disallow);
+            self.w.vm.memory.write(disallow, 1, 0);
+            self.init_task(row, false);
+        }
+        for &row in &alive {
+            // The classes above have the others.
+            if !std::mem::take(&mut self.w.tasks[row as usize].is_enabled) {
+                continue;
+            }
+            self.enable(row);
+            if !self.w.tasks[row as usize].is_runnable {
+                continue;
+            }
+            let (p, flags) = (self.w.task_address(row), ENQ_RESTORE | ENQ_MOVE | ENQ_NOCLOCK);
+            self.w.cpu = self.w.tasks[row as usize].cpu;
+            self.call(Callback::RUNNABLE, Context::Other, &[p, flags]);
+            if self.runs(row) {
+                let now = self.now();
+                self.w.tasks[row as usize].exec_start = now;
+                self.call(Callback::RUNNING, Context::Other, &[p]);
+            } else {
+                self.waits_from_now(row);
+                self.enqueue(row, flags);
+                let cpu = self.w.tasks[row as usize].cpu;
+                self.look(cpu);
+            }
+        }
+    }
+}

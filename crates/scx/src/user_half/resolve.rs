@@ -1,0 +1,996 @@
+//! From names to places: what a script is about, found by the object's types.
+
+use super::expr::{self, Ast, Op, Path, Step};
+use super::{At, Deed, Entry, Script, Set, Value, When};
+use crate::btf::{Btf, Kind};
+use crate::error::{ObjectError, nearest};
+use crate::map_def::{self, MapKind};
+use crate::memory::{FIRST_FREE, place};
+use crate::object::Image;
+use crate::ops::OpsNumbers;
+
+/// All that a script puts into memory at one place has so many bytes at most.
+const BYTES_MAX: u32 = 1 << 20;
+
+/// Arrays of maps get so many new maps at most.
+const INNER_MAX: i128 = 4096;
+
+/// An array of variables has so many bytes at most.
+const ARRAY_MAX: i128 = 64 << 20;
+
+/// A number that can be computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Expr {
+    Number(i128),
+    /// The machine's CPUs.
+    Cpus,
+    /// The time since the run began, ns.
+    Now,
+    /// The number of the round.
+    Each,
+    /// A number in memory.
+    Load(Place),
+    /// A number in the value of a map, at `place` from its beginning; 0 if there is no such entry.
+    /// Of maps by CPU the sum.
+    Entry {
+        map: usize,
+        key: Box<Expr>,
+        place: Place,
+    },
+    Unary(char, Box<Expr>),
+    Binary(Op, Box<Expr>, Box<Expr>),
+    Choice(Box<[Expr; 3]>),
+    Least(bool, Box<[Expr; 2]>),
+}
+
+/// Where a number is: bytes from an address, or from the beginning of a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) at: u64,
+    /// Indices that are not known before: the number, bytes from one element to the next, elements.
+    pub(super) indices: Vec<(Expr, u32, u32)>,
+    pub(super) size: u32,
+    pub(super) is_signed: bool,
+    /// The first bit and how many, of a bit field.
+    pub(super) bits: Option<(u32, u32)>,
+}
+
+/// Something that is put into memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Put {
+    Number { offset: u32, size: u32, bits: Option<(u32, u32)>, value: Expr },
+    Bytes { offset: u32, bytes: Vec<u8> },
+}
+
+/// What is put into memory somewhere, and how many bytes belong to it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Puts {
+    pub(super) size: u32,
+    pub(super) puts: Vec<Put>,
+}
+
+/// Something that is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    Set { name: String, place: Place, puts: Puts },
+    Write { map: usize, key: Puts, value: Puts, cpu: Option<u32> },
+    Push { map: usize, value: Puts },
+    Delete { map: usize, key: Puts },
+    Send { map: usize, record: Puts },
+    Call { name: String, entry: usize, args: Puts },
+    Read { text: String, value: Expr },
+    ReadMap { map: usize },
+}
+
+/// The same, with where it stands in the script, and how often it is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Job {
+    pub(super) place: String,
+    pub(super) each: Option<Expr>,
+    pub(super) doing: Doing,
+}
+
+/// What is done at certain times.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Timed {
+    pub(super) when: When,
+    pub(super) only_if: Option<Expr>,
+    pub(super) jobs: Vec<Job>,
+}
+
+/// A script that has been prepared for an image: what is left to do when the policy begins.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UserHalf {
+    pub(super) cpu: u32,
+    pub(super) before: Vec<Job>,
+    pub(super) timed: Vec<Timed>,
+}
+
+impl UserHalf {
+    /// Whether this program is called before the policy is attached.
+    pub fn calls(&self, program: &str) -> bool {
+        self.before
+            .iter()
+            .any(|job| matches!(&job.doing, Doing::Call { name, .. } if name == program))
+    }
+}
+
+type Said<T> = Result<T, String>;
+
+impl Script {
+    /// Carries out on an image what is done before loading, and keeps there what is left. Whether
+    /// the maps can be made is not looked at: [`Image::set`] does.
+    ///
+    /// # Errors
+    /// The first thing that cannot be done: its place in the script, what is wrong, what would be
+    /// right.
+    pub fn prepare(&self, image: &mut Image) -> Result<(), ObjectError> {
+        fn told<T>(place: &str, said: Said<T>) -> Result<T, ObjectError> {
+            said.map_err(|what| ObjectError::new(place, what))
+        }
+        if self.cpu >= image.cpus {
+            let what = format!("there is no CPU {}; the machine has {}", self.cpu, image.cpus);
+            return Err(ObjectError::new("cpu", what));
+        }
+        for At { place, what } in &self.resize {
+            told(place, resize(image, what))?;
+        }
+        for At { place, what } in &self.set {
+            told(place, set_before(image, what))?;
+        }
+        for At { place, what } in &self.inner {
+            told(place, add_inner(image, what))?;
+        }
+        let scope = Scope { image, is_running: true };
+        let job = |At { place, what }: &At<Deed>| told(place, scope.job(place, what));
+        let before = self.before.iter().map(job).collect::<Result<Vec<Job>, _>>()?;
+        let mut timed = vec![];
+        for action in &self.actions {
+            let only_if = match &action.only_if {
+                Some(At { place, what }) => Some(told(place, scope.expr(what))?),
+                None => None,
+            };
+            let jobs = action.deeds.iter().map(job).collect::<Result<Vec<Job>, _>>()?;
+            timed.push(Timed { when: action.when, only_if, jobs });
+        }
+        image.user = Some(std::sync::Arc::new(UserHalf { cpu: self.cpu, before, timed }));
+        Ok(())
+    }
+}
+
+impl Script {
+    /// Whether this is set before loading.
+    pub fn sets(&self, what: &crate::settings::What) -> bool {
+        use crate::settings::What;
+        let name = match what {
+            What::Variable { name, .. } => name.clone(),
+            What::Ops(field) => format!("ops.{field}"),
+            What::MapEntries(map) => format!("map.{map}.max_entries"),
+        };
+        self.set.iter().any(|set| set.what.name == name)
+    }
+}
+
+/// A number that is known before the policy is loaded.
+fn known(image: &Image, what: &str, value: &Value) -> Said<i128> {
+    let scope = Scope { image, is_running: false };
+    let expr = scope.number(what, value)?;
+    expr.known(image.cpus)
+        .ok_or_else(|| format!("{what} must be known before the policy is loaded"))
+}
+
+/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a section
+/// have.
+fn resize(image: &mut Image, set: &Set) -> Said<()> {
+    let count = known(image, &set.name, &set.value)?;
+    let at = find_variable(image, &set.name)?;
+    let variable = image.variables[at].clone();
+    let name = &set.name;
+    let Some(element) = variable.element.filter(|&element| element > 0) else {
+        return Err(format!("{name} is no array"));
+    };
+    let last = image.variables.iter().filter(|it| it.data == variable.data);
+    if last.clone().any(|it| it.offset > variable.offset) {
+        return Err(format!(
+            "{name} has others behind it in section {}; only the last of a section can be resized: \
+             give it one of its own, SEC(\".data.{name}\")",
+            image.data[variable.data].name
+        ));
+    }
+    let bytes = count.saturating_mul(element.into());
+    if count < 1 || bytes > ARRAY_MAX {
+        return Err(format!(
+            "{count} elements of {element} bytes; at least 1 there must be, and {ARRAY_MAX} bytes \
+             are the most"
+        ));
+    }
+    image.variables[at].size = bytes as u32;
+    let end = variable.offset as usize + bytes as usize;
+    image.data[variable.data].bytes.resize(end, 0);
+    Ok(())
+}
+
+fn set_before(image: &mut Image, set: &Set) -> Said<()> {
+    if let Some(field) = set.name.strip_prefix("ops.") {
+        let value = known(image, &set.name, &set.value)?;
+        let value = u64::try_from(value).map_err(|_| format!("{value} does not fit in 64 bits"))?;
+        let number = image.ops.get_mut(field);
+        *number.ok_or_else(|| format!("ops has {}", OpsNumbers::NAMES.join(", ")))? = value;
+        return Ok(());
+    }
+    let map = set.name.strip_prefix("map.").and_then(|rest| rest.strip_suffix(".max_entries"));
+    if let Some(map) = map {
+        let value = known(image, &set.name, &set.value)?;
+        let value = u32::try_from(value).ok().filter(|&value| value > 0);
+        let value = value.ok_or("a map has 1 entry or more, and fewer than 2^32")?;
+        let map = find_map(image, map)?;
+        image.maps[map].max_entries = value;
+        return Ok(());
+    }
+    let scope = Scope { image, is_running: false };
+    let Doing::Set { place, puts, .. } = scope.set(set)? else { return Ok(()) };
+    let (region, offset) = place_of(&place, image.cpus)?;
+    let context = Constants { cpus: image.cpus };
+    if let Some(bytes) = image.data[region].bytes.get_mut(offset..) {
+        puts.write(bytes, &context);
+    }
+    Ok(())
+}
+
+/// The section of data and the offset in it of something that is set before loading.
+fn place_of(place_: &Place, cpus: u32) -> Said<(usize, usize)> {
+    let at = place_.address(&Constants { cpus }).ok_or("it lies beyond the end of the array")?;
+    let (region, offset) = place(at);
+    Ok(((region - FIRST_FREE) as usize, offset as usize))
+}
+
+/// An array of maps gets new maps of the kind that its definition says.
+fn add_inner(image: &mut Image, set: &Set) -> Said<()> {
+    let count = known(image, &set.name, &set.value)?;
+    let outer = find_map(image, &set.name)?;
+    let name = &set.name;
+    if image.maps[outer].kind != MapKind::ArrayOfMaps {
+        return Err(format!("{name} is no ARRAY_OF_MAPS"));
+    }
+    let most = i128::from(image.maps[outer].max_entries).min(INNER_MAX);
+    if count < 1 || count > most {
+        return Err(format!("{count} maps for {name}; 1 to {most} it can have"));
+    }
+    let Some(ty) = image.maps[outer].inner_type else {
+        return Err(format!("the definition of {name} does not say what maps it holds"));
+    };
+    for number in 0..count as u32 {
+        let inner = map_def::definition(&image.btf, &format!("{name}[{number}]"), ty, u64::MAX);
+        let inner = inner.map_err(|error| error.what)?;
+        image.maps.push(inner);
+        let at = image.maps.len() - 1;
+        image.maps[outer].values.retain(|&(place, _)| place != number);
+        image.maps[outer].values.push((number, at));
+    }
+    Ok(())
+}
+
+fn missing<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("there is no {what} {name}; did you mean {near}?"),
+        None if known.is_empty() => format!("there is no {what} {name}; there are none"),
+        None if known.len() > 12 => {
+            format!("there is no {what} {name}; `schedlab scx show` lists them")
+        }
+        None => format!("there is no {what} {name}; there are {}", known.join(", ")),
+    }
+}
+
+fn find_variable(image: &Image, name: &str) -> Said<usize> {
+    let found = image.variables.iter().position(|variable| variable.name == name);
+    found.ok_or_else(|| {
+        let own = image.variables.iter().filter(|it| !crate::tunables::is_own(image, it));
+        missing("variable", name, own.map(|variable| variable.name.as_str()))
+    })
+}
+
+fn find_map(image: &Image, name: &str) -> Said<usize> {
+    let found = image.maps.iter().position(|map| map.name == name);
+    found.ok_or_else(|| missing("map", name, image.maps.iter().map(|map| map.name.as_str())))
+}
+
+/// The type of a variable.
+fn type_of(btf: &Btf, name: &str) -> Option<u32> {
+    btf.iter().find_map(|(_, ty)| match ty.kind {
+        Kind::Var { ty: of, .. } if ty.name == name => Some(of),
+        _ => None,
+    })
+}
+
+/// What names mean.
+struct Scope<'a> {
+    image: &'a Image,
+    /// Whether there is memory to read: not before the policy is loaded.
+    is_running: bool,
+}
+
+/// A type on the way into a value: what the object says of it, or only how large it is.
+#[derive(Clone, Copy)]
+struct Shape {
+    ty: Option<u32>,
+    size: u32,
+    bits: Option<(u32, u32)>,
+}
+
+impl Scope<'_> {
+    fn btf(&self) -> &Btf {
+        &self.image.btf
+    }
+
+    fn shape(&self, ty: u32) -> Said<Shape> {
+        let size = self.btf().size_of(ty).ok_or("its type has no size")?;
+        Ok(Shape { ty: Some(ty), size, bits: None })
+    }
+
+    /// A type by its name: `struct NAME`, `u64`.
+    fn type_named(&self, name: &str) -> Said<Shape> {
+        let (kind, bare) = match name.trim().split_once(' ') {
+            Some((kind @ ("struct" | "union" | "enum"), bare)) => (Some(kind), bare.trim()),
+            _ => (None, name.trim()),
+        };
+        let is_it = |ty: &crate::btf::Type| match (&ty.kind, kind) {
+            (Kind::Struct { is_union, .. }, Some(kind)) => (kind == "union") == *is_union,
+            (Kind::Enum { .. }, Some(kind)) => kind == "enum",
+            (Kind::Int { .. } | Kind::Typedef(_), None) => true,
+            _ => false,
+        };
+        let found = self.btf().iter().find(|(_, ty)| ty.name == bare && is_it(ty));
+        let (id, _) = found.ok_or_else(|| {
+            let known = self.btf().iter().map(|(_, ty)| ty.name.as_str());
+            match nearest(bare, known.filter(|known| !known.is_empty())) {
+                Some(near) => format!("the object has no type {name}; did you mean {near}?"),
+                None => format!(
+                    "the object has no type {name}; write \"struct NAME\" or \"u64\" (types of \
+                     local variables alone are not kept in an object)"
+                ),
+            }
+        })?;
+        self.shape(id)
+    }
+
+    /// The member `name` of a structure, those of anonymous ones within it too: its offset.
+    fn member(&self, ty: u32, name: &str, depth: u32) -> Option<(u32, Shape)> {
+        let members = self.btf().members(ty).filter(|_| depth < 16)?;
+        for member in members {
+            let bytes = member.bit_offset / 8;
+            if member.name.is_empty() {
+                if let Some((within, shape)) = self.member(member.ty, name, depth + 1) {
+                    return Some((bytes + within, shape));
+                }
+                continue;
+            }
+            if member.name != name {
+                continue;
+            }
+            let mut shape = self.shape(member.ty).ok()?;
+            if member.bits > 0 {
+                // The bytes that hold all bits of the field.
+                let size = shape.size.max(1);
+                let start = member.bit_offset / (8 * size) * size;
+                shape.bits = Some((member.bit_offset - 8 * start, member.bits));
+                return Some((start, shape));
+            }
+            return Some((bytes, shape));
+        }
+        None
+    }
+
+    /// Follows steps into a value of this shape.
+    fn follow(&self, mut shape: Shape, steps: &[Step], place: &mut Place) -> Said<Shape> {
+        let mut name = String::new();
+        for step in steps {
+            let kind = shape.ty.map(|ty| &self.btf().resolve(ty).kind);
+            match (step, kind) {
+                (Step::Member(member), Some(Kind::Struct { members, .. })) => {
+                    let ty = shape.ty.unwrap_or(0);
+                    let found = self.member(ty, member, 0).ok_or_else(|| {
+                        let known = members.iter().map(|member| member.name.as_str());
+                        let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
+                        missing("member", member, known)
+                    })?;
+                    place.at += u64::from(found.0);
+                    shape = found.1;
+                    name = member.clone();
+                }
+                (Step::Index(index), Some(Kind::Array { element, len })) => {
+                    let inner = self.shape(*element)?;
+                    // A variable may have been resized: its size says how many there are.
+                    let len = if inner.size > 0 { shape.size / inner.size } else { *len };
+                    let index = self.ast(index)?;
+                    match index.known(self.image.cpus) {
+                        Some(number) if (0..i128::from(len)).contains(&number) => {
+                            place.at += number as u64 * u64::from(inner.size);
+                        }
+                        Some(number) => {
+                            return Err(format!(
+                                "element {number} of {len}, 0 to {}",
+                                len.max(1) - 1
+                            ));
+                        }
+                        None => place.indices.push((index, inner.size, len)),
+                    }
+                    shape = inner;
+                }
+                (Step::Member(member), _) => {
+                    let what = if name.is_empty() { "it" } else { &name };
+                    return Err(format!("{what} is no structure, it has no member {member}"));
+                }
+                (Step::Index(_), _) => {
+                    let what = if name.is_empty() { "it" } else { &name };
+                    return Err(format!("{what} is no array"));
+                }
+            }
+        }
+        (place.size, place.bits) = (shape.size, shape.bits);
+        place.is_signed = shape.ty.is_some_and(|ty| self.btf().is_signed(ty));
+        Ok(shape)
+    }
+
+    /// A variable, or something in it.
+    fn variable(&self, path: &Path) -> Said<(Place, Shape)> {
+        let at = find_variable(self.image, &path.root)?;
+        let variable = &self.image.variables[at];
+        let ty = type_of(self.btf(), &path.root);
+        let shape = Shape { ty, size: variable.size, bits: None };
+        let mut place = Place::at(variable.address());
+        let shape = self.follow(shape, &path.steps, &mut place)?;
+        Ok((place, shape))
+    }
+
+    fn expr(&self, text: &str) -> Said<Expr> {
+        self.ast(&expr::parse(text)?)
+    }
+
+    fn ast(&self, ast: &Ast) -> Said<Expr> {
+        Ok(match ast {
+            Ast::Number(number) => Expr::Number(*number),
+            Ast::Unary(sign, of) => Expr::Unary(*sign, Box::new(self.ast(of)?)),
+            Ast::Binary(op, a, b) => {
+                Expr::Binary(*op, Box::new(self.ast(a)?), Box::new(self.ast(b)?))
+            }
+            Ast::Choice(all) => {
+                let [a, b, c] = &**all;
+                Expr::Choice(Box::new([self.ast(a)?, self.ast(b)?, self.ast(c)?]))
+            }
+            Ast::Least(least, of) => {
+                Expr::Least(*least, Box::new([self.ast(&of[0])?, self.ast(&of[1])?]))
+            }
+            Ast::Path(path) => self.named(path)?,
+        })
+    }
+
+    fn named(&self, path: &Path) -> Said<Expr> {
+        match (path.root.as_str(), path.steps.as_slice()) {
+            ("cpus", []) => return Ok(Expr::Cpus),
+            ("each", []) => return Ok(Expr::Each),
+            ("true", []) => return Ok(Expr::Number(1)),
+            ("false", []) => return Ok(Expr::Number(0)),
+            ("now_ns", []) if self.is_running => return Ok(Expr::Now),
+            _ => (),
+        }
+        if path.steps.is_empty()
+            && let Some(value) = self.enumerator(&path.root)
+        {
+            return Ok(Expr::Number(value));
+        }
+        if !self.is_running {
+            return Err(format!(
+                "{} cannot be read before the policy is loaded; there are numbers, cpus and \
+                 enumerators",
+                path.root
+            ));
+        }
+        let (place, shape) = match path.root.as_str() {
+            "map" => return self.entry_named(path),
+            "var" => match path.steps.split_first() {
+                Some((Step::Member(root), steps)) => {
+                    self.variable(&Path { root: root.clone(), steps: steps.to_vec() })?
+                }
+                _ => return Err("write var.NAME".into()),
+            },
+            _ => self.variable(path)?,
+        };
+        self.is_number(&path.root, shape)?;
+        Ok(Expr::Load(place))
+    }
+
+    fn is_number(&self, name: &str, shape: Shape) -> Said<()> {
+        let kind = shape.ty.map(|ty| &self.btf().resolve(ty).kind);
+        match kind {
+            Some(Kind::Struct { .. }) => Err(format!("{name} is a structure: name a member of it")),
+            Some(Kind::Array { .. }) => Err(format!("{name} is an array: name an element, [0]")),
+            _ if matches!(shape.size, 1 | 2 | 4 | 8) => Ok(()),
+            _ => Err(format!("{name} has {} bytes; numbers have 1, 2, 4 or 8", shape.size)),
+        }
+    }
+
+    /// `map.NAME[KEY].MEMBER`.
+    fn entry_named(&self, path: &Path) -> Said<Expr> {
+        let [Step::Member(name), Step::Index(key), rest @ ..] = path.steps.as_slice() else {
+            return Err("write map.NAME[KEY], or map.NAME[KEY].MEMBER".into());
+        };
+        let map = find_map(self.image, name)?;
+        let def = &self.image.maps[map];
+        if !has_keys(def.kind) {
+            return Err(format!("{name} is a {}; it has no keys", def.kind.name()));
+        }
+        if def.key_size > 8 {
+            return Err(format!("the keys of {name} have {} bytes; 8 are the most", def.key_size));
+        }
+        let shape = Shape { ty: def.value_type, size: def.value_size, bits: None };
+        let mut place = Place::at(0);
+        let shape = self.follow(shape, rest, &mut place)?;
+        self.is_number(&format!("map.{name}[...]"), shape)?;
+        Ok(Expr::Entry { map, key: Box::new(self.ast(key)?), place })
+    }
+
+    /// An enumerator of the object's, or of the kernel that is played.
+    fn enumerator(&self, name: &str) -> Option<i128> {
+        let own = self.btf().iter().find_map(|(_, ty)| match &ty.kind {
+            Kind::Enum { values, .. } => values.iter().find(|(known, _)| known == name),
+            _ => None,
+        });
+        let own = own.map(|(_, value)| i128::from(*value));
+        own.or_else(|| crate::kernel_types::enumerator(name).map(i128::from))
+    }
+
+    /// A value that is a number. `5ms` is one where the name says in what unit it counts.
+    fn number(&self, name: &str, value: &Value) -> Said<Expr> {
+        match value {
+            Value::Number(number) => Ok(Expr::Number(*number)),
+            Value::Text(text) => match time(name, text)? {
+                Some(number) => Ok(Expr::Number(number)),
+                None => self.expr(text),
+            },
+            Value::List(_) => Err(format!("{name} is a number, not a list")),
+            Value::Table(_) => Err(format!("{name} is a number, it has no members")),
+        }
+    }
+
+    /// What a value becomes in memory, `at` bytes from the beginning of what is put.
+    fn put(&self, name: &str, shape: Shape, at: u32, value: &Value, puts: &mut Puts) -> Said<()> {
+        let kind = shape.ty.map(|ty| &self.btf().resolve(ty).kind);
+        match (kind, value) {
+            (Some(Kind::Struct { members, .. }), Value::Table(values)) => {
+                for (member, value) in values {
+                    let path = expr::parse_path(member)?;
+                    let known = || {
+                        let known = members.iter().map(|member| member.name.as_str());
+                        known.filter(|name| !name.is_empty()).collect::<Vec<&str>>()
+                    };
+                    let ty = shape.ty.unwrap_or(0);
+                    if self.member(ty, &path.root, 0).is_none() {
+                        let what = missing("member", &path.root, known());
+                        return Err(format!("{name}: {what}"));
+                    }
+                    let steps = [&[Step::Member(path.root)][..], &path.steps].concat();
+                    let mut place = Place::at(0);
+                    let inner = self.follow(shape, &steps, &mut place)?;
+                    if !place.indices.is_empty() {
+                        return Err(format!("{name}.{member}: the index must be a number"));
+                    }
+                    let offset = at + place.at as u32;
+                    self.put(&format!("{name}.{member}"), inner, offset, value, puts)?;
+                }
+                Ok(())
+            }
+            (Some(Kind::Struct { .. }), _) => {
+                Err(format!("{name} is a structure: write its members, {{ NAME = VALUE }}"))
+            }
+            (Some(Kind::Array { element, .. }), Value::Text(text)) if self.is_char(*element) => {
+                let mut bytes = text.clone().into_bytes();
+                if bytes.len() >= shape.size as usize {
+                    return Err(format!(
+                        "{name} has {} bytes, the last of which is 0: {text:?} does not fit",
+                        shape.size
+                    ));
+                }
+                bytes.resize(shape.size as usize, 0);
+                puts.puts.push(Put::Bytes { offset: at, bytes });
+                Ok(())
+            }
+            (Some(Kind::Array { element, .. }), Value::List(values)) => {
+                let inner = self.shape(*element)?;
+                let len = shape.size / inner.size.max(1);
+                if values.len() > len as usize {
+                    return Err(format!("{name} has {len} elements, not {}", values.len()));
+                }
+                for (number, value) in values.iter().enumerate() {
+                    let offset = at + number as u32 * inner.size;
+                    self.put(&format!("{name}[{number}]"), inner, offset, value, puts)?;
+                }
+                Ok(())
+            }
+            (Some(Kind::Array { .. }), _) => {
+                Err(format!("{name} is an array: write a list, [1, 2]"))
+            }
+            // Bytes of which nothing is known.
+            (_, Value::List(values))
+                if !matches!(shape.size, 1 | 2 | 4 | 8) || shape.ty.is_none() =>
+            {
+                if values.len() > shape.size as usize {
+                    return Err(format!("{name} has {} bytes, not {}", shape.size, values.len()));
+                }
+                let byte = Shape { ty: None, size: 1, bits: None };
+                for (number, value) in values.iter().enumerate() {
+                    self.put(&format!("{name}[{number}]"), byte, at + number as u32, value, puts)?;
+                }
+                Ok(())
+            }
+            _ => {
+                if !matches!(shape.size, 1 | 2 | 4 | 8) {
+                    let size = shape.size;
+                    return Err(format!("{name} has {size} bytes: write them as a list, [0, 1]"));
+                }
+                let expr = self.number(name, value)?;
+                let bits = shape.bits.map_or(8 * shape.size, |(_, bits)| bits);
+                if let Some(number) = expr.known(self.image.cpus) {
+                    let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << bits) - 1);
+                    if !(least..=most).contains(&number) {
+                        return Err(format!("{name} has {bits} bits: {least} to {most}"));
+                    }
+                }
+                let (offset, size, bits) = (at, shape.size, shape.bits);
+                puts.puts.push(Put::Number { offset, size, bits, value: expr });
+                Ok(())
+            }
+        }
+    }
+
+    fn is_char(&self, ty: u32) -> bool {
+        self.btf().size_of(ty) == Some(1)
+    }
+
+    fn puts(&self, name: &str, shape: Shape, value: &Value) -> Said<Puts> {
+        if shape.size > BYTES_MAX {
+            return Err(format!("{name} has {} bytes; {BYTES_MAX} are the most", shape.size));
+        }
+        let mut puts = Puts { size: shape.size, puts: vec![] };
+        self.put(name, shape, 0, value, &mut puts)?;
+        Ok(puts)
+    }
+
+    fn set(&self, set: &Set) -> Said<Doing> {
+        let path = expr::parse_path(&set.name)?;
+        let path = match (path.root.as_str(), path.steps.split_first()) {
+            ("var", Some((Step::Member(root), steps))) => {
+                Path { root: root.clone(), steps: steps.to_vec() }
+            }
+            _ => path,
+        };
+        let (place, shape) =
+            self.variable(&path).map_err(|what| format!("{}: {what}", set.name))?;
+        let at = find_variable(self.image, &path.root)?;
+        let variable = &self.image.variables[at];
+        if self.is_running && !self.image.data[variable.data].is_writable {
+            return Err(format!(
+                "{} is constant once the policy is loaded; set it under [set]",
+                set.name
+            ));
+        }
+        if shape.size > BYTES_MAX && self.is_running {
+            return Err(format!("{} has {} bytes; {BYTES_MAX} are the most", set.name, shape.size));
+        }
+        let mut puts = Puts { size: shape.size, puts: vec![] };
+        self.put(&set.name, shape, 0, &set.value, &mut puts)?;
+        Ok(Doing::Set { name: set.name.clone(), place, puts })
+    }
+
+    fn key(&self, map: usize, key: Option<&Value>) -> Said<Puts> {
+        let def = &self.image.maps[map];
+        if !has_keys(def.kind) {
+            return Err(format!("{} is a {}; it has no keys", def.name, def.kind.name()));
+        }
+        let Some(key) = key else { return Err(format!("{} needs a key", def.name)) };
+        self.puts("key", Shape { ty: def.key_type, size: def.key_size, bits: None }, key)
+    }
+
+    fn write(&self, entry: &Entry) -> Said<Doing> {
+        let map = find_map(self.image, &entry.map)?;
+        let def = &self.image.maps[map];
+        let (name, kind) = (&def.name, def.kind.name());
+        let is_queue = matches!(def.kind, MapKind::Queue | MapKind::Stack);
+        if !is_queue && (!has_keys(def.kind) || def.kind.is_of_maps()) {
+            return Err(format!(
+                "{name} is a {kind}, whose entries a script cannot write{}",
+                match def.kind {
+                    MapKind::ArrayOfMaps => "; [inner] gives it new maps",
+                    MapKind::UserRingbuf => "; use send",
+                    _ => "",
+                }
+            ));
+        }
+        let shape = Shape { ty: def.value_type, size: def.value_size, bits: None };
+        let value = entry.value.as_ref().ok_or_else(|| format!("{name} needs a value"))?;
+        let value = self.puts("value", shape, value)?;
+        if is_queue {
+            return match entry.key {
+                Some(_) => Err(format!("{name} is a {kind}; it has no keys")),
+                None => Ok(Doing::Push { map, value }),
+            };
+        }
+        if let Some(cpu) = entry.cpu {
+            if !def.kind.is_percpu() {
+                return Err(format!("{name} is a {kind}, which has the same values for all CPUs"));
+            }
+            if cpu >= self.image.cpus {
+                return Err(format!("there is no CPU {cpu}; there are {}", self.image.cpus));
+            }
+        }
+        let key = self.key(map, entry.key.as_ref())?;
+        Ok(Doing::Write { map, key, value, cpu: entry.cpu })
+    }
+
+    /// What is given with a type, or as so many numbers of `width` bytes.
+    fn given(&self, name: &str, ty: Option<&str>, value: &Value, width: u32) -> Said<Puts> {
+        if let Some(ty) = ty {
+            return self.puts(name, self.type_named(ty)?, value);
+        }
+        let Value::List(values) = value else {
+            return Err(format!(
+                "{name} is a list of numbers of {} bits, or say its type: type = \"struct NAME\"",
+                8 * width
+            ));
+        };
+        let size = width.saturating_mul(values.len() as u32);
+        let mut puts = Puts { size, puts: vec![] };
+        let number = Shape { ty: None, size: width, bits: None };
+        for (place, value) in values.iter().enumerate() {
+            let at = place as u32 * width;
+            self.put(&format!("{name}[{place}]"), number, at, value, &mut puts)?;
+        }
+        Ok(puts)
+    }
+
+    fn each(&self, each: Option<&Value>) -> Said<Option<Expr>> {
+        each.map(|each| self.number("each", each)).transpose()
+    }
+
+    fn job(&self, place: &str, deed: &Deed) -> Said<Job> {
+        let (doing, each) = match deed {
+            Deed::Set(set) => (self.set(set)?, None),
+            Deed::Write(entry) => (self.write(entry)?, self.each(entry.each.as_ref())?),
+            Deed::Delete(entry) => {
+                let map = find_map(self.image, &entry.map)?;
+                let def = &self.image.maps[map];
+                if !def.kind.is_hash() || def.kind.is_of_maps() {
+                    let kind = def.kind.name();
+                    return Err(format!("{} is a {kind}; only hashes lose entries", def.name));
+                }
+                let key = self.key(map, entry.key.as_ref())?;
+                (Doing::Delete { map, key }, self.each(entry.each.as_ref())?)
+            }
+            Deed::Send(record) => {
+                let map = find_map(self.image, &record.map)?;
+                let def = &self.image.maps[map];
+                if def.kind != MapKind::UserRingbuf {
+                    let kind = def.kind.name();
+                    return Err(format!("{} is a {kind}; records go to a USER_RINGBUF", def.name));
+                }
+                let (ty, most) = (record.ty.as_deref(), def.max_entries);
+                let record_ = self.given("value", ty, &record.value, 1)?;
+                if record_.size == 0 || record_.size.saturating_add(8) > most {
+                    let size = record_.size;
+                    return Err(format!("a record of {size} bytes; 1 to {} fit", most.max(8) - 8));
+                }
+                (Doing::Send { map, record: record_ }, self.each(record.each.as_ref())?)
+            }
+            Deed::Call(call) => {
+                let entry = self.image.program(&call.program).map_err(|error| error.what)?;
+                let args = self.given("args", call.ty.as_deref(), &call.args, 4)?;
+                let most = crate::programs::ARGS_MAX as u32 * 4;
+                if args.size > most {
+                    return Err(format!("args has {} bytes; {most} are the most", args.size));
+                }
+                let name = call.program.clone();
+                (Doing::Call { name, entry, args }, self.each(call.each.as_ref())?)
+            }
+            Deed::Read(text) => {
+                let path = expr::parse(text)?;
+                let act = match &path {
+                    Ast::Path(Path { root, steps }) if root == "map" && steps.len() == 1 => {
+                        let [Step::Member(name)] = steps.as_slice() else {
+                            return Err("write map.NAME".into());
+                        };
+                        let map = find_map(self.image, name)?;
+                        let kind = self.image.maps[map].kind;
+                        if !has_keys(kind) || kind.is_of_maps() {
+                            let kind = kind.name();
+                            return Err(format!(
+                                "{name} is a {kind}; it cannot be read as a whole"
+                            ));
+                        }
+                        Doing::ReadMap { map }
+                    }
+                    ast => Doing::Read { text: text.clone(), value: self.ast(ast)? },
+                };
+                (act, None)
+            }
+        };
+        Ok(Job { place: place.into(), each, doing })
+    }
+}
+
+fn has_keys(kind: MapKind) -> bool {
+    kind.is_hash() || matches!(kind, MapKind::Array | MapKind::PercpuArray | MapKind::ArrayOfMaps)
+}
+
+/// `5ms` as a number in the unit that the name ends with; none: it is no time.
+fn time(name: &str, text: &str) -> Said<Option<i128>> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let unit = |unit: &str| match unit {
+        "ns" => Some(1),
+        "us" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        _ => None,
+    };
+    let (Ok(number), Some(in_ns)) = (digits.parse::<u32>(), unit(&text[digits.len()..])) else {
+        return Ok(None);
+    };
+    let of_name = name.rsplit('_').next().and_then(unit).filter(|_| name.contains('_'));
+    let Some(of_name) = of_name else {
+        return Err(format!(
+            "{text} is a time, and {name} does not say in what unit (_ns, _us, _ms) it counts: \
+             write a number"
+        ));
+    };
+    let ns = i128::from(number) * in_ns;
+    match ns % of_name {
+        0 => Ok(Some(ns / of_name)),
+        _ => Err(format!("{text} is no whole number of {name}'s unit")),
+    }
+}
+
+/// What numbers are computed from.
+pub(super) trait Context {
+    fn cpus(&self) -> u32;
+    fn now_ns(&self) -> u64;
+    fn each(&self) -> u64;
+    /// So many bytes in memory.
+    fn load(&self, at: u64, size: u32) -> u64;
+    /// The addresses of a value: one, or one for each CPU.
+    fn values(&self, map: usize, key: u64) -> Vec<u64>;
+}
+
+/// Before there is a policy.
+struct Constants {
+    cpus: u32,
+}
+
+impl Context for Constants {
+    fn cpus(&self) -> u32 {
+        self.cpus
+    }
+    fn now_ns(&self) -> u64 {
+        0
+    }
+    fn each(&self) -> u64 {
+        0
+    }
+    fn load(&self, _: u64, _: u32) -> u64 {
+        0
+    }
+    fn values(&self, _: usize, _: u64) -> Vec<u64> {
+        vec![]
+    }
+}
+
+impl Place {
+    fn at(at: u64) -> Place {
+        Place { at, indices: vec![], size: 0, is_signed: false, bits: None }
+    }
+
+    /// Where it is now; none: an index is beyond the end.
+    pub(super) fn address(&self, context: &dyn Context) -> Option<u64> {
+        self.indices.iter().try_fold(self.at, |at, (index, stride, len)| {
+            let index = index.value(context);
+            (0..i128::from(*len)).contains(&index).then(|| at + index as u64 * u64::from(*stride))
+        })
+    }
+
+    /// Bits in memory as the number that they are.
+    fn number(&self, mut word: u64) -> i128 {
+        let mut width = 8 * self.size;
+        if let Some((shift, bits)) = self.bits {
+            (word, width) = (word >> shift.min(63), bits);
+        }
+        let unused = 64 - width.clamp(1, 64);
+        match self.is_signed {
+            true => i128::from((word << unused) as i64 >> unused),
+            false => i128::from(word << unused >> unused),
+        }
+    }
+}
+
+impl Expr {
+    /// Its value now. What lies beyond the end of an array is 0.
+    pub(super) fn value(&self, context: &dyn Context) -> i128 {
+        let load = |place: &Place, base: u64| match place.address(context) {
+            Some(at) => place.number(context.load(base + at, place.size)),
+            None => 0,
+        };
+        match self {
+            Expr::Number(number) => *number,
+            Expr::Cpus => context.cpus().into(),
+            Expr::Now => context.now_ns().into(),
+            Expr::Each => context.each().into(),
+            Expr::Load(place) => load(place, 0),
+            Expr::Entry { map, key, place } => {
+                let key = key.value(context) as u64;
+                let values = context.values(*map, key);
+                values.iter().map(|&base| load(place, base)).sum()
+            }
+            Expr::Unary('-', of) => of.value(context).saturating_neg(),
+            Expr::Unary(_, of) => i128::from(of.value(context) == 0),
+            Expr::Binary(op, a, b) => op.apply(a.value(context), b.value(context)),
+            Expr::Choice(all) => {
+                let [condition, yes, no] = &**all;
+                if condition.value(context) != 0 { yes.value(context) } else { no.value(context) }
+            }
+            Expr::Least(least, of) => {
+                let (a, b) = (of[0].value(context), of[1].value(context));
+                if *least { a.min(b) } else { a.max(b) }
+            }
+        }
+    }
+
+    /// Its value, if it depends on the machine alone.
+    fn known(&self, cpus: u32) -> Option<i128> {
+        let is_known = match self {
+            Expr::Number(_) | Expr::Cpus => true,
+            Expr::Now | Expr::Each | Expr::Load(_) | Expr::Entry { .. } => false,
+            Expr::Unary(_, of) => of.known(cpus).is_some(),
+            Expr::Binary(_, a, b) => a.known(cpus).is_some() && b.known(cpus).is_some(),
+            Expr::Choice(all) => all.iter().all(|one| one.known(cpus).is_some()),
+            Expr::Least(_, of) => of.iter().all(|one| one.known(cpus).is_some()),
+        };
+        is_known.then(|| self.value(&Constants { cpus }))
+    }
+}
+
+impl Puts {
+    /// Puts everything into `bytes`; what is too large is cut to the size, as C does.
+    pub(super) fn write(&self, bytes: &mut [u8], context: &dyn Context) {
+        for put in &self.puts {
+            match put {
+                Put::Bytes { offset, bytes: new } => {
+                    let at = *offset as usize;
+                    if let Some(place) = bytes.get_mut(at..at + new.len()) {
+                        place.copy_from_slice(new);
+                    }
+                }
+                Put::Number { offset, size, bits, value } => {
+                    let value = value.value(context) as u64;
+                    let (at, size) = (*offset as usize, *size as usize);
+                    let Some(place) = bytes.get_mut(at..at + size) else { continue };
+                    let mut word = [0; 8];
+                    word[..size].copy_from_slice(place);
+                    let old = u64::from_le_bytes(word);
+                    let new = match bits {
+                        Some((shift, bits)) => {
+                            let mask = (u64::MAX >> (64 - bits.clamp(&1, &64))) << shift.min(&63);
+                            old & !mask | value << shift.min(&63) & mask
+                        }
+                        None => value,
+                    };
+                    place.copy_from_slice(&new.to_le_bytes()[..size]);
+                }
+            }
+        }
+    }
+
+    /// The bytes, zero where nothing is put.
+    pub(super) fn bytes(&self, context: &dyn Context) -> Vec<u8> {
+        let mut bytes = vec![0; self.size as usize];
+        self.write(&mut bytes, context);
+        bytes
+    }
+}
