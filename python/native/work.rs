@@ -144,7 +144,7 @@ pub fn stress(
     let threads = held.threads(threads);
     let seeds: Vec<u64> = (first_seed..first_seed + worlds).collect();
     let mut rows = vec![];
-    for choice in chosen.iter().map(|one| one.choice) {
+    for choice in chosen.iter().map(|one| one.choice.clone()) {
         let (mut done, mut events, mut broken) = (0, 0, None);
         let one_world = |seed: u64| {
             let world = World::random(seed, &choice);

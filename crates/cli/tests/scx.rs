@@ -111,6 +111,17 @@ fn what_is_no_policy_is_refused() {
 }
 
 #[test]
+fn real_time_and_deadline_tasks_run_above_a_policy() {
+    let run = ["run", "examples/realtime-mix.json", "--duration", "2s", "-f", "csv", "-s"];
+    let csv = schedlab(&[&run[..], &[&format!("eevdf,{VTIME},{VTIME}@7.3")]].concat()).good();
+    for name in ["eevdf,6.18", "scx_vtime,6.18", "scx_vtime,7.3"] {
+        assert!(csv.contains(name), "{csv}");
+    }
+    let stress = ["stress", "--seeds", "12", "-s", VTIME];
+    schedlab(&stress).good();
+}
+
+#[test]
 fn two_files_of_one_name_are_told_apart() {
     let scratch = Scratch::new("scx-names");
     let object = std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("it is");

@@ -3,7 +3,7 @@
 
 use crate::class::SLICE_BYPASS;
 use crate::kernel_types::{
-    DEQ_SLEEP, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, EXIT_ERROR_STALL, SLICE_DFL,
+    DEQ_SLEEP, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, EXIT_ERROR_STALL, OPS_SWITCH_PARTIAL, SLICE_DFL,
     TASK_DEQD_FOR_SLEEP, WAKE_FORK,
 };
 use crate::log::Log;
@@ -237,6 +237,12 @@ impl ScxScheduler {
 impl Act<'_> {
     /// The policy is loaded.
     pub(crate) fn start(&mut self) {
+        if self.w.image.ops.flags & OPS_SWITCH_PARTIAL != 0 {
+            self.error(
+                "SCX_OPS_SWITCH_PARTIAL leaves all tasks but those of SCHED_EXT to the fair class, \
+                 which is not here: run it without that flag (--scx-set ops.flags=N)",
+            );
+        }
         self.user_before();
         self.call_programs();
         let result = self.call(Callback::INIT, Context::Sleepable, &[]);

@@ -905,7 +905,7 @@ impl World {
     /// How many tasks of the class run or wait on a CPU.
     pub fn runnable_on(&self, cpu: u32) -> u32 {
         let at = self.rq(cpu) + u64::from(self.image.types.offset("rq", "scx.nr_running"));
-        self.vm.memory.u32(at) as u32
+        self.vm.memory.u32(at)
     }
 
     /// Puts down that a task is, or is no longer, runnable.

@@ -269,6 +269,14 @@ fn what_was_not_promised_is_refused() {
     rig.settle();
 }
 
+#[test]
+fn a_policy_for_some_tasks_alone_is_refused() {
+    let mut rig = Rig::above(1, &["ops.flags=9"]);
+    rig.fork(0, OTHER);
+    let end = rig.classes.policy().end().expect("there is no fair class beside it");
+    assert!(end.message.contains("SCX_OPS_SWITCH_PARTIAL"), "{}", end.message);
+}
+
 /// A task that never ends for each of the attributes.
 struct Hogs(Vec<SchedAttr>);
 
