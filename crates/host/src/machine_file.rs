@@ -60,8 +60,8 @@ pub fn machine_file(name: &str, facts: &Facts, costs: &Costs, latencies: bool) -
     file
 }
 
-/// Whether a thread that slept in this way took its CPU from a hog at once. Of one that did not, the
-/// table holds the hog's turns too, which are no lateness of the timer.
+/// Whether a thread that slept in this way took its CPU from a hog at once. Of one that did not,
+/// the table holds the hog's turns too, which are no lateness of the timer.
 fn is_urgent(latency: &Latency) -> bool {
     latency.of.starts_with("fifo")
 }

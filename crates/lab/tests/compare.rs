@@ -247,7 +247,7 @@ fn threads_that_only_one_side_has_are_told() {
     assert!(notes.contains("marked as rejected"), "{notes}");
     tasks(&mut documents, |name| format!("x{name}"));
     let error = compare::compare(&documents, &options).expect_err("there is none").to_string();
-    assert!(error.contains("placements.cpu0.tasks: what was measured (`xghost-0`"), "{error}");
+    assert!(error.contains("placements.cpu0.tasks: what was measured (`xA-1`, `x"), "{error}");
     let nowhere = Options { placements: vec!["cpu0".into(), "cpu9".into()], ..options };
     let error = compare::compare(&documents, &nowhere).expect_err("there is no cpu9").to_string();
     assert!(error.starts_with("--placement cpu9: there is no placement"), "{error}");
