@@ -71,13 +71,10 @@ fn the_simulation_comes_near_to_a_real_kernel() {
 fn the_simulation_comes_near_to_an_emulated_kernel() {
     let answer = answer("vm-", &Options::default());
     // On two nodes of two cores of two threads each run settles in one of two ways, and the
-    // kernel's one trace is of the rarer: docs/live.md.
+    // kernel's one trace is of one of them: docs/live.md.
     let missed = missed(&answer);
-    assert!(
-        missed.iter().all(|one| one.contains("half-hogs-and-inters.numa-2x2x2: ")),
-        "{missed:#?}"
-    );
-    assert_eq!(missed.len(), 2, "{missed:#?}");
+    let known = "half-hogs-and-inters.numa-2x2x2: wakeups that took an idle CPU near the last";
+    assert!(missed.len() == 1 && missed[0].contains(known), "{missed:#?}");
     assert!(answer.checks.len() >= 40, "{}", answer.checks.len());
 }
 

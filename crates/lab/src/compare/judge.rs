@@ -412,7 +412,8 @@ pub struct PlacesRow {
 
 /// Of figures of places the 10th and the 90th percentile of the simulated runs. Where a few
 /// microseconds decide in which of several arrangements a run settles, they are far apart, and the
-/// mean is of no run.
+/// mean is of no run. Nothing is judged by them (bounds are the mean's): they are shown in every
+/// form of the answer, so that its reader sees whether the mean is of any run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PlaceSpreads {
     /// Share of the time with two busy threads on a core and another core idle.

@@ -39,6 +39,8 @@ pub struct Seen {
     origin_ns: u64,
     /// From the switch to a task to its first instruction, ns.
     entry_ns: u64,
+    /// That takes as many times as long as CPUs are busy.
+    pub takes_turns: bool,
     /// By number.
     pub tasks: Vec<SeenTask>,
     /// By CPU who runs there, since when.
@@ -53,6 +55,7 @@ impl Seen {
         Seen {
             origin_ns,
             entry_ns,
+            takes_turns: false,
             tasks: vec![],
             current: vec![None; cpus as usize],
             trace: Trace { window_ns, ..Trace::default() },
@@ -149,7 +152,11 @@ impl Observer for Seen {
                 if let Some(task) = next {
                     self.stops_waiting(now_ns, task);
                     self.current[cpu.index()] = Some((task, now_ns));
-                    let entry_ns = self.entry_ns;
+                    let busy = match self.takes_turns {
+                        true => self.current.iter().flatten().count() as u64,
+                        false => 1,
+                    };
+                    let entry_ns = self.entry_ns * busy;
                     let row = self.task(task);
                     row.scheduled_in += u64::from(counts);
                     if let Some(woken_ns) = row.woken_ns.take() {

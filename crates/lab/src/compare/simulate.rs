@@ -21,7 +21,7 @@ use schedlab_workload::model::{Action, Event, Loops, Model, Phase, Properties, T
 const REAL: &str = "laptop-2020s";
 
 /// The same of an emulated one. Its costs are of one CPU; where several take turns, everything
-/// takes so many times as long.
+/// takes as many times as long as CPUs are busy.
 const EMULATED: &str = "emulated-icount";
 
 /// What it costs to interrupt another CPU of a virtual machine, ns: it is left for that.
@@ -48,6 +48,8 @@ pub struct Stand {
     duration_ns: u64,
     start: Start,
     entry_ns: u64,
+    /// It takes as many times as long as CPUs are busy.
+    takes_turns: bool,
     window_ns: u64,
     /// The model without those who stand for others.
     noise: NoiseSource,
@@ -134,7 +136,7 @@ fn costs_of(facts: &Facts, options: &Options) -> Result<(String, Option<CostMode
         Some(description) => (description.name.clone(), named(description)?),
         None if facts.emulated => {
             let mut costs = named(&machines::find(EMULATED)?)?;
-            costs.scale(f64::from(facts.topology.cpus()));
+            costs.cpus_take_turns = facts.topology.cpus() > 1;
             (EMULATED.into(), costs)
         }
         None => {
@@ -211,6 +213,7 @@ impl Stand {
             }
             None => 0,
         };
+        let takes_turns = config.costs.as_ref().is_some_and(|costs| costs.cpus_take_turns);
         let (noise, note) = noise_of(placement, options.noise);
         notes.extend(note);
         if matches!(noise, NoiseSource::None)
@@ -229,6 +232,7 @@ impl Stand {
             duration_ns: placement.duration_ns,
             start: placement.start,
             entry_ns,
+            takes_turns,
             window_ns: window_ns.min(placement.duration_ns),
             noise,
             cpus: placement.cpus.clone(),
@@ -287,7 +291,8 @@ impl Stand {
         let all = config.cpus;
         let threads = experiment.model.initial_threads();
         self.add_noise(&mut experiment.model, seed);
-        let seen = Seen::new(all, lead_ns, self.entry_ns, self.window_ns);
+        let mut seen = Seen::new(all, lead_ns, self.entry_ns, self.window_ns);
+        seen.takes_turns = self.takes_turns;
         let config = experiment.config.clone();
         let (names, (mut seen, observer)) =
             experiment.stop(&config, &self.choice, u64::MAX, (seen, observer), |machine| {

@@ -46,6 +46,9 @@ pub struct CostModel {
     pub timer_latency: Option<LatencyTable>,
     /// The same on a CPU that idled; none: as `timer_latency`.
     pub idle_timer_latency: Option<LatencyTable>,
+    /// The CPUs are emulated by one, by turns: while n are busy, the kernel's own operations, and
+    /// how late timers come, take n times as long. (Programs compute by the clock, and do not.)
+    pub cpus_take_turns: bool,
 }
 
 /// A cost under one scheduler: kernels' code differs, and so does what a step of it, or a call of a
@@ -205,6 +208,8 @@ pub struct Setup {
     pub timer_latency: Option<LatencyTable>,
     /// The same on a CPU that idled; none: as `timer_latency`.
     pub idle_timer_latency: Option<LatencyTable>,
+    /// Whether the CPUs take turns, so that everything takes as many times as long as are busy.
+    pub cpus_take_turns: bool,
     /// What races for a lock, and latencies of timers, are drawn from.
     pub seed: u64,
 }
@@ -227,6 +232,7 @@ impl Setup {
             nohz,
             timer_latency: model.timer_latency.clone(),
             idle_timer_latency: model.idle_timer_latency.clone(),
+            cpus_take_turns: model.cpus_take_turns,
             seed: 1,
         }
     }

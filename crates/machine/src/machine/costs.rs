@@ -125,6 +125,8 @@ struct Bill {
 #[derive(Debug)]
 pub(super) struct Modelled {
     kernel: KernelCosts,
+    /// Where CPUs take turns: `kernel` while one CPU is busy, two ... Else empty.
+    turns: Vec<KernelCosts>,
     locking: Locking,
     nohz: bool,
     topology: Topology,
@@ -200,6 +202,21 @@ impl Acts {
     }
 }
 
+/// How many CPUs have something to run; `cpu` does in any case, if only in the kernel.
+fn busy_cpus(current: &[Option<TaskId>], cpu: CpuId) -> usize {
+    let others = current.iter().enumerate().filter(|&(other, _)| other != cpu.index());
+    1 + others.filter(|(_, task)| task.is_some()).count()
+}
+
+/// What is charged to `cpu` next takes as many times as long as CPUs are busy, where these take
+/// turns.
+#[inline]
+fn takes_turns(costs: &mut Modelled, current: &[Option<TaskId>], cpu: CpuId) {
+    if !costs.turns.is_empty() {
+        costs.kernel = costs.turns[busy_cpus(current, cpu) - 1];
+    }
+}
+
 /// So that latencies are drawn otherwise than races.
 const LATENCIES: u64 = 0x6c61_7465_6e63_7921;
 
@@ -209,6 +226,10 @@ impl Modelled {
         let locks = if locking == Locking::Global { 1 } else { cpus };
         Modelled {
             kernel: setup.kernel,
+            turns: match setup.cpus_take_turns {
+                true => (1..=cpus).map(|busy| setup.kernel.times(busy)).collect(),
+                false => vec![],
+            },
             locking,
             nohz: setup.nohz,
             caches: Residency::new(&setup.caches, &setup.topology),
@@ -551,6 +572,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             && let Some(table) = &costs.timer_latency[usize::from(idles)]
         {
             costs.late_ps = table.draw_ps(&mut costs.latencies);
+            if !costs.turns.is_empty() {
+                costs.late_ps *= busy_cpus(&self.current, cpu) as u64;
+            }
         }
     }
 
@@ -594,6 +618,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut interrupts = std::mem::take(&mut self.platform.interrupts);
         costs.overheads.interrupts += interrupts.len() as u64;
         if let Some(work) = work {
+            takes_turns(costs, &self.current, cpu);
             let mut bill = costs.bill(cpu, work, &self.platform.work);
             let sent = interrupts.len() as u64;
             let sending = costs.overheads.charged.times(Cost::IpiSend, sent, &costs.kernel);
@@ -611,6 +636,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     fn interrupt(&mut self, cpu: CpuId) {
         if let Some(costs) = &mut self.costs {
+            takes_turns(costs, &self.current, cpu);
             let bill = costs.bill(cpu, Work::Interrupted, &WorkCounts::default());
             self.spend(cpu, bill, cpu);
         }
@@ -1035,6 +1061,25 @@ mod tests {
             |counts: WorkCounts| costs.bill(CpuId(0), Work::Tick, &counts).needs_lock;
         assert!(!needs_lock(WorkCounts::default()));
         assert!(needs_lock(WorkCounts { dequeues: 1, ..WorkCounts::default() }));
+    }
+
+    #[test]
+    fn where_cpus_take_turns_everything_takes_as_long_as_many_are_busy() {
+        let mut model = CostModel::default();
+        model.set("tick", 5.0).expect("it is there");
+        let run = |cpus_take_turns, current: &[Option<TaskId>], cpu| {
+            let model = CostModel { cpus_take_turns, ..model.clone() };
+            let setup = Setup::new(&model, &Topology::flat(4), None, false);
+            let mut costs = Modelled::new(setup, Locking::PerCpu);
+            takes_turns(&mut costs, current, CpuId(cpu));
+            costs.kernel[Cost::Tick]
+        };
+        let busy = Some(TaskId(0));
+        let current = [busy, None, busy, busy];
+        assert_eq!(run(true, &current, 0), 15_000);
+        assert_eq!(run(true, &current, 1), 20_000, "in the kernel it is busy, too");
+        assert_eq!(run(true, &[None; 4], 2), 5_000);
+        assert_eq!(run(false, &current, 0), 5_000);
     }
 
     #[test]
