@@ -40,7 +40,8 @@ impl Ticks {
         order.sort_unstable();
         assert!(order.iter().all(|&(offset, _)| offset < SECOND_NS / u64::from(hz)));
         let hz = u64::from(hz);
-        let mut ticks = Ticks { hz, order, number: 1, turn: 0, next_ns: 0, early_ns: 0, recorded: None };
+        let mut ticks =
+            Ticks { hz, order, number: 1, turn: 0, next_ns: 0, early_ns: 0, recorded: None };
         ticks.next_ns = ticks.time_ns();
         ticks
     }
@@ -73,8 +74,7 @@ impl Ticks {
         let next = self.recorded.as_ref().and_then(|times| times.last());
         self.next_ns = next.map_or(NEVER, |&(at_ns, _)| at_ns);
         if let Some(&(at_ns, _)) = next {
-            self.number =
-                (u128::from(at_ns) * u128::from(self.hz) / u128::from(SECOND_NS)) as u64;
+            self.number = (u128::from(at_ns) * u128::from(self.hz) / u128::from(SECOND_NS)) as u64;
         }
     }
 

@@ -547,8 +547,7 @@ impl Act<'_> {
             return self.put(row, cpu, ENQ_HEAD);
         }
         let is_taken = self.w.cpus[cpu as usize].is_taken;
-        let is_last =
-            next.is_none() && !is_taken && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
+        let is_last = next.is_none() && !is_taken && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
         self.w.tasks[row as usize].put_back = self.put_back(cpu);
         self.enqueue(row, if is_last { ENQ_LAST } else { 0 });
         if is_last && !self.w.queues[cpu as usize].is_empty() {
