@@ -26,12 +26,6 @@ const COSTS: [(&str, f64); 2] = [("switch", 0.0), ("tick", 1_000.0)];
 /// What is so near is one, us.
 const SLACK_US: u64 = 60;
 
-/// A reschedule is the one that was recorded if it is not more than so much later, us.
-const ACTS_US: u64 = 20;
-
-/// A CPU that the emulator stops goes on after so long at most, us.
-const MOST_US: u64 = 80_000;
-
 /// A tick's clock is up to so much later than its trace tells, relative to that of a choice, us.
 /// Slices of five ticks hang on it. Where a choice followed at once, it was late.
 const TICK_US: u64 = 8;
@@ -91,8 +85,10 @@ struct Record {
     processes: BTreeMap<u32, Process>,
     turns: Vec<Turn>,
     ticks: Vec<(u64, u32)>,
-    /// By CPU: when it rescheduled.
-    acts: Vec<Vec<u64>>,
+    /// By CPU: from when on it was stopped, and when it rescheduled.
+    acts: Vec<Vec<(u64, u64)>>,
+    /// By CPU: when it was last seen with no reschedule to do.
+    free_at: Vec<u64>,
     /// By CPU: when it chose another task and when it put back the one that it had, where the
     /// emulator stopped it in between.
     put_backs: Vec<Vec<(u64, u64)>>,
@@ -111,6 +107,7 @@ impl Record {
         let mut current = vec![0; CPUS as usize];
         let mut chosen: Vec<Option<u64>> = vec![None; CPUS as usize];
         it.acts = vec![vec![]; CPUS as usize];
+        it.free_at = vec![0; CPUS as usize];
         it.put_backs = vec![vec![]; CPUS as usize];
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -164,7 +161,12 @@ impl Record {
                 it.chooses(us, cpu);
             }
             match words[2] {
-                "t" => it.ticks.push((us, cpu)),
+                "t" | "T" => {
+                    it.ticks.push((us, cpu));
+                    if words[2] == "t" {
+                        it.free_at[cpu as usize] = us;
+                    }
+                }
                 "i" => (),
                 "d" => chosen[cpu as usize] = Some(us),
                 "w" | "n" => {
@@ -198,7 +200,7 @@ impl Record {
                     if words[4].starts_with('R') || was_above {
                         it.chooses(us, cpu);
                     }
-                    if words[4].starts_with('R') && words[3] != "0" && switched - us > SLACK_US {
+                    if switched - us > SLACK_US {
                         it.put_backs[cpu as usize].push((us, switched));
                     }
                     let (prev, next) = (number(words[3]) as u32, number(words[5]) as u32);
@@ -240,11 +242,12 @@ impl Record {
         it
     }
 
-    /// A CPU chooses its next task.
+    /// A CPU chooses its next task: it was stopped since it was last seen with nothing to do.
     fn chooses(&mut self, us: u64, cpu: u32) {
         let acts = &mut self.acts[cpu as usize];
-        let before = acts.last().copied().unwrap_or(0);
-        acts.push(us);
+        let before = acts.last().map_or(0, |&(_, at)| at);
+        acts.push((self.free_at[cpu as usize].max(before), us));
+        self.free_at[cpu as usize] = us;
         let last =
             self.ticks.iter_mut().rfind(|tick| tick.1 == cpu && (before..=us).contains(&tick.0));
         if let Some(last) = last.filter(|tick| us - tick.0 < SLACK_US) {
@@ -470,13 +473,12 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     machine.set_costs(Setup::new(&model, &Topology::flat(CPUS), None, false));
     let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
     machine.tick_as_recorded(ticks.collect());
-    let acts = record.acts.iter().map(|times| times.iter().map(|&us| at_ns(us)).collect());
-    if what.choices {
-        machine.act_as_recorded(acts.collect(), ACTS_US * 1000, MOST_US * 1000);
-    }
     let pairs = |times: &Vec<(u64, u64)>| {
         times.iter().map(|&(chose, put)| (at_ns(chose), at_ns(put))).collect()
     };
+    if what.choices {
+        machine.stop_as_recorded(record.acts.iter().map(pairs).collect());
+    }
     let put_backs = record.put_backs.iter().map(pairs).collect();
     if what.returns {
         machine.administer(|policy, _| policy.put_back_as_recorded(put_backs));
