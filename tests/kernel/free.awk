@@ -43,7 +43,8 @@ function name(pid, comm) {
     if (event == "sched_switch:") {
         name(value["prev_pid"], value["prev_comm"])
         name(value["next_pid"], value["next_comm"])
-        printf "%.0f %d s %d %s %d\n", us, cpu, value["prev_pid"], value["prev_state"], value["next_pid"]
+        printf "%.0f %d s %d %s %d\n", us, cpu, value["prev_pid"], value["prev_state"], \
+            value["next_pid"]
     } else {
         kind = event == "sched_wakeup_new:" ? "n" : "w"
         printf "%.0f %d %s %d %d\n", us, cpu, kind, value["pid"], value["target_cpu"]

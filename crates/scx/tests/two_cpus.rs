@@ -1,5 +1,5 @@
-//! Free tasks on two CPUs, as a kernel had them and here: what else ran in the kernel is played from
-//! its trace. `tests/kernel/free.job` makes the records.
+//! Free tasks on two CPUs, as a kernel had them and here: what else ran in the kernel is played
+//! from its trace. `tests/kernel/free.job` makes the records.
 
 mod support;
 
