@@ -4,7 +4,7 @@
 #     s PREV STATE NEXT    a switch; STATE R: PREV was runnable
 #     w PID CPU            a wakeup;  n PID CPU: the first of a new task
 #     d                    dispatch is called
-#     t                    the tick
+#     t                    the tick;  T: the CPU was asked to reschedule before, and had not yet
 #     i                    an interrupt: another timer's, or from another CPU
 #     c PID COMM           (no time) the name of a task
 /^#/ { next }
@@ -16,6 +16,7 @@ function name(pid, comm) {
 {
     for (at = 1; at <= NF && $at !~ /^\[[0-9]+\]$/; at++) {}
     cpu = substr($at, 2, length($at) - 2) + 0
+    flags = $(at + 1)
     for (; at <= NF && $at !~ /^[0-9]+\.[0-9]+:$/; at++) {}
     time = $at
     sub(/:$/, "", time)
@@ -24,7 +25,8 @@ function name(pid, comm) {
     us = parts[1] * 1000000 + ("1" parts[2]) - 1000000
     event = $(at + 1)
     if (event == "hrtimer_expire_entry:") {
-        printf "%.0f %d %s\n", us, cpu, $0 ~ /function=tick_/ ? "t" : "i"
+        tick = substr(flags, 2, 1) == "." ? "t" : "T"
+        printf "%.0f %d %s\n", us, cpu, $0 ~ /function=tick_/ ? tick : "i"
         next
     }
     if (event ~ /^(reschedule|irq_work)_entry:/) {
@@ -41,7 +43,8 @@ function name(pid, comm) {
     if (event == "sched_switch:") {
         name(value["prev_pid"], value["prev_comm"])
         name(value["next_pid"], value["next_comm"])
-        printf "%.0f %d s %d %s %d\n", us, cpu, value["prev_pid"], value["prev_state"], value["next_pid"]
+        printf "%.0f %d s %d %s %d\n", us, cpu, value["prev_pid"], value["prev_state"], \
+            value["next_pid"]
     } else {
         kind = event == "sched_wakeup_new:" ? "n" : "w"
         printf "%.0f %d %s %d %d\n", us, cpu, kind, value["pid"], value["target_cpu"]

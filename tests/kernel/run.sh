@@ -90,3 +90,26 @@ awk -v DIR="$out/records" -v OF="Linux $(cat "$kernel/release")" -f "$here/recor
     "$out/console"
 SCHEDLAB_KERNEL_RECORDS=$out/records \
     cargo test --quiet -p schedlab-scx --test kernel -- --nocapture
+
+# Free tasks on two CPUs, everything else that ran played from a trace. PHASE (71 ms): when the load
+# begins; another makes it another boot.
+echo 'fifo rounds queues goodness' > "$out/names"
+echo 'vtime:fifo=1,log_events=1 rounds:log_events=1 queues:log_events=1 goodness:log_events=1' \
+    > "$out/policies"
+objects=(examples/scx/{vtime,goodness}.bpf.o crates/scx/tests/objects/{rounds,queues}.bpf.o)
+APPEND="lab.phase=${PHASE:-71}" "$here/boot.sh" "$kernel" "$here/free.job" "${programs[@]}" \
+    "$here/free.awk" "$out/policies" "${objects[@]}" > "$out/free.console" 2> "$out/boot.log" || {
+    tail -n 40 "$out/free.console" "$out/boot.log" >&2
+    exit 1
+}
+rm -rf "$out/free"
+mkdir -p "$out/free"
+number=0
+for name in $(cat "$out/names"); do
+    number=$((number + 1))
+    awk -v WANTED=$number '/^trace: end/ { inside = 0 } inside { print }
+        /^trace: / && !/^trace: end/ { inside = ++count == WANTED }' "$out/free.console" |
+        base64 -d > "$out/free/new.$name.gz"
+done
+SCHEDLAB_KERNEL_FREE=$out/free \
+    cargo test --quiet -p schedlab-scx --test two_cpus -- --nocapture free_tasks

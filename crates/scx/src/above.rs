@@ -48,7 +48,7 @@ impl Act<'_> {
         self.w.in_schedule = Some(cpu);
         self.find_work(cpu, curr, is_runnable);
         if let Some(row) = curr.filter(|_| is_runnable) {
-            self.put_away(cpu, row, Some(by));
+            self.put_away(cpu, row, Some(by), None);
         }
         self.w.in_schedule = None;
         self.w.cpus[cpu as usize].curr = None;

@@ -56,8 +56,9 @@ impl Act<'_> {
     pub fn charge(&mut self, cpu: u32) {
         let now = self.now();
         let Some(row) = self.w.cpus[cpu as usize].curr else { return };
-        let start = std::mem::replace(&mut self.w.tasks[row as usize].exec_start, now);
-        let delta = now - start;
+        let start = self.w.tasks[row as usize].exec_start;
+        self.w.tasks[row as usize].exec_start = now.max(start);
+        let delta = now.saturating_sub(start);
         if delta == 0 {
             return;
         }
@@ -428,7 +429,7 @@ impl Act<'_> {
     }
 
     /// A CPU puts its task back now: from when on others see it.
-    fn put_back(&mut self, cpu: u32) -> Option<PutBack> {
+    pub fn put_back(&mut self, cpu: u32) -> Option<PutBack> {
         let now = self.now();
         if let Some(recorded) = self.w.put_backs.get_mut(cpu as usize) {
             while recorded.front().is_some_and(|&(at, _)| at + PUT_BACK_SLACK < now) {
@@ -552,7 +553,7 @@ impl Act<'_> {
     }
 
     /// A current task that is runnable makes way.
-    pub fn put_away(&mut self, cpu: u32, row: u32, next: Option<u32>) {
+    pub fn put_away(&mut self, cpu: u32, row: u32, next: Option<u32>, back: Option<PutBack>) {
         let args = [self.w.task_address(row), 1];
         self.call(Callback::STOPPING, Context::Other, &args);
         self.waits_from_now(row);
@@ -564,7 +565,7 @@ impl Act<'_> {
         }
         let is_withheld = self.w.cpus[cpu as usize].is_withheld;
         let is_last = next.is_none() && !is_withheld && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
-        self.w.tasks[row as usize].put_back = self.put_back(cpu);
+        self.w.tasks[row as usize].put_back = back;
         self.enqueue(row, if is_last { ENQ_LAST } else { 0 });
         if is_last && !self.w.queues[cpu as usize].is_empty() {
             self.p.resched(CpuId(cpu));

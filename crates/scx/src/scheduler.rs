@@ -588,8 +588,11 @@ impl Act<'_> {
             return curr;
         }
         let next = if is_withheld { None } else { self.take_local(cpu) };
+        // Others see at once, or not, what it puts back.
+        let back = self.put_back(cpu);
+        let stopped_until = back.filter(|back| !back.unless_idle).map(|back| back.until_ns);
         if let Some(prev) = curr.filter(|_| is_runnable) {
-            self.put_away(cpu, prev, next);
+            self.put_away(cpu, prev, next, back);
         }
         self.w.cpus[cpu as usize].curr = next;
         self.w.cpus[cpu as usize].is_curr_gone = false;
@@ -607,7 +610,8 @@ impl Act<'_> {
                 self.move_task(row, cpu);
                 let now = self.now();
                 self.w.tasks[row as usize].on_cpu = Some(cpu);
-                self.w.tasks[row as usize].exec_start = now;
+                // A CPU that was stopped within the switch has its clock from behind it.
+                self.w.tasks[row as usize].exec_start = stopped_until.unwrap_or(now);
                 self.w.tasks[row as usize].runnable_at = now;
                 self.w.set_task_u32(row, self.w.at.on_cpu, 1);
                 self.update_idle(cpu, false);

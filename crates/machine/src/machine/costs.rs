@@ -140,8 +140,8 @@ pub(super) struct Modelled {
     locks: Vec<Lock>,
     /// When a CPU that is busy will see to the reschedule that it was asked for.
     put_off: SlotQueue,
-    /// When CPUs act on what others ask of them, where that was recorded.
-    acts: Option<Acts>,
+    /// When CPUs cannot reschedule, where that was recorded.
+    stops: Option<Stops>,
     /// By CPU: the current task has done an operation, and the next is due once the CPU is no
     /// longer busy.
     between_operations: Vec<bool>,
@@ -171,34 +171,22 @@ pub(super) struct Modelled {
     overheads: Overheads,
 }
 
-/// When the CPUs of another machine were seen to act, by CPU.
+/// When CPUs of another machine were stopped, by CPU.
 #[derive(Debug)]
-struct Acts {
-    /// Times, ns, in rising order, and how many of them are over.
-    times: Vec<(Vec<u64>, usize)>,
-    /// One that is over for so long is no longer waited for, ns.
-    slack_ns: u64,
-    /// One that is so far ahead is not waited for, ns.
-    most_ns: u64,
+struct Stops {
+    /// From when until when, ns, in rising order, and how many of them are over.
+    times: Vec<(Vec<(u64, u64)>, usize)>,
 }
 
-impl Acts {
-    /// When `cpu` acts, now or later. Times that are asked for do not fall.
+impl Stops {
+    /// When `cpu` can act, now or later. Times that are asked for do not fall.
     fn next_ns(&mut self, cpu: CpuId, now_ns: u64) -> u64 {
         let (times, over) = &mut self.times[cpu.index()];
-        while times.get(*over).is_some_and(|&at_ns| at_ns + self.slack_ns < now_ns) {
+        while times.get(*over).is_some_and(|&(_, until_ns)| until_ns <= now_ns) {
             *over += 1;
         }
-        let next = times.get(*over).filter(|&&at_ns| at_ns <= now_ns + self.most_ns);
-        next.map_or(now_ns, |&at_ns| at_ns.max(now_ns))
-    }
-
-    /// `cpu` acts now.
-    fn take(&mut self, cpu: CpuId, now_ns: u64) {
-        let (times, over) = &mut self.times[cpu.index()];
-        while times.get(*over).is_some_and(|&at_ns| at_ns <= now_ns) {
-            *over += 1;
-        }
+        let stop = times.get(*over).filter(|&&(from_ns, _)| from_ns <= now_ns);
+        stop.map_or(now_ns, |&(_, until_ns)| until_ns)
     }
 }
 
@@ -239,7 +227,7 @@ impl Modelled {
             carry_ps: vec![0; cpus],
             locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
-            acts: None,
+            stops: None,
             between_operations: vec![false; cpus],
             walks: None,
             random: SplitMix64::new(setup.seed),
@@ -532,16 +520,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.costs = Some(Box::new(Modelled { walks, ..Modelled::new(setup, locking) }));
     }
 
-    /// CPUs reschedule when the CPUs of another machine did: each at its next time of `times` (ns,
-    /// by CPU) from `slack_ns` before it was asked to on, if that is not more than `most_ns` ahead.
-    /// So do the virtual CPUs of an emulator that run in turn. On an idealised machine it is of no
-    /// account.
-    pub fn act_as_recorded(&mut self, mut times: Vec<Vec<u64>>, slack_ns: u64, most_ns: u64) {
+    /// CPUs are stopped when the CPUs of another machine were: `times`, by CPU, from when until
+    /// when, ns. A reschedule that they are asked for meanwhile comes at the end. So do the virtual
+    /// CPUs of an emulator that run in turn. On an idealised machine it is of no account.
+    pub fn stop_as_recorded(&mut self, mut times: Vec<Vec<(u64, u64)>>) {
         times.resize(self.platform.cpus() as usize, vec![]);
-        times.iter_mut().for_each(|times| times.sort_unstable());
+        times.iter_mut().for_each(|times| times.sort_unstable_by_key(|&(_, until_ns)| until_ns));
         if let Some(costs) = &mut self.costs {
             let times = times.into_iter().map(|times| (times, 0)).collect();
-            costs.acts = Some(Acts { times, slack_ns, most_ns });
+            costs.stops = Some(Stops { times });
         }
     }
 
@@ -832,13 +819,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             costs.put_off.set(cpu.index(), busy_until_ns);
             return None;
         }
-        if let Some(acts) = &mut costs.acts {
-            let at_ns = acts.next_ns(cpu, now_ns);
+        if let Some(stops) = &mut costs.stops {
+            let at_ns = stops.next_ns(cpu, now_ns);
             if at_ns > now_ns {
                 costs.put_off.set(cpu.index(), at_ns);
                 return None;
             }
-            acts.take(cpu, now_ns);
         }
         if costs.locking == Locking::PerCpu {
             return Some(cpu);

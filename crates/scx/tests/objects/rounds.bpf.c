@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Round robin from one queue; the slice is as long as the weight says. Nothing hangs on the past. */
+/* Round robin from one queue, slices as long as weights say. Nothing hangs on the past. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
