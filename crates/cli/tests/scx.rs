@@ -336,8 +336,8 @@ fn a_policy_is_loaded_again_when_a_cpu_goes() {
     let timetable = scratch.file("t", "at 300ms offline cpu 1\nat 600ms online cpu 1\n");
     let run = ["run", "examples/desktop.json", "-d", "1", "-c", "2", "-s", VTIME];
     let ran = schedlab(&[&run[..], &["--timetable", &timetable]].concat());
-    let said = "scx: policy vtime was loaded again, as its user half would load it, 2 times, first at \
-                300000000 ns: cpu 1 going offline, exiting scheduler";
+    let said = "scx: policy vtime was loaded again, as its user half would load it, 2 times, first \
+                at 300000000 ns: cpu 1 going offline, exiting scheduler";
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(format!("{}{}", ran.stdout, ran.stderr).contains(said), "{}{}", ran.stdout, ran.stderr);
 }

@@ -179,8 +179,8 @@ fn known(image: &Image, what: &str, value: &Value) -> Said<i128> {
         .ok_or_else(|| format!("{what} must be known before the policy is loaded"))
 }
 
-/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a section
-/// have.
+/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a
+/// section have.
 fn resize(image: &mut Image, set: &Set) -> Said<()> {
     let count = known(image, &set.name, &set.value)?;
     let at = find_variable(image, &set.name)?;
