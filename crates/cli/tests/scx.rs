@@ -310,10 +310,7 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
     };
     with("x =", &["TOML parse error at line 1"]);
     with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
-    with(
-        "[set]\nslice_n = 1",
-        &["set: slice_n: there is no variable slice_n; did you mean slice_ns?"],
-    );
+    with("[set]\nslice_n = 1", &["slice_n: there is no variable slice_n; did you mean slice_ns?"]);
     with("[set]\nlacks = 99999999999", &["lacks has 32 bits: -2147483648 to 4294967295"]);
     with("[set]\nlacks = 1.5", &["set: lacks: a float"]);
     with("[resize]\nof_cpu = 99999999999", &["resize: of_cpu: 99999999999 elements of 8 bytes"]);

@@ -419,10 +419,8 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     let remarks = policy.remarks();
     assert_eq!(
         remarks,
-        [
-            "scx: policy half was loaded again, as its user half would load it, once, first at 0 \
-          ns: cpu 3 going offline, exiting scheduler"
-        ]
+        ["scx: policy half was loaded again, as its user half would load it, once, first at 0 \
+          ns: cpu 3 going offline, exiting scheduler"]
     );
     // Those that run go on; the others follow when these have blocked.
     let mut seen = vec![];
