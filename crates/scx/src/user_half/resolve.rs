@@ -401,7 +401,7 @@ impl Scope<'_> {
                 (Step::Index(index), Some(Kind::Array { element, len })) => {
                     let inner = self.shape(*element)?;
                     // A variable may have been resized: its size says how many there are.
-                    let len = if inner.size > 0 { shape.size / inner.size } else { *len };
+                    let len = shape.size.checked_div(inner.size).unwrap_or(*len);
                     let index = self.ast(index)?;
                     match index.known(self.image.cpus) {
                         Some(number) if (0..i128::from(len)).contains(&number) => {
