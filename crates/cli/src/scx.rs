@@ -37,13 +37,13 @@ pub struct ScxOptions {
     /// programs before they are attached, and does so again while they run
     #[arg(long, value_name = "FILE.toml", help_heading = HEADING)]
     pub scx_user: Option<PathBuf>,
-    /// What the policies ask of the machine (cpus=4, cpus=1..8, hz=250, smt=no, numa=no, hotplug=no,
-    /// affinity=no, groups=no, limits=no, changes=no): in a random world that breaks it, failing does
-    /// not count
+    /// What the policies ask of the machine (cpus=4, cpus=1..8, hz=250, smt=no, numa=no,
+    /// hotplug=no, affinity=no, groups=no, limits=no, changes=no): in a random world that breaks
+    /// it, failing does not count
     #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',', help_heading = HEADING)]
     pub scx_expects: Vec<String>,
-    /// What the policies promise, ns (wait_ns=N, idle_ns=N, hog_spread_ns=N): random worlds hold them
-    /// to it
+    /// What the policies promise, ns (wait_ns=N, idle_ns=N, hog_spread_ns=N): random worlds hold
+    /// them to it
     #[arg(long, value_name = "NAME=NS,...", value_delimiter = ',', help_heading = HEADING)]
     pub scx_promise: Vec<String>,
     /// What happens when a policy ends: the run stops, or goes on first come first served

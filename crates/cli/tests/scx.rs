@@ -340,10 +340,7 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
     };
     with("x =", &["TOML parse error at line 1"]);
     with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
-    with(
-        "[set]\nslice_n = 1",
-        &["set: slice_n: there is no variable slice_n; did you mean slice_ns?"],
-    );
+    with("[set]\nslice_n = 1", &["slice_n: there is no variable slice_n; did you mean slice_ns?"]);
     with("[set]\nlacks = 99999999999", &["lacks has 32 bits: -2147483648 to 4294967295"]);
     with("[set]\nlacks = 1.5", &["set: lacks: a float"]);
     with("[resize]\nof_cpu = 99999999999", &["resize: of_cpu: 99999999999 elements of 8 bytes"]);
@@ -366,8 +363,8 @@ fn a_policy_is_loaded_again_when_a_cpu_goes() {
     let timetable = scratch.file("t", "at 300ms offline cpu 1\nat 600ms online cpu 1\n");
     let run = ["run", "examples/desktop.json", "-d", "1", "-c", "2", "-s", VTIME];
     let ran = schedlab(&[&run[..], &["--timetable", &timetable]].concat());
-    let said = "scx: policy vtime was loaded again, as its user half would load it, 2 times, first at \
-                300000000 ns: cpu 1 going offline, exiting scheduler";
+    let said = "scx: policy vtime was loaded again, as its user half would load it, 2 times, first \
+                at 300000000 ns: cpu 1 going offline, exiting scheduler";
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(format!("{}{}", ran.stdout, ran.stderr).contains(said), "{}{}", ran.stdout, ran.stderr);
 }

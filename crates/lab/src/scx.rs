@@ -3,8 +3,8 @@
 //! `scx:FILE[NAME=VALUE,...]` sets variables, `ops.FIELD` and `map.NAME.max_entries`, which are
 //! tunables of the policy; `call.FUNCTION=1/2/3` runs a `syscall` program of the object before the
 //! policy begins; `on_error=fallback` lets a run go on when the policy has ended;
-//! `put_back_ns=30000` lets CPUs not see at once what others put back; `user=FILE.toml` is the script
-//! of its user half; `expects.cpus=4` and `promise.wait_ns=N` are for random worlds.
+//! `put_back_ns=30000` lets CPUs not see at once what others put back; `user=FILE.toml` is the
+//! script of its user half; `expects.cpus=4` and `promise.wait_ns=N` are for random worlds.
 
 use crate::compressed;
 use crate::error::Error;

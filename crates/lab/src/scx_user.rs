@@ -332,9 +332,11 @@ mod tests {
     fn a_script_is_read() {
         let script = parse(
             "u.toml",
-            "about = \"x\"\n[resize]\ntable = \"cpus\"\n[set]\nslice_ns = \"5ms\"\n\"ops.flags\" = 2\n\
+            "about = \"x\"\n[resize]\ntable = \"cpus\"\n[set]\nslice_ns = \"5ms\"\n\
+             \"ops.flags\" = 2\n\
              [set.map.queue]\nmax_entries = 7\n[[entry]]\nmap = \"domains\"\nkey = 3\n\
-             value = { mask = 255, weights = [1, 2] }\n[[call]]\nprogram = \"init\"\nargs = [1, -1]\n\
+             value = { mask = 255, weights = [1, 2] }\n[[call]]\nprogram = \"init\"\n\
+             args = [1, -1]\n\
              each = \"cpus\"\n[[action]]\nevery = \"100ms\"\nfrom = \"0s\"\nuntil = \"1s\"\n\
              when = \"queued > 3\"\nset = { slice_ns = \"slice_ns / 2\" }\n\
              read = [\"slice_ns\", \"map.domains\"]\n[[action]]\nat = \"1500us\"\n\

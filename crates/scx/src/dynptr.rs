@@ -1,8 +1,8 @@
 //! Dynptrs: memory whose size is known only while a program runs, and records that user space
 //! writes.
 //!
-//! A dynptr is two words of the program's, of which it makes nothing: here the address, and the size
-//! with what is known of the memory in its highest bits.
+//! A dynptr is two words of the program's, of which it makes nothing: here the address, and the
+//! size with what is known of the memory in its highest bits.
 
 use crate::areas::{area, reserve, written};
 use crate::map_def::MapKind;

@@ -256,7 +256,8 @@ fn values_offset(btf: &Btf, ty: u32) -> u32 {
     members.iter().find(|member| member.name == "values").map_or(0, |member| member.bit_offset / 8)
 }
 
-/// The definition that `__array(values, ...)` gives for what a map holds: that of the first element.
+/// The definition that `__array(values, ...)` gives for what a map holds: that of the first
+/// element.
 fn inner_of(btf: &Btf, values: u32) -> Option<u32> {
     let Kind::Array { element, .. } = btf.resolve(values).kind else { return None };
     let element = btf.resolve_id(element);

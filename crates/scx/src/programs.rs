@@ -45,8 +45,8 @@ impl Act<'_> {
         }
     }
 
-    /// Runs a program; what it is given is at `at`. If it is run `before` the policy is attached, an
-    /// error that it returns ends the policy.
+    /// Runs a program; what it is given is at `at`. If it is run `before` the policy is attached,
+    /// an error that it returns ends the policy.
     pub(crate) fn run_program(&mut self, entry: usize, at: u64, args: &[i32], before: bool) {
         let name = self.w.image.function_at(entry).map_or(String::new(), |it| it.name.clone());
         let outer = (self.w.context, self.w.callback);

@@ -3,8 +3,8 @@
 //!
 //! A [`Script`] is what a user wrote, names and all. [`Script::prepare`] carries out what is done
 //! before loading on an [`Image`](crate::Image), and finds everything else by the object's types;
-//! what is left is a [`UserHalf`], which the image keeps and every scheduler made of it carries out.
-//! It is deterministic, and takes no CPU time of the simulated machine.
+//! what is left is a [`UserHalf`], which the image keeps and every scheduler made of it carries
+//! out. It is deterministic, and takes no CPU time of the simulated machine.
 
 pub mod expr;
 mod resolve;

@@ -1,4 +1,5 @@
-//! Scripted user halves, policies that end without theirs, and what they bring: `objects/half.bpf.c`.
+//! Scripted user halves, policies that end without theirs, and what they bring:
+//! `objects/half.bpf.c`.
 
 mod support;
 
@@ -158,8 +159,8 @@ fn a_setting_counts_more_than_the_script() {
     assert_eq!(value(&made(&script, 1, &[]), "slice_ns"), 7);
 }
 
-/// Section 15.7 of the specification: what six policies ended with in a kernel when they were loaded
-/// without their user halves, and end with here.
+/// Section 15.7 of the specification: what six policies ended with in a kernel when they were
+/// loaded without their user halves, and end with here.
 #[test]
 fn without_its_user_half_it_ends_as_in_the_kernel() {
     let (policy, _) = begun(&Script { before: vec![], ..whole() }, 2, &[]);
@@ -418,10 +419,8 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     let remarks = policy.remarks();
     assert_eq!(
         remarks,
-        [
-            "scx: policy half was loaded again, as its user half would load it, once, first at 0 ns: \
-          cpu 3 going offline, exiting scheduler"
-        ]
+        ["scx: policy half was loaded again, as its user half would load it, once, first at 0 \
+          ns: cpu 3 going offline, exiting scheduler"]
     );
     // Those that run go on; the others follow when these have blocked.
     let mut seen = vec![];

@@ -155,8 +155,8 @@ fn write_tallies(
             let are = if worlds == 1 { "is" } else { "are" };
             writeln!(
                 output,
-                "{name}: {} {are} not as it asks for; it failed in {failed} of them, which does not \
-                 count",
+                "{name}: {} {are} not as it asks for; it failed in {failed} of them, which does \
+                 not count",
                 counted(worlds as usize, "world")
             )?;
         }

@@ -179,8 +179,8 @@ fn known(image: &Image, what: &str, value: &Value) -> Said<i128> {
         .ok_or_else(|| format!("{what} must be known before the policy is loaded"))
 }
 
-/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a section
-/// have.
+/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a
+/// section have.
 fn resize(image: &mut Image, set: &Set) -> Said<()> {
     let count = known(image, &set.name, &set.value)?;
     let at = find_variable(image, &set.name)?;
@@ -401,7 +401,7 @@ impl Scope<'_> {
                 (Step::Index(index), Some(Kind::Array { element, len })) => {
                     let inner = self.shape(*element)?;
                     // A variable may have been resized: its size says how many there are.
-                    let len = if inner.size > 0 { shape.size / inner.size } else { *len };
+                    let len = shape.size.checked_div(inner.size).unwrap_or(*len);
                     let index = self.ast(index)?;
                     match index.known(self.image.cpus) {
                         Some(number) if (0..i128::from(len)).contains(&number) => {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * A policy that does not run without its user half: an array that is resized, maps that are filled,
- * a program that is called before it is attached, variables that are adjusted while it runs, records
- * that user space writes. It ends as policies end whose user half is missing: `lacks` says how. What
- * came out is left in variables; tasks run from queue 64.
+ * a program that is called before it is attached, variables that are adjusted while it runs, and
+ * records that user space writes. It ends as policies end whose user half is missing: `lacks` says
+ * how. What came out is left in variables; tasks run from queue 64.
  */
 #include "scx_lab.h"
 
