@@ -202,9 +202,7 @@ OPS(bfs_runnable)
 	LOG("runnable %d %llx", p->pid, ARG(u64, 1));
 	if (!t)
 		return 0;
-	if (t->known && (ARG(u64, 1) & SCX_ENQ_RESTORE))
-		t->changed = 1;
-	else
+	if (!t->known || !(ARG(u64, 1) & SCX_ENQ_RESTORE))
 		t->woken = 1;
 	return 0;
 }
@@ -215,7 +213,7 @@ OPS(bfs_enqueue)
 	struct task *t = task_of(p);
 	s32 born_of = 0;
 	u64 asks = 0;
-	bool woken;
+	bool woken, is_current;
 
 	LOG("enqueue %d %llx", p->pid, ARG(u64, 1));
 	if (!t) {
@@ -237,11 +235,13 @@ OPS(bfs_enqueue)
 		t->position = ++last;
 	}
 	scx_bpf_dsq_insert_vtime(p, QUEUE, SCX_SLICE_INF, t->position, ARG(u64, 1));
-	if (woken || (t->changed && !t->worsened))
+	is_current = cpu_of(t->cpu)->busy && cpu_of(t->cpu)->pid == p->pid;
+	if (woken || (t->changed && !is_current && !t->worsened))
 		asks |= try_preempt(p, t);
+	else if (t->changed && is_current && t->worsened)
+		asks |= ask(t->cpu, SCX_KICK_PREEMPT);
 	t->woken = 0;
 	t->changed = 0;
-	t->worsened = 0;
 	DECISION(woken ? DECISION_WAKE : DECISION_ENQUEUE, p, born_of, asks);
 	return 0;
 }
@@ -334,12 +334,17 @@ OPS(bfs_running)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu *here = cpu_of(cpu);
 	struct task *t = task_of(p);
+	u64 asks = 0;
 
 	LOG("running %d", p->pid);
-	DECISION(DECISION_RUN, p, 0, 0);
 	if (!t)
 		return 0;
 	t->gone = 0;
+	/* A running task that is changed need not come by the queue. */
+	if (t->changed && t->worsened)
+		asks = ask(cpu, SCX_KICK_PREEMPT);
+	t->changed = 0;
+	DECISION(DECISION_RUN, p, 0, asks);
 	if (here->busy && here->pid == p->pid)
 		return 0;
 	if (t->cpu >= 0 && cpu_of(t->cpu)->sticky_pid == p->pid)
@@ -419,6 +424,7 @@ OPS(bfs_set_weight)
 	if (t->cpu >= 0)
 		refresh(t->cpu);
 	t->deadline += distance(nice) - distance(t->nice);
+	t->changed = 1;
 	t->worsened = nice > t->nice;
 	t->nice = nice;
 	DECISION(DECISION_NICE, p, 0, 0);

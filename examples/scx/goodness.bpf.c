@@ -230,7 +230,7 @@ OPS(goodness_enqueue)
 	if (!woken)
 		t->yielded = 0;
 	scx_bpf_dsq_insert_vtime(p, LIST, SCX_SLICE_INF, t->position, ARG(u64, 1));
-	if (woken || (is_smp() && !yielded))
+	if (woken || (is_smp() && !yielded && !(ARG(u64, 1) & SCX_ENQ_RESTORE)))
 		asks |= reschedule_idle(p, t);
 	DECISION(woken ? DECISION_WAKE : DECISION_ENQUEUE, p, born_of, asks);
 	return 0;

@@ -16,7 +16,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define MAX_BONUS 10
 #define CREDIT_LIMIT 100
 #define CHILD_PENALTY 95
-#define PLACE_STEP 4096
+/* Room between two places in a queue, for children before their parents. */
+#define PLACE_STEP (1 << 20)
 
 enum activated { NOT_WOKEN, BY_PROCESS, BY_INTERRUPT };
 
@@ -26,6 +27,8 @@ struct task {
 	u64 sleep_avg;
 	u64 timestamp;
 	u64 key;
+	/* Keys from its own on that are nobody else's. */
+	u64 room;
 	s32 interactive_credit;
 	u32 time_slice;
 	s32 prio;
@@ -39,6 +42,7 @@ struct task {
 	bool woken;
 	bool changed;
 	bool improved;
+	bool worsened;
 	bool before_parent;
 };
 
@@ -170,6 +174,7 @@ static __always_inline void to_tail(struct task *t)
 {
 	place += PLACE_STEP;
 	t->key = ((u64)t->prio << 52) + place;
+	t->room = PLACE_STEP;
 }
 
 OPS(o_1_select_cpu)
@@ -187,9 +192,7 @@ OPS(o_1_runnable)
 		return 0;
 	t->cpu = scx_bpf_task_cpu(p);
 	rq_of(t->cpu)->nr_running++;
-	if (t->known && (ARG(u64, 1) & SCX_ENQ_RESTORE))
-		t->changed = 1;
-	else
+	if (!t->known || !(ARG(u64, 1) & SCX_ENQ_RESTORE))
 		t->woken = 1;
 	return 0;
 }
@@ -271,9 +274,24 @@ static __noinline void begin(struct task_struct *p, struct task *t)
 	if (scx_bpf_task_cpu(current) == t->cpu) {
 		t->prio = parent->prio;
 		t->array = parent->array;
-		t->key = parent->key - 1;
+		t->key = parent->key;
+		t->room = parent->room / 2;
+		parent->key += parent->room - t->room;
+		parent->room = t->room;
 		t->before_parent = 1;
 	}
+}
+
+/* The nice value of one that is queued, or runs, has changed: whether its CPU is to look again. */
+static __always_inline bool changed(struct task *t, bool is_current)
+{
+	bool asks = t->improved || (t->worsened && is_current);
+
+	to_tail(t);
+	t->changed = 0;
+	t->improved = 0;
+	t->worsened = 0;
+	return asks;
 }
 
 OPS(o_1_enqueue)
@@ -316,13 +334,11 @@ OPS(o_1_enqueue)
 		if (!t->before_parent)
 			to_tail(t);
 		t->before_parent = 0;
+		t->changed = 0;
 	} else if (t->changed) {
-		to_tail(t);
-		preempts = t->improved;
+		preempts = changed(t, rq->busy && rq->pid == p->pid);
 	}
 	t->woken = 0;
-	t->changed = 0;
-	t->improved = 0;
 	scx_bpf_dsq_insert_vtime(p, array_id(t->cpu, t->array), SCX_SLICE_INF, t->key,
 				 ARG(u64, 1));
 	if (preempts)
@@ -472,11 +488,15 @@ OPS(o_1_running)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	struct task *t = task_of(p);
+	u64 asks = 0;
 
 	LOG("running %d", p->pid);
-	DECISION(DECISION_RUN, p, 0, 0);
 	if (!t)
 		return 0;
+	/* A running task that is changed need not come by the queue. */
+	if (t->changed && changed(t, 1))
+		asks = ask(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+	DECISION(DECISION_RUN, p, 0, asks);
 	rq->busy = 1;
 	rq->pid = p->pid;
 	rq->curr_prio = t->prio;
@@ -543,7 +563,9 @@ OPS(o_1_set_weight)
 	if (!t || t->static_prio == p->static_prio)
 		return 0;
 	/* The bonus is lost until the next wakeup or end of slice. */
+	t->changed = 1;
 	t->improved = p->static_prio < t->prio;
+	t->worsened = p->static_prio > t->prio;
 	t->static_prio = p->static_prio;
 	t->prio = p->static_prio;
 	DECISION(DECISION_NICE, p, 0, 0);
