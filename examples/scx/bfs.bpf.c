@@ -454,7 +454,7 @@ OPS_SLEEPABLE(bfs_init)
 	s32 cpu;
 
 	LOG("init");
-	DECISION(DECISION_INIT, NULL, 0, 0);
+	DECISIONS_BEGIN;
 	last_jiffy = bpf_jiffies64();
 	FOR(cpu, scx_bpf_nr_cpu_ids()) {
 		cpu_of(cpu)->rq_prio = PRIO_LIMIT;

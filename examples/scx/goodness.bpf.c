@@ -419,7 +419,7 @@ OPS_SLEEPABLE(goodness_init_task)
 OPS_SLEEPABLE(goodness_init)
 {
 	LOG("init");
-	DECISION(DECISION_INIT, NULL, 0, 0);
+	DECISIONS_BEGIN;
 	return scx_bpf_create_dsq(LIST, -1);
 }
 

@@ -596,7 +596,7 @@ OPS_SLEEPABLE(o_1_init)
 	s32 cpu, error;
 
 	LOG("init");
-	DECISION(DECISION_INIT, NULL, 0, 0);
+	DECISIONS_BEGIN;
 	FOR(cpu, scx_bpf_nr_cpu_ids()) {
 		rq_of(cpu)->curr_prio = MAX_PRIO;
 		error = scx_bpf_create_dsq(array_id(cpu, 0), -1);

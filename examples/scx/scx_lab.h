@@ -285,7 +285,7 @@ struct decision {
 	s32 what;
 	s32 cpu;
 	s32 pid;
-	/* The parent of one that is born; whom the policy took the CPU from. */
+	/* The parent of one that is born; whom the policy took the CPU from; at first: ticks a second. */
 	s32 other;
 	s32 nice;
 	s32 policy;
@@ -296,7 +296,7 @@ struct decision {
 
 HELPER(130, long, bpf_ringbuf_output, void *map, const void *record, u64 size, u64 flags);
 
-enum { MAP_RINGBUF = 27 };
+enum { MAP_RINGBUF = 27, RB_NO_WAKEUP = 1 };
 
 struct {
 	__uint(type, MAP_RINGBUF);
@@ -326,13 +326,22 @@ static __noinline void write_decision(struct task_struct *p, s32 what, s32 pid, 
 		d.policy = p->policy;
 		d.on = scx_bpf_task_cpu(p);
 	}
-	/* What there is no room for is missed by its number. */
-	bpf_ringbuf_output(&decisions, &d, sizeof(d), 0);
+	/*
+	 * What there is no room for is missed by its number. Nobody is woken: the reader would be one
+	 * more task to write records of.
+	 */
+	bpf_ringbuf_output(&decisions, &d, sizeof(d), RB_NO_WAKEUP);
 }
 
 #define DECISION(what, p, other, asks) do { \
 	if (log_decisions) \
 		write_decision(p, what, 0, other, asks); \
+} while (0)
+
+/* The policy is loaded: CPUs, and ticks a second. */
+#define DECISIONS_BEGIN do { \
+	if (log_decisions) \
+		write_decision(NULL, DECISION_INIT, scx_bpf_nr_cpu_ids(), hz(), 0); \
 } while (0)
 
 /* Who runs next on this CPU: a process id, 0: nobody. */

@@ -120,9 +120,11 @@ pub struct Decision {
     pub cpu: u32,
     /// What happened.
     pub what: What,
-    /// The process that it is about; of a pick: who runs next, 0: nobody.
+    /// The process that it is about; of a pick: who runs next, 0: nobody. (An init from a ring
+    /// buffer has the number of CPUs here, which goes into the head of a log: [`Collector`].)
     pub pid: u32,
-    /// Of a task that is born: its parent, if it inherits. Of a pick: who ran before. Else 0.
+    /// Of a task that is born: its parent, if it inherits. Of a pick: who ran before. Else 0. (Of
+    /// an init from a ring buffer: ticks a second.)
     pub other: u32,
     /// CPUs that the policy asked to look for another task, a bit each.
     pub asks: u64,
@@ -267,6 +269,82 @@ impl Spaces {
             about.mm = *self.0.entry(about.mm).or_insert(next);
         }
         decision
+    }
+}
+
+/// So many records wait for one of a lower number, which another CPU is about to write.
+const WAITING: usize = 256;
+
+/// Records as they come from a ring buffer, on their way to a log.
+#[derive(Clone, Debug, Default)]
+pub struct Collector {
+    policy: String,
+    kernel: String,
+    settings: Vec<String>,
+    spaces: Spaces,
+    /// Sorted by number.
+    waiting: Vec<Decision>,
+    next: u64,
+    has_begun: bool,
+    written: u64,
+    lost: u64,
+}
+
+impl Collector {
+    /// For the log of a policy with these settings, in this kernel.
+    pub fn new(policy: &str, kernel: &str, settings: Vec<String>) -> Collector {
+        let (policy, kernel) = (policy.into(), kernel.into());
+        Collector { policy, kernel, settings, ..Collector::default() }
+    }
+
+    /// A record has come.
+    pub fn push(&mut self, decision: Decision) {
+        let at = self.waiting.partition_point(|other| other.number < decision.number);
+        self.waiting.insert(at, decision);
+    }
+
+    /// What can be written now; in the end: all.
+    ///
+    /// # Errors
+    /// The machine has more CPUs than a log can be of, or the policy did not say how many.
+    pub fn take(&mut self, is_end: bool) -> Result<String, String> {
+        let count = match is_end {
+            true => self.waiting.len(),
+            false => self.waiting.len().saturating_sub(WAITING),
+        };
+        let mut text = String::new();
+        let ready: Vec<Decision> = self.waiting.drain(..count).collect();
+        for mut decision in ready {
+            if decision.number < self.next {
+                // It is too late. It has been counted as lost.
+                continue;
+            }
+            if !self.has_begun {
+                if decision.what != What::Init {
+                    return Err("the first record of the policy is missing".into());
+                }
+                let (cpus, hz) = (decision.pid, decision.other);
+                if !(1..=CPUS_MAX).contains(&cpus) {
+                    let what = format!("the machine has {cpus} CPUs; a log is of 64 at most");
+                    return Err(what);
+                }
+                (decision.pid, decision.other) = (0, 0);
+                let (policy, kernel) = (self.policy.clone(), self.kernel.clone());
+                let settings = self.settings.clone();
+                text += &Header { policy, kernel, hz, cpus, settings }.to_string();
+                self.has_begun = true;
+            }
+            self.lost += decision.number - self.next;
+            self.next = decision.number + 1;
+            self.written += 1;
+            text += &format!("{}\n", self.spaces.number(decision));
+        }
+        Ok(text)
+    }
+
+    /// Records that were written, and that were lost.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.written, self.lost)
     }
 }
 
@@ -555,6 +633,28 @@ set at_tail=1
             }
         }
         assert!(read > 300 && refused > 1000, "{read} read, {refused} refused");
+    }
+
+    #[test]
+    fn records_are_collected_in_the_order_of_their_numbers() {
+        let log = Log::read("d.log", LOG).expect("it is in order");
+        let mut records = log.decisions.clone();
+        (records[0].pid, records[0].other) = (2, 250);
+        let settings = log.header.settings.clone();
+        let mut collector = Collector::new("goodness", "7.3.4", settings);
+        for place in [1, 0, 3, 2] {
+            collector.push(records[place]);
+        }
+        assert_eq!(collector.take(false), Ok(String::new()), "others may come");
+        assert_eq!(collector.take(true).as_deref(), Ok(LOG));
+        assert_eq!(collector.counts(), (4, 2));
+        collector.push(records[1]);
+        assert_eq!(collector.take(true), Ok(String::new()), "too late");
+        let mut collector = Collector::new("goodness", "7.3.4", vec![]);
+        collector.push(Decision { pid: 65, ..records[0] });
+        assert!(collector.take(true).is_err_and(|error| error.contains("65 CPUs")));
+        collector.push(records[1]);
+        assert!(collector.take(true).is_err_and(|error| error.contains("first record")));
     }
 
     #[test]

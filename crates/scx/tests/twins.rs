@@ -9,7 +9,7 @@ use schedlab_core::{
 };
 use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
 use schedlab_sched::registry;
-use schedlab_scx::decisions::{self, Decision, Header, Spaces};
+use schedlab_scx::decisions::{self, Collector};
 use schedlab_scx::log::{Entry, Log, Witness};
 use schedlab_scx::retrace::{self, Report, retrace};
 use schedlab_scx::{Object, Options, ScxScheduler, Setting, Target};
@@ -227,18 +227,14 @@ fn o_1_is_o_1() {
 }
 
 /// The decisions that a policy writes into its ring buffer.
-#[derive(Default)]
-struct Decisions {
-    spaces: Spaces,
-    all: Vec<Decision>,
-}
+struct Decisions(Collector);
 
 impl Witness for Decisions {
     fn entry(&mut self, entry: &Entry) {
         if entry.name == "ringbuf"
             && let Some(decision) = decisions::from_ring(&entry.text)
         {
-            self.all.push(self.spaces.number(decision));
+            self.0.push(decision);
         }
     }
 }
@@ -248,31 +244,31 @@ fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decisions
     let config = BuildConfig::flat(cpus, HZ);
     let image = Arc::new(link(policy, cpus, settings).unwrap_or_else(|error| panic!("{error}")));
     let mut object = ScxScheduler::new(image, &config, Options::default());
-    let witness = Arc::new(Mutex::new(Decisions::default()));
+    let settings = settings.iter().map(|setting| setting.to_string()).collect();
+    let collector = Collector::new(policy, "the laboratory", settings);
+    let witness = Arc::new(Mutex::new(Decisions(collector)));
     object.log_to(Log::new(Arc::clone(&witness) as Arc<Mutex<dyn Witness>>));
     let mut machine =
         Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
     let Ok(_) = machine.run(UNTIL_NS);
-    let decisions = std::mem::take(&mut witness.lock().expect("nobody panicked").all);
-    let (policy, kernel) = (policy.to_string(), "the laboratory".to_string());
-    let settings = settings.iter().map(|setting| setting.to_string()).collect();
-    decisions::Log { header: Header { policy, kernel, hz: HZ, cpus, settings }, decisions }
+    let text = witness.lock().expect("nobody panicked").0.take(true).expect("a log");
+    let log = decisions::Log::read("log", &text).expect("it is in order");
+    assert_eq!((log.to_string(), log.lost()), (text, 0), "what is written is read");
+    log
 }
 
-/// A log, written and read, through the original.
+/// A log through the original.
 fn through(original: &str, log: &decisions::Log) -> Report {
-    let read = decisions::Log::read("log", &log.to_string()).expect("it is in order");
-    assert!(read == *log, "what is written is read");
     let (_, release) = registry::find(original).expect("there is such a release");
     let config = BuildConfig::flat(log.header.cpus, log.header.hz);
-    retrace(&read, (release.build)(&config), retrace::Options::default())
+    retrace(log, (release.build)(&config), retrace::Options::default())
 }
 
 /// The originals make all decisions of the twins' logs: hogs and sleepers, then also tasks that
 /// fork, yield and change their nice values.
 fn retraced(policy: &str, settings: &[&str], original: &str) {
     let (mut picks, mut asks) = (0, 0);
-    for seed in 0..200 {
+    for seed in 0..80 {
         let world = World { is_lively: seed % 2 == 1, ..world(seed) };
         let log = log_of(policy, 1, settings, world.clone());
         let report = through(original, &log);
@@ -284,7 +280,7 @@ fn retraced(policy: &str, settings: &[&str], original: &str) {
         picks += report.picks.all;
         asks += report.asks.all;
     }
-    assert!(picks > 10_000 && asks > 10_000, "{picks} {asks}: the worlds must be worlds");
+    assert!(picks > 5_000 && asks > 5_000, "{picks} {asks}: the worlds must be worlds");
 }
 
 #[test]
