@@ -206,11 +206,14 @@ pub struct Options {
     pub shown: usize,
     /// With so many records before each.
     pub around: usize,
+    /// What the scheduler knows; tasks of other policies are ordinary ones. Without `SCHED_FIFO` it
+    /// cannot be made to follow.
+    pub policies: &'static [Policy],
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { shown: 3, around: 12 }
+        Options { shown: 3, around: 12, policies: &[Policy::Other, Policy::Fifo] }
     }
 }
 
@@ -287,12 +290,14 @@ impl Retrace<'_> {
         self.cpus.len() > 1
     }
 
-    fn attr(about: &About) -> SchedAttr {
+    fn attr(&self, about: &About) -> SchedAttr {
         let policy = match about.policy {
             3 => Policy::Batch,
             5 => Policy::Idle,
             _ => Policy::Other,
         };
+        let is_known = self.options.policies.contains(&policy);
+        let policy = if is_known { policy } else { Policy::Other };
         SchedAttr { policy, ..SchedAttr::nice(about.nice) }
     }
 
@@ -445,7 +450,8 @@ impl Retrace<'_> {
     fn renew(&mut self, task: TaskId, about: About, by: CpuId) {
         let old = std::mem::replace(&mut self.rows[task.index()].about, about);
         if (old.nice, old.policy) != (about.nice, about.policy) {
-            self.scheduler.set_attr(&mut self.platform, task, &Self::attr(&about), by);
+            let attr = self.attr(&about);
+            self.scheduler.set_attr(&mut self.platform, task, &attr, by);
         }
         let (before, now) = (self.set_of(old.allowed), self.set_of(about.allowed));
         if self.is_smp() && before != now {
@@ -490,7 +496,7 @@ impl Retrace<'_> {
         };
         let is_moved = first != allowed;
         let attr = TaskAttr {
-            sched: Self::attr(&about),
+            sched: self.attr(&about),
             allowed: first,
             // Threads of the kernel have none; here each has its own.
             address_space: match u32::try_from(about.mm) {
@@ -627,11 +633,14 @@ impl Retrace<'_> {
                 self.schedule(there);
             }
         }
-        if self.cpus[cpu.index()].current != Some(task) || self.cpus[cpu.index()].is_blocked {
+        let here = self.cpus[cpu.index()];
+        let runs = here.current == Some(task) && !here.is_blocked;
+        if !runs && self.options.policies.contains(&Policy::Fifo) {
             let urgent = SchedAttr::realtime(Policy::Fifo, 99);
             self.scheduler.set_attr(&mut self.platform, task, &urgent, cpu);
             self.schedule(cpu);
-            self.scheduler.set_attr(&mut self.platform, task, &Self::attr(&about), cpu);
+            let attr = self.attr(&about);
+            self.scheduler.set_attr(&mut self.platform, task, &attr, cpu);
         }
         if self.is_smp() {
             self.scheduler.set_affinity(&mut self.platform, task, &allowed);
