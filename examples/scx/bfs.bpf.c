@@ -481,5 +481,7 @@ struct sched_ext_ops bfs_ops = {
 	.exit_task = (void *)bfs_exit_task,
 	.disable = (void *)bfs_disable,
 	.init = (void *)bfs_init,
+	/* Who exits is one of ours, too. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "bfs",
 };

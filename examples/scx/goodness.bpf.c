@@ -441,5 +441,7 @@ struct sched_ext_ops goodness_ops = {
 	.exit_task = (void *)goodness_exit_task,
 	.disable = (void *)goodness_disable,
 	.init = (void *)goodness_init,
+	/* Who exits is one of ours, too. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "goodness",
 };

@@ -627,5 +627,7 @@ struct sched_ext_ops o_1_ops = {
 	.exit_task = (void *)o_1_exit_task,
 	.disable = (void *)o_1_disable,
 	.init = (void *)o_1_init,
+	/* Who exits is one of ours, too. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "o_1",
 };

@@ -95,6 +95,7 @@ struct sched_ext_ops {
 #define OPS(name) SEC("struct_ops/" #name) int name(u64 *ctx)
 #define OPS_SLEEPABLE(name) SEC("struct_ops.s/" #name) int name(u64 *ctx)
 
+#define SCX_OPS_ENQ_EXITING (1 << 2)
 #define SCX_DSQ_LOCAL ((1ULL << 63) | 2)
 #define SCX_DSQ_LOCAL_ON (3ULL << 62)
 #define SCX_DSQ_GLOBAL ((1ULL << 63) | 1)

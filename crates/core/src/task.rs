@@ -154,6 +154,16 @@ pub struct TaskAttr {
     pub address_space: u32,
 }
 
+impl TaskAttr {
+    /// The number of no address space: a thread of the kernel's.
+    pub const NO_ADDRESS_SPACE: u32 = u32::MAX;
+
+    /// The number of the address space that a task has after `execve(2)`: one of its own.
+    pub const fn address_space_after_exec(task: TaskId) -> u32 {
+        1 << 31 | task.0
+    }
+}
+
 impl Default for GroupId {
     fn default() -> Self {
         GroupId::ROOT

@@ -225,6 +225,8 @@ struct Retrace<'a> {
     cpus: Vec<Cpu>,
     rows: Vec<Row>,
     of_pid: BTreeMap<u32, TaskId>,
+    /// The scheduler's numbers of address spaces.
+    spaces: BTreeMap<u64, u32>,
     /// CPUs that the policy has asked and that have not looked yet.
     asked: u64,
     /// The place in the log.
@@ -243,6 +245,7 @@ pub fn retrace(log: &Log, scheduler: Box<dyn Scheduler>, options: Options) -> Re
         cpus: vec![Cpu::default(); header.cpus as usize],
         rows: vec![],
         of_pid: BTreeMap::new(),
+        spaces: BTreeMap::new(),
         asked: 0,
         at: 0,
         report: Report::default(),
@@ -409,10 +412,7 @@ impl Retrace<'_> {
                 }
             }
             (What::Run, Some(about)) => {
-                let current = self.cpus[cpu.index()].current;
-                if current.is_none_or(|task| self.rows[task.index()].pid != d.pid) {
-                    self.follow(cpu, d.pid, about);
-                }
+                self.follow(cpu, d.pid, about);
                 // A running task that was changed only runs again.
                 self.compare_asks(d);
             }
@@ -448,7 +448,9 @@ impl Retrace<'_> {
 
     /// What has changed about a task.
     fn renew(&mut self, task: TaskId, about: About, by: CpuId) {
-        let old = std::mem::replace(&mut self.rows[task.index()].about, about);
+        let old = self.rows[task.index()].about;
+        // A new address space is told of when it runs.
+        self.rows[task.index()].about = About { mm: old.mm, ..about };
         if (old.nice, old.policy) != (about.nice, about.policy) {
             let attr = self.attr(&about);
             self.scheduler.set_attr(&mut self.platform, task, &attr, by);
@@ -472,6 +474,26 @@ impl Retrace<'_> {
             self.cpus[there.index()].is_blocked = false;
         }
         self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
+    }
+
+    /// The number of an address space.
+    fn space(&mut self, mm: u64) -> u32 {
+        let next = 1 + self.spaces.len() as u32;
+        match mm {
+            0 => TaskAttr::NO_ADDRESS_SPACE,
+            mm => *self.spaces.entry(mm).or_insert(next),
+        }
+    }
+
+    /// A running task may have another address space since it was heard of last: it has called
+    /// `execve(2)`. (One that exits has none any more. No scheduler is told.)
+    fn exec(&mut self, cpu: CpuId, task: TaskId, mm: u64) {
+        let old = &mut self.rows[task.index()].about.mm;
+        if mm != 0 && *old != mm {
+            *old = mm;
+            self.spaces.insert(mm, TaskAttr::address_space_after_exec(task));
+            self.scheduler.exec(&mut self.platform, cpu, task);
+        }
     }
 
     /// A task begins.
@@ -498,11 +520,7 @@ impl Retrace<'_> {
         let attr = TaskAttr {
             sched: self.attr(&about),
             allowed: first,
-            // Threads of the kernel have none; here each has its own.
-            address_space: match u32::try_from(about.mm) {
-                Ok(mm) if mm > 0 => mm,
-                _ => u32::MAX - task.0,
-            },
+            address_space: self.space(about.mm),
             ..TaskAttr::default()
         };
         let parent = match parent {
@@ -597,7 +615,11 @@ impl Retrace<'_> {
     fn follow(&mut self, cpu: CpuId, pid: u32, about: About) -> bool {
         let task = self.of_pid.get(&pid).copied();
         let here = self.cpus[cpu.index()];
-        if task.is_some() && here.current == task && !here.is_blocked {
+        if let Some(task) = task
+            && here.current == Some(task)
+            && !here.is_blocked
+        {
+            self.exec(cpu, task, about.mm);
             return true;
         }
         self.note(Note::RanUnasked);
