@@ -272,6 +272,9 @@ OPS(goodness_dispatch)
 	s32 pid = 0;
 
 	LOG("dispatch %d %d", cpu, prev ? prev->pid : 0);
+	/* It may have called execve since it began to run. */
+	if (prev && prev->mm)
+		here->mm = (u64)prev->mm;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) &&
 	    bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
 		t = task_of(prev);

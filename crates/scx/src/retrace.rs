@@ -496,6 +496,18 @@ impl Retrace<'_> {
         }
     }
 
+    /// Whoever is put away is told of behind the pick; what is new about it was so before.
+    fn exec_before_pick(&mut self, cpu: CpuId) {
+        let Some(task) = self.cpus[cpu.index()].current else { return };
+        if let Some(Decision { what: What::Enqueue, cpu: there, pid, about: Some(about), .. }) =
+            self.log.decisions.get(self.at + 1)
+            && *there == cpu.0
+            && *pid == self.rows[task.index()].pid
+        {
+            self.exec(cpu, task, about.mm);
+        }
+    }
+
     /// A task begins.
     fn begin(&mut self, d: &Decision, cpu: CpuId, about: About) {
         let task = TaskId(self.rows.len() as u32);
@@ -591,6 +603,7 @@ impl Retrace<'_> {
 
     fn pick(&mut self, d: &Decision, cpu: CpuId) {
         self.asked &= !(1 << cpu.0);
+        self.exec_before_pick(cpu);
         let original = self.schedule(cpu);
         let policy = self.of_pid.get(&d.pid).copied();
         let is_same = original == policy && (d.pid == 0 || policy.is_some());
