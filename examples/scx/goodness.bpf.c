@@ -196,6 +196,9 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t)
 		t->parent = 0;
 		return 0;
 	}
+	/* It may have called execve since it began to run. */
+	if (current->mm)
+		cpu_of(scx_bpf_task_cpu(current))->mm = (u64)current->mm;
 	catch_up(parent);
 	t->counter = (parent->counter + 1) >> 1;
 	parent->counter >>= 1;

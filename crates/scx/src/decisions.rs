@@ -359,7 +359,9 @@ pub fn from_ring(text: &str) -> Option<Decision> {
 
 fn number<T: std::str::FromStr>(word: Option<&str>, what: &str) -> Result<T, String> {
     let word = word.ok_or_else(|| {
-        format!("the {what} is missing; a record is NUMBER NS JIFFIES CPU EVENT PID [NAME=VALUE...]")
+        format!(
+            "the {what} is missing; a record is NUMBER NS JIFFIES CPU EVENT PID [NAME=VALUE...]"
+        )
     })?;
     word.parse().map_err(|_| format!("\"{word}\" is no {what}: it is a whole number"))
 }
@@ -400,9 +402,8 @@ fn record(line: &str, cpus: u32) -> Result<Decision, String> {
     let other = values.remove(before).map_or(Ok(0), |value| number(Some(value), before))?;
     let mut about = None;
     if !matches!(what, What::Init | What::Pick) {
-        let mut value = |name: &'static str| {
-            values.remove(name).ok_or_else(|| format!("{name}= is missing"))
-        };
+        let mut value =
+            |name: &'static str| values.remove(name).ok_or_else(|| format!("{name}= is missing"));
         about = Some(About {
             nice: number(Some(value("nice")?), "nice value")?,
             policy: number(Some(value("policy")?), "policy")?,
@@ -414,7 +415,8 @@ fn record(line: &str, cpus: u32) -> Result<Decision, String> {
     if let Some(name) = values.keys().next() {
         return Err(format!("{name}= has no place in a record of {}", what.name()));
     }
-    let decision = Decision { number: number_of, at_ns, jiffies, cpu, what, pid, other, asks, about };
+    let decision =
+        Decision { number: number_of, at_ns, jiffies, cpu, what, pid, other, asks, about };
     decision.check(cpus).map(|()| decision)
 }
 
@@ -503,7 +505,8 @@ impl Log {
             if line.trim().is_empty() {
                 continue;
             }
-            let decision = record(line, header.cpus).map_err(|what| format!("{file}:{at}: {what}"))?;
+            let decision =
+                record(line, header.cpus).map_err(|what| format!("{file}:{at}: {what}"))?;
             if let Some(before) = decisions.last()
                 && before.number >= decision.number
             {
@@ -610,7 +613,9 @@ set at_tail=1
                 match random.below(4) {
                     0 => bytes[at] = random.below(256) as u8,
                     1 => bytes[at] = b"0123456789 =x-\n"[random.below(15) as usize],
-                    2 => drop(bytes.drain(at..(at + 1 + random.below(9) as usize).min(bytes.len()))),
+                    2 => {
+                        drop(bytes.drain(at..(at + 1 + random.below(9) as usize).min(bytes.len())))
+                    }
                     _ => {
                         let some = bytes[at..(at + 12).min(bytes.len())].to_vec();
                         let to = random.below(bytes.len() as u64) as usize;

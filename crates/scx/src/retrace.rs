@@ -16,6 +16,9 @@ use std::fmt::Write as _;
 /// So many ticks of an idle CPU are played in a row; what comes before them is skipped.
 const IDLE_TICKS: u64 = 1000;
 
+/// So many records ahead are looked through for what a running task has become.
+const AHEAD: usize = 64;
+
 /// So often a CPU reschedules if the scheduler asks for it again and again.
 const ROUNDS: u32 = 4;
 
@@ -56,7 +59,9 @@ impl Note {
             Note::RanUnasked => {
                 "a task ran that the policy was not asked for (the class had it in its own queue)"
             }
-            Note::Idled => "a CPU idled, or ran another class's task, where the original has a task",
+            Note::Idled => {
+                "a CPU idled, or ran another class's task, where the original has a task"
+            }
             Note::NotFollowed => "the original could not be made to do as the policy did",
             Note::Asleep => "a record of a task that slept, as far as the log told",
             Note::Awake => "a task woke that was awake, as far as the log told",
@@ -307,7 +312,8 @@ impl Retrace<'_> {
     /// CPUs that the scheduler has asked, a bit each.
     fn pending(&self) -> u64 {
         let cpus = 0..self.cpus.len() as u32;
-        cpus.filter(|&cpu| self.platform.resched_pending(CpuId(cpu))).fold(0, |set, cpu| set | 1 << cpu)
+        cpus.filter(|&cpu| self.platform.resched_pending(CpuId(cpu)))
+            .fold(0, |set, cpu| set | 1 << cpu)
     }
 
     /// The scheduler has asked those whom the policy has asked.
@@ -508,6 +514,16 @@ impl Retrace<'_> {
         }
     }
 
+    /// A parent whose next record shows it in its child's address space was there before the child.
+    fn exec_before_fork(&mut self, cpu: CpuId, parent: TaskId, mm: u64) {
+        let pid = self.rows[parent.index()].pid;
+        let ahead = self.log.decisions[self.at + 1..].iter().take(AHEAD);
+        let about = ahead.filter(|d| d.pid == pid).find_map(|d| d.about);
+        if about.is_some_and(|about| about.mm == mm) {
+            self.exec(cpu, parent, mm);
+        }
+    }
+
     /// A task begins.
     fn begin(&mut self, d: &Decision, cpu: CpuId, about: About) {
         let task = TaskId(self.rows.len() as u32);
@@ -518,6 +534,9 @@ impl Retrace<'_> {
         let parent = parent.filter(|parent| self.rows[parent.index()].pid == d.other);
         if d.other != 0 && parent.is_none() {
             self.note(Note::Orphan);
+        }
+        if let Some(parent) = parent {
+            self.exec_before_fork(cpu, parent, about.mm);
         }
         let allowed = match self.is_smp() {
             true => self.set_of(about.allowed),

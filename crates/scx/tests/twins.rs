@@ -248,8 +248,7 @@ fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decisions
     let collector = Collector::new(policy, "the laboratory", settings);
     let witness = Arc::new(Mutex::new(Decisions(collector)));
     object.log_to(Log::new(Arc::clone(&witness) as Arc<Mutex<dyn Witness>>));
-    let mut machine =
-        Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
+    let mut machine = Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
     let Ok(_) = machine.run(UNTIL_NS);
     let text = witness.lock().expect("nobody panicked").0.take(true).expect("a log");
     let log = decisions::Log::read("log", &text).expect("it is in order");

@@ -50,7 +50,9 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
     let Header { policy, kernel, hz, cpus, .. } = &log.header;
     let needs = Needs { cpus: *cpus, hz: Some(*hz), ..Needs::default() };
     if let Some(reason) = choice.refuses(&needs) {
-        return Err(Failure::Message(format!("{file}: {choice} cannot make its decisions: {reason}")));
+        return Err(Failure::Message(format!(
+            "{file}: {choice} cannot make its decisions: {reason}"
+        )));
     }
     let options = Options {
         shown: args.show as usize,
@@ -64,9 +66,7 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
         ));
     }
     std::panic::set_hook(Box::new(|_| {}));
-    let report = catch_panic(|| {
-        retrace(&log, choice.build(&choice.build_config(&needs)), options)
-    });
+    let report = catch_panic(|| retrace(&log, choice.build(&choice.build_config(&needs)), options));
     let _ = std::panic::take_hook();
     let report = report.map_err(|message| {
         format!(
