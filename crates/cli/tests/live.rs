@@ -60,10 +60,8 @@ fn the_originals_decide_as_the_twins_did_in_a_kernel() {
         let said = format!("{original} decides as {policy} did");
         assert!(run.stdout.contains(&said), "{}", run.stdout);
         let (_, counts) = run.stdout.split_once(&said).expect("it was found");
-        let shares: Vec<f64> = counts
-            .split('(')
-            .filter_map(|part| part.split_once(" %)")?.0.parse().ok())
-            .collect();
+        let shares: Vec<f64> =
+            counts.split('(').filter_map(|part| part.split_once(" %)")?.0.parse().ok()).collect();
         assert!(shares.len() == 2 && shares.iter().all(|share| *share > 99.7), "{counts}");
     }
     // Another scheduler would have decided otherwise, and goes on all the same.
