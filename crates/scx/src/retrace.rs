@@ -1,8 +1,8 @@
 //! A log of decisions through another scheduler: does it decide alike?
 //!
-//! The scheduler, the original of the policy that wrote the log, is told what happened, at the times
-//! of the log, and asked where the policy was asked: who runs next, and, at a wakeup or a tick, which
-//! CPU is to look for another task. Where the two part, that is noted, the scheduler is made to do
+//! The scheduler, the original of the policy that wrote the log, is told what happened, at the
+//! times of the log, and asked where the policy was asked: who runs next, and, at a wakeup or a
+//! tick, which CPU is to look for another task. Where the two part, that is noted, the scheduler is made to do
 //! as the policy did (by a moment of real-time priority), and it goes on.
 
 use crate::decisions::{About, Decision, Log, What};
@@ -152,8 +152,8 @@ impl Report {
             };
             let _ = writeln!(
                 text,
-                "{}. they part at record {record}, {seconds:.6} s, CPU {cpu}: {what}\n  {policy:<12} \
-                 {by_policy}\n  {original:<12} {}",
+                "{}. they part at record {record}, {seconds:.6} s, CPU {cpu}: {what}\n  \
+                 {policy:<12} {by_policy}\n  {original:<12} {}",
                 number + 1,
                 parting.original
             );
