@@ -7,12 +7,12 @@
  * BFS does to the task that leaves a CPU, before it looks for the next, happens in dispatch. While a
  * task runs, its slice and deadline live in the CPU's copies.
  */
+#define SCX_TWIN
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define QUEUE 0
-#define MAX_CPUS 64
 #define NORMAL_PRIO 101
 #define IDLE_PRIO 102
 #define PRIO_LIMIT 103
@@ -20,8 +20,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define SCHED_IDLE 5
 #define LEAST_SLICE 100
 #define LEVELS 40
-
-extern int CONFIG_HZ __kconfig __weak;
 
 const volatile u64 rr_interval = 6;
 LOGS;
@@ -41,21 +39,17 @@ struct task {
 	s32 prio;
 	s32 nice;
 	s32 cpu;
+	/* Who forked it, as long as it has not begun. */
+	s32 parent;
 	bool known;
 	bool woken;
 	bool changed;
 	bool worsened;
-	bool asks_parent;
 	/* It has stopped running by itself; it may be queued again before its CPU has switched. */
 	bool gone;
 };
 
-struct {
-	__uint(type, MAP_TASK_STORAGE);
-	__uint(map_flags, 1);
-	__type(key, int);
-	__type(value, struct task);
-} tasks SEC(".maps");
+TASKS
 
 struct cpu {
 	s64 rq_deadline;
@@ -72,28 +66,9 @@ struct cpu {
 	bool dither;
 };
 
-struct cpu cpus[MAX_CPUS];
+PER_CPU(struct cpu, cpus, cpu_of)
+
 u64 niffies, last_jiffy, last = 1ULL << 40;
-u64 lost;
-
-static __always_inline struct cpu *cpu_of(u32 number)
-{
-	return &cpus[number % MAX_CPUS];
-}
-
-static __always_inline struct task *task_of(struct task_struct *p)
-{
-	struct task *t = bpf_task_storage_get(&tasks, p, NULL, 0);
-
-	if (!t)
-		lost++;
-	return t;
-}
-
-static __always_inline u64 tick_ns(void)
-{
-	return 1000000000ULL / (u32)(CONFIG_HZ ? CONFIG_HZ : 250);
-}
 
 static __always_inline s64 distance(s32 nice)
 {
@@ -145,15 +120,13 @@ static __always_inline s32 prio_of(struct task_struct *p)
 }
 
 /* Asks an idle CPU, or the one whose task has the latest deadline, if that is later. */
-static __always_inline void try_preempt(struct task_struct *p, struct task *t)
+static __always_inline u64 try_preempt(struct task_struct *p, struct task *t)
 {
 	s32 worst_prio = -1, worst_cpu = -1, idle = -1, cpu;
 	s64 worst = 0;
 
-	if (t->cpu >= 0 && !cpu_of(t->cpu)->busy && bpf_cpumask_test_cpu(t->cpu, p->cpus_ptr)) {
-		scx_bpf_kick_cpu(t->cpu, SCX_KICK_IDLE);
-		return;
-	}
+	if (t->cpu >= 0 && !cpu_of(t->cpu)->busy && bpf_cpumask_test_cpu(t->cpu, p->cpus_ptr))
+		return ask(t->cpu, SCX_KICK_IDLE);
 	FOR(cpu, scx_bpf_nr_cpu_ids()) {
 		struct cpu *there = cpu_of(cpu);
 
@@ -171,14 +144,49 @@ static __always_inline void try_preempt(struct task_struct *p, struct task *t)
 			worst_cpu = cpu;
 		}
 	}
-	if (idle >= 0) {
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-		return;
-	}
+	if (idle >= 0)
+		return ask(idle, SCX_KICK_IDLE);
 	if (t->prio == IDLE_PRIO || worst_cpu < 0)
-		return;
+		return 0;
 	if (t->prio < worst_prio || (t->prio == worst_prio && t->deadline < worst))
-		scx_bpf_kick_cpu(worst_cpu, SCX_KICK_PREEMPT);
+		return ask(worst_cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+/*
+ * A task begins: with its parent's deadline and half of what is left of the parent's slice, or, if
+ * that is none of ours, with a full one from now. Whom it asks beside those whom any task asks.
+ */
+static __always_inline u64 begin(struct task_struct *p, struct task *t)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct task *parent = NULL;
+	s32 cpu = scx_bpf_task_cpu(current);
+	struct cpu *here = cpu_of(cpu);
+	u64 asks = 0;
+
+	t->known = 1;
+	t->nice = p->static_prio - 120;
+	if (t->parent && t->parent == current->pid && here->busy && here->pid == current->pid)
+		parent = bpf_task_storage_get(&tasks, current, NULL, 0);
+	if (!parent || !parent->known) {
+		t->parent = 0;
+		refresh(t->cpu);
+		refill(t);
+		return 0;
+	}
+	t->deadline = parent->deadline + distance(t->nice) - distance(parent->nice);
+	if (here->rq_time_slice >= 2 * LEAST_SLICE) {
+		here->rq_time_slice /= 2;
+		t->time_slice = here->rq_time_slice;
+	} else {
+		here->rq_time_slice = 0;
+		asks = ask(cpu, SCX_KICK_PREEMPT);
+		refill(t);
+	}
+	if ((u64)p->mm != (u64)current->mm)
+		asks |= ask(t->cpu, SCX_KICK_PREEMPT);
+	return asks;
 }
 
 OPS(bfs_select_cpu)
@@ -194,9 +202,7 @@ OPS(bfs_runnable)
 	LOG("runnable %d %llx", p->pid, ARG(u64, 1));
 	if (!t)
 		return 0;
-	if (ARG(u64, 1) & SCX_ENQ_RESTORE)
-		t->changed = 1;
-	else
+	if (!t->known || !(ARG(u64, 1) & SCX_ENQ_RESTORE))
 		t->woken = 1;
 	return 0;
 }
@@ -205,6 +211,9 @@ OPS(bfs_enqueue)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct task *t = task_of(p);
+	s32 born_of = 0;
+	u64 asks = 0;
+	bool woken, is_current;
 
 	LOG("enqueue %d %llx", p->pid, ARG(u64, 1));
 	if (!t) {
@@ -213,90 +222,53 @@ OPS(bfs_enqueue)
 	}
 	if (t->cpu < 0)
 		t->cpu = scx_bpf_task_cpu(p);
-	if (t->woken) {
+	woken = t->woken;
+	if (woken) {
 		if (!t->known) {
-			refresh(t->cpu);
-			refill(t);
-			t->known = 1;
+			asks = begin(p, t);
+			born_of = t->parent;
 		}
 		refresh(t->cpu);
 	}
-	if (t->woken || t->changed) {
+	if (woken || t->changed) {
 		t->prio = prio_of(p);
 		t->position = ++last;
 	}
 	scx_bpf_dsq_insert_vtime(p, QUEUE, SCX_SLICE_INF, t->position, ARG(u64, 1));
-	if (t->asks_parent && t->woken) {
-		t->asks_parent = 0;
-		scx_bpf_kick_cpu(t->cpu, SCX_KICK_PREEMPT);
-	}
-	if (t->woken || (t->changed && !t->worsened))
-		try_preempt(p, t);
+	is_current = cpu_of(t->cpu)->busy && cpu_of(t->cpu)->pid == p->pid;
+	if (woken || (t->changed && !is_current && !t->worsened))
+		asks |= try_preempt(p, t);
+	else if (t->changed && is_current && t->worsened)
+		asks |= ask(t->cpu, SCX_KICK_PREEMPT);
 	t->woken = 0;
 	t->changed = 0;
-	t->worsened = 0;
+	DECISION(woken ? DECISION_WAKE : DECISION_ENQUEUE, p, born_of, asks);
 	return 0;
 }
 
 /* The task of the earliest deadline for a CPU, the first in the queue among equals. */
 static __noinline bool earliest(s32 cpu, s32 *prio, s64 *deadline, u64 *position)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	bool found = 0;
 
-	if (bpf_iter_scx_dsq_new(&it, QUEUE, 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
-			struct task *t = task_of(p);
-			s64 own;
+	FOR_QUEUED(p, QUEUE) {
+		struct task *t = task_of(p);
+		s64 own;
 
-			if (!t || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-				continue;
-			own = t->deadline;
-			if (t->cpu != cpu && t->cpu >= 0 && cpu_of(t->cpu)->sticky_pid == p->pid)
-				own += distance(19);
-			if (!found || t->prio < *prio || (t->prio == *prio && own < *deadline)) {
-				found = 1;
-				*prio = t->prio;
-				*deadline = own;
-				*position = p->scx.dsq_vtime;
-			}
+		if (!t || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		own = t->deadline;
+		if (t->cpu != cpu && t->cpu >= 0 && cpu_of(t->cpu)->sticky_pid == p->pid)
+			own += distance(19);
+		if (!found || t->prio < *prio || (t->prio == *prio && own < *deadline)) {
+			found = 1;
+			*prio = t->prio;
+			*deadline = own;
+			*position = p->scx.dsq_vtime;
 		}
 	}
-	bpf_iter_scx_dsq_destroy(&it);
 	return found;
-}
-
-static __noinline bool take(u64 position)
-{
-	bool moved = 0;
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-
-	if (bpf_iter_scx_dsq_new(&it, QUEUE, 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
-			if (p->scx.dsq_vtime != position)
-				continue;
-			moved = scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
-			break;
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return moved;
-}
-
-static __always_inline void kick_idle(s32 here)
-{
-	s32 cpu, idle = -1;
-
-	FOR(cpu, scx_bpf_nr_cpu_ids()) {
-		if (cpu != here && !cpu_of(cpu)->busy) {
-			idle = cpu;
-			break;
-		}
-	}
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }
 
 OPS(bfs_dispatch)
@@ -307,7 +279,7 @@ OPS(bfs_dispatch)
 	struct task *t = NULL;
 	u64 now, since_tick, position = 0;
 	s64 deadline = 0;
-	s32 prio = PRIO_LIMIT;
+	s32 prio = PRIO_LIMIT, pid = 0;
 	bool runnable = 0, found;
 
 	LOG("dispatch %d %d", cpu, prev ? prev->pid : 0);
@@ -327,11 +299,12 @@ OPS(bfs_dispatch)
 		if (runnable && bpf_cpumask_test_cpu(cpu, prev->cpus_ptr)) {
 			if (!scx_bpf_dsq_nr_queued(QUEUE)) {
 				prev->scx.slice = SCX_SLICE_INF;
+				PICK(prev->pid, prev);
 				return 0;
 			}
 			/* Whoever was the last to be put away here, and still waits, looks elsewhere. */
 			if (here->sticky_pid && here->sticky_pid != prev->pid)
-				kick_idle(cpu);
+				KICK_IDLE(cpu, cpu_of);
 			here->sticky_pid = prev->pid;
 		}
 		t->prio = prio_of(prev);
@@ -343,11 +316,15 @@ OPS(bfs_dispatch)
 	    (!found || t->prio < prio || (t->prio == prio && t->deadline < deadline))) {
 		/* The CPU's copies stay as they are. */
 		prev->scx.slice = SCX_SLICE_INF;
+		PICK(prev->pid, prev);
 		return 0;
 	}
+	if (found)
+		pid = take(QUEUE, position);
 	/* Another CPU may have taken it, or not have let go of it yet. */
-	if (!found || !take(position))
+	if (!pid)
 		here->busy = 0;
+	PICK(pid, prev);
 	return 0;
 }
 
@@ -357,11 +334,17 @@ OPS(bfs_running)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu *here = cpu_of(cpu);
 	struct task *t = task_of(p);
+	u64 asks = 0;
 
 	LOG("running %d", p->pid);
 	if (!t)
 		return 0;
 	t->gone = 0;
+	/* A running task that is changed need not come by the queue. */
+	if (t->changed && t->worsened)
+		asks = ask(cpu, SCX_KICK_PREEMPT);
+	t->changed = 0;
+	DECISION(DECISION_RUN, p, 0, asks);
 	if (here->busy && here->pid == p->pid)
 		return 0;
 	if (t->cpu >= 0 && cpu_of(t->cpu)->sticky_pid == p->pid)
@@ -389,27 +372,33 @@ OPS(bfs_stopping)
 OPS(bfs_quiescent)
 {
 	LOG("quiescent %d %llx", ARG(struct task_struct *, 0)->pid, ARG(u64, 1));
+	if (ARG(u64, 1) & SCX_DEQ_SLEEP)
+		DECISION(DECISION_BLOCK, ARG(struct task_struct *, 0), 0, 0);
 	return 0;
 }
 
 OPS(bfs_tick)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
-	struct cpu *here = cpu_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu *here = cpu_of(cpu);
 	u64 now = scx_bpf_now();
 	s32 half = (s32)(tick_ns() / 2 / 1000);
+	bool asks = 0;
 
 	LOG("tick %d", p->pid);
 	charge(here, now);
 	if (here->dither) {
-		if (here->rq_time_slice <= half) {
+		asks = here->rq_time_slice <= half;
+		if (asks)
 			here->rq_time_slice = 0;
-			p->scx.slice = 0;
-		}
-	} else if (here->rq_time_slice < LEAST_SLICE) {
-		p->scx.slice = 0;
+	} else {
+		asks = here->rq_time_slice < LEAST_SLICE;
 	}
+	if (asks)
+		p->scx.slice = 0;
 	here->last_tick = now;
+	DECISION(DECISION_TICK, p, 0, asks ? CPU_BIT(cpu) : 0);
 	return 0;
 }
 
@@ -419,6 +408,7 @@ OPS(bfs_yield)
 
 	LOG("yield %d", p->pid);
 	p->scx.slice = 0;
+	DECISION(DECISION_YIELD, p, 0, CPU_BIT(scx_bpf_task_cpu(p)));
 	return 0;
 }
 
@@ -434,8 +424,10 @@ OPS(bfs_set_weight)
 	if (t->cpu >= 0)
 		refresh(t->cpu);
 	t->deadline += distance(nice) - distance(t->nice);
+	t->changed = 1;
 	t->worsened = nice > t->nice;
 	t->nice = nice;
+	DECISION(DECISION_NICE, p, 0, 0);
 	return 0;
 }
 
@@ -444,9 +436,6 @@ OPS_SLEEPABLE(bfs_init_task)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct scx_init_task_args *args = ARG(struct scx_init_task_args *, 1);
 	struct task *t = bpf_task_storage_get(&tasks, p, NULL, 1);
-	struct task *parent;
-	struct task_struct *current;
-	struct cpu *here;
 
 	LOG("init_task %d %d", p->pid, p->static_prio - 120);
 	if (!t)
@@ -454,23 +443,9 @@ OPS_SLEEPABLE(bfs_init_task)
 	t->nice = p->static_prio - 120;
 	t->prio = prio_of(p);
 	t->cpu = -1;
-	if (!args->fork || (u64)p->real_parent == (u64)p)
-		return 0;
-	current = bpf_get_current_task_btf();
-	parent = bpf_task_storage_get(&tasks, current, NULL, 0);
-	here = cpu_of(scx_bpf_task_cpu(current));
-	if (!parent || here->pid != current->pid)
-		return 0;
-	t->deadline = parent->deadline + distance(t->nice) - distance(parent->nice);
-	t->known = 1;
-	if (here->rq_time_slice >= 2 * LEAST_SLICE) {
-		here->rq_time_slice /= 2;
-		t->time_slice = here->rq_time_slice;
-	} else {
-		here->rq_time_slice = 0;
-		refill(t);
-	}
-	t->asks_parent = (u64)p->mm != (u64)current->mm;
+	if (args->fork && (u64)p->real_parent != (u64)p)
+		t->parent = bpf_get_current_task_btf()->pid;
+	DECISION(DECISION_INIT_TASK, p, t->parent, 0);
 	return 0;
 }
 
@@ -479,6 +454,7 @@ OPS_SLEEPABLE(bfs_init)
 	s32 cpu;
 
 	LOG("init");
+	DECISIONS_BEGIN;
 	last_jiffy = bpf_jiffies64();
 	FOR(cpu, scx_bpf_nr_cpu_ids()) {
 		cpu_of(cpu)->rq_prio = PRIO_LIMIT;
@@ -486,6 +462,8 @@ OPS_SLEEPABLE(bfs_init)
 	}
 	return scx_bpf_create_dsq(QUEUE, -1);
 }
+
+RECORDS(bfs)
 
 SEC(".struct_ops.link")
 struct sched_ext_ops bfs_ops = {
@@ -500,6 +478,10 @@ struct sched_ext_ops bfs_ops = {
 	.yield = (void *)bfs_yield,
 	.set_weight = (void *)bfs_set_weight,
 	.init_task = (void *)bfs_init_task,
+	.exit_task = (void *)bfs_exit_task,
+	.disable = (void *)bfs_disable,
 	.init = (void *)bfs_init,
+	/* Who exits is one of ours, too. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "bfs",
 };

@@ -7,18 +7,16 @@
  * in 2.4, where it stays in the list. An epoch is a number; each task catches up when it is looked
  * at. Nothing preempts but what 2.4 asks for: slices are endless, and a tick or a wakeup cuts them.
  */
+#define SCX_TWIN
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define LIST 0
-#define MAX_CPUS 64
 #define ANOTHER_CPU 15
 #define NOTHING_FOUND (-1000)
 /* So many epochs lead any counter to where it stays. */
 #define EPOCHS 16
-
-extern int CONFIG_HZ __kconfig __weak;
 
 const volatile bool at_tail;
 LOGS;
@@ -29,16 +27,14 @@ struct task {
 	u64 epoch;
 	u64 position;
 	s32 processor;
+	/* Who forked it, as long as it has not begun. */
+	s32 parent;
+	bool known;
 	bool yielded;
 	bool woken;
 };
 
-struct {
-	__uint(type, MAP_TASK_STORAGE);
-	__uint(map_flags, 1);
-	__type(key, int);
-	__type(value, struct task);
-} tasks SEC(".maps");
+TASKS
 
 /* What runs on a CPU, as others see it. */
 struct cpu {
@@ -51,37 +47,22 @@ struct cpu {
 	u64 last_schedule;
 };
 
-struct cpu cpus[MAX_CPUS];
+PER_CPU(struct cpu, cpus, cpu_of)
+
 u64 epoch;
 u64 first = 1ULL << 40, last = 1ULL << 40;
-u64 lost;
-
-static __always_inline struct cpu *cpu_of(u32 number)
-{
-	return &cpus[number % MAX_CPUS];
-}
-
-static __always_inline struct task *task_of(struct task_struct *p)
-{
-	struct task *t = bpf_task_storage_get(&tasks, p, NULL, 0);
-
-	if (!t)
-		lost++;
-	return t;
-}
 
 static __always_inline s32 full(s32 nice)
 {
-	u32 hz = CONFIG_HZ ? CONFIG_HZ : 250;
 	u32 left = 20 - nice;
 
-	if (hz < 200)
+	if (hz() < 200)
 		left >>= 2;
-	else if (hz < 400)
+	else if (hz() < 400)
 		left >>= 1;
-	else if (hz >= 1600)
+	else if (hz() >= 1600)
 		left <<= 2;
-	else if (hz >= 800)
+	else if (hz() >= 800)
 		left <<= 1;
 	return left + 1;
 }
@@ -151,15 +132,15 @@ OPS(goodness_runnable)
 	struct task *t = task_of(p);
 
 	LOG("runnable %d %llx", p->pid, ARG(u64, 1));
-	if (t && !(ARG(u64, 1) & SCX_ENQ_RESTORE)) {
+	if (t && (!t->known || !(ARG(u64, 1) & SCX_ENQ_RESTORE))) {
 		t->woken = 1;
 		t->position = at_tail ? ++last : --first;
 	}
 	return 0;
 }
 
-/* Asks at most one CPU to look at a task. */
-static __always_inline void reschedule_idle(struct task_struct *p, struct task *t)
+/* Asks at most one CPU to look at a task; which. */
+static __always_inline u64 reschedule_idle(struct task_struct *p, struct task *t)
 {
 	u32 nr = scx_bpf_nr_cpu_ids();
 	s32 best_cpu = -1, most = 0, cpu;
@@ -167,10 +148,8 @@ static __always_inline void reschedule_idle(struct task_struct *p, struct task *
 	bool found_idle = 0;
 
 	if (t->processor >= 0 && !cpu_of(t->processor)->busy &&
-	    bpf_cpumask_test_cpu(t->processor, p->cpus_ptr)) {
-		scx_bpf_kick_cpu(t->processor, SCX_KICK_IDLE);
-		return;
-	}
+	    bpf_cpumask_test_cpu(t->processor, p->cpus_ptr))
+		return ask(t->processor, SCX_KICK_IDLE);
 	FOR(cpu, nr) {
 		struct cpu *there = cpu_of(cpu);
 		s32 difference, counter;
@@ -196,8 +175,35 @@ static __always_inline void reschedule_idle(struct task_struct *p, struct task *
 			best_cpu = cpu;
 		}
 	}
-	if (best_cpu >= 0)
-		scx_bpf_kick_cpu(best_cpu, found_idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
+	if (best_cpu < 0)
+		return 0;
+	return ask(best_cpu, found_idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
+}
+
+/* A task begins: half of what its parent has, nobody gains by forking; else as much as there is. */
+static __always_inline u64 begin(struct task_struct *p, struct task *t)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct task *parent = NULL;
+
+	t->known = 1;
+	t->nice = p->static_prio - 120;
+	t->counter = full(t->nice);
+	t->epoch = epoch;
+	if (t->parent && t->parent == current->pid)
+		parent = bpf_task_storage_get(&tasks, current, NULL, 0);
+	if (!parent || !parent->known) {
+		t->parent = 0;
+		return 0;
+	}
+	/* It may have called execve since it began to run. */
+	if (current->mm)
+		cpu_of(scx_bpf_task_cpu(current))->mm = (u64)current->mm;
+	catch_up(parent);
+	t->counter = (parent->counter + 1) >> 1;
+	parent->counter >>= 1;
+	show(cpu_of(scx_bpf_task_cpu(current)), parent);
+	return parent->counter ? 0 : ask(scx_bpf_task_cpu(current), SCX_KICK_PREEMPT);
 }
 
 OPS(goodness_enqueue)
@@ -205,11 +211,17 @@ OPS(goodness_enqueue)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct task *t = task_of(p);
 	bool woken, yielded;
+	u64 asks = 0;
+	s32 born_of = 0;
 
 	LOG("enqueue %d %llx", p->pid, ARG(u64, 1));
 	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, ARG(u64, 1));
 		return 0;
+	}
+	if (!t->known) {
+		asks = begin(p, t);
+		born_of = t->parent;
 	}
 	catch_up(t);
 	if (t->processor < 0)
@@ -221,54 +233,34 @@ OPS(goodness_enqueue)
 	if (!woken)
 		t->yielded = 0;
 	scx_bpf_dsq_insert_vtime(p, LIST, SCX_SLICE_INF, t->position, ARG(u64, 1));
-	if (woken || (is_smp() && !yielded))
-		reschedule_idle(p, t);
+	if (woken || (is_smp() && !yielded && !(ARG(u64, 1) & SCX_ENQ_RESTORE)))
+		asks |= reschedule_idle(p, t);
+	DECISION(woken ? DECISION_WAKE : DECISION_ENQUEUE, p, born_of, asks);
 	return 0;
 }
 
 /* The position of the best task of the list for a CPU, and how good it is. */
 static __noinline s32 walk(u32 cpu, u64 mm, u64 *position)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	s32 best = NOTHING_FOUND;
 	bool smp = is_smp();
 
-	if (bpf_iter_scx_dsq_new(&it, LIST, 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
-			struct task *t = task_of(p);
-			s32 good;
+	FOR_QUEUED(p, LIST) {
+		struct task *t = task_of(p);
+		s32 good;
 
-			if (!t || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-				continue;
-			catch_up(t);
-			good = goodness(t->counter, t->nice, t->yielded,
-					smp && t->processor == cpu, has_mm(p, mm));
-			if (good > best) {
-				best = good;
-				*position = t->position;
-			}
+		if (!t || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		catch_up(t);
+		good = goodness(t->counter, t->nice, t->yielded, smp && t->processor == cpu,
+				has_mm(p, mm));
+		if (good > best) {
+			best = good;
+			*position = t->position;
 		}
 	}
-	bpf_iter_scx_dsq_destroy(&it);
 	return best;
-}
-
-/* Takes the task of a position to the local queue. */
-static __noinline void take(u64 position)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-
-	if (bpf_iter_scx_dsq_new(&it, LIST, 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
-			if (p->scx.dsq_vtime != position)
-				continue;
-			scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
-			break;
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&it);
 }
 
 OPS(goodness_dispatch)
@@ -280,8 +272,12 @@ OPS(goodness_dispatch)
 	u64 position = 0;
 	s32 best = NOTHING_FOUND;
 	bool keep = 0;
+	s32 pid = 0;
 
 	LOG("dispatch %d %d", cpu, prev ? prev->pid : 0);
+	/* It may have called execve since it began to run. */
+	if (prev && prev->mm)
+		here->mm = (u64)prev->mm;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) &&
 	    bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
 		t = task_of(prev);
@@ -307,14 +303,16 @@ OPS(goodness_dispatch)
 		t->yielded = 0;
 		show(here, t);
 		prev->scx.slice = SCX_SLICE_INF;
+		PICK(prev->pid, prev);
 		return 0;
 	}
 	if (best > NOTHING_FOUND) {
-		take(position);
+		pid = take(LIST, position);
 	} else {
 		here->busy = 0;
 		here->last_schedule = scx_bpf_now();
 	}
+	PICK(pid, prev);
 	return 0;
 }
 
@@ -326,6 +324,7 @@ OPS(goodness_running)
 	struct task *t = task_of(p);
 
 	LOG("running %d", p->pid);
+	DECISION(DECISION_RUN, p, 0, 0);
 	if (!t)
 		return 0;
 	catch_up(t);
@@ -347,6 +346,8 @@ OPS(goodness_stopping)
 OPS(goodness_quiescent)
 {
 	LOG("quiescent %d %llx", ARG(struct task_struct *, 0)->pid, ARG(u64, 1));
+	if (ARG(u64, 1) & SCX_DEQ_SLEEP)
+		DECISION(DECISION_BLOCK, ARG(struct task_struct *, 0), 0, 0);
 	return 0;
 }
 
@@ -365,6 +366,7 @@ OPS(goodness_tick)
 		p->scx.slice = 0;
 	}
 	show(cpu_of(scx_bpf_task_cpu(p)), t);
+	DECISION(DECISION_TICK, p, 0, t->counter ? 0 : CPU_BIT(scx_bpf_task_cpu(p)));
 	return 0;
 }
 
@@ -374,12 +376,17 @@ OPS(goodness_yield)
 	struct task *t = task_of(p);
 
 	LOG("yield %d", p->pid);
-	if (!t || !scx_bpf_dsq_nr_queued(LIST))
+	if (!t)
 		return 0;
+	if (!scx_bpf_dsq_nr_queued(LIST)) {
+		DECISION(DECISION_YIELD, p, 0, 0);
+		return 0;
+	}
 	t->yielded = 1;
 	t->position = ++last;
 	p->scx.slice = 0;
 	show(cpu_of(scx_bpf_task_cpu(p)), t);
+	DECISION(DECISION_YIELD, p, 0, CPU_BIT(scx_bpf_task_cpu(p)));
 	return 0;
 }
 
@@ -394,6 +401,7 @@ OPS(goodness_set_weight)
 	/* Past epochs gave what the old value said. */
 	catch_up(t);
 	t->nice = p->static_prio - 120;
+	DECISION(DECISION_NICE, p, 0, 0);
 	return 0;
 }
 
@@ -402,35 +410,26 @@ OPS_SLEEPABLE(goodness_init_task)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct scx_init_task_args *args = ARG(struct scx_init_task_args *, 1);
 	struct task *t = bpf_task_storage_get(&tasks, p, NULL, 1);
-	struct task *parent;
 
 	LOG("init_task %d %d", p->pid, p->static_prio - 120);
 	if (!t)
 		return -12;
 	t->nice = p->static_prio - 120;
-	t->counter = full(t->nice);
-	t->epoch = epoch;
 	t->processor = -1;
-	if (!args->fork || (u64)p->real_parent == (u64)p)
-		return 0;
-	/* Half of what the parent has; nobody gains by forking. */
-	p = bpf_get_current_task_btf();
-	parent = bpf_task_storage_get(&tasks, p, NULL, 0);
-	if (!parent)
-		return 0;
-	catch_up(parent);
-	t->counter = (parent->counter + 1) >> 1;
-	parent->counter >>= 1;
-	if (!parent->counter)
-		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+	if (args->fork && (u64)p->real_parent != (u64)p)
+		t->parent = bpf_get_current_task_btf()->pid;
+	DECISION(DECISION_INIT_TASK, p, t->parent, 0);
 	return 0;
 }
 
 OPS_SLEEPABLE(goodness_init)
 {
 	LOG("init");
+	DECISIONS_BEGIN;
 	return scx_bpf_create_dsq(LIST, -1);
 }
+
+RECORDS(goodness)
 
 SEC(".struct_ops.link")
 struct sched_ext_ops goodness_ops = {
@@ -445,6 +444,10 @@ struct sched_ext_ops goodness_ops = {
 	.yield = (void *)goodness_yield,
 	.set_weight = (void *)goodness_set_weight,
 	.init_task = (void *)goodness_init_task,
+	.exit_task = (void *)goodness_exit_task,
+	.disable = (void *)goodness_disable,
 	.init = (void *)goodness_init,
+	/* Who exits is one of ours, too. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "goodness",
 };

@@ -7,20 +7,19 @@
  * place, as in 2.6, where it stays in its list. Slices are endless for the class; a tick, a wakeup
  * or a birth cuts them. An idle CPU takes a task from the longest queue; busy CPUs do not balance.
  */
+#define SCX_TWIN
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define MAX_CPUS 64
 #define MAX_PRIO 140
 #define MAX_BONUS 10
 #define CREDIT_LIMIT 100
 #define CHILD_PENALTY 95
-#define PLACE_STEP 4096
+/* Room between two places in a queue, for children before their parents. */
+#define PLACE_STEP (1 << 20)
 
 enum activated { NOT_WOKEN, BY_PROCESS, BY_INTERRUPT };
-
-extern int CONFIG_HZ __kconfig __weak;
 
 LOGS;
 
@@ -28,6 +27,8 @@ struct task {
 	u64 sleep_avg;
 	u64 timestamp;
 	u64 key;
+	/* Keys from its own on that are nobody else's. */
+	u64 room;
 	s32 interactive_credit;
 	u32 time_slice;
 	s32 prio;
@@ -35,19 +36,17 @@ struct task {
 	s32 cpu;
 	u32 array;
 	u32 activated;
+	/* Who forked it, as long as it has not begun. */
+	s32 parent;
 	bool known;
 	bool woken;
 	bool changed;
 	bool improved;
+	bool worsened;
 	bool before_parent;
 };
 
-struct {
-	__uint(type, MAP_TASK_STORAGE);
-	__uint(map_flags, 1);
-	__type(key, int);
-	__type(value, struct task);
-} tasks SEC(".maps");
+TASKS
 
 struct rq {
 	u64 expired_timestamp;
@@ -58,37 +57,13 @@ struct rq {
 	bool busy;
 };
 
-struct rq rqs[MAX_CPUS];
+PER_CPU(struct rq, rqs, rq_of)
+
 u64 place = 1ULL << 40;
-u64 lost;
-
-static __always_inline struct rq *rq_of(u32 cpu)
-{
-	return &rqs[cpu % MAX_CPUS];
-}
-
-static __always_inline struct task *task_of(struct task_struct *p)
-{
-	struct task *t = bpf_task_storage_get(&tasks, p, NULL, 0);
-
-	if (!t)
-		lost++;
-	return t;
-}
 
 static __always_inline u64 array_id(s32 cpu, u32 array)
 {
 	return ((u32)cpu % MAX_CPUS) * 2 + (array & 1);
-}
-
-static __always_inline u32 hz(void)
-{
-	return CONFIG_HZ ? CONFIG_HZ : 250;
-}
-
-static __always_inline u64 jiffy_ns(void)
-{
-	return 1000000000ULL / hz();
 }
 
 static __always_inline u32 jiffies(u32 ms)
@@ -111,7 +86,7 @@ static __always_inline u32 task_timeslice(struct task *t)
 /* A step of the bonus, ns, and the most that the estimate can be. */
 static __always_inline u64 bonus_step(void)
 {
-	return avg_timeslice() * jiffy_ns();
+	return avg_timeslice() * tick_ns();
 }
 
 static __always_inline u64 max_sleep_avg(void)
@@ -150,7 +125,7 @@ static __always_inline u64 just_interactive(struct task *t)
 {
 	u32 steps = MAX_BONUS / 2 + delta(t) + 1;
 
-	return (u64)(avg_timeslice() * MAX_BONUS * steps / MAX_BONUS - 1) * jiffy_ns();
+	return (u64)(avg_timeslice() * MAX_BONUS * steps / MAX_BONUS - 1) * tick_ns();
 }
 
 static __always_inline bool high_credit(struct task *t)
@@ -183,8 +158,8 @@ static __always_inline void recalc_task_prio(struct task *t, u64 now)
 		u32 is = bonus(t->sleep_avg);
 
 		slept *= is < MAX_BONUS - 1 ? MAX_BONUS - is : 1;
-		if (low_credit(t) && slept > task_timeslice(t) * jiffy_ns())
-			slept = task_timeslice(t) * jiffy_ns();
+		if (low_credit(t) && slept > task_timeslice(t) * tick_ns())
+			slept = task_timeslice(t) * tick_ns();
 		t->sleep_avg += slept;
 		if (t->sleep_avg > max_sleep_avg()) {
 			t->sleep_avg = max_sleep_avg();
@@ -199,6 +174,7 @@ static __always_inline void to_tail(struct task *t)
 {
 	place += PLACE_STEP;
 	t->key = ((u64)t->prio << 52) + place;
+	t->room = PLACE_STEP;
 }
 
 OPS(o_1_select_cpu)
@@ -216,33 +192,115 @@ OPS(o_1_runnable)
 		return 0;
 	t->cpu = scx_bpf_task_cpu(p);
 	rq_of(t->cpu)->nr_running++;
-	if (ARG(u64, 1) & SCX_ENQ_RESTORE)
-		t->changed = 1;
-	else
+	if (!t->known || !(ARG(u64, 1) & SCX_ENQ_RESTORE))
 		t->woken = 1;
 	return 0;
 }
 
-/* In 2.6 an idle CPU looks at each tick; here nobody tells it of ticks. */
-static __always_inline void kick_idle(s32 here)
+static __always_inline bool expired_starving(struct rq *rq)
 {
-	s32 cpu, idle = -1;
+	u64 limit = (u64)(avg_timeslice() * MAX_BONUS) * (u32)rq->nr_running;
 
-	FOR(cpu, scx_bpf_nr_cpu_ids()) {
-		if (cpu != here && !rq_of(cpu)->busy) {
-			idle = cpu;
-			break;
+	return rq->expired_timestamp && bpf_jiffies64() - rq->expired_timestamp > limit;
+}
+
+/* A tick of a running task; whether its CPU is to look for another. */
+static __noinline bool scheduler_tick(struct rq *rq, struct task *t)
+{
+	bool asks = 0;
+
+	if (t->array != rq->active)
+		return 1;
+	if (t->time_slice)
+		t->time_slice--;
+	if (!t->time_slice) {
+		t->prio = effective_prio(t);
+		t->time_slice = task_timeslice(t);
+		if (!rq->expired_timestamp)
+			rq->expired_timestamp = bpf_jiffies64();
+		if (!interactive(t) || expired_starving(rq))
+			t->array = rq->active ^ 1;
+		to_tail(t);
+		asks = 1;
+	} else if (interactive(t)) {
+		u32 is = bonus(t->sleep_avg);
+		u32 steps = is < MAX_BONUS - 1 ? MAX_BONUS - is - 1 : 0;
+		u32 granularity = (jiffies(10) << (steps & 15)) * scx_bpf_nr_cpu_ids();
+		u32 used = task_timeslice(t) - t->time_slice;
+
+		if (t->time_slice >= granularity && used % granularity == 0) {
+			t->prio = effective_prio(t);
+			to_tail(t);
+			asks = 1;
 		}
 	}
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	rq->curr_prio = t->prio;
+	return asks;
+}
+
+/*
+ * A task begins, with half of its parent's slice and before it in the queue, so that it runs first;
+ * or, if that is none of ours, with a full one.
+ */
+static __noinline void begin(struct task_struct *p, struct task *t)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct task *parent = NULL;
+	u32 is = MAX_BONUS / 2;
+
+	t->known = 1;
+	t->static_prio = p->static_prio;
+	t->time_slice = task_timeslice(t);
+	t->sleep_avg = is * CHILD_PENALTY / 100 * bonus_step();
+	t->prio = effective_prio(t);
+	if (t->parent && t->parent == current->pid)
+		parent = bpf_task_storage_get(&tasks, current, NULL, 0);
+	if (!parent || !parent->known) {
+		t->parent = 0;
+		return;
+	}
+	t->time_slice = (parent->time_slice + 1) >> 1;
+	parent->time_slice >>= 1;
+	if (!parent->time_slice) {
+		/* It has given away its last tick, and pays for it now. */
+		parent->time_slice = 1;
+		scheduler_tick(rq_of(scx_bpf_task_cpu(current)), parent);
+	}
+	/* Both lose what is left of a step of bonus. */
+	is = bonus(parent->sleep_avg);
+	parent->sleep_avg = is * bonus_step();
+	t->sleep_avg = is * CHILD_PENALTY / 100 * bonus_step();
+	t->prio = effective_prio(t);
+	if (scx_bpf_task_cpu(current) == t->cpu) {
+		t->prio = parent->prio;
+		t->array = parent->array;
+		t->key = parent->key;
+		t->room = parent->room / 2;
+		parent->key += parent->room - t->room;
+		parent->room = t->room;
+		t->before_parent = 1;
+	}
+}
+
+/* The nice value of one that is queued, or runs, has changed: whether its CPU is to look again. */
+static __always_inline bool changed(struct task *t, bool is_current)
+{
+	bool asks = t->improved || (t->worsened && is_current);
+
+	to_tail(t);
+	t->changed = 0;
+	t->improved = 0;
+	t->worsened = 0;
+	return asks;
 }
 
 OPS(o_1_enqueue)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct task *t = task_of(p);
-	bool preempts = 0;
+	bool preempts = 0, woken;
+	s32 born_of = 0;
+	u64 asks = 0;
 	struct rq *rq;
 
 	LOG("enqueue %d %llx", p->pid, ARG(u64, 1));
@@ -257,7 +315,8 @@ OPS(o_1_enqueue)
 		rq_of(t->cpu)->nr_running++;
 	}
 	rq = rq_of(t->cpu);
-	if (t->woken) {
+	woken = t->woken;
+	if (woken) {
 		u64 now = scx_bpf_now();
 
 		t->array = rq->active;
@@ -267,42 +326,40 @@ OPS(o_1_enqueue)
 				t->activated = BY_INTERRUPT;
 			preempts = t->prio < rq->curr_prio;
 		} else {
-			t->known = 1;
+			begin(p, t);
+			born_of = t->parent;
 			preempts = 1;
 		}
 		t->timestamp = now;
 		if (!t->before_parent)
 			to_tail(t);
 		t->before_parent = 0;
+		t->changed = 0;
 	} else if (t->changed) {
-		to_tail(t);
-		preempts = t->improved;
+		preempts = changed(t, rq->busy && rq->pid == p->pid);
 	}
 	t->woken = 0;
-	t->changed = 0;
-	t->improved = 0;
 	scx_bpf_dsq_insert_vtime(p, array_id(t->cpu, t->array), SCX_SLICE_INF, t->key,
 				 ARG(u64, 1));
 	if (preempts)
-		scx_bpf_kick_cpu(t->cpu, SCX_KICK_PREEMPT);
+		asks = ask(t->cpu, SCX_KICK_PREEMPT);
+	/* In 2.6 an idle CPU looks at each tick; here nobody tells it of ticks. */
 	if (rq->busy)
-		kick_idle(t->cpu);
+		KICK_IDLE(t->cpu, rq_of);
+	DECISION(woken ? DECISION_WAKE : DECISION_ENQUEUE, p, born_of, asks);
 	return 0;
 }
 
 /* The key of the first task of an array; the largest number if there is none. */
 static __noinline u64 first_key(u64 id)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	u64 key = ~0ULL;
 
-	if (bpf_iter_scx_dsq_new(&it, id, 0) == 0) {
-		p = bpf_iter_scx_dsq_next(&it);
-		if (p)
-			key = p->scx.dsq_vtime;
+	FOR_QUEUED(p, id) {
+		key = p->scx.dsq_vtime;
+		break;
 	}
-	bpf_iter_scx_dsq_destroy(&it);
 	return key;
 }
 
@@ -321,41 +378,38 @@ static __always_inline void picked(struct task *t, u64 now)
 	t->timestamp = now;
 }
 
-/* Takes the first task of an array that may run on a CPU. */
-static __noinline bool take(s32 cpu, u64 id, bool pulls)
+/* Takes the first task of an array that may run on a CPU; its process id, 0 if there is none. */
+static __noinline s32 take_first(s32 cpu, u64 id, bool pulls)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	bool moved = 0;
+	s32 pid = 0;
 
-	if (bpf_iter_scx_dsq_new(&it, id, 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
-			struct task *t;
+	FOR_QUEUED(p, id) {
+		struct task *t;
 
-			if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-				continue;
-			t = task_of(p);
-			if (t) {
-				if (pulls) {
-					rq_of(t->cpu)->nr_running--;
-					rq_of(cpu)->nr_running++;
-					t->cpu = cpu;
-					t->array = rq_of(cpu)->active;
-				}
-				picked(t, scx_bpf_now());
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		t = task_of(p);
+		if (t) {
+			if (pulls) {
+				rq_of(t->cpu)->nr_running--;
+				rq_of(cpu)->nr_running++;
+				t->cpu = cpu;
+				t->array = rq_of(cpu)->active;
 			}
-			moved = scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
-			break;
+			picked(t, scx_bpf_now());
 		}
+		if (scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0))
+			pid = p->pid;
+		break;
 	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return moved;
+	return pid;
 }
 
 /* An idle CPU takes a task from the longest queue. */
-static __noinline bool pull(s32 here)
+static __noinline s32 pull(s32 here)
 {
-	s32 busiest = -1, most = 1, cpu;
+	s32 busiest = -1, most = 1, cpu, pid;
 	u32 active;
 
 	FOR(cpu, scx_bpf_nr_cpu_ids()) {
@@ -367,8 +421,8 @@ static __noinline bool pull(s32 here)
 	if (busiest < 0)
 		return 0;
 	active = rq_of(busiest)->active;
-	return take(here, array_id(busiest, active ^ 1), 1) ||
-	       take(here, array_id(busiest, active), 1);
+	pid = take_first(here, array_id(busiest, active ^ 1), 1);
+	return pid ? pid : take_first(here, array_id(busiest, active), 1);
 }
 
 OPS(o_1_dispatch)
@@ -379,6 +433,7 @@ OPS(o_1_dispatch)
 	struct task *t = NULL;
 	u64 now = scx_bpf_now(), key;
 	bool runnable = 0, keeps = 0;
+	s32 pid;
 
 	LOG("dispatch %d %d", cpu, prev ? prev->pid : 0);
 	if (prev && rq->busy && prev->pid == rq->pid)
@@ -403,10 +458,12 @@ OPS(o_1_dispatch)
 
 		if (other == ~0ULL && !runnable) {
 			rq->expired_timestamp = 0;
-			if (!pull(cpu)) {
+			pid = pull(cpu);
+			if (!pid) {
 				rq->busy = 0;
 				rq->curr_prio = MAX_PRIO;
 			}
+			PICK(pid, prev);
 			return 0;
 		}
 		rq->active ^= 1;
@@ -418,9 +475,11 @@ OPS(o_1_dispatch)
 	if (keeps) {
 		prev->scx.slice = SCX_SLICE_INF;
 		rq->curr_prio = t->prio;
+		PICK(prev->pid, prev);
 		return 0;
 	}
-	take(cpu, array_id(cpu, rq->active), 0);
+	pid = take_first(cpu, array_id(cpu, rq->active), 0);
+	PICK(pid, prev);
 	return 0;
 }
 
@@ -429,10 +488,15 @@ OPS(o_1_running)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	struct task *t = task_of(p);
+	u64 asks = 0;
 
 	LOG("running %d", p->pid);
 	if (!t)
 		return 0;
+	/* A running task that is changed need not come by the queue. */
+	if (t->changed && changed(t, 1))
+		asks = ask(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+	DECISION(DECISION_RUN, p, 0, asks);
 	rq->busy = 1;
 	rq->pid = p->pid;
 	rq->curr_prio = t->prio;
@@ -453,53 +517,25 @@ OPS(o_1_quiescent)
 	LOG("quiescent %d %llx", p->pid, ARG(u64, 1));
 	if (t)
 		rq_of(t->cpu)->nr_running--;
+	if (ARG(u64, 1) & SCX_DEQ_SLEEP)
+		DECISION(DECISION_BLOCK, p, 0, 0);
 	return 0;
-}
-
-static __always_inline bool expired_starving(struct rq *rq)
-{
-	u64 limit = (u64)(avg_timeslice() * MAX_BONUS) * (u32)rq->nr_running;
-
-	return rq->expired_timestamp && bpf_jiffies64() - rq->expired_timestamp > limit;
 }
 
 OPS(o_1_tick)
 {
 	struct task_struct *p = ARG(struct task_struct *, 0);
-	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
 	struct task *t = task_of(p);
+	bool asks;
 
 	LOG("tick %d", p->pid);
 	if (!t)
 		return 0;
-	if (t->array != rq->active) {
+	asks = scheduler_tick(rq_of(cpu), t);
+	if (asks)
 		p->scx.slice = 0;
-		return 0;
-	}
-	if (t->time_slice)
-		t->time_slice--;
-	if (!t->time_slice) {
-		t->prio = effective_prio(t);
-		t->time_slice = task_timeslice(t);
-		if (!rq->expired_timestamp)
-			rq->expired_timestamp = bpf_jiffies64();
-		if (!interactive(t) || expired_starving(rq))
-			t->array = rq->active ^ 1;
-		to_tail(t);
-		p->scx.slice = 0;
-	} else if (interactive(t)) {
-		u32 is = bonus(t->sleep_avg);
-		u32 steps = is < MAX_BONUS - 1 ? MAX_BONUS - is - 1 : 0;
-		u32 granularity = (jiffies(10) << (steps & 15)) * scx_bpf_nr_cpu_ids();
-		u32 used = task_timeslice(t) - t->time_slice;
-
-		if (t->time_slice >= granularity && used % granularity == 0) {
-			t->prio = effective_prio(t);
-			to_tail(t);
-			p->scx.slice = 0;
-		}
-	}
-	rq->curr_prio = t->prio;
+	DECISION(DECISION_TICK, p, 0, asks ? CPU_BIT(cpu) : 0);
 	return 0;
 }
 
@@ -514,6 +550,7 @@ OPS(o_1_yield)
 	t->array = rq_of(scx_bpf_task_cpu(p))->active ^ 1;
 	to_tail(t);
 	p->scx.slice = 0;
+	DECISION(DECISION_YIELD, p, 0, CPU_BIT(scx_bpf_task_cpu(p)));
 	return 0;
 }
 
@@ -526,9 +563,12 @@ OPS(o_1_set_weight)
 	if (!t || t->static_prio == p->static_prio)
 		return 0;
 	/* The bonus is lost until the next wakeup or end of slice. */
+	t->changed = 1;
 	t->improved = p->static_prio < t->prio;
+	t->worsened = p->static_prio > t->prio;
 	t->static_prio = p->static_prio;
 	t->prio = p->static_prio;
+	DECISION(DECISION_NICE, p, 0, 0);
 	return 0;
 }
 
@@ -537,40 +577,17 @@ OPS_SLEEPABLE(o_1_init_task)
 	struct task_struct *p = ARG(struct task_struct *, 0);
 	struct scx_init_task_args *args = ARG(struct scx_init_task_args *, 1);
 	struct task *t = bpf_task_storage_get(&tasks, p, NULL, 1);
-	struct task_struct *current;
-	struct task *parent;
-	u32 is = MAX_BONUS / 2;
 
 	LOG("init_task %d %d", p->pid, p->static_prio - 120);
 	if (!t)
 		return -12;
 	t->static_prio = p->static_prio;
-	t->time_slice = task_timeslice(t);
+	t->prio = t->static_prio;
 	t->timestamp = scx_bpf_now();
-	t->sleep_avg = is * CHILD_PENALTY / 100 * bonus_step();
-	t->prio = effective_prio(t);
 	t->cpu = scx_bpf_task_cpu(p);
-	if (!args->fork || (u64)p->real_parent == (u64)p)
-		return 0;
-	current = bpf_get_current_task_btf();
-	parent = bpf_task_storage_get(&tasks, current, NULL, 0);
-	if (!parent)
-		return 0;
-	/* Half of the slice, and both lose what is left of a step of bonus. */
-	t->time_slice = (parent->time_slice + 1) >> 1;
-	parent->time_slice >>= 1;
-	if (!parent->time_slice)
-		parent->time_slice = 1;
-	is = bonus(parent->sleep_avg);
-	parent->sleep_avg = is * bonus_step();
-	t->sleep_avg = is * CHILD_PENALTY / 100 * bonus_step();
-	t->prio = effective_prio(t);
-	if (scx_bpf_task_cpu(current) == t->cpu) {
-		/* The child runs first. */
-		t->prio = parent->prio;
-		t->key = parent->key - 1;
-		t->before_parent = 1;
-	}
+	if (args->fork && (u64)p->real_parent != (u64)p)
+		t->parent = bpf_get_current_task_btf()->pid;
+	DECISION(DECISION_INIT_TASK, p, t->parent, 0);
 	return 0;
 }
 
@@ -579,6 +596,7 @@ OPS_SLEEPABLE(o_1_init)
 	s32 cpu, error;
 
 	LOG("init");
+	DECISIONS_BEGIN;
 	FOR(cpu, scx_bpf_nr_cpu_ids()) {
 		rq_of(cpu)->curr_prio = MAX_PRIO;
 		error = scx_bpf_create_dsq(array_id(cpu, 0), -1);
@@ -590,6 +608,8 @@ OPS_SLEEPABLE(o_1_init)
 	}
 	return 0;
 }
+
+RECORDS(o_1)
 
 SEC(".struct_ops.link")
 struct sched_ext_ops o_1_ops = {
@@ -604,6 +624,10 @@ struct sched_ext_ops o_1_ops = {
 	.yield = (void *)o_1_yield,
 	.set_weight = (void *)o_1_set_weight,
 	.init_task = (void *)o_1_init_task,
+	.exit_task = (void *)o_1_exit_task,
+	.disable = (void *)o_1_disable,
 	.init = (void *)o_1_init,
+	/* Who exits is one of ours, too. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "o_1",
 };

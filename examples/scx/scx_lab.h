@@ -95,6 +95,7 @@ struct sched_ext_ops {
 #define OPS(name) SEC("struct_ops/" #name) int name(u64 *ctx)
 #define OPS_SLEEPABLE(name) SEC("struct_ops.s/" #name) int name(u64 *ctx)
 
+#define SCX_OPS_ENQ_EXITING (1 << 2)
 #define SCX_DSQ_LOCAL ((1ULL << 63) | 2)
 #define SCX_DSQ_LOCAL_ON (3ULL << 62)
 #define SCX_DSQ_GLOBAL ((1ULL << 63) | 1)
@@ -171,5 +172,199 @@ HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags)
 		bpf_trace_printk(text, sizeof(text), ##__VA_ARGS__); \
 	} \
 } while (0)
+
+/* Walks through a queue in its order. */
+#define FOR_QUEUED(p, id) \
+	for (struct bpf_iter_scx_dsq it __attribute__((cleanup(bpf_iter_scx_dsq_destroy))), \
+	     *once __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, id, 0), (void *)0); \
+	     (p = bpf_iter_scx_dsq_next(&it));)
+
+#ifdef SCX_TWIN
+/*
+ * What the twins of the laboratory's schedulers share. Each has a `struct task`, what it keeps of a
+ * task, and says TASKS; what it keeps of a CPU it declares by PER_CPU.
+ */
+
+#define MAX_CPUS 64
+
+/* The map of tasks; a task's row, NULL if it has none. */
+#define TASKS \
+	struct { \
+		__uint(type, MAP_TASK_STORAGE); \
+		__uint(map_flags, 1); \
+		__type(key, int); \
+		__type(value, struct task); \
+	} tasks SEC(".maps"); \
+	u64 lost; \
+	static __always_inline struct task *task_of(struct task_struct *p) \
+	{ \
+		struct task *t = bpf_task_storage_get(&tasks, p, NULL, 0); \
+		if (!t) \
+			lost++; \
+		return t; \
+	}
+
+/* Rows of CPUs, and a CPU's. */
+#define PER_CPU(type, rows, of) \
+	type rows[MAX_CPUS]; \
+	static __always_inline type *of(u32 number) \
+	{ \
+		return &rows[number % MAX_CPUS]; \
+	}
+
+extern int CONFIG_HZ __kconfig __weak;
+
+static __always_inline u32 hz(void)
+{
+	return CONFIG_HZ ? CONFIG_HZ : 250;
+}
+
+static __always_inline u64 tick_ns(void)
+{
+	return 1000000000ULL / hz();
+}
+
+/* Wakes the first idle CPU but `here`; `of` finds a CPU's row, which says whether it is busy. */
+#define KICK_IDLE(here, of) do { \
+	s32 other, idle = -1; \
+	FOR(other, scx_bpf_nr_cpu_ids()) { \
+		if (other != (here) && !of(other)->busy) { \
+			idle = other; \
+			break; \
+		} \
+	} \
+	if (idle >= 0) \
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE); \
+} while (0)
+
+#define CPU_BIT(cpu) (1ULL << ((u32)(cpu) % MAX_CPUS))
+
+/* Asks a CPU to look for another task; the mask that the record of the decision tells. */
+static __always_inline u64 ask(s32 cpu, u64 flags)
+{
+	scx_bpf_kick_cpu(cpu, flags);
+	return CPU_BIT(cpu);
+}
+
+/* Moves the task at a position of a queue to the local queue; its process id, 0 if it is gone. */
+static __noinline s32 take(u64 id, u64 position)
+{
+	struct task_struct *p;
+	s32 pid = 0;
+
+	FOR_QUEUED(p, id) {
+		if (p->scx.dsq_vtime != position)
+			continue;
+		if (scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0))
+			pid = p->pid;
+		break;
+	}
+	return pid;
+}
+
+/*
+ * What happened, and what the policy decided, as records of a ring buffer, where the setting
+ * log_decisions says so. docs/live-kernel.md tells what they mean; crates/scx/src/decisions.rs reads
+ * them.
+ */
+enum what {
+	DECISION_INIT, DECISION_INIT_TASK, DECISION_WAKE, DECISION_ENQUEUE, DECISION_TICK,
+	DECISION_BLOCK, DECISION_YIELD, DECISION_NICE, DECISION_PICK, DECISION_RUN, DECISION_LEAVE,
+	DECISION_EXIT,
+};
+
+struct decision {
+	u64 number;
+	u64 at;
+	u64 jiffies;
+	/* The address space. */
+	u64 mm;
+	/* Where the task may run. */
+	u64 allowed;
+	/* CPUs that the policy asked to look for another task. */
+	u64 asks;
+	s32 what;
+	s32 cpu;
+	s32 pid;
+	/* The parent of one that is born; whom the policy took the CPU from; at first: ticks a second. */
+	s32 other;
+	s32 nice;
+	s32 policy;
+	/* The CPU whose the task is. */
+	s32 on;
+	s32 unused;
+};
+
+HELPER(130, long, bpf_ringbuf_output, void *map, const void *record, u64 size, u64 flags);
+
+enum { MAP_RINGBUF = 27, RB_NO_WAKEUP = 1 };
+
+struct {
+	__uint(type, MAP_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} decisions SEC(".maps");
+
+const volatile bool log_decisions;
+u64 decision_number;
+
+static __noinline void write_decision(struct task_struct *p, s32 what, s32 pid, s32 other, u64 asks)
+{
+	struct decision d = {};
+
+	d.number = __sync_fetch_and_add(&decision_number, 1);
+	d.at = scx_bpf_now();
+	d.jiffies = bpf_jiffies64();
+	d.asks = asks;
+	d.what = what;
+	d.cpu = bpf_get_smp_processor_id();
+	d.pid = pid;
+	d.other = other;
+	if (p) {
+		d.pid = p->pid;
+		d.mm = (u64)p->mm;
+		d.allowed = p->cpus_ptr->bits[0];
+		d.nice = p->static_prio - 120;
+		d.policy = p->policy;
+		d.on = scx_bpf_task_cpu(p);
+	}
+	/*
+	 * What there is no room for is missed by its number. Nobody is woken: the reader would be one
+	 * more task to write records of.
+	 */
+	bpf_ringbuf_output(&decisions, &d, sizeof(d), RB_NO_WAKEUP);
+}
+
+#define DECISION(what, p, other, asks) do { \
+	if (log_decisions) \
+		write_decision(p, what, 0, other, asks); \
+} while (0)
+
+/* The policy is loaded: CPUs, and ticks a second. */
+#define DECISIONS_BEGIN do { \
+	if (log_decisions) \
+		write_decision(NULL, DECISION_INIT, scx_bpf_nr_cpu_ids(), hz(), 0); \
+} while (0)
+
+/* Who runs next on this CPU: a process id, 0: nobody. */
+#define PICK(next, prev) do { \
+	struct task_struct *before = prev; \
+	if (log_decisions) \
+		write_decision(NULL, DECISION_PICK, next, before ? before->pid : 0, 0); \
+} while (0)
+
+/* Callbacks that nothing hangs on but the record. */
+#define RECORDS(policy) \
+	OPS(policy##_disable) \
+	{ \
+		DECISION(DECISION_LEAVE, ARG(struct task_struct *, 0), 0, 0); \
+		return 0; \
+	} \
+	OPS(policy##_exit_task) \
+	{ \
+		DECISION(DECISION_EXIT, ARG(struct task_struct *, 0), 0, 0); \
+		return 0; \
+	}
+
+#endif
 
 #endif

@@ -2,20 +2,38 @@
 
 use crate::checks::Failure;
 use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, PrintLevel};
+use schedlab_scx::decisions;
 use schedlab_scx::{Object, Setting, Target};
 use std::borrow::Cow;
 use std::process::Command;
 use std::sync::Mutex;
 
 /// The laboratory's own policies: name, what it is, object.
-pub const OWN: &[(&str, &str, &[u8])] = &[(
-    "vtime",
-    "weighted fair queueing by virtual time, one queue",
-    include_bytes!("../../examples/scx/vtime.bpf.o"),
-)];
+pub const OWN: &[(&str, &str, &[u8])] = &[
+    (
+        "vtime",
+        "weighted fair queueing by virtual time, one queue",
+        include_bytes!("../../examples/scx/vtime.bpf.o"),
+    ),
+    (
+        "goodness",
+        "Linux 2.4: one list, counters in ticks, goodness",
+        include_bytes!("../../examples/scx/goodness.bpf.o"),
+    ),
+    (
+        "o_1",
+        "Linux 2.6.0: active and expired array, slices, sleep estimate",
+        include_bytes!("../../examples/scx/o_1.bpf.o"),
+    ),
+    (
+        "bfs",
+        "BFS: one queue, virtual deadlines",
+        include_bytes!("../../examples/scx/bfs.bpf.o"),
+    ),
+];
 
-/// The setting by which a policy prints its decisions.
-const LOGS: &str = "log_events";
+/// The setting by which a policy prints its callbacks.
+const PRINTS: &str = "log_events";
 
 /// The bytes of a policy: one of our own, an object, or a source that is compiled first.
 ///
@@ -96,18 +114,26 @@ pub struct Policy {
 pub struct Loaded {
     // In this order: first the policy is unloaded, then its maps go.
     _links: Vec<Link>,
-    _object: libbpf_rs::Object,
+    object: libbpf_rs::Object,
+}
+
+impl Loaded {
+    /// A map, by its name.
+    pub fn map(&self, name: &str) -> Option<libbpf_rs::Map<'_>> {
+        self.object.maps().find(|map| map.name() == name)
+    }
 }
 
 impl Policy {
     /// Reads an object, with the laboratory's own reader, and finds what is to be set.
     ///
     /// # Errors
-    /// It is no policy, or a setting cannot be made.
+    /// It is no policy, a setting cannot be made, or it logs no decisions and is to.
     pub fn read(
         file: &str,
         bytes: Cow<'static, [u8]>,
         settings: &[String],
+        prints: bool,
         logs: bool,
     ) -> Result<Policy, Failure> {
         let usage = |error: schedlab_scx::ObjectError| Failure::usage(error.to_string());
@@ -115,8 +141,20 @@ impl Policy {
         let object = Object::read(file, &bytes).map_err(usage)?;
         let mut settings = settings.to_vec();
         let image = object.link(target, &[]).map_err(usage)?;
-        if logs && image.variables.iter().any(|variable| variable.name == LOGS) {
-            settings.push(format!("{LOGS}=1"));
+        let has = |name: &str| image.variables.iter().any(|variable| variable.name == name);
+        if prints && has(PRINTS) {
+            settings.push(format!("{PRINTS}=1"));
+        }
+        if logs && !has(decisions::SETTING) {
+            return Err(Failure::usage(format!(
+                "--log: {} logs no decisions (it has no setting {}); --printed FILE writes what it \
+                 prints",
+                image.name,
+                decisions::SETTING
+            )));
+        }
+        if logs {
+            settings.push(format!("{}=1", decisions::SETTING));
         }
         let all: Result<Vec<Setting>, _> =
             settings.iter().map(|text| Setting::read(text)).collect();
@@ -185,7 +223,7 @@ impl Policy {
         }
         match links.is_empty() {
             true => Err(Failure::usage(format!("{}: there is no table of callbacks", self.file))),
-            false => Ok(Loaded { _links: links, _object: object }),
+            false => Ok(Loaded { _links: links, object }),
         }
     }
 }

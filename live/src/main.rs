@@ -4,6 +4,7 @@
 //! tasks wait while a command runs; records what the policy prints of its decisions; unloads.
 
 mod checks;
+mod decisions;
 mod load;
 mod log;
 mod tasks;
@@ -30,7 +31,7 @@ fault, or this program is killed.
 
 Examples:
   schedlab-live vtime --duration 10
-  schedlab-live goodness --log decisions.txt -- make -j8
+  schedlab-live goodness --log decisions.log -- make -j8
   schedlab-live my_policy.bpf.o --scx-set slice_ns=5000000 -- hackbench
 
 Exit status: 0; 1 the kernel or a fault ended the policy, or the command failed; 2 it cannot be
@@ -38,7 +39,7 @@ loaded (what is wrong, and the way out, are told)."
 )]
 struct Args {
     /// A policy of the laboratory by its name (--list), an object (.bpf.o) or a source (.bpf.c)
-    #[arg(value_name = "POLICY", required_unless_present_any = ["list"])]
+    #[arg(value_name = "POLICY", required_unless_present_any = ["list", "replay"])]
     policy: Option<String>,
     /// List the laboratory's own policies
     #[arg(long)]
@@ -52,9 +53,17 @@ struct Args {
     /// Show shares and waits every so many seconds; 0: never, and nothing is looked at meanwhile
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     every: f64,
-    /// Write what the policy prints to a file; its setting log_events, if there is one, is set
+    /// Write what happens and what the policy decides to a file (`schedlab scx replay` replays it
+    /// through the scheduler that the policy is a twin of); its setting log_decisions is set
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Write what the policy prints to a file; its setting log_events, if there is one, is set
+    #[arg(long, value_name = "FILE")]
+    printed: Option<PathBuf>,
+    /// Replay a log: that is done by `schedlab live --replay` or `schedlab scx replay`, which know
+    /// the originals
+    #[arg(long, value_name = "LOG", exclusive = true)]
+    replay: Option<PathBuf>,
     /// Only say whether it could be loaded here
     #[arg(long)]
     check: bool,
@@ -80,6 +89,12 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(log) = &args.replay {
+        return Err(Failure::usage(format!(
+            "--replay: the program schedlab knows the originals: schedlab scx replay {}",
+            log.display()
+        )));
+    }
     for seconds in args.duration.iter().chain([&args.every]) {
         if !(seconds.is_finite() && (0.0..=1e9).contains(seconds)) {
             return Err(Failure::usage(format!("{seconds} is no number of seconds, 0 to 1e9")));
@@ -87,7 +102,8 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let name = args.policy.as_deref().unwrap_or_default();
     let object = load::object(name)?;
-    let policy = load::Policy::read(name, object, &args.scx_set, args.log.is_some())?;
+    let (prints, logs) = (args.printed.is_some(), args.log.is_some());
+    let policy = load::Policy::read(name, object, &args.scx_set, prints, logs)?;
     checks::machine()?;
     if args.check {
         println!("{}: nothing speaks against loading it here", policy.name());
@@ -99,18 +115,31 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     ctrlc::set_handler(move || asked.store(true, Ordering::SeqCst))
         .map_err(|error| Failure::usage(format!("Ctrl-C cannot be caught: {error}")))?;
 
-    let log = args.log.as_deref().map(log::Log::begin).transpose()?;
+    let printed = args.printed.as_deref().map(log::Log::begin).transpose()?;
+    let file = args.log.as_deref().map(decisions::File::new).transpose()?;
     let said = checks::said().len();
-    let loaded = policy.attach()?;
+    let loaded = policy.attach().inspect_err(|_| {
+        if let Some(file) = &file {
+            file.remove();
+        }
+    })?;
     eprintln!("{}: attached", policy.name());
-    let result = watch(args, &stop);
+    let mut log = match file {
+        Some(file) => {
+            Some(decisions::Log::begin(file, &loaded, policy.name(), &args.scx_set)?)
+        }
+        None => None,
+    };
+    let result = watch(args, &stop, log.as_mut());
     let state = checks::state();
     let ended = (state != "enabled").then(|| checks::why_ended(said));
+    let logged = log.map_or(Ok(()), decisions::Log::end);
     // The link goes: the kernel takes the tasks back before this returns.
     drop(loaded);
-    if let Some(log) = log {
-        let lines = log.end()?;
-        eprintln!("{lines} lines of decisions written");
+    logged?;
+    if let Some(printed) = printed {
+        let lines = printed.end()?;
+        eprintln!("{lines} printed lines written");
     }
     let status = result?;
     if let Some(why) = ended {
@@ -121,7 +150,11 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Until the command is over, the time is up, the policy has ended, or somebody stops it.
-fn watch(args: &Args, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+fn watch(
+    args: &Args,
+    stop: &AtomicBool,
+    mut log: Option<&mut decisions::Log>,
+) -> Result<ExitCode, Failure> {
     let (ended, end_of_child) = mpsc::channel();
     let child = match args.command.split_first() {
         None => None,
@@ -142,10 +175,22 @@ fn watch(args: &Args, stop: &AtomicBool) -> Result<ExitCode, Failure> {
     let mut next_shown = begin + every;
     let mut status = ExitCode::SUCCESS;
     let mut has_ended = false;
-    let poll = Duration::from_millis(if args.every > 0.0 { 50 } else { 500 });
+    let mut trouble = None;
+    // The ring buffer has room for 50,000 records.
+    let poll = Duration::from_millis(match (args.every > 0.0, log.is_some()) {
+        (true, _) => 50,
+        (false, true) => 100,
+        (false, false) => 500,
+    });
     loop {
         let now = Instant::now();
         if stop.load(Ordering::SeqCst) || checks::state() != "enabled" {
+            break;
+        }
+        if let Some(log) = &mut log
+            && let Err(failure) = log.read()
+        {
+            trouble = Some(failure);
             break;
         }
         if args.every > 0.0 {
@@ -184,6 +229,9 @@ fn watch(args: &Args, stop: &AtomicBool) -> Result<ExitCode, Failure> {
     }
     if args.every > 0.0 {
         print!("{}", table.text(begin.elapsed()));
+    }
+    if let Some(failure) = trouble {
+        return Err(failure);
     }
     Ok(status)
 }

@@ -98,7 +98,9 @@ pub enum Command {
 /// Run a sched_ext policy in this machine's kernel
 ///
 /// All ordinary tasks run under it until the command is over, the time is up or Ctrl-C is pressed.
-/// That is done by a program of its own, schedlab-live, which gets all arguments.
+/// That is done by a program of its own, schedlab-live, which gets all arguments. But --replay LOG,
+/// if it stands first, is `schedlab scx replay LOG`: the decisions that a policy has logged, through
+/// the scheduler that it is a twin of.
 #[derive(Args, Debug)]
 #[command(
     disable_help_flag = true,
@@ -106,7 +108,8 @@ pub enum Command {
 Examples:
   schedlab live --list
   sudo schedlab live vtime --duration 10
-  sudo schedlab live goodness --log decisions.txt -- make -j8
+  sudo schedlab live goodness --log decisions.log -- make -j8
+  schedlab live --replay decisions.log
 
 Exit status: as schedlab-live --help says; 2 schedlab-live is not there (how to get it is told)."
 )]

@@ -17,6 +17,7 @@ pub mod record;
 pub mod replay;
 pub mod run;
 pub mod scx;
+pub mod scx_replay;
 mod show;
 pub mod stress;
 pub mod sweep;

@@ -105,6 +105,7 @@ pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("SCHEDLAB
 
 /// The program: reads `args` (the first is its name), prints, and returns the exit status, 0 to 3.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args = commands::live::replay_is_ours(args.into_iter().collect());
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -20,6 +20,7 @@ pub enum ScxCommand {
     Log(Box<ScxLogArgs>),
     Census(ScxCensusArgs),
     Twin(ScxTwinArgs),
+    Replay(ScxReplayArgs),
 }
 
 /// Show what is in a policy: callbacks, maps, variables, and what it asks for that is not there
@@ -83,8 +84,8 @@ pub struct ScxLogArgs {
     #[arg(long)]
     pub counts: bool,
     /// How to print
-    #[arg(short, long, value_enum, default_value = "table", value_name = "table|csv")]
-    pub format: ScxFormat,
+    #[arg(short, long, value_enum, default_value = "table", value_name = "table|csv|decisions")]
+    pub format: ScxLogFormat,
 }
 
 /// Load all objects of some directories, run each that loads, and tell in a table what is missing
@@ -142,6 +143,52 @@ pub struct ScxTwinArgs {
     /// Stop after so long: seconds, or with a unit, e.g. 20ms [default: what the workload says]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
+}
+
+/// Replay the log of a policy's decisions through the scheduler that it is a twin of
+///
+/// The scheduler is told what happened, at the times of the log: tasks that begin, wake, sleep,
+/// yield, end, ticks, other nice values. Where the policy decided who runs next on a CPU, or whether
+/// a CPU is to look for another task, it decides, too. Where they part, that is shown, with the last
+/// records; then it is made to do as the policy did, and goes on.
+///
+/// `schedlab live POLICY --log LOG` writes such logs in a kernel, `schedlab scx log --format
+/// decisions` in the laboratory. `schedlab live --replay LOG` is the same command.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab scx log examples/desktop.json -s 'scx:examples/scx/bfs.bpf.o[log_decisions=1]' \\
+    --duration 1 --format decisions > bfs.log
+  schedlab scx replay bfs.log
+  schedlab scx replay bfs.log --with bfs@0.316 --show 1
+
+Exit status: 0 all decisions are the same; 1 they part; 2 the log cannot be read or replayed.")]
+pub struct ScxReplayArgs {
+    /// The log; it may be compressed (.gz, .xz, .zst)
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+    /// The scheduler [default: that of which the log's policy is a twin]
+    #[arg(long, value_name = "NAME")]
+    pub with: Option<String>,
+    /// Show so many partings
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub show: u32,
+    /// With so many records before each
+    #[arg(long, value_name = "N", default_value_t = 12,
+        value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub around: u32,
+}
+
+/// How to print a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ScxLogFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Csv,
+    /// What a policy with the setting log_decisions writes of its decisions, for scx replay.
+    Decisions,
 }
 
 /// How to print.

@@ -196,7 +196,8 @@ pub trait Scheduler {
 
     /// The task that runs on `cpu` calls `execve(2)`: what it had in the caches is worth nothing
     /// any more, so a release may choose another CPU for it. Whoever has to leave asks for the
-    /// reschedule of `cpu`, and goes on elsewhere. By default it stays.
+    /// reschedule of `cpu`, and goes on elsewhere. Its address space is another from now on
+    /// ([`TaskAttr::address_space_after_exec`]). By default it stays.
     fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let _ = (platform, cpu, task);
     }

@@ -155,8 +155,14 @@ pub struct TaskAttr {
 }
 
 impl TaskAttr {
-    /// No address space: a kernel thread. Only schedulers that look at it tell the difference.
+    /// The number of no address space: a thread of the kernel's. Only schedulers that look at it
+    /// tell the difference.
     pub const NO_ADDRESS_SPACE: u32 = u32::MAX;
+
+    /// The number of the address space that a task has after `execve(2)`: one of its own.
+    pub const fn address_space_after_exec(task: TaskId) -> u32 {
+        1 << 31 | task.0
+    }
 }
 
 impl Default for GroupId {

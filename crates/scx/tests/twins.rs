@@ -9,12 +9,15 @@ use schedlab_core::{
 };
 use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
 use schedlab_sched::registry;
+use schedlab_scx::decisions::{self, Collector};
+use schedlab_scx::log::{Entry, Log, Witness};
+use schedlab_scx::retrace::{self, Report, retrace};
 use schedlab_scx::{Object, Options, ScxScheduler, Setting, Target};
 use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use support::{MS, link};
 
 /// What a task does.
@@ -31,8 +34,11 @@ struct Life {
 #[derive(Clone, Debug)]
 struct World {
     is_round: bool,
+    /// Tasks also fork, yield, and change their nice values.
+    is_lively: bool,
     lives: Vec<Life>,
     steps: Vec<u64>,
+    random: SplitMix64,
 }
 
 /// A world of 1 to 9 tasks. No run ends in the nanosecond of a tick: the originals charge that tick
@@ -62,7 +68,8 @@ fn world(seed: u64) -> World {
         Life { nice, start_ns, spans, ends }
     });
     let lives: Vec<Life> = lives.collect();
-    World { is_round, steps: vec![0; lives.len()], lives }
+    let steps = vec![0; lives.len()];
+    World { is_round, is_lively: false, steps, lives, random: SplitMix64::new(seed) }
 }
 
 impl Workload for World {
@@ -79,7 +86,31 @@ impl Workload for World {
         lives.map(|(life, n)| NewTask { attr: attr(life, n), start_ns: life.start_ns }).collect()
     }
 
+    fn forked(&mut self, _now_ns: u64, parent: TaskId, child: TaskId) {
+        let life = self.lives[parent.index()].clone();
+        // A child that runs and sleeps, and ends.
+        let spans = vec![2_300_007, 5_100_003 + 1000 * u64::from(child.0)];
+        assert_eq!(child.index(), self.lives.len());
+        self.lives.push(Life { spans, ends: 9, ..life });
+        self.steps.push(0);
+    }
+
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        if self.is_lively && self.random.below(8) == 0 {
+            match self.random.below(4) {
+                0 => return Ok(Op::Yield),
+                1 => {
+                    let attr = SchedAttr::nice(self.random.below(40) as i32 - 20);
+                    return Ok(Op::SetAttr { task, attr });
+                }
+                _ if self.lives.len() < 40 => {
+                    let address_space = self.random.below(2) as u32 * 1000 + task.0;
+                    let attr = Box::new(TaskAttr { address_space, ..TaskAttr::default() });
+                    return Ok(Op::Fork { attr, inherits: true, delay_ns: 0 });
+                }
+                _ => (),
+            }
+        }
         let life = &self.lives[task.index()];
         let step = self.steps[task.index()];
         self.steps[task.index()] += 1;
@@ -194,6 +225,82 @@ fn bfs_is_bfs() {
 #[test]
 fn o_1_is_o_1() {
     twin("o_1", &["log_events=1"], "o_1@2.6.0", 300);
+}
+
+/// The decisions that a policy writes into its ring buffer.
+struct Decisions(Collector);
+
+impl Witness for Decisions {
+    fn entry(&mut self, entry: &Entry) {
+        if entry.name == "ringbuf"
+            && let Some(decision) = decisions::from_ring(&entry.text)
+        {
+            self.0.push(decision);
+        }
+    }
+}
+
+/// The log of a policy in a world of so many CPUs.
+fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decisions::Log {
+    let config = BuildConfig::flat(cpus, HZ);
+    let image = Arc::new(link(policy, cpus, settings).unwrap_or_else(|error| panic!("{error}")));
+    let mut object = ScxScheduler::new(image, &config, Options::default());
+    let settings = settings.iter().map(|setting| setting.to_string()).collect();
+    let collector = Collector::new(policy, "the laboratory", settings);
+    let witness = Arc::new(Mutex::new(Decisions(collector)));
+    object.log_to(Log::new(Arc::clone(&witness) as Arc<Mutex<dyn Witness>>));
+    let mut machine = Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
+    let Ok(_) = machine.run(UNTIL_NS);
+    let text = witness.lock().expect("nobody panicked").0.take(true).expect("a log");
+    let log = decisions::Log::read("log", &text).expect("it is in order");
+    assert_eq!((log.to_string(), log.lost()), (text, 0), "what is written is read");
+    log
+}
+
+/// A log through the original.
+fn through(original: &str, log: &decisions::Log) -> Report {
+    let (_, release) = registry::find(original).expect("there is such a release");
+    let config = BuildConfig::flat(log.header.cpus, log.header.hz);
+    retrace(log, (release.build)(&config), retrace::Options::default())
+}
+
+/// The originals make all decisions of the twins' logs: hogs and sleepers, then also tasks that
+/// fork, yield and change their nice values.
+fn retraced(policy: &str, settings: &[&str], original: &str) {
+    let (mut picks, mut asks) = (0, 0);
+    for seed in 0..80 {
+        let world = World { is_lively: seed % 2 == 1, ..world(seed) };
+        let log = log_of(policy, 1, settings, world.clone());
+        let report = through(original, &log);
+        assert!(
+            report.is_same() && report.notes.is_empty(),
+            "world {seed}: {}\n{world:#?}",
+            report.text(policy, original)
+        );
+        picks += report.picks.all;
+        asks += report.asks.all;
+    }
+    assert!(picks > 5_000 && asks > 5_000, "{picks} {asks}: the worlds must be worlds");
+}
+
+#[test]
+fn o_n_decides_as_the_log_of_goodness_says() {
+    retraced("goodness", &["log_decisions=1"], "o_n@2.4.19");
+}
+
+#[test]
+fn later_o_n_decides_as_the_log_of_goodness_at_the_tail_says() {
+    retraced("goodness", &["log_decisions=1", "at_tail=1"], "o_n@2.4.22");
+}
+
+#[test]
+fn o_1_decides_as_the_log_of_o_1_says() {
+    retraced("o_1", &["log_decisions=1"], "o_1@2.6.0");
+}
+
+#[test]
+fn bfs_decides_as_the_log_of_bfs_says() {
+    retraced("bfs", &["log_decisions=1"], "bfs@0.404");
 }
 
 /// A compiler for BPF and the tool that strips its objects, if there are.

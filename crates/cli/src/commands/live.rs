@@ -5,13 +5,33 @@
 use crate::args::LiveArgs;
 use crate::terminal::Output;
 use crate::{Failure, Status};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// The program that loads.
 const LOADER: &str = "schedlab-live";
+
+/// `live --replay LOG` is `scx replay LOG`: a log is replayed by schedulers, of which the loader
+/// knows none.
+pub fn replay_is_ours(mut args: Vec<OsString>) -> Vec<OsString> {
+    // Options of the whole program may stand before the command.
+    let is_option = |arg: &&OsString| arg.to_string_lossy().starts_with('-');
+    let at = 1 + args.iter().skip(1).take_while(is_option).count();
+    if args.get(at).is_none_or(|arg| arg != "live") {
+        return args;
+    }
+    let Some(option) = args.get(at + 1).map(|arg| arg.to_string_lossy().into_owned()) else {
+        return args;
+    };
+    let log = option.strip_prefix("--replay=").map(OsString::from);
+    if log.is_some() || option == "--replay" {
+        let command = ["scx", "replay"].map(OsString::from);
+        args.splice(at..at + 2, command.into_iter().chain(log));
+    }
+    args
+}
 
 /// Hands over to the loader.
 pub fn live(args: &LiveArgs, output: &mut Output) -> Result<Status, Failure> {

@@ -1,11 +1,15 @@
 //! `schedlab scx`.
 
-use crate::scx_args::{ScxArgs, ScxCensusArgs, ScxCommand, ScxFormat, ScxLogArgs, ScxShowArgs};
+use super::scx_replay::Recorded;
+use crate::scx_args::{
+    ScxArgs, ScxCensusArgs, ScxCommand, ScxFormat, ScxLogArgs, ScxLogFormat, ScxShowArgs,
+};
 use crate::terminal::Output;
 use crate::traced::{SourceArgs, Traced};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
 use schedlab_lab::scx;
+use schedlab_scx::decisions;
 use schedlab_scx::kfuncs::KFUNCS;
 use schedlab_scx::log::{Entry, Log, Witness};
 use schedlab_scx::object::Variable;
@@ -26,6 +30,7 @@ pub fn scx(args: &ScxArgs, output: &mut Output) -> Result<Status, Failure> {
         ScxCommand::Log(args) => log(args, output),
         ScxCommand::Census(args) => census(args, output),
         ScxCommand::Twin(args) => super::twin::twin(args, output),
+        ScxCommand::Replay(args) => super::scx_replay::replay(args, output),
     }
 }
 
@@ -213,6 +218,14 @@ fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
             SourceArgs { file: workload.clone(), scheduler, ..args.source.clone() }
         }
     };
+    let source = match (&args.format, source.scheduler) {
+        (ScxLogFormat::Decisions, Some(name)) if scx::is_spec(&name) => {
+            let logs = [format!("{}=1", decisions::SETTING)];
+            let names = scx::with_settings(vec![name], &logs, "--format decisions")?;
+            SourceArgs { scheduler: Some(names.join(",")), ..source }
+        }
+        (_, scheduler) => SourceArgs { scheduler, ..source },
+    };
     let known = |name: &str| {
         Callback::find(name).is_some()
             || ["timer", "printk", "ringbuf", "syscall", "user"].contains(&name)
@@ -234,11 +247,25 @@ fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
         let message = "scx log: name a policy, by --scheduler scx:OBJECT";
         return Err(Failure::Message(message.into()));
     }
+    if let (ScxLogFormat::Decisions, Traced::Run(prepared)) = (args.format, &traced) {
+        let recorded = Arc::new(Mutex::new(Recorded::default()));
+        scx::log_all(Some(Log::new(Arc::clone(&recorded) as Arc<Mutex<dyn Witness>>)));
+        let ran = traced.show(|_| ());
+        scx::log_all(None);
+        ran?;
+        let recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        write!(output, "{}", recorded.text(prepared)?)?;
+        return Ok(Status::Good);
+    }
+    let format = match args.format {
+        ScxLogFormat::Csv => ScxFormat::Csv,
+        ScxLogFormat::Table | ScxLogFormat::Decisions => ScxFormat::Table,
+    };
     let lines = Arc::new(Mutex::new(Lines {
         wanted: args.callback.clone(),
         from_ns: args.from.unwrap_or(0),
         to_ns: args.to.unwrap_or(u64::MAX),
-        format: args.format,
+        format,
         counts_only: args.counts,
         text: String::new(),
         counts: String::new(),
@@ -248,7 +275,7 @@ fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
     let ran = traced.show(|_| ());
     scx::log_all(None);
     let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-    match args.format {
+    match format {
         ScxFormat::Csv => {
             writeln!(output, "time_ns,cpu,callback,pid,arguments,result,instructions")?;
             output.write_all(lines.text.as_bytes())?;

@@ -537,6 +537,10 @@ impl Scheduler for Bfs {
         platform.resched(cpu);
     }
 
+    fn exec(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId) {
+        self.tasks[task].address_space = TaskAttr::address_space_after_exec(task);
+    }
+
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
         let row = &self.tasks[task];
         let (nice, rt_priority) = (attr.nice as i8, attr.rt_priority as u8);

@@ -149,6 +149,13 @@ impl OrderN {
 
     // ---- Goodness ----
 
+    /// Whether an address space needs no loading where `at_hand` is loaded. A kernel thread borrows
+    /// that.
+    #[inline]
+    fn is_loaded(&self, mm: u32, at_hand: Option<u32>) -> bool {
+        at_hand == Some(mm) || (mm == TaskAttr::NO_ADDRESS_SPACE && self.version.has_lazy_mm)
+    }
+
     /// How good it would be to run `p` on `cpu`, where the address space `mm` is at hand.
     #[inline]
     fn goodness(&self, p: &Queued, cpu: CpuId, mm: Option<u32>) -> i32 {
@@ -156,7 +163,7 @@ impl OrderN {
         if p.processor == cpu {
             bonus += self.proc_change_penalty;
         }
-        if mm == Some(p.mm) {
+        if self.is_loaded(p.mm, mm) {
             bonus += MM_BONUS;
         }
         // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its
@@ -320,7 +327,9 @@ impl OrderN {
         here.last_schedule_ns = platform.now_ns();
         let Some(next) = next else { return };
         let p = &mut self.tasks[next];
-        here.active_mm = Some(p.mm);
+        if p.mm != TaskAttr::NO_ADDRESS_SPACE {
+            here.active_mm = Some(p.mm);
+        }
         p.on_cpu = true;
         if p.processor != cpu {
             self.queued_on[p.processor.index()] -= 1;
@@ -469,6 +478,13 @@ impl Scheduler for OrderN {
             cpu.0
         );
         next
+    }
+
+    fn exec(&mut self, _platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let mm = TaskAttr::address_space_after_exec(task);
+        self.tasks[task].mm = mm;
+        self.cpus[cpu.index()].active_mm = Some(mm);
+        self.weigh_again(task);
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {

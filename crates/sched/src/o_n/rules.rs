@@ -115,7 +115,8 @@ impl OrderN {
             return 0;
         }
         let same_cpu = if p.processor == cpu { self.proc_change_penalty } else { 0 };
-        let loaded = self.mm_at_hand(cpu, self.cpus[cpu.index()].current) == Some(p.mm);
+        let at_hand = self.mm_at_hand(cpu, self.cpus[cpu.index()].current);
+        let loaded = self.is_loaded(p.mm, at_hand);
         let same_mm = if loaded { MM_BONUS } else { 0 };
         counter + 20 - i32::from(p.nice) + same_cpu + same_mm
     }

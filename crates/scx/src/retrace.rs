@@ -1,0 +1,707 @@
+//! A log of decisions through another scheduler: does it decide alike?
+//!
+//! The scheduler, the original of the policy that wrote the log, is told what happened, at the
+//! times of the log, and asked where the policy was asked: who runs next, and, at a wakeup or a
+//! tick, which CPU is to look for another task. Where the two part, that is noted, the scheduler is made to do
+//! as the policy did (by a moment of real-time priority), and it goes on.
+
+use crate::decisions::{About, Decision, Log, What};
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Waker,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// So many ticks of an idle CPU are played in a row; what comes before them is skipped.
+const IDLE_TICKS: u64 = 1000;
+
+/// So many records ahead are looked through for what a running task has become.
+const AHEAD: usize = 64;
+
+/// So often a CPU reschedules if the scheduler asks for it again and again.
+const ROUNDS: u32 = 4;
+
+/// What was decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Question {
+    /// Who runs next on a CPU.
+    Pick,
+    /// Which CPUs are to look for another task.
+    Ask,
+}
+
+/// What a log holds that a policy did not decide, or that its original cannot be told exactly.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Note {
+    /// A task ran that the policy had not picked.
+    RanUnasked,
+    /// A CPU idled where the original has a task.
+    Idled,
+    /// The original could not be made to run the task.
+    NotFollowed,
+    /// Something is told of a task that was asleep, as far as was known.
+    Asleep,
+    /// A task woke that was awake, as far as was known.
+    Awake,
+    /// A task was born of a parent that does not run in the original.
+    Orphan,
+    /// The time of a record is before that of another.
+    TimeBack,
+    /// Records were lost.
+    Lost,
+}
+
+impl Note {
+    /// What it means.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Note::RanUnasked => {
+                "a task ran that the policy was not asked for (the class had it in its own queue)"
+            }
+            Note::Idled => {
+                "a CPU idled, or ran another class's task, where the original has a task"
+            }
+            Note::NotFollowed => "the original could not be made to do as the policy did",
+            Note::Asleep => "a record of a task that slept, as far as the log told",
+            Note::Awake => "a task woke that was awake, as far as the log told",
+            Note::Orphan => "a task was born of a parent that does not run in the original",
+            Note::TimeBack => "the clock of one CPU was behind another's, or the policy's was late",
+            Note::Lost => "a record was lost",
+        }
+    }
+}
+
+/// Where they part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parting {
+    /// The number of the record.
+    pub number: u64,
+    /// When, ns since the policy was loaded.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// What was decided.
+    pub question: Question,
+    /// What the policy decided.
+    pub policy: String,
+    /// What the original would have decided.
+    pub original: String,
+    /// The records before it, and its own.
+    pub records: Vec<String>,
+}
+
+/// How many decisions there were, and how many the original shared.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Count {
+    /// All.
+    pub all: u64,
+    /// Those that it shared.
+    pub same: u64,
+}
+
+impl Count {
+    fn add(&mut self, is_same: bool) {
+        self.all += 1;
+        self.same += u64::from(is_same);
+    }
+
+    fn text(self) -> String {
+        // Rounded down: 100 % is all of them.
+        let share = match self.all {
+            0 => 10_000,
+            all => (u128::from(self.same) * 10_000 / u128::from(all)) as u64,
+        };
+        format!("{} of {} ({}.{:02} %)", self.same, self.all, share / 100, share % 100)
+    }
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Report {
+    /// Decisions who runs next.
+    pub picks: Count,
+    /// Decisions whether a CPU is to look for another task.
+    pub asks: Count,
+    /// The first places where they part.
+    pub partings: Vec<Parting>,
+    /// What else was noted, how often.
+    pub notes: BTreeMap<Note, u64>,
+    /// Records.
+    pub records: u64,
+    /// Tasks that were seen.
+    pub tasks: u64,
+    /// From the first record to the last, ns.
+    pub ns: u64,
+}
+
+impl Report {
+    /// Whether all decisions are the same.
+    pub fn is_same(&self) -> bool {
+        self.picks.same == self.picks.all && self.asks.same == self.asks.all
+    }
+
+    /// For people: `policy` and `original` are their names.
+    pub fn text(&self, policy: &str, original: &str) -> String {
+        let mut text = String::new();
+        for (number, parting) in self.partings.iter().enumerate() {
+            let Parting { number: record, at_ns, cpu, question, policy: by_policy, .. } = parting;
+            let (what, seconds) = match question {
+                Question::Pick => ("who runs next", *at_ns as f64 / 1e9),
+                Question::Ask => ("who is to look for another task", *at_ns as f64 / 1e9),
+            };
+            let _ = writeln!(
+                text,
+                "{}. they part at record {record}, {seconds:.6} s, CPU {cpu}: {what}\n  \
+                 {policy:<12} {by_policy}\n  {original:<12} {}",
+                number + 1,
+                parting.original
+            );
+            let _ = writeln!(text, "  the last records:");
+            for line in &parting.records {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        let all = self.picks.all - self.picks.same + self.asks.all - self.asks.same;
+        let shown = self.partings.len() as u64;
+        if all > shown {
+            let _ = writeln!(text, "({} partings more)", all - shown);
+        }
+        let _ = writeln!(
+            text,
+            "{} records, {} tasks, {:.3} s\n{original} decides as {policy} did:\n  who runs next \
+             {:>34}\n  who is to look for another task {:>16}",
+            self.records,
+            self.tasks,
+            self.ns as f64 / 1e9,
+            self.picks.text(),
+            self.asks.text()
+        );
+        if !self.notes.is_empty() {
+            let _ = writeln!(text, "What no policy decided, or no log tells:");
+        }
+        for (note, count) in &self.notes {
+            let _ = writeln!(text, "  {count:>6}  {}", note.text());
+        }
+        text
+    }
+}
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    pid: u32,
+    about: About,
+    is_awake: bool,
+}
+
+/// What a CPU does in the scheduler's eyes.
+#[derive(Clone, Copy, Default, Debug)]
+struct Cpu {
+    current: Option<TaskId>,
+    /// The current task has gone to sleep; the CPU has not rescheduled yet.
+    is_blocked: bool,
+    last_tick_ns: u64,
+}
+
+/// How a log is replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// So many partings are shown.
+    pub shown: usize,
+    /// With so many records before each.
+    pub around: usize,
+    /// What the scheduler knows; tasks of other policies are ordinary ones. Without `SCHED_FIFO` it
+    /// cannot be made to follow.
+    pub policies: &'static [Policy],
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { shown: 3, around: 12, policies: &[Policy::Other, Policy::Fifo] }
+    }
+}
+
+struct Retrace<'a> {
+    log: &'a Log,
+    options: Options,
+    scheduler: Box<dyn Scheduler>,
+    platform: Platform,
+    cpus: Vec<Cpu>,
+    rows: Vec<Row>,
+    of_pid: BTreeMap<u32, TaskId>,
+    /// The scheduler's numbers of address spaces.
+    spaces: BTreeMap<u64, u32>,
+    /// CPUs that the policy has asked and that have not looked yet.
+    asked: u64,
+    /// The place in the log.
+    at: usize,
+    report: Report,
+}
+
+/// Replays a log through a scheduler of the log's CPUs and ticks.
+pub fn retrace(log: &Log, scheduler: Box<dyn Scheduler>, options: Options) -> Report {
+    let header = &log.header;
+    let mut retrace = Retrace {
+        log,
+        options,
+        scheduler,
+        platform: Platform::new(header.cpus, header.hz),
+        cpus: vec![Cpu::default(); header.cpus as usize],
+        rows: vec![],
+        of_pid: BTreeMap::new(),
+        spaces: BTreeMap::new(),
+        asked: 0,
+        at: 0,
+        report: Report::default(),
+    };
+    for at in 0..log.decisions.len() {
+        retrace.at = at;
+        retrace.step(&log.decisions[at]);
+        retrace.settle();
+    }
+    let lost = log.lost();
+    if lost > 0 {
+        retrace.report.notes.insert(Note::Lost, lost);
+    }
+    retrace.report.records = log.decisions.len() as u64;
+    retrace.report.tasks = retrace.rows.len() as u64;
+    retrace.report.ns = retrace.platform.now_ns();
+    retrace.report
+}
+
+impl Retrace<'_> {
+    fn note(&mut self, note: Note) {
+        *self.report.notes.entry(note).or_default() += 1;
+    }
+
+    /// What the platform has noted is of no use here.
+    fn settle(&mut self) {
+        self.platform.take_pending();
+        self.platform.timer_orders.clear();
+        self.platform.migrations.clear();
+        self.platform.refusals.clear();
+        self.platform.interrupts.clear();
+        self.platform.second_locks.clear();
+    }
+
+    fn set_of(&self, allowed: u64) -> CpuSet {
+        let cpus = self.cpus.len() as u32;
+        let set = CpuSet::from_cpus((0..cpus).filter(|cpu| allowed >> cpu & 1 == 1).map(CpuId));
+        match set.count(cpus) == cpus {
+            true => CpuSet::All,
+            false => set,
+        }
+    }
+
+    fn is_smp(&self) -> bool {
+        self.cpus.len() > 1
+    }
+
+    fn attr(&self, about: &About) -> SchedAttr {
+        let policy = match about.policy {
+            3 => Policy::Batch,
+            5 => Policy::Idle,
+            _ => Policy::Other,
+        };
+        let is_known = self.options.policies.contains(&policy);
+        let policy = if is_known { policy } else { Policy::Other };
+        SchedAttr { policy, ..SchedAttr::nice(about.nice) }
+    }
+
+    /// CPUs that the scheduler has asked, a bit each.
+    fn pending(&self) -> u64 {
+        let cpus = 0..self.cpus.len() as u32;
+        cpus.filter(|&cpu| self.platform.resched_pending(CpuId(cpu)))
+            .fold(0, |set, cpu| set | 1 << cpu)
+    }
+
+    /// The scheduler has asked those whom the policy has asked.
+    fn follow_asks(&mut self) {
+        for cpu in 0..self.cpus.len() as u32 {
+            match self.asked >> cpu & 1 {
+                1 => self.platform.resched(CpuId(cpu)),
+                _ => self.platform.clear_resched(CpuId(cpu)),
+            }
+        }
+    }
+
+    fn named(&self, task: Option<TaskId>) -> String {
+        match task {
+            None => "nobody".into(),
+            Some(task) => {
+                let row = &self.rows[task.index()];
+                format!("process {} (nice {})", row.pid, row.about.nice)
+            }
+        }
+    }
+
+    fn part(&mut self, d: &Decision, question: Question, policy: String, original: String) {
+        if self.report.partings.len() >= self.options.shown {
+            return;
+        }
+        let from = self.at.saturating_sub(self.options.around);
+        let records = self.log.decisions[from..=self.at].iter().map(Decision::to_string).collect();
+        let (number, cpu, at_ns) = (d.number, d.cpu, self.platform.now_ns());
+        let parting = Parting { number, at_ns, cpu, question, policy, original, records };
+        self.report.partings.push(parting);
+    }
+
+    /// Ticks find an idle CPU, of which no policy is told.
+    fn idle_ticks(&mut self, cpu: CpuId, now_ns: u64) {
+        let tick_ns = 1_000_000_000 / u64::from(self.platform.hz());
+        let row = &mut self.cpus[cpu.index()];
+        let missed = now_ns.saturating_sub(row.last_tick_ns) / tick_ns;
+        row.last_tick_ns += missed.saturating_sub(IDLE_TICKS) * tick_ns;
+        if row.current.is_some() {
+            return;
+        }
+        for _ in 0..missed.min(IDLE_TICKS) {
+            let at_ns = self.cpus[cpu.index()].last_tick_ns + tick_ns;
+            self.cpus[cpu.index()].last_tick_ns = at_ns;
+            self.platform.set_now_ns(at_ns.max(self.platform.now_ns()));
+            self.scheduler.tick(&mut self.platform, cpu);
+        }
+        // It would look, and find what it has found.
+        self.follow_asks();
+    }
+
+    fn step(&mut self, d: &Decision) {
+        let first = &self.log.decisions[0];
+        let cpu = CpuId(d.cpu);
+        let now_ns = d.at_ns.saturating_sub(first.at_ns);
+        if now_ns < self.platform.now_ns() {
+            self.note(Note::TimeBack);
+        }
+        let now_ns = now_ns.max(self.platform.now_ns());
+        self.idle_ticks(cpu, now_ns);
+        self.platform.set_now_ns(now_ns);
+        let jiffies = d.jiffies.saturating_sub(first.jiffies);
+        self.platform.set_jiffies(jiffies.max(self.platform.jiffies()));
+        self.platform.forget_rules();
+        match (d.what, d.about) {
+            (What::Pick, _) => self.pick(d, cpu),
+            (What::Wake, Some(about)) => {
+                self.wake(d, cpu, about);
+                self.compare_asks(d);
+            }
+            (What::Enqueue, Some(about)) => {
+                match self.of_pid.get(&d.pid) {
+                    Some(&task) if self.rows[task.index()].is_awake => self.renew(task, about, cpu),
+                    _ => {
+                        self.note(Note::Asleep);
+                        self.wake(d, cpu, about);
+                    }
+                }
+                self.compare_asks(d);
+            }
+            (What::Tick, Some(about)) => {
+                if self.follow(cpu, d.pid, about) {
+                    self.scheduler.tick(&mut self.platform, cpu);
+                }
+                self.cpus[cpu.index()].last_tick_ns = now_ns;
+                self.compare_asks(d);
+            }
+            (What::Yield, Some(about)) => {
+                if self.follow(cpu, d.pid, about)
+                    && let Some(task) = self.cpus[cpu.index()].current
+                {
+                    self.scheduler.yield_now(&mut self.platform, cpu, task);
+                }
+                self.compare_asks(d);
+            }
+            (What::Block, Some(about)) => {
+                if self.follow(cpu, d.pid, about)
+                    && let Some(task) = self.cpus[cpu.index()].current
+                {
+                    self.block(cpu, task);
+                }
+            }
+            (What::Run, Some(about)) => {
+                self.follow(cpu, d.pid, about);
+                // A running task that was changed only runs again.
+                self.compare_asks(d);
+            }
+            (What::Nice, Some(about)) => {
+                if let Some(&task) = self.of_pid.get(&d.pid) {
+                    self.renew(task, about, cpu);
+                }
+            }
+            (What::Leave, _) => self.leave(d.pid),
+            (What::Exit, _) => {
+                self.leave(d.pid);
+                if let Some(task) = self.of_pid.remove(&d.pid)
+                    && self.cpu_that_runs(task).is_none()
+                {
+                    self.scheduler.kill(&mut self.platform, task);
+                    self.scheduler.reap(&mut self.platform, task, None);
+                }
+            }
+            (What::Init | What::InitTask, _) | (_, None) => (),
+        }
+    }
+
+    fn cpu_that_runs(&self, task: TaskId) -> Option<CpuId> {
+        let cpu = self.cpus.iter().position(|cpu| cpu.current == Some(task))?;
+        Some(CpuId(cpu as u32))
+    }
+
+    fn block(&mut self, cpu: CpuId, task: TaskId) {
+        self.scheduler.block(&mut self.platform, cpu, task, BlockReason::Interruptible);
+        self.cpus[cpu.index()].is_blocked = true;
+        self.rows[task.index()].is_awake = false;
+    }
+
+    /// What has changed about a task.
+    fn renew(&mut self, task: TaskId, about: About, by: CpuId) {
+        let old = self.rows[task.index()].about;
+        // A new address space is told of when it runs.
+        self.rows[task.index()].about = About { mm: old.mm, ..about };
+        if (old.nice, old.policy) != (about.nice, about.policy) {
+            let attr = self.attr(&about);
+            self.scheduler.set_attr(&mut self.platform, task, &attr, by);
+        }
+        let (before, now) = (self.set_of(old.allowed), self.set_of(about.allowed));
+        if self.is_smp() && before != now {
+            self.scheduler.set_affinity(&mut self.platform, task, &now);
+        }
+    }
+
+    fn wake(&mut self, d: &Decision, cpu: CpuId, about: About) {
+        let Some(&task) = self.of_pid.get(&d.pid) else {
+            return self.begin(d, cpu, about);
+        };
+        self.renew(task, about, cpu);
+        if self.rows[task.index()].is_awake {
+            return self.note(Note::Awake);
+        }
+        self.rows[task.index()].is_awake = true;
+        if let Some(there) = self.cpu_that_runs(task) {
+            self.cpus[there.index()].is_blocked = false;
+        }
+        self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
+    }
+
+    /// The number of an address space.
+    fn space(&mut self, mm: u64) -> u32 {
+        let next = 1 + self.spaces.len() as u32;
+        match mm {
+            0 => TaskAttr::NO_ADDRESS_SPACE,
+            mm => *self.spaces.entry(mm).or_insert(next),
+        }
+    }
+
+    /// A running task may have another address space since it was heard of last: it has called
+    /// `execve(2)`. (One that exits has none any more. No scheduler is told.)
+    fn exec(&mut self, cpu: CpuId, task: TaskId, mm: u64) {
+        let old = &mut self.rows[task.index()].about.mm;
+        if mm != 0 && *old != mm {
+            *old = mm;
+            self.spaces.insert(mm, TaskAttr::address_space_after_exec(task));
+            self.scheduler.exec(&mut self.platform, cpu, task);
+        }
+    }
+
+    /// Whoever is put away is told of behind the pick; what is new about it was so before.
+    fn exec_before_pick(&mut self, cpu: CpuId) {
+        let Some(task) = self.cpus[cpu.index()].current else { return };
+        if let Some(Decision { what: What::Enqueue, cpu: there, pid, about: Some(about), .. }) =
+            self.log.decisions.get(self.at + 1)
+            && *there == cpu.0
+            && *pid == self.rows[task.index()].pid
+        {
+            self.exec(cpu, task, about.mm);
+        }
+    }
+
+    /// A parent whose next record shows it in its child's address space was there before the child.
+    fn exec_before_fork(&mut self, cpu: CpuId, parent: TaskId, mm: u64) {
+        let pid = self.rows[parent.index()].pid;
+        let ahead = self.log.decisions[self.at + 1..].iter().take(AHEAD);
+        let about = ahead.filter(|d| d.pid == pid).find_map(|d| d.about);
+        if about.is_some_and(|about| about.mm == mm) {
+            self.exec(cpu, parent, mm);
+        }
+    }
+
+    /// A task begins.
+    fn begin(&mut self, d: &Decision, cpu: CpuId, about: About) {
+        let task = TaskId(self.rows.len() as u32);
+        self.rows.push(Row { pid: d.pid, about, is_awake: true });
+        self.of_pid.insert(d.pid, task);
+        let here = self.cpus[cpu.index()];
+        let parent = here.current.filter(|_| d.other != 0 && !here.is_blocked);
+        let parent = parent.filter(|parent| self.rows[parent.index()].pid == d.other);
+        if d.other != 0 && parent.is_none() {
+            self.note(Note::Orphan);
+        }
+        if let Some(parent) = parent {
+            self.exec_before_fork(cpu, parent, about.mm);
+        }
+        let allowed = match self.is_smp() {
+            true => self.set_of(about.allowed),
+            false => CpuSet::All,
+        };
+        // The kernel has chosen the CPU of a newcomer.
+        let first = match self.is_smp() && parent.is_none() {
+            true => CpuSet::only(CpuId(about.on)),
+            false => allowed.clone(),
+        };
+        let is_moved = first != allowed;
+        let attr = TaskAttr {
+            sched: self.attr(&about),
+            allowed: first,
+            address_space: self.space(about.mm),
+            ..TaskAttr::default()
+        };
+        let parent = match parent {
+            Some(task) => Parent::Task { task, cpu },
+            None => Parent::External,
+        };
+        self.scheduler.fork(&mut self.platform, task, &attr, parent);
+        if is_moved {
+            self.scheduler.set_affinity(&mut self.platform, task, &allowed);
+        }
+    }
+
+    /// A task leaves the policy.
+    fn leave(&mut self, pid: u32) {
+        let Some(&task) = self.of_pid.get(&pid) else { return };
+        if !self.rows[task.index()].is_awake {
+            return;
+        }
+        match self.cpu_that_runs(task) {
+            Some(cpu) => self.block(cpu, task),
+            None => {
+                self.scheduler.kill(&mut self.platform, task);
+                self.scheduler.reap(&mut self.platform, task, None);
+                self.rows[task.index()].is_awake = false;
+                self.of_pid.remove(&pid);
+            }
+        }
+    }
+
+    /// After what has happened: whom did the policy ask, whom the scheduler?
+    fn compare_asks(&mut self, d: &Decision) {
+        let before = self.asked;
+        self.asked |= d.asks;
+        let original = self.pending();
+        if original != before || d.asks != 0 {
+            let is_same = original == self.asked;
+            self.report.asks.add(is_same);
+            if !is_same {
+                let said = |set: u64| match set {
+                    0 => "nobody".to_string(),
+                    set => {
+                        let cpus = (0..64).filter(|cpu| set >> cpu & 1 == 1);
+                        let cpus: Vec<String> = cpus.map(|cpu| format!("CPU {cpu}")).collect();
+                        cpus.join(", ")
+                    }
+                };
+                self.part(d, Question::Ask, said(self.asked), said(original));
+            }
+        }
+        self.follow_asks();
+    }
+
+    /// The CPU reschedules.
+    fn schedule(&mut self, cpu: CpuId) -> Option<TaskId> {
+        let mut next = None;
+        for _ in 0..ROUNDS {
+            self.platform.clear_resched(cpu);
+            next = self.scheduler.schedule(&mut self.platform, cpu);
+            self.cpus[cpu.index()].current = next;
+            self.cpus[cpu.index()].is_blocked = false;
+            if !self.platform.resched_pending(cpu) {
+                break;
+            }
+        }
+        self.platform.clear_resched(cpu);
+        next
+    }
+
+    fn pick(&mut self, d: &Decision, cpu: CpuId) {
+        self.asked &= !(1 << cpu.0);
+        self.exec_before_pick(cpu);
+        let original = self.schedule(cpu);
+        let policy = self.of_pid.get(&d.pid).copied();
+        let is_same = original == policy && (d.pid == 0 || policy.is_some());
+        self.report.picks.add(is_same);
+        if !is_same {
+            let (by_policy, by_original) = (
+                match policy {
+                    None if d.pid != 0 => format!("process {}, of which nothing is known", d.pid),
+                    policy => self.named(policy),
+                },
+                self.named(original),
+            );
+            self.part(d, Question::Pick, by_policy, by_original);
+            match policy {
+                Some(task) => self.force(cpu, task),
+                None => self.note(Note::Idled),
+            }
+        }
+    }
+
+    /// The kernel runs a task on a CPU; the scheduler is to, too. Whether it does.
+    fn follow(&mut self, cpu: CpuId, pid: u32, about: About) -> bool {
+        let task = self.of_pid.get(&pid).copied();
+        let here = self.cpus[cpu.index()];
+        if let Some(task) = task
+            && here.current == Some(task)
+            && !here.is_blocked
+        {
+            self.exec(cpu, task, about.mm);
+            return true;
+        }
+        self.note(Note::RanUnasked);
+        let task = match task {
+            Some(task) => task,
+            None => {
+                let d = Decision { pid, other: 0, ..self.log.decisions[self.at] };
+                self.begin(&d, cpu, about);
+                self.of_pid[&pid]
+            }
+        };
+        self.force(cpu, task);
+        let here = self.cpus[cpu.index()];
+        here.current == Some(task) && !here.is_blocked
+    }
+
+    /// Makes the scheduler run a task on a CPU: it is the most urgent one for a moment, and may run
+    /// nowhere else.
+    fn force(&mut self, cpu: CpuId, task: TaskId) {
+        if !self.rows[task.index()].is_awake {
+            self.note(Note::Asleep);
+            self.rows[task.index()].is_awake = true;
+            if let Some(there) = self.cpu_that_runs(task) {
+                self.cpus[there.index()].is_blocked = false;
+            }
+            self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
+        }
+        let about = self.rows[task.index()].about;
+        let allowed = self.set_of(about.allowed);
+        if self.is_smp() {
+            self.scheduler.set_affinity(&mut self.platform, task, &CpuSet::only(cpu));
+            if let Some(there) = self.cpu_that_runs(task).filter(|&there| there != cpu) {
+                self.schedule(there);
+            }
+        }
+        let here = self.cpus[cpu.index()];
+        let runs = here.current == Some(task) && !here.is_blocked;
+        if !runs && self.options.policies.contains(&Policy::Fifo) {
+            let urgent = SchedAttr::realtime(Policy::Fifo, 99);
+            self.scheduler.set_attr(&mut self.platform, task, &urgent, cpu);
+            self.schedule(cpu);
+            let attr = self.attr(&about);
+            self.scheduler.set_attr(&mut self.platform, task, &attr, cpu);
+        }
+        if self.is_smp() {
+            self.scheduler.set_affinity(&mut self.platform, task, &allowed);
+        }
+        if self.cpus[cpu.index()].current != Some(task) {
+            self.note(Note::NotFollowed);
+        }
+        self.follow_asks();
+    }
+}
