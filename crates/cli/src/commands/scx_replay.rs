@@ -65,11 +65,11 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
             "{choice} knows no SCHED_FIFO: where it parts from the log once, it goes its own way"
         ));
     }
+    let original = choice.build(&choice.build_config(&needs)).map_err(|error| error.to_string())?;
     std::panic::set_hook(Box::new(|_| {}));
-    let original = choice.build(&choice.build_config(&needs));
-    let report = original.map(|original| catch_panic(|| retrace(&log, original, options)));
+    let report = catch_panic(|| retrace(&log, original, options));
     let _ = std::panic::take_hook();
-    let report = report?.map_err(|message| {
+    let report = report.map_err(|message| {
         format!(
             "{file}: what it tells cannot have happened; {choice} stops with: {}",
             message.lines().next().unwrap_or_default()
