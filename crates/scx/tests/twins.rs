@@ -261,7 +261,7 @@ fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decisions
 fn through(original: &str, log: &decisions::Log) -> Report {
     let (_, release) = registry::find(original).expect("there is such a release");
     let config = BuildConfig::flat(log.header.cpus, log.header.hz);
-    retrace(log, (release.build)(&config), retrace::Options::default())
+    retrace(log, release.build(&config).expect("it is of the program"), retrace::Options::default())
 }
 
 /// The originals make all decisions of the twins' logs: hogs and sleepers, then also tasks that
