@@ -99,8 +99,8 @@ pub enum Command {
 ///
 /// All ordinary tasks run under it until the command is over, the time is up or Ctrl-C is pressed.
 /// That is done by a program of its own, schedlab-live, which gets all arguments. But --replay LOG,
-/// if it stands first, is `schedlab scx replay LOG`: the decisions that a policy has logged, through
-/// the scheduler that it is a twin of.
+/// if it stands first, is `schedlab scx replay LOG`: the decisions that a policy has logged,
+/// through the scheduler that it is a twin of.
 #[derive(Args, Debug)]
 #[command(
     disable_help_flag = true,

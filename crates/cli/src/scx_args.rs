@@ -148,9 +148,9 @@ pub struct ScxTwinArgs {
 /// Replay the log of a policy's decisions through the scheduler that it is a twin of
 ///
 /// The scheduler is told what happened, at the times of the log: tasks that begin, wake, sleep,
-/// yield, end, ticks, other nice values. Where the policy decided who runs next on a CPU, or whether
-/// a CPU is to look for another task, it decides, too. Where they part, that is shown, with the last
-/// records; then it is made to do as the policy did, and goes on.
+/// yield, end, ticks, other nice values. Where the policy decided who runs next on a CPU, or
+/// whether a CPU is to look for another task, it decides, too. Where they part, that is shown, with
+/// the last records; then it is made to do as the policy did, and goes on.
 ///
 /// `schedlab live POLICY --log LOG` writes such logs in a kernel, `schedlab scx log --format
 /// decisions` in the laboratory. `schedlab live --replay LOG` is the same command.

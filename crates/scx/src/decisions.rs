@@ -590,7 +590,9 @@ set at_tail=1
             ("5 1300", "2 1300", "d.log:11: record 2 stands behind record 2"),
             (" 9\n", "\n", ""),
         ];
-        for (from, to, expected) in cases.into_iter().filter(|(_, _, expected)| *expected != "") {
+        for (from, to, expected) in
+            cases.into_iter().filter(|(_, _, expected)| !expected.is_empty())
+        {
             let error = told(from, to).unwrap_or_default();
             assert!(error.starts_with(expected), "{from} -> {to}: {error}");
         }

@@ -2,8 +2,8 @@
 //!
 //! The scheduler, the original of the policy that wrote the log, is told what happened, at the
 //! times of the log, and asked where the policy was asked: who runs next, and, at a wakeup or a
-//! tick, which CPU is to look for another task. Where the two part, that is noted, the scheduler is made to do
-//! as the policy did (by a moment of real-time priority), and it goes on.
+//! tick, which CPU is to look for another task. Where the two part, that is noted, the scheduler is
+//! made to do as the policy did (by a moment of real-time priority), and it goes on.
 
 use crate::decisions::{About, Decision, Log, What};
 use schedlab_core::{
