@@ -25,11 +25,7 @@ pub const OWN: &[(&str, &str, &[u8])] = &[
         "Linux 2.6.0: active and expired array, slices, sleep estimate",
         include_bytes!("../../examples/scx/o_1.bpf.o"),
     ),
-    (
-        "bfs",
-        "BFS: one queue, virtual deadlines",
-        include_bytes!("../../examples/scx/bfs.bpf.o"),
-    ),
+    ("bfs", "BFS: one queue, virtual deadlines", include_bytes!("../../examples/scx/bfs.bpf.o")),
 ];
 
 /// The setting by which a policy prints its callbacks.

@@ -125,9 +125,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     })?;
     eprintln!("{}: attached", policy.name());
     let mut log = match file {
-        Some(file) => {
-            Some(decisions::Log::begin(file, &loaded, policy.name(), &args.scx_set)?)
-        }
+        Some(file) => Some(decisions::Log::begin(file, &loaded, policy.name(), &args.scx_set)?),
         None => None,
     };
     let result = watch(args, &stop, log.as_mut());

@@ -190,8 +190,8 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
         "src/main.rs" => {
             let mut all = vec![
                 pair("docs/tutorial.md goes", "schedlab's docs/tutorial.md goes"),
-                pair("name: \"mine\"", &format!("name: \"{name}\"")),
-                pair("title: \"My scheduler\"", &format!("title: \"{title}\"")),
+                pair("Cow::Borrowed(\"mine\")", &format!("Cow::Borrowed(\"{name}\")")),
+                pair("Cow::Borrowed(\"My scheduler\")", &format!("Cow::Borrowed(\"{title}\")")),
                 pair("\"/../desktop.json\"", "\"/desktop.json\""),
                 pair("\"mine@1\"", &format!("\"{name}@1\"")),
                 pair("under `mine`", &format!("under `{name}`")),
