@@ -320,7 +320,7 @@ OPS(bfs_dispatch)
 		return 0;
 	}
 	if (found)
-		pid = take(QUEUE, position);
+		pid = take(cpu, QUEUE, position);
 	/* Another CPU may have taken it, or not have let go of it yet. */
 	if (!pid)
 		here->busy = 0;

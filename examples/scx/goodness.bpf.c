@@ -232,6 +232,9 @@ OPS(goodness_enqueue)
 	/* The schedule tail: who was put away has not yielded any more, and looks for a CPU. */
 	if (!woken)
 		t->yielded = 0;
+	/* One that was put back before anybody called it runnable has none yet. */
+	if (!t->position)
+		t->position = at_tail ? ++last : --first;
 	scx_bpf_dsq_insert_vtime(p, LIST, SCX_SLICE_INF, t->position, ARG(u64, 1));
 	if (woken || (is_smp() && !yielded && !(ARG(u64, 1) & SCX_ENQ_RESTORE)))
 		asks |= reschedule_idle(p, t);
@@ -307,7 +310,7 @@ OPS(goodness_dispatch)
 		return 0;
 	}
 	if (best > NOTHING_FOUND) {
-		pid = take(LIST, position);
+		pid = take(cpu, LIST, position);
 	} else {
 		here->busy = 0;
 		here->last_schedule = scx_bpf_now();

@@ -185,7 +185,10 @@ HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags)
  * task, and says TASKS; what it keeps of a CPU it declares by PER_CPU.
  */
 
-#define MAX_CPUS 64
+/* A power of two: a kernel for servers can have so many by its usual configuration. */
+#define MAX_CPUS 1024
+/* Records of decisions have a bit for each of so many. */
+#define MAX_CPUS_LOGGED 64
 
 /* The map of tasks; a task's row, NULL if it has none. */
 #define TASKS \
@@ -237,7 +240,7 @@ static __always_inline u64 tick_ns(void)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE); \
 } while (0)
 
-#define CPU_BIT(cpu) (1ULL << ((u32)(cpu) % MAX_CPUS))
+#define CPU_BIT(cpu) (1ULL << ((u32)(cpu) % MAX_CPUS_LOGGED))
 
 /* Asks a CPU to look for another task; the mask that the record of the decision tells. */
 static __always_inline u64 ask(s32 cpu, u64 flags)
@@ -246,14 +249,17 @@ static __always_inline u64 ask(s32 cpu, u64 flags)
 	return CPU_BIT(cpu);
 }
 
-/* Moves the task at a position of a queue to the local queue; its process id, 0 if it is gone. */
-static __noinline s32 take(u64 id, u64 position)
+/*
+ * Moves the task at a position of a queue to the local queue of the CPU, if it may run there; its
+ * process id, 0 if it is gone.
+ */
+static __noinline s32 take(s32 cpu, u64 id, u64 position)
 {
 	struct task_struct *p;
 	s32 pid = 0;
 
 	FOR_QUEUED(p, id) {
-		if (p->scx.dsq_vtime != position)
+		if (p->scx.dsq_vtime != position || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		if (scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0))
 			pid = p->pid;

@@ -196,6 +196,15 @@ fn the_books_add_up() {
 }
 
 #[test]
+fn twins_keep_the_books_on_more_cpus_than_a_word_has_bits() {
+    for policy in ["goodness", "o_1", "bfs"] {
+        for seed in 0..2 {
+            run(policy, &[], 70, seed, Order::Golden);
+        }
+    }
+}
+
+#[test]
 fn the_books_add_up_below_real_time_and_deadline_tasks() {
     for (policy, settings) in POLICIES {
         for cpus in [1, 2, 5] {
