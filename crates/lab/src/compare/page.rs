@@ -128,8 +128,12 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
         wakes[wakeup.task as usize].push(wakeup.at_ns);
     }
     let mut stays: Vec<Vec<(u64, u64, u32)>> = vec![vec![]; trace.names.len()];
-    for stay in trace.stays.iter().filter(|stay| stay.end_ns > stay.start_ns) {
-        stays[stay.task as usize].push((stay.start_ns, stay.end_ns, stay.cpu));
+    // A run's last stays may reach beyond its end.
+    for stay in &trace.stays {
+        let end_ns = stay.end_ns.min(trace.window_ns);
+        if stay.start_ns < end_ns {
+            stays[stay.task as usize].push((stay.start_ns, end_ns, stay.cpu));
+        }
     }
     let mut steps: Vec<(u64, Step)> = vec![];
     for (task, stays) in stays.iter().enumerate() {
