@@ -302,3 +302,31 @@ fn row(one: &Compared, duration_ns: u64) -> section::Row {
         verdict: one.verdict.title(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::places::Stay;
+
+    /// When the last thing happened, ns.
+    #[derive(Default)]
+    struct Last(u64);
+
+    impl Observer for Last {
+        fn on(&mut self, now_ns: u64, _: Event) {
+            assert!(now_ns >= self.0, "time goes on");
+            self.0 = now_ns;
+        }
+    }
+
+    #[test]
+    fn what_reaches_beyond_the_end_is_cut_off() {
+        let stay = |start_ns, end_ns| Stay { cpu: 0, start_ns, end_ns, task: 0 };
+        let stays = vec![stay(100, 200), stay(900, 1_100), stay(1_050, 1_200)];
+        let trace =
+            Trace { window_ns: 1_000, names: vec!["A-0".into()], stays, ..Trace::default() };
+        let mut last = Last::default();
+        play(&trace, 1, &mut last);
+        assert_eq!(last.0, 1_000);
+    }
+}
