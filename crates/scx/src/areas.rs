@@ -6,6 +6,7 @@
 //!
 //! Ring buffers are emptied at once, by whoever keeps the log: they are never full for long.
 
+use crate::log::digits;
 use crate::map_def::MapKind;
 use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address, place};
@@ -122,14 +123,7 @@ pub(crate) fn reserve(act: &mut Act<'_>, map: usize, size: u64) -> Option<u64> {
 /// What stands in a record is told, as text.
 pub(crate) fn written(act: &Act<'_>, map: usize, bytes: &[u8]) {
     let name = &act.w.maps[map].def.name;
-    act.log_text(
-        "ringbuf",
-        || {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{name}: {} bytes {digits}", bytes.len())
-        },
-        0,
-    );
+    act.log_text("ringbuf", || format!("{name}: {} bytes {}", bytes.len(), digits(bytes)), 0);
 }
 
 pub(crate) fn ringbuf_output(act: &mut Act<'_>, [map, data, size, flags, _]: [u64; 5]) -> Outcome {

@@ -563,8 +563,7 @@ impl Act<'_> {
         if self.w.slice(row) > 0 {
             return self.put(row, cpu, ENQ_HEAD);
         }
-        let is_withheld = self.w.cpus[cpu as usize].is_withheld;
-        let is_last = next.is_none() && !is_withheld && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
+        let is_last = next.is_none() && self.w.image.ops.flags & OPS_ENQ_LAST != 0;
         self.w.tasks[row as usize].put_back = back;
         self.enqueue(row, if is_last { ENQ_LAST } else { 0 });
         if is_last && !self.w.queues[cpu as usize].is_empty() {

@@ -9,6 +9,7 @@
 
 use crate::log::Log;
 use crate::scheduler::{Profile, ScxScheduler};
+use crate::timer_keys::Timer;
 use crate::world::Act;
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
@@ -21,9 +22,6 @@ use schedlab_sched::classes::core_6::{self, Core6, FairClass6};
 use schedlab_sched::classes::rq::prio_of;
 use schedlab_sched::classes::{ClassId, Dequeue, Enqueue, Pid, Rqs, deadline, rt};
 use schedlab_sched::fair_6::domains;
-
-/// The timers of the deadline class are 2 and 3 modulo this.
-const TIMER_KINDS: u32 = 4;
 
 /// The policy's class, in the place of the fair one.
 #[derive(Debug)]
@@ -297,9 +295,9 @@ impl Scheduler for Classes {
     }
 
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
-        match key.0 % TIMER_KINDS {
-            2 | 3 => self.core.timer(platform, key),
-            _ => self.core.fair.scx.timer(platform, key),
+        match Timer::of(key) {
+            None => self.core.timer(platform, key),
+            Some(_) => self.core.fair.scx.timer(platform, key),
         }
     }
 

@@ -673,7 +673,7 @@ set at_tail=1
         for (at, value) in [(48, 2_i32), (52, 1), (56, 44), (60, 43), (64, -3), (72, 1)] {
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = crate::log::digits(&bytes);
         let decision = from_ring(&format!("decisions: {LEN} bytes {digits}")).expect("a record");
         assert_eq!(Some(decision), Decision::from_bytes(&bytes));
         let decision = Spaces::default().number(decision);

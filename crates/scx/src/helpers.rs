@@ -6,9 +6,10 @@ use crate::format::format;
 use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
 use crate::object::{code_number, map_number};
+use crate::timer_keys::Timer;
 use crate::vm::{Fault, Outcome};
 use crate::world::{Act, BpfTimer};
-use schedlab_core::{TimerKey, TimerPhase};
+use schedlab_core::TimerPhase;
 
 /// `-EFAULT`.
 const EFAULT: i64 = -14;
@@ -389,8 +390,7 @@ fn words(act: &Act<'_>, at: u64, len: u64) -> Result<Vec<u64>, Box<Fault>> {
         return Ok(vec![]);
     }
     let bytes = bytes(act, at, len, "argument block")?;
-    let word = |word: &[u8]| word.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-    Ok(bytes.chunks(8).map(word).collect())
+    Ok(bytes.chunks(8).map(memory::little_endian).collect())
 }
 
 /// The text of a format with its arguments.
@@ -461,11 +461,6 @@ fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
     act.w.timer_of.get(&at).copied()
 }
 
-/// The key by which the machine knows a timer. Others than multiples of 4 are not the policy's.
-pub(crate) fn timer_key(timer: usize) -> TimerKey {
-    TimerKey(4 * timer as u32)
-}
-
 fn timer_init(act: &mut Act<'_>, [at, map, ..]: [u64; 5]) -> Outcome {
     let map = map_of(act, map)?;
     match timer_at(act, at) {
@@ -496,7 +491,7 @@ fn timer_start(act: &mut Act<'_>, [at, delay, flags, ..]: [u64; 5]) -> Outcome {
     // let time go on.
     let due = due.max(now + 1);
     act.w.timers[timer].pending = Some(act.w.cpu);
-    act.p.arm_timer(timer_key(timer), TimerPhase::BeforeTicks, due);
+    act.p.arm_timer(Timer::Policy(timer).key(), TimerPhase::BeforeTicks, due);
     Ok(0)
 }
 
@@ -504,7 +499,7 @@ fn timer_cancel(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
     let Some(timer) = timer_at(act, at) else { return code(EINVAL) };
     let was_pending = act.w.timers[timer].pending.take().is_some();
     if was_pending {
-        act.p.cancel_timer(timer_key(timer));
+        act.p.cancel_timer(Timer::Policy(timer).key());
     }
     Ok(u64::from(was_pending))
 }

@@ -48,6 +48,7 @@ pub mod settings;
 pub mod survey;
 #[cfg(test)]
 mod testing;
+mod timer_keys;
 pub mod tunables;
 pub mod user_half;
 pub mod vm;

@@ -106,6 +106,11 @@ fn shape(name: &str) -> (&'static [&'static str], Returns) {
     }
 }
 
+/// Bytes in hexadecimal, as logs have them.
+pub(crate) fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Act<'_> {
     /// Tells of a callback that has returned.
     pub(crate) fn log_call(&self, recent: &Recent, depth: usize, result: Option<u64>, insns: u64) {

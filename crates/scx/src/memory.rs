@@ -38,6 +38,11 @@ pub const RINGS: u32 = 15;
 /// The first region that the object's own sections and maps may have.
 pub const FIRST_FREE: u32 = 16;
 
+/// Bytes as a number, the lowest first; of eight at most.
+pub fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+}
+
 /// The address of an offset in a region.
 #[inline]
 pub const fn address(region: u32, offset: u32) -> u64 {

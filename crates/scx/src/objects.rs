@@ -36,8 +36,7 @@ impl World {
         self.objects = self.vm.memory.add("objects of tasks", vec![], false);
         let [namespace, proxy, _] = self.common_objects();
         let size = self.objects_of_task(0) as u32 as usize;
-        let types = Arc::clone(&self.image);
-        let inum = types.types.offset("pid_namespace", "ns.inum");
+        let inum = self.image.types.offset("pid_namespace", "ns.inum");
         let memory = &mut self.vm.memory;
         memory.grow(self.objects, size);
         memory.write(namespace + u64::from(inum), 4, FIRST_PID_NAMESPACE);

@@ -4,11 +4,11 @@
 //! takes over in the same instant. Its maps and variables are as they were before the first began;
 //! every task is made known to it, as tasks are that exist when a policy is loaded.
 
-use crate::helpers::timer_key;
 use crate::kernel_types::{ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL};
 use crate::memory;
 use crate::ops::Callback;
-use crate::scheduler::{ScxScheduler, WATCHDOG};
+use crate::scheduler::ScxScheduler;
+use crate::timer_keys::Timer;
 use crate::world::{Act, Context, End, Holder, MASK_ONLINE, Task};
 use schedlab_core::Platform;
 use std::sync::Arc;
@@ -63,11 +63,11 @@ impl ScxScheduler {
 
     /// Loads the policy again.
     pub(crate) fn restart(&mut self, platform: &mut Platform) {
-        platform.cancel_timer(WATCHDOG);
-        platform.cancel_timer(crate::user_half::TIMER);
+        platform.cancel_timer(Timer::Watchdog.key());
+        platform.cancel_timer(Timer::UserHalf.key());
         for (number, timer) in self.world.timers.iter().enumerate() {
             if timer.pending.is_some() {
-                platform.cancel_timer(timer_key(number));
+                platform.cancel_timer(Timer::Policy(number).key());
             }
         }
         let (image, topology) = (Arc::clone(&self.world.image), self.world.topology.clone());

@@ -146,9 +146,10 @@ impl Report {
         let mut text = String::new();
         for (number, parting) in self.partings.iter().enumerate() {
             let Parting { number: record, at_ns, cpu, question, policy: by_policy, .. } = parting;
-            let (what, seconds) = match question {
-                Question::Pick => ("who runs next", *at_ns as f64 / 1e9),
-                Question::Ask => ("who is to look for another task", *at_ns as f64 / 1e9),
+            let seconds = *at_ns as f64 / 1e9;
+            let what = match question {
+                Question::Pick => "who runs next",
+                Question::Ask => "who is to look for another task",
             };
             let _ = writeln!(
                 text,
@@ -433,8 +434,7 @@ impl Retrace<'_> {
                 if let Some(task) = self.of_pid.remove(&d.pid)
                     && self.cpu_that_runs(task).is_none()
                 {
-                    self.scheduler.kill(&mut self.platform, task);
-                    self.scheduler.reap(&mut self.platform, task, None);
+                    self.kill(task);
                 }
             }
             (What::Init | What::InitTask, _) | (_, None) => (),
@@ -450,6 +450,21 @@ impl Retrace<'_> {
         self.scheduler.block(&mut self.platform, cpu, task, BlockReason::Interruptible);
         self.cpus[cpu.index()].is_blocked = true;
         self.rows[task.index()].is_awake = false;
+    }
+
+    /// A task that runs nowhere is no more.
+    fn kill(&mut self, task: TaskId) {
+        self.scheduler.kill(&mut self.platform, task);
+        self.scheduler.reap(&mut self.platform, task, None);
+    }
+
+    /// A task that sleeps is woken on a CPU.
+    fn rouse(&mut self, task: TaskId, cpu: CpuId) {
+        self.rows[task.index()].is_awake = true;
+        if let Some(there) = self.cpu_that_runs(task) {
+            self.cpus[there.index()].is_blocked = false;
+        }
+        self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
     }
 
     /// What has changed about a task.
@@ -475,11 +490,7 @@ impl Retrace<'_> {
         if self.rows[task.index()].is_awake {
             return self.note(Note::Awake);
         }
-        self.rows[task.index()].is_awake = true;
-        if let Some(there) = self.cpu_that_runs(task) {
-            self.cpus[there.index()].is_blocked = false;
-        }
-        self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
+        self.rouse(task, cpu);
     }
 
     /// The number of an address space.
@@ -573,8 +584,7 @@ impl Retrace<'_> {
         match self.cpu_that_runs(task) {
             Some(cpu) => self.block(cpu, task),
             None => {
-                self.scheduler.kill(&mut self.platform, task);
-                self.scheduler.reap(&mut self.platform, task, None);
+                self.kill(task);
                 self.rows[task.index()].is_awake = false;
                 self.of_pid.remove(&pid);
             }
@@ -673,11 +683,7 @@ impl Retrace<'_> {
     fn force(&mut self, cpu: CpuId, task: TaskId) {
         if !self.rows[task.index()].is_awake {
             self.note(Note::Asleep);
-            self.rows[task.index()].is_awake = true;
-            if let Some(there) = self.cpu_that_runs(task) {
-                self.cpus[there.index()].is_blocked = false;
-            }
-            self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
+            self.rouse(task, cpu);
         }
         let about = self.rows[task.index()].about;
         let allowed = self.set_of(about.allowed);

@@ -15,6 +15,5 @@ schedlab_core::define_rules! {
         130 BUILT_IN SelectCpu "built_in": "The built-in search for an idle CPU chose it.";
         131 ONE_CPU SelectCpu "one_cpu": "The task may use one CPU only.";
         132 TAKEN Migrate "taken": "The CPU whose local queue it came to takes it.";
-        133 ABOVE Pick "above": "A class above has the CPU.";
     }
 }

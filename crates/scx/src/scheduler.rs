@@ -13,6 +13,7 @@ use crate::object::Image;
 use crate::ops::Callback;
 use crate::restart::Restarts;
 use crate::rules;
+use crate::timer_keys::Timer;
 use crate::world::{Act, Context, Counts, Cpu, End, Holder, Task, World, group_weight, weight_of};
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
@@ -21,10 +22,6 @@ use schedlab_core::{
     TimerPhase, Topology, Tunable, Waker,
 };
 use std::sync::Arc;
-
-/// The watchdog's timer; the policy's are multiples of 4, its user half's is 5. (2 and 3 modulo 4
-/// are the deadline class's.)
-pub(crate) const WATCHDOG: TimerKey = TimerKey(1);
 
 /// So long a runnable task may wait, unless the policy says less, ms.
 const TIMEOUT_MS: u64 = 30_000;
@@ -121,13 +118,6 @@ impl ScxScheduler {
     /// Tells `log` what it does.
     pub fn log_to(&mut self, log: Log) {
         self.world.log = Some(log);
-    }
-
-    /// A class above this one has a CPU, or gives it back, as a recording has it: what the policy
-    /// has there makes way, with the slice that it has left, and comes back first.
-    pub fn withhold(&mut self, platform: &mut Platform, cpu: CpuId, is_withheld: bool) {
-        self.world.cpus[cpu.index()].is_withheld = is_withheld;
-        platform.resched(cpu);
     }
 
     /// CPUs of another machine were stopped within a switch, between the choice of the next task
@@ -346,7 +336,7 @@ impl Act<'_> {
         }
         self.w.is_watched = true;
         let at = since_ns.saturating_add(self.timeout_ns());
-        self.p.arm_timer(WATCHDOG, TimerPhase::BeforeTicks, at);
+        self.p.arm_timer(Timer::Watchdog.key(), TimerPhase::BeforeTicks, at);
     }
 
     fn timeout_ns(&self) -> u64 {
@@ -448,7 +438,6 @@ impl Act<'_> {
         self.enable(row);
     }
 
-    /// A task is made known to the policy.
     /// The policy makes what it needs for a task, at its birth or when the policy is loaded.
     pub(crate) fn init_task(&mut self, row: u32, is_born: bool) {
         let types = self.w.image.types.clone();
@@ -553,7 +542,7 @@ impl Act<'_> {
         self.w.in_schedule = Some(cpu);
         let next = self.switch(cpu);
         self.w.in_schedule = None;
-        if next.is_none() && !self.w.cpus[cpu as usize].is_withheld {
+        if next.is_none() {
             self.look_again(cpu);
         }
         next
@@ -578,16 +567,12 @@ impl Act<'_> {
         if is_runnable {
             self.charge(cpu);
         }
-        let is_withheld = self.w.cpus[cpu as usize].is_withheld;
-        let (is_kept, rule) = match is_withheld {
-            true => (false, rules::ABOVE),
-            false => self.balance(cpu, curr, is_runnable),
-        };
+        let (is_kept, rule) = self.balance(cpu, curr, is_runnable);
         self.account_for(cpu, rule, curr.filter(|_| is_kept));
         if is_kept {
             return curr;
         }
-        let next = if is_withheld { None } else { self.take_local(cpu) };
+        let next = self.take_local(cpu);
         // Others see at once, or not, what it puts back.
         let back = self.put_back(cpu);
         let stopped_until = back.filter(|back| !back.unless_idle).map(|back| back.until_ns);
@@ -619,7 +604,7 @@ impl Act<'_> {
                 self.call(Callback::RUNNING, Context::Other, &args);
             }
             None => {
-                self.update_idle(cpu, !is_withheld);
+                self.update_idle(cpu, true);
             }
         }
         next
@@ -859,10 +844,11 @@ impl Scheduler for ScxScheduler {
     }
 
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
-        self.act(platform, 0, |act| match key {
-            WATCHDOG => act.watch(),
-            crate::user_half::TIMER => act.user_is_due(),
-            TimerKey(key) => act.fire_timer(key as usize / 4),
+        self.act(platform, 0, |act| match Timer::of(key) {
+            Some(Timer::Watchdog) => act.watch(),
+            Some(Timer::UserHalf) => act.user_is_due(),
+            Some(Timer::Policy(number)) => act.fire_timer(number),
+            None => (),
         });
     }
 

@@ -11,7 +11,7 @@ mod resolve;
 mod run;
 
 pub use resolve::UserHalf;
-pub(crate) use run::{State, TIMER};
+pub(crate) use run::State;
 
 /// A value in a script.
 #[derive(Clone, PartialEq, Eq, Debug)]

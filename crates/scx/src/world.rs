@@ -101,8 +101,6 @@ pub struct Cpu {
     pub distribute_prev: u32,
     /// Whether it is on line.
     pub is_online: bool,
-    /// Whether it is withheld: see [`withhold`](crate::ScxScheduler::withhold).
-    pub is_withheld: bool,
     /// A task of a class above runs.
     pub is_taken: bool,
     /// The policy was told so, and not yet that it has it back.

@@ -5,11 +5,12 @@ mod support;
 
 use flate2::read::GzDecoder;
 use schedlab_core::{
-    BlockReason, BuildConfig, CpuId, CpuSet, Event, Observer, SchedAttr, TaskAttr, TaskId, Topology,
+    BlockReason, BuildConfig, CpuId, CpuSet, Event, Observer, Policy, SchedAttr, TaskAttr, TaskId,
+    Topology,
 };
 use schedlab_machine::costs::{CostModel, Setup};
 use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
-use schedlab_scx::{Options, Profile, ScxScheduler};
+use schedlab_scx::{Classes, Options, Profile, ScxScheduler};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::Read;
@@ -86,7 +87,7 @@ struct Record {
     turns: Vec<Turn>,
     ticks: Vec<(u64, u32)>,
     /// By CPU: from when on it was stopped, and when it rescheduled.
-    acts: Vec<Vec<(u64, u64)>>,
+    stops: Vec<Vec<(u64, u64)>>,
     /// By CPU: when it was last seen with no reschedule to do.
     free_at: Vec<u64>,
     /// By CPU: when it chose another task and when it put back the one that it had, where the
@@ -106,7 +107,7 @@ impl Record {
         let mut begin = None;
         let mut current = vec![0; CPUS as usize];
         let mut chosen: Vec<Option<u64>> = vec![None; CPUS as usize];
-        it.acts = vec![vec![]; CPUS as usize];
+        it.stops = vec![vec![]; CPUS as usize];
         it.free_at = vec![0; CPUS as usize];
         it.put_backs = vec![vec![]; CPUS as usize];
         for line in text.lines() {
@@ -144,7 +145,7 @@ impl Record {
                 it.origin_us = us - 200_000;
                 it.turns.clear();
                 it.ticks.clear();
-                it.acts.iter_mut().for_each(Vec::clear);
+                it.stops.iter_mut().for_each(Vec::clear);
                 for process in it.processes.values_mut() {
                     process.awake_since = process.awake_since.map(|_| us);
                     process.runs_since = process.runs_since.map(|_| us);
@@ -244,9 +245,9 @@ impl Record {
 
     /// A CPU chooses its next task: it was stopped since it was last seen with nothing to do.
     fn chooses(&mut self, us: u64, cpu: u32) {
-        let acts = &mut self.acts[cpu as usize];
-        let before = acts.last().map_or(0, |&(_, at)| at);
-        acts.push((self.free_at[cpu as usize].max(before), us));
+        let stops = &mut self.stops[cpu as usize];
+        let before = stops.last().map_or(0, |&(_, at)| at);
+        stops.push((self.free_at[cpu as usize].max(before), us));
         self.free_at[cpu as usize] = us;
         let last =
             self.ticks.iter_mut().rfind(|tick| tick.1 == cpu && (before..=us).contains(&tick.0));
@@ -382,13 +383,13 @@ fn mask(bits: u64) -> CpuSet {
 struct Played {
     /// What else ran.
     threads: bool,
-    /// When CPUs chose their next task.
-    choices: bool,
+    /// When CPUs were stopped, up to the choice of their next task.
+    stops: bool,
     /// When they put the old one back.
     returns: bool,
 }
 
-const ALL: Played = Played { threads: true, choices: true, returns: true };
+const ALL: Played = Played { threads: true, stops: true, returns: true };
 
 /// Plays a record: the turns of the laboratory's.
 fn play(record: &Record, what: Played) -> Vec<Turn> {
@@ -451,6 +452,27 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
             replay.first.push(pid);
         }
     }
+    // What runs above the class has CPUs as it had.
+    for &pid in record.processes.iter().filter(|(_, it)| it.is_above).map(|(pid, _)| pid) {
+        let mut steps = vec![];
+        let mut allowed = CpuSet::All;
+        for (place, turn) in record.turns.iter().enumerate().filter(|(_, turn)| turn.pid == pid) {
+            let next = record.turns[place + 1..].iter().find(|next| next.cpu == turn.cpu);
+            let end_us = next.map_or(turn.from_us, |next| next.from_us);
+            steps.push(Step::SleepUntil(turn.from_us));
+            if end_us > turn.from_us {
+                steps.push(Step::Run(end_us - turn.from_us));
+            }
+            allowed = CpuSet::only(CpuId(turn.cpu));
+        }
+        steps.reverse();
+        let sched = SchedAttr::realtime(Policy::Fifo, 99);
+        let address_space = TaskAttr::NO_ADDRESS_SPACE;
+        let attr = TaskAttr { sched, allowed, address_space, ..TaskAttr::default() };
+        replay.steps.insert(pid, steps);
+        replay.attrs.insert(pid, attr);
+        replay.first.push(pid);
+    }
     // Whoever is born by one that is not played has always been there.
     let deeds = record.processes.values().flat_map(|process| &process.episodes);
     let forks: Vec<Step> =
@@ -464,7 +486,15 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     let settings: Vec<&str> = record.settings.iter().map(String::as_str).collect();
     let image = link(&record.policy, CPUS, &settings).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { profile: Profile::V7_3, ..Options::default() };
-    let policy = ScxScheduler::new(Arc::new(image), &BuildConfig::flat(CPUS, HZ), options);
+    let pairs = |times: &Vec<(u64, u64)>| {
+        times.iter().map(|&(chose, put)| (at_ns(chose), at_ns(put))).collect()
+    };
+    let flat = BuildConfig::flat(CPUS, HZ);
+    let mut policy = ScxScheduler::new(Arc::new(image), &flat, options);
+    if what.returns {
+        policy.put_back_as_recorded(record.put_backs.iter().map(pairs).collect());
+    }
+    let policy = Classes::new(policy, &flat);
     let mut machine = Machine::new(Config::idealised(CPUS, HZ), policy, replay, Turns::default());
     let mut model = CostModel::default();
     for (name, ns) in COSTS {
@@ -473,29 +503,8 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     machine.set_costs(Setup::new(&model, &Topology::flat(CPUS), None, false));
     let ticks = record.ticks.iter().map(|&(us, cpu)| (at_ns(us), CpuId(cpu)));
     machine.tick_as_recorded(ticks.collect());
-    let pairs = |times: &Vec<(u64, u64)>| {
-        times.iter().map(|&(chose, put)| (at_ns(chose), at_ns(put))).collect()
-    };
-    if what.choices {
-        machine.stop_as_recorded(record.acts.iter().map(pairs).collect());
-    }
-    let put_backs = record.put_backs.iter().map(pairs).collect();
-    if what.returns {
-        machine.administer(|policy, _| policy.put_back_as_recorded(put_backs));
-    }
-    // What runs above the class takes CPUs as it did.
-    let mut is_taken = [false; CPUS as usize];
-    let mut taken = vec![];
-    for turn in &record.turns {
-        let above = record.processes.get(&turn.pid).is_some_and(|process| process.is_above);
-        if std::mem::replace(&mut is_taken[turn.cpu as usize], above) != above {
-            taken.push((at_ns(turn.from_us), turn.cpu, above));
-        }
-    }
-    taken.sort_unstable();
-    for (at, cpu, above) in taken {
-        let Ok(_) = machine.run_to(at);
-        machine.administer(|policy, platform| policy.withhold(platform, CpuId(cpu), above));
+    if what.stops {
+        machine.stop_as_recorded(record.stops.iter().map(pairs).collect());
     }
     let Ok(_) = machine.run(at_ns(record.begin_us + LOAD_US));
     let pids = &machine.workload().pids;
@@ -614,7 +623,7 @@ fn each_thing_that_is_played_counts() {
     let without = [
         ("all", ALL),
         ("threads", Played { threads: false, ..ALL }),
-        ("choices", Played { choices: false, ..ALL }),
+        ("stops", Played { stops: false, ..ALL }),
         ("returns", Played { returns: false, ..ALL }),
     ];
     // Records that the laboratory follows to their end.
@@ -635,8 +644,8 @@ fn each_thing_that_is_played_counts() {
             worst.iter().zip(&mut sums).for_each(|(ms, sum)| *sum += ms);
         }
     }
-    let [all, threads, choices, returns] = sums;
-    for (what, sum) in [("threads", threads), ("choices", choices), ("returns", returns)] {
+    let [all, threads, stops, returns] = sums;
+    for (what, sum) in [("threads", threads), ("stops", stops), ("returns", returns)] {
         assert!(sum > 5.0 * all + 5.0, "without {what} it is {sum}, with all {all}");
     }
 }

@@ -328,20 +328,15 @@ fn jobs<'a>(
     left_out: &mut Vec<String>,
 ) -> Result<Vec<Job<'a>>, Error> {
     let mut jobs = vec![];
-    let known = || {
-        let all = documents.iter().flat_map(|document| &document.placements);
-        let mut known: Vec<&str> = all.map(|placement| &*placement.name).collect();
-        known.sort_unstable();
-        known.dedup();
-        if known.is_empty() { "none".into() } else { known.join(", ") }
+    let all = documents.iter().flat_map(|document| &document.placements);
+    let names: BTreeSet<&str> = all.map(|placement| &*placement.name).collect();
+    let known = match names.is_empty() {
+        true => "none".into(),
+        false => Vec::from_iter(names.iter().copied()).join(", "),
     };
-    let there = |name: &String| {
-        documents.iter().flat_map(|document| &document.placements).any(|one| one.name == *name)
-    };
-    if let Some(name) = options.placements.iter().find(|name| !there(name)) {
+    if let Some(name) = options.placements.iter().find(|name| !names.contains(name.as_str())) {
         return Err(Error::Plan(format!(
-            "--placement {name}: there is no placement of that name; there are {}",
-            known()
+            "--placement {name}: there is no placement of that name; there are {known}"
         )));
     }
     for document in documents {
@@ -367,7 +362,7 @@ fn jobs<'a>(
         }
     }
     if jobs.is_empty() {
-        let mut what = format!("there is no placement to compare; there are {}", known());
+        let mut what = format!("there is no placement to compare; there are {known}");
         for why in left_out.iter() {
             what.push_str(&format!("\nleft out: {why}"));
         }

@@ -48,8 +48,6 @@ pub struct Stand {
     duration_ns: u64,
     start: Start,
     entry_ns: u64,
-    /// It takes as many times as long as CPUs are busy.
-    takes_turns: bool,
     window_ns: u64,
     /// The model without those who stand for others.
     noise: NoiseSource,
@@ -213,7 +211,6 @@ impl Stand {
             }
             None => 0,
         };
-        let takes_turns = config.costs.as_ref().is_some_and(|costs| costs.cpus_take_turns);
         let (noise, note) = noise_of(placement, options.noise);
         notes.extend(note);
         if matches!(noise, NoiseSource::None)
@@ -232,7 +229,6 @@ impl Stand {
             duration_ns: placement.duration_ns,
             start: placement.start,
             entry_ns,
-            takes_turns,
             window_ns: window_ns.min(placement.duration_ns),
             noise,
             cpus: placement.cpus.clone(),
@@ -292,8 +288,8 @@ impl Stand {
         let threads = experiment.model.initial_threads();
         self.add_noise(&mut experiment.model, seed);
         let mut seen = Seen::new(all, lead_ns, self.entry_ns, self.window_ns);
-        seen.takes_turns = self.takes_turns;
         let config = experiment.config.clone();
+        seen.takes_turns = config.costs.as_ref().is_some_and(|costs| costs.cpus_take_turns);
         let (names, (mut seen, observer)) =
             experiment.stop(&config, &self.choice, u64::MAX, (seen, observer), |machine| {
                 let names: Vec<String> = machine

@@ -161,14 +161,6 @@ impl KernelCosts {
     }
 }
 
-impl KernelCosts {
-    /// So many times as much.
-    pub(crate) fn times(mut self, times: usize) -> KernelCosts {
-        self.0.iter_mut().for_each(|ps| *ps = ps.saturating_mul(times as u64));
-        self
-    }
-}
-
 impl Index<Cost> for KernelCosts {
     type Output = u64;
     #[inline]

@@ -212,10 +212,15 @@ impl Modelled {
     fn new(setup: Setup, locking: Locking) -> Modelled {
         let cpus = setup.topology.cpus() as usize;
         let locks = if locking == Locking::Global { 1 } else { cpus };
+        let times = |busy: usize| {
+            let mut kernel = setup.kernel;
+            kernel.scale(busy as f64);
+            kernel
+        };
         Modelled {
             kernel: setup.kernel,
             turns: match setup.cpus_take_turns {
-                true => (1..=cpus).map(|busy| setup.kernel.times(busy)).collect(),
+                true => (1..=cpus).map(times).collect(),
                 false => vec![],
             },
             locking,

@@ -2,7 +2,7 @@
 
 use super::expr::{self, Ast, Op, Path, Step};
 use super::{At, Deed, Entry, Script, Set, Value, When};
-use crate::btf::{Btf, Kind};
+use crate::btf::{Btf, Kind, Member};
 use crate::error::{ObjectError, nearest};
 use crate::map_def::{self, MapKind};
 use crate::memory::{FIRST_FREE, place};
@@ -282,6 +282,11 @@ fn missing<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>)
     }
 }
 
+fn missing_member(name: &str, members: &[Member]) -> String {
+    let known = members.iter().map(|member| member.name.as_str());
+    missing("member", name, known.filter(|known| !known.is_empty()))
+}
+
 fn find_variable(image: &Image, name: &str) -> Said<usize> {
     let found = image.variables.iter().position(|variable| variable.name == name);
     found.ok_or_else(|| {
@@ -389,11 +394,8 @@ impl Scope<'_> {
             match (step, kind) {
                 (Step::Member(member), Some(Kind::Struct { members, .. })) => {
                     let ty = shape.ty.unwrap_or(0);
-                    let found = self.member(ty, member, 0).ok_or_else(|| {
-                        let known = members.iter().map(|member| member.name.as_str());
-                        let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
-                        missing("member", member, known)
-                    })?;
+                    let found = self.member(ty, member, 0);
+                    let found = found.ok_or_else(|| missing_member(member, members))?;
                     place.at += u64::from(found.0);
                     shape = found.1;
                     name = member.clone();
@@ -560,13 +562,9 @@ impl Scope<'_> {
             (Some(Kind::Struct { members, .. }), Value::Table(values)) => {
                 for (member, value) in values {
                     let path = expr::parse_path(member)?;
-                    let known = || {
-                        let known = members.iter().map(|member| member.name.as_str());
-                        known.filter(|name| !name.is_empty()).collect::<Vec<&str>>()
-                    };
                     let ty = shape.ty.unwrap_or(0);
                     if self.member(ty, &path.root, 0).is_none() {
-                        let what = missing("member", &path.root, known());
+                        let what = missing_member(&path.root, members);
                         return Err(format!("{name}: {what}"));
                     }
                     let steps = [&[Step::Member(path.root)][..], &path.steps].concat();

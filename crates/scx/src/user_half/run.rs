@@ -1,17 +1,16 @@
 //! A user half at work.
 
 use super::resolve::{Context, Doing, Job, UserHalf};
+use crate::log::digits;
 use crate::maps::ENOENT;
-use crate::memory::{Memory, address};
+use crate::memory::{Memory, address, little_endian};
 use crate::object::Image;
 use crate::programs::ARGS_MAX;
+use crate::timer_keys::Timer;
 use crate::world::{Act, World};
-use schedlab_core::{TimerKey, TimerPhase};
+use schedlab_core::TimerPhase;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-/// The user half's timer. 0 is the watchdog's, the policy's come behind it.
-pub(crate) const TIMER: TimerKey = TimerKey(5);
 
 /// `each` goes round no more often.
 const ROUNDS_MAX: i128 = 1_000_000;
@@ -104,7 +103,7 @@ impl Act<'_> {
 
     fn arm_user(&mut self) {
         if let Some(next) = self.w.user.due.iter().flatten().min() {
-            self.p.arm_timer(TIMER, TimerPhase::BeforeTicks, *next);
+            self.p.arm_timer(Timer::UserHalf.key(), TimerPhase::BeforeTicks, *next);
         }
     }
 
@@ -233,10 +232,8 @@ impl Act<'_> {
             }
             Doing::Call { entry, args, .. } => {
                 let mut given = bytes(self, args);
-                let shown: Vec<i32> = given
-                    .chunks(4)
-                    .map(|word| word.iter().rev().fold(0, |sum, &byte| sum << 8 | i32::from(byte)))
-                    .collect();
+                let shown: Vec<i32> =
+                    given.chunks(4).map(|word| little_endian(word) as i32).collect();
                 given.resize(4 * ARGS_MAX, 0);
                 let at = address(self.w.user.args, 0);
                 if let Some(place) = self.w.vm.memory.slice_mut(at, given.len()) {
@@ -311,16 +308,9 @@ impl Act<'_> {
 /// Bytes as they are told: a number if they are one, else in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     match bytes.len() {
-        1 | 2 | 4 | 8 => {
-            let number = bytes.iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
-            number.to_string()
-        }
+        1 | 2 | 4 | 8 => little_endian(bytes).to_string(),
         _ => digits(bytes),
     }
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn failed(what: &str, result: i64) -> Result<(), String> {

@@ -1,0 +1,57 @@
+//! Whose the machine's timers are, by their keys.
+//!
+//! The deadline class above a policy ([`Classes`](crate::Classes)) has those that are 2 and 3
+//! modulo 4.
+
+use schedlab_core::TimerKey;
+
+/// A timer that is not the deadline class's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Timer {
+    /// The watchdog's.
+    Watchdog,
+    /// The user half's.
+    UserHalf,
+    /// The policy's, by its place among them.
+    Policy(usize),
+}
+
+const WATCHDOG: TimerKey = TimerKey(1);
+const USER_HALF: TimerKey = TimerKey(5);
+
+/// The policy's are multiples of this.
+const STRIDE: u32 = 4;
+
+impl Timer {
+    /// The key by which the machine knows it.
+    pub(crate) const fn key(self) -> TimerKey {
+        match self {
+            Timer::Watchdog => WATCHDOG,
+            Timer::UserHalf => USER_HALF,
+            Timer::Policy(number) => TimerKey(STRIDE * number as u32),
+        }
+    }
+
+    /// Whose a key is; none: the deadline class's.
+    pub(crate) fn of(key: TimerKey) -> Option<Timer> {
+        match key {
+            WATCHDOG => Some(Timer::Watchdog),
+            USER_HALF => Some(Timer::UserHalf),
+            TimerKey(key) if key % STRIDE == 0 => Some(Timer::Policy((key / STRIDE) as usize)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_the_timer_of_which_it_is() {
+        for timer in [Timer::Watchdog, Timer::UserHalf, Timer::Policy(0), Timer::Policy(7)] {
+            assert_eq!(Timer::of(timer.key()), Some(timer));
+        }
+        assert_eq!([2, 3, 6, 7].map(|key| Timer::of(TimerKey(key))), [None; 4]);
+    }
+}
