@@ -11,7 +11,6 @@ use schedlab_core::TaskId;
 use schedlab_lab::explain;
 use schedlab_lab::plan::{Contender, Plan, Prepared as Checked};
 use schedlab_lab::run::Run;
-use schedlab_lab::snapshot::Watch;
 use schedlab_lab::{Error, catch_panic, page};
 use schedlab_report::{
     Report, RunReport, Style, TimelineOptions, csv, json, metrics, table, timeline,
@@ -44,12 +43,13 @@ impl Prepared {
     ) -> PyResult<(RunReport, O)> {
         let contender = self.column(py, place)?;
         let run = |stop: &Stop| {
-            let watch = Watch { names: true, ..Watch::default() };
             let mut observer = observer;
-            let ran =
-                self.checked.run_watched(contender, 0, (stop.observer(), &mut observer), watch);
+            let ran = self.checked.session(contender).and_then(|mut session| {
+                session.observe((stop.observer(), &mut observer)).name_tasks();
+                session.finish()
+            });
             let report = match ran {
-                Ok((run, _)) => Ok(run.report),
+                Ok(run) => Ok(run.report),
                 Err(Error::Stuck { run, .. }) => Ok(run.report),
                 Err(error) => Err(error),
             };
@@ -119,8 +119,9 @@ impl Prepared {
                     return Err(Error::Broken("interrupted".into()));
                 }
                 let contender = &self.checked.schedulers()[column];
-                let ran = self.checked.run_repetition(contender, repetition, stop.observer());
-                ran.map(|(run, _)| run)
+                let mut session = self.checked.repetition(contender, repetition)?;
+                session.observe(stop.observer());
+                session.finish()
             };
             self.checked.run_all_by(threads, one, |contender, result| {
                 results.push((contender.to_string(), result));

@@ -8,6 +8,7 @@ use crate::slots;
 use pyo3::prelude::*;
 use schedlab_lab::replay::{Replay, beside};
 use schedlab_lab::select;
+use schedlab_lab::session::Session;
 use schedlab_lab::stress::{World, check, recent_events};
 use schedlab_lab::verify::{Collected, GoldenError, collect, verify_file};
 use schedlab_lab::{catch_panic, page, parallel};
@@ -42,8 +43,11 @@ impl Bench {
         let stays = prepared.policies.are_there();
         let threads = prepared.policies.threads(threads);
         let report = interruptible(py, stays, |stop| {
-            let observer = || (!stop.is_set()).then(|| stop.observer());
-            sweep.run_with(threads, None, observer, || ())
+            let observe = |session: &mut Session<'_>| {
+                session.observe(stop.observer());
+                !stop.is_set()
+            };
+            sweep.run_observed(threads, None, observe, || ())
         })?;
         if let Some(raised) = prepared.policies.raised(py) {
             return Err(raised);

@@ -85,7 +85,7 @@ impl<O: Observer> Interruptible<'_, O> {
     ///
     /// # Errors
     /// What could not be written.
-    pub fn close(mut self) -> Result<(), Vec<String>> {
+    pub fn close(&mut self) -> Result<(), Vec<String>> {
         match self.open.take() {
             Some((observer, close)) => {
                 let closed = close(observer);

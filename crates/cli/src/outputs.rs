@@ -6,7 +6,7 @@
 
 use crate::Failure;
 use crate::files;
-use crate::interrupt::{Interruptible, Interrupts};
+use crate::interrupt::Interrupts;
 use crate::options::time;
 use crate::terminal::complain;
 use clap::{Args, ValueEnum};
@@ -14,7 +14,7 @@ use schedlab_core::{Event, Observer, TaskId};
 use schedlab_lab::Error;
 use schedlab_lab::plan::{Contender, Prepared};
 use schedlab_lab::run::Run;
-use schedlab_lab::snapshot::{Snapshot, Watch};
+use schedlab_lab::session::{Session, Shared};
 use schedlab_measure::Fairness;
 use schedlab_trace::procfs::{Counters, Kernel, SnapshotDir};
 use schedlab_trace::writer::is_replaceable;
@@ -200,7 +200,7 @@ impl Outputs {
                     ran
                 }
                 // Of repeated runs the first one is told of.
-                _ => prepared.run_repetition(contender, repetition, ()).map(|(run, ())| run),
+                _ => prepared.repetition(contender, repetition).and_then(Session::finish),
             };
             done();
             ran
@@ -222,28 +222,33 @@ impl Outputs {
     ) -> (Result<Run, Error>, Vec<String>) {
         let taken = self.runs[number].lock().ok().and_then(|mut run| run.take());
         let Some(OneRun { filled, snapshots }) = taken else {
-            return (prepared.run(contender), vec![]);
+            return (prepared.session(contender).and_then(Session::finish), vec![]);
         };
         let mut complaints = vec![];
-        let mut seen = 0;
-        let mut look = |snapshot: &Snapshot, observer: &mut Interruptible<'_, Filled>| {
-            seen += 1;
-            let counters =
-                observer.observer().and_then(|filled| filled.recorder.sink().1.1.as_ref());
-            if let (Some((directory, kernel)), Some(counters)) = (&snapshots, counters) {
-                let view = crate::snapshots::view(contender, prepared, *kernel, snapshot);
-                let written = directory.write(&view, counters);
-                complaints.extend(written.err().map(|error| format!("--snapshot: {error}")));
-            }
-        };
-        let watch =
-            Watch { names: true, stops_ns: &self.stops_ns, look: Some(&mut look), judge: None };
+        let mut stops = 0;
         let close = |filled: Filled| close(filled).map_err(|message| vec![message]);
-        let observer = self.interrupts.watch(filled, close);
-        match prepared.run_watched(contender, 0, observer, watch) {
-            Ok((run, observer)) => {
-                complaints.extend(observer.close().err().into_iter().flatten());
-                for at_ns in self.stops_ns.iter().skip(seen) {
+        let observer = Shared::new(self.interrupts.watch(filled, close));
+        let ran = prepared.session(contender).and_then(|mut session| {
+            session.observe(observer.clone()).name_tasks();
+            session.stop_at(&self.stops_ns, |session| {
+                stops += 1;
+                let open = observer.borrow();
+                let counters =
+                    open.observer().and_then(|filled| filled.recorder.sink().1.1.as_ref());
+                if let (Some((directory, kernel)), Some(counters)) = (&snapshots, counters) {
+                    let view = session.snapshot();
+                    let view = crate::snapshots::view(contender, prepared, *kernel, &view);
+                    let written = directory.write(&view, counters);
+                    complaints.extend(written.err().map(|error| format!("--snapshot: {error}")));
+                }
+                true
+            })?;
+            session.finish()
+        });
+        match ran {
+            Ok(run) => {
+                complaints.extend(observer.borrow_mut().close().err().into_iter().flatten());
+                for at_ns in self.stops_ns.iter().skip(stops) {
                     let at_s = *at_ns as f64 / 1e9;
                     complaints.push(format!(
                         "warning: {contender}: --snapshot {at_s}s: the run was over before"

@@ -3,7 +3,7 @@
 use schedlab_core::Origin;
 use schedlab_core::reason::Who;
 use schedlab_lab::plan::{Contender, Prepared};
-use schedlab_lab::snapshot::Snapshot;
+use schedlab_lab::session::Snapshot;
 use schedlab_machine::TaskState;
 use schedlab_trace::procfs::{self, CpuView, Entity, Kernel, TaskView, View};
 use schedlab_trace::recorder::{pid, prio};

@@ -10,7 +10,6 @@ use crate::terminal::complain;
 use clap::Args;
 use schedlab_lab::Error;
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Prepared, Source, Timetable};
-use schedlab_lab::snapshot::Watch;
 use schedlab_trace::read::{Reading, Trace};
 use schedlab_trace::{Recorder, Sink};
 use std::path::{Path, PathBuf};
@@ -181,9 +180,12 @@ impl Traced {
                 let mut sink = make(cpus);
                 // What was seen of a run that went wrong is shown, too: it shows how.
                 let recorder = Recorder::new(cpus, Shared(&mut sink));
-                let watch = Watch { names: true, ..Watch::default() };
-                match prepared.run_watched(contender, 0, recorder, watch) {
-                    Ok((run, _)) => {
+                let ran = prepared.session(contender).and_then(|mut session| {
+                    session.observe(recorder).name_tasks();
+                    session.finish()
+                });
+                match ran {
+                    Ok(run) => {
                         if let Some(warning) = run.warning {
                             complain(&format!("warning: {contender}: {warning}"));
                         }

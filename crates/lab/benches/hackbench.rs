@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..Bench::new(benchmark)
         };
         let start = Instant::now();
-        let run = bench.run(&choice)?;
+        let run = bench.session(&choice)?.finish()?;
         let took_s = start.elapsed().as_secs_f64();
         let time_s = run.findings.figure("time").ok_or("it was cut off")?;
         let totals = &run.report.totals;

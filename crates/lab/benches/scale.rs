@@ -86,7 +86,7 @@ fn case(scheduler: &str, groups: &str, sockets: bool) -> Result<(), Box<dyn Erro
     let tasks = 50 * values.whole("groups");
     let bench = Bench { values, config: RunConfig::flat(CPUS), ..Bench::new(benchmark) };
     let start = Instant::now();
-    let run = bench.run(&choice)?;
+    let run = bench.session(&choice)?.finish()?;
     let took = start.elapsed();
     run.findings.figure("time").ok_or("it was cut off")?;
     let totals = &run.report.totals;

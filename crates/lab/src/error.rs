@@ -67,13 +67,12 @@ pub enum Error {
     /// A program could not go on as meant.
     #[error(transparent)]
     Stopped(#[from] schedlab_workload::Error),
-    /// All tasks that are left sleep, and nobody will ever wake them.
+    /// All remaining tasks sleep, and nothing will wake them.
     #[error("no task can ever run again: {waits}")]
     Stuck {
-        /// Who waits for whom.
+        /// The tasks, and what each waits for.
         waits: String,
-        /// The run as far as it came, with a warning that says so: where others ran to their ends
-        /// it can stand beside them.
+        /// The run up to then, to show beside those of other schedulers.
         run: Box<Run>,
     },
     /// The scheduler, or what drives it, failed.

@@ -1,10 +1,12 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
 //! * [`plan`]: what is to be run, as plain data that every front end fills; checked, then run.
-//! * [`run`]: a workload under a scheduler; [`mod@bench`]: a benchmark under a scheduler.
+//! * [`mod@experiment`]: a workload and its machine; [`mod@bench`]: a benchmark and its machine.
+//! * [`session`]: a run of either under a scheduler, which advances step by step; [`run`]: its
+//!   result.
 //! * [`mod@report_of`]: makes the report of a run of what observers saw.
 //! * [`explain`]: why a scheduler did what it did.
-//! * [`live`]: a run made piece by piece; [`player`]: one that is looked at to and fro.
+//! * [`player`]: a run that is viewed at any time, forwards and backwards.
 //! * [`verify`]: replays golden schedules and reports where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
@@ -48,7 +50,10 @@
 //! let prepared = plan.prepare()?;
 //! let mut counts = vec![];
 //! for scheduler in prepared.schedulers() {
-//!     let (run, preemptions) = prepared.run_with(scheduler, Preemptions::default())?;
+//!     let mut preemptions = Preemptions::default();
+//!     let mut session = prepared.session(scheduler)?;
+//!     session.observe(&mut preemptions);
+//!     let run = session.finish()?;
 //!     println!("{}: {} preemptions", scheduler.choice, preemptions.0);
 //!     assert_eq!(run.report.end.at_ns, 2_000_000_000, "the two hogs need a second each");
 //!     counts.push(preemptions.0);
@@ -59,7 +64,6 @@
 //!
 //! Nothing here prints or ends the program, or keeps global state but for the sched_ext policies
 //! that were named ([`scx`]); with one thread nothing starts another.
-
 mod assembly;
 pub mod bench;
 pub mod calculators;
@@ -70,8 +74,8 @@ pub mod compare;
 pub mod compressed;
 mod config;
 mod error;
+pub mod experiment;
 pub mod explain;
-pub mod live;
 pub mod machines;
 pub mod page;
 pub mod parallel;
@@ -87,10 +91,9 @@ pub mod scx_expects;
 mod scx_presets;
 pub mod scx_user;
 pub mod select;
+pub mod session;
 pub mod settings;
 pub mod setup;
-mod since;
-pub mod snapshot;
 pub mod space;
 pub mod stress;
 pub mod sweep;

@@ -108,8 +108,12 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
         (None, None) => return None,
     };
     let mut recorder = Recorder::new(config.cpus, most, prepared.fairness(contender));
-    let run = match prepared.run_with(contender, &mut recorder) {
-        Ok((run, _)) => run,
+    let ran = prepared.session(contender).and_then(|mut session| {
+        session.observe(&mut recorder);
+        session.finish()
+    });
+    let run = match ran {
+        Ok(run) => run,
         // It has been recorded as far as it came.
         Err(Error::Stuck { run, .. }) => *run,
         Err(_) => return None,
@@ -165,7 +169,9 @@ mod tests {
             for most in [TURNS_MOST, 300] {
                 let fairness = experiment.fairness(8);
                 let mut recorder = Recorder::new(3, most, Some(fairness));
-                let (run, _) = prepared.run_with(contender, &mut recorder).expect("it runs");
+                let mut session = prepared.session(contender).expect("the scheduler can run it");
+                session.observe(&mut recorder);
+                let run = session.finish().expect("the run ends well");
                 let (report, history) = (run.report, recorder.into_history());
                 let sum = |row: &[u64]| row.iter().sum::<u64>();
                 let totals = &report.totals;

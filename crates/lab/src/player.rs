@@ -5,13 +5,14 @@
 //! run.
 
 use crate::error::Error;
-use crate::live::Live;
 use crate::plan::{Contender, Prepared};
+use crate::session::{Session, Shared};
 use schedlab_core::RuleDoc;
 use schedlab_machine::RunEnd;
 use schedlab_measure::Film;
 use schedlab_measure::film::Seen;
 use schedlab_measure::scene::{Note, Scene};
+use std::cell::Ref;
 
 /// So many events are simulated in a piece, about.
 const PIECE: u64 = 8192;
@@ -31,7 +32,8 @@ pub enum Ended {
 pub struct Player<'a> {
     prepared: &'a Prepared,
     scheduler: &'a Contender,
-    live: Live<Film>,
+    session: Session<'a>,
+    film: Shared<Film>,
     /// For the film, bytes.
     room: usize,
     /// The next piece, ns.
@@ -52,9 +54,18 @@ impl<'a> Player<'a> {
         room: usize,
     ) -> Result<Player<'a>, Error> {
         let cpus = prepared.experiment_of(scheduler).map_or(1, |it| it.config.cpus);
-        let live = prepared.begin(scheduler, Film::new(cpus, room))?;
-        let rules = live.rules();
-        Ok(Player { prepared, scheduler, live, room, piece_ns: 1_000_000, end: None, rules })
+        let (session, film) = begin(prepared, scheduler, Film::new(cpus, room))?;
+        let rules = session.rules();
+        Ok(Player {
+            prepared,
+            scheduler,
+            session,
+            film,
+            room,
+            piece_ns: 1_000_000,
+            end: None,
+            rules,
+        })
     }
 
     /// What runs it.
@@ -68,9 +79,10 @@ impl<'a> Player<'a> {
     }
 
     /// The name of a task that has been there.
-    pub fn name(&self, task: schedlab_core::TaskId) -> &str {
-        let names = self.live.observer().names();
-        if task.index() < names.len() { &names[task] } else { "?" }
+    pub fn name(&self, task: schedlab_core::TaskId) -> String {
+        let film = self.film();
+        let names = film.names();
+        if task.index() < names.len() { names[task].clone() } else { "?".into() }
     }
 
     /// When and how the run ends, if that is known yet.
@@ -80,7 +92,7 @@ impl<'a> Player<'a> {
 
     /// When the run ends, if that is known yet, or else is stopped, if something says so, ns.
     pub fn length_ns(&self) -> Option<u64> {
-        self.end.as_ref().map(|&(at_ns, _)| at_ns).or(self.live.limit_ns())
+        self.end.as_ref().map(|&(at_ns, _)| at_ns).or(self.session.limit_ns())
     }
 
     /// `at_ns`, or the end of the run if it is known to be over before.
@@ -90,23 +102,23 @@ impl<'a> Player<'a> {
 
     /// How far the run has been made, ns.
     pub fn made_ns(&self) -> u64 {
-        self.live.now_ns()
+        self.session.now_ns()
     }
 
     /// Whether [`scene`](Player::scene) knows `at_ns`: it is on the film, or after the end.
     pub fn knows(&self, at_ns: u64) -> bool {
         let at_ns = self.within(at_ns);
-        at_ns >= self.film().from_ns() && (self.is_over() || self.live.now_ns() > at_ns)
+        at_ns >= self.film().from_ns() && (self.is_over() || self.session.now_ns() > at_ns)
     }
 
     /// What is kept of the run.
-    fn film(&self) -> &Film {
-        self.live.observer()
+    fn film(&self) -> Ref<'_, Film> {
+        self.film.borrow()
     }
 
     /// Whether the machine is at the end.
     fn is_over(&self) -> bool {
-        self.end.as_ref().is_some_and(|&(end_ns, _)| self.live.now_ns() >= end_ns)
+        self.end.as_ref().is_some_and(|&(end_ns, _)| self.session.now_ns() >= end_ns)
     }
 
     /// Comes nearer to where `at_ns` can be looked at, by about `work` events; whether it is there.
@@ -130,26 +142,27 @@ impl<'a> Player<'a> {
     }
 
     fn begin_again(&mut self) -> Result<(), Error> {
-        let film = Film::new(self.film().now().cpus.len() as u32, self.room);
-        self.live = self.prepared.begin(self.scheduler, film)?;
+        let cpus = self.film().now().cpus.len() as u32;
+        let film = Film::new(cpus, self.room);
+        (self.session, self.film) = begin(self.prepared, self.scheduler, film)?;
         Ok(())
     }
 
     /// Goes on by a piece, at most to `target_ns`; how many events that took.
     fn piece(&mut self, target_ns: u64) -> u64 {
-        let before = self.live.counts().events();
-        let to_ns = self.live.now_ns().saturating_add(self.piece_ns).min(target_ns);
-        match self.live.run_to(to_ns) {
+        let before = self.session.counts().events();
+        let to_ns = self.session.now_ns().saturating_add(self.piece_ns).min(target_ns);
+        match self.session.advance(to_ns) {
             Ok(None) => {}
             Ok(Some(end)) => {
                 let how = if end == RunEnd::Stuck { Ended::Stuck } else { Ended::Well };
-                self.end = Some((self.live.now_ns(), how));
+                self.end = Some((self.session.now_ns(), how));
             }
             Err(error) => {
-                self.end = Some((self.live.now_ns(), Ended::Broken(error.to_string())));
+                self.end = Some((self.session.now_ns(), Ended::Broken(error.to_string())));
             }
         }
-        let done = self.live.counts().events() - before;
+        let done = self.session.counts().events() - before;
         if done < PIECE / 4 {
             self.piece_ns = self.piece_ns.saturating_mul(2);
         } else if done > PIECE {
@@ -180,7 +193,8 @@ impl<'a> Player<'a> {
             return Ok(None);
         }
         loop {
-            match self.film().next_decision(at_ns) {
+            let found = self.film().next_decision(at_ns);
+            match found {
                 Seen::No if self.is_over() => return Ok(Some(Seen::No)),
                 Seen::No if left == 0 => return Ok(None),
                 Seen::No => left = left.saturating_sub(self.piece(u64::MAX).max(1)),
@@ -199,9 +213,10 @@ impl<'a> Player<'a> {
         if !self.approach(before_ns, work)? {
             return Ok(None);
         }
-        Ok(match self.film().previous_decision(at_ns) {
+        let found = self.film().previous_decision(at_ns);
+        Ok(match found {
             // Run again just up to there, more of what comes before is on the film.
-            Seen::Gone if self.live.now_ns() > at_ns => {
+            Seen::Gone if self.session.now_ns() > at_ns => {
                 self.begin_again()?;
                 None
             }
@@ -226,6 +241,18 @@ impl<'a> Player<'a> {
     pub fn decisions_at(&self, at_ns: u64) -> Vec<Note> {
         if self.knows(at_ns) { self.film().decisions_at(at_ns) } else { vec![] }
     }
+}
+
+/// A session that `film` observes, of which nothing has run yet.
+fn begin<'a>(
+    prepared: &Prepared,
+    scheduler: &Contender,
+    film: Film,
+) -> Result<(Session<'a>, Shared<Film>), Error> {
+    let film = Shared::new(film);
+    let mut session = prepared.unmeasured_session(scheduler)?;
+    session.observe(film.clone()).name_tasks();
+    Ok((session, film))
 }
 
 #[cfg(test)]
@@ -279,7 +306,8 @@ mod tests {
         for scheduler in ["o_n", "o_1", "cfs", "bfs", "eevdf"] {
             let prepared = prepared(WORKLOAD, scheduler, &ACTIONS);
             let one = &prepared.schedulers()[0];
-            let report = prepared.run(one).expect("it runs").report;
+            let session = prepared.session(one).expect("the scheduler can run it");
+            let report = session.finish().expect("the run ends well").report;
             let mut player = Player::new(&prepared, one, 1 << 20).expect("it begins");
             let scene = to(&mut player, u64::MAX / 2);
             let (end_ns, how) = player.end().expect("it was reached");

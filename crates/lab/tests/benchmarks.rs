@@ -5,6 +5,7 @@ use schedlab_bench::{ALL, Findings, Values};
 use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
+use schedlab_lab::session::Session;
 
 fn bench(name: &str, cpus: u32, set: &[(&str, &str)]) -> Bench {
     let benchmark = schedlab_bench::find(name).expect("it is there");
@@ -16,7 +17,10 @@ fn bench(name: &str, cpus: u32, set: &[(&str, &str)]) -> Bench {
 }
 
 fn run_under(choice: &Choice, bench: &Bench) -> Findings {
-    let run = bench.run(choice).unwrap_or_else(|error| panic!("{choice}: {error}"));
+    let run = bench
+        .session(choice)
+        .and_then(Session::finish)
+        .unwrap_or_else(|error| panic!("{choice}: {error}"));
     assert_eq!(run.warning, None, "{choice}");
     run.findings
 }
@@ -292,7 +296,11 @@ mod cyclictest {
     fn options_that_do_not_go_together_are_refused() {
         let refused = |set: &[(&str, &str)]| {
             let choice = select::find("cfs").expect("it is there");
-            bench("cyclictest", 1, set).run(&choice).expect_err("it is refused").to_string()
+            bench("cyclictest", 1, set)
+                .session(&choice)
+                .and_then(Session::finish)
+                .expect_err("it is refused")
+                .to_string()
         };
         assert_eq!(
             refused(&[("policy", "rr")]),

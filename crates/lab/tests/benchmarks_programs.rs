@@ -5,6 +5,7 @@ use schedlab_bench::{Benchmark, Findings, Values};
 use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select;
+use schedlab_lab::session::Session;
 
 fn bench(benchmark: &str, set: &[(&str, &str)], cpus: u32) -> Bench {
     let benchmark: &'static dyn Benchmark =
@@ -20,7 +21,8 @@ fn bench(benchmark: &str, set: &[(&str, &str)], cpus: u32) -> Bench {
 fn run(benchmark: &str, set: &[(&str, &str)], cpus: u32, scheduler: &str) -> Findings {
     let bench = bench(benchmark, set, cpus);
     let run = bench
-        .run(&select::find(scheduler).expect("there is such a scheduler"))
+        .session(&select::find(scheduler).expect("there is such a scheduler"))
+        .and_then(Session::finish)
         .unwrap_or_else(|error| panic!("{scheduler}: {error}"));
     assert_eq!(run.warning, None, "{scheduler}");
     run.findings
@@ -75,7 +77,10 @@ fn x_beside_a_burner_under_the_three_schedulers_of_the_published_experiment() {
 #[test]
 fn a_load_beside_itself_is_refused() {
     let same = bench("interbench", &[("bench", "video"), ("load", "video")], 1);
-    let error = same.run(&select::find("cfs").expect("it is there")).expect_err("it is refused");
+    let error = same
+        .session(&select::find("cfs").expect("it is there"))
+        .and_then(Session::finish)
+        .expect_err("it is refused");
     assert_eq!(error.to_string(), "--load: video is not run beside itself; give another");
 }
 
@@ -228,7 +233,10 @@ fn kernel_threads_and_daemons_take_what_they_are_said_to() {
         let set = [("count", "4"), ("time", "121"), ("spacing", "0"), ("noise", noise)];
         let mut bench = bench("li", &set, 4);
         bench.config.seed = Some(seed);
-        let run = bench.run(&select::find("cfs").expect("it is there")).expect("it runs");
+        let run = bench
+            .session(&select::find("cfs").expect("it is there"))
+            .and_then(Session::finish)
+            .expect("it runs");
         let cpus = run.findings.table("CPU seconds of CPUs").expect("it is there");
         // Whole seconds, without the first.
         let got: f64 = cpus.rows[1..121].iter().flat_map(|row| &row.values).sum();
@@ -290,7 +298,8 @@ fn every_scheduler_runs_every_benchmark() {
                 continue;
             }
             let run = bench
-                .run(&choice)
+                .session(&choice)
+                .and_then(Session::finish)
                 .unwrap_or_else(|error| panic!("{benchmark} under {choice}: {error}"));
             assert_eq!(run.warning, None, "{benchmark} under {choice}");
             assert!(!run.findings.printed.is_empty(), "{benchmark} under {choice}");

@@ -3,8 +3,9 @@
 
 use schedlab_lab::RunConfig;
 use schedlab_lab::calibrate::{Effort, Fit, Parameter, fit};
-use schedlab_lab::run::Experiment;
+use schedlab_lab::experiment::Experiment;
 use schedlab_lab::select;
+use schedlab_lab::session::Session;
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description;
 use schedlab_workload::{GroupSettings, Target, rt_app};
@@ -26,7 +27,7 @@ fn idle_watts(costs: &CostModel, scheduler: &str, hz: u32) -> f64 {
         ..Experiment::new(model, &GroupSettings::default(), cpus).expect("nothing is set")
     };
     let choice = select::find(scheduler).expect("it is there");
-    let report = experiment.run(&choice).expect("it runs").report;
+    let report = experiment.session(&choice).and_then(Session::finish).expect("it runs").report;
     report.energy.expect("its power is known").mean_watts
 }
 

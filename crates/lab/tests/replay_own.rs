@@ -3,7 +3,6 @@
 
 use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::{Answer, Replay};
-use schedlab_lab::snapshot::Watch;
 use schedlab_machine::SplitMix64;
 use schedlab_replay::{Books, Trace};
 use schedlab_trace::Recorder;
@@ -23,10 +22,12 @@ fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     let machine = MachineSpec { cpus: Some(cpus), hz: Some(hz), ..MachineSpec::default() };
     let plan = Plan { machine, ..Plan::new(load, vec![scheduler.into()]) };
     let prepared = plan.prepare().unwrap_or_else(|error| panic!("{error}"));
-    let recorder = Recorder::new(cpus, Books::new());
-    let watch = Watch { names: true, ..Watch::default() };
-    let ran = prepared.run_watched(&prepared.schedulers()[0], 0, recorder, watch);
-    let (_, recorder) = ran.unwrap_or_else(|error| panic!("{error}"));
+    let mut recorder = Recorder::new(cpus, Books::new());
+    let ran = prepared.session(&prepared.schedulers()[0]).and_then(|mut session| {
+        session.observe(&mut recorder).name_tasks();
+        session.finish()
+    });
+    ran.unwrap_or_else(|error| panic!("{error}"));
     recorder.into_sink().into_trace()
 }
 

@@ -8,12 +8,12 @@ use crate::measure::{measure, table};
 use crate::rules;
 use crate::sensitivity::Change;
 use schedlab_bench::{Findings, Values};
-use schedlab_core::Observer;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
-use schedlab_lab::run::Experiment;
+use schedlab_lab::experiment::Experiment;
 use schedlab_lab::select::{self, Choice};
+use schedlab_lab::session::Session;
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::costs::kernel::COST_MAX_NS;
 use schedlab_machine::description::Description;
@@ -334,20 +334,10 @@ impl Simulation {
     /// Runs it.
     ///
     /// # Errors
-    /// What in it cannot be done.
+    /// Something in it cannot be done.
     pub fn run(&self) -> Result<Simulated, Error> {
-        self.run_with(()).map(|(simulated, ())| simulated)
-    }
-
-    /// The same with an observer of the caller's, which sees every event of the run. (A rule is
-    /// computed without one.)
-    ///
-    /// # Errors
-    /// As of [`run`](Simulation::run).
-    pub fn run_with<O: Observer>(&self, observer: O) -> Result<(Simulated, O), Error> {
         if let Subject::Rule(rule) = &self.subject {
-            let simulated = Simulated { findings: rules::apply(rule)?, report: None };
-            return Ok((simulated, observer));
+            return Ok(Simulated { findings: rules::apply(rule)?, report: None });
         }
         let choice = select::find(&self.scheduler).map_err(Error::new)?;
         let machine = match &self.machine {
@@ -362,23 +352,22 @@ impl Simulation {
             machine.as_ref().map_or(self.cpus.unwrap_or(1), |machine| machine.topology.cpus());
         match &self.subject {
             Subject::Bench { name, parameters } => {
-                self.run_bench(&choice, machine, cpus, (name, parameters), observer)
+                self.run_bench(&choice, machine, cpus, (name, parameters))
             }
             Subject::Workload { text, groups, at } => {
-                self.run_workload(&choice, machine, cpus, (text, groups, at), observer)
+                self.run_workload(&choice, machine, cpus, (text, groups, at))
             }
             Subject::Rule(_) => unreachable!("it was applied"),
         }
     }
 
-    fn run_bench<O: Observer>(
+    fn run_bench(
         &self,
         choice: &Choice,
         machine: Option<Description>,
         cpus: u32,
         (name, parameters): (&str, &[(String, String)]),
-        observer: O,
-    ) -> Result<(Simulated, O), Error> {
+    ) -> Result<Simulated, Error> {
         let benchmark = schedlab_bench::find(name)
             .ok_or_else(|| Error::new(format!("there is no benchmark {name}")))?;
         let mut values = Values::defaults(benchmark.parameters());
@@ -393,11 +382,11 @@ impl Simulation {
         if let Some(why) = choice.refuses(&bench.needs()) {
             return Err(format!("{choice} cannot run {name}: {why}").into());
         }
-        let (run, observer) = bench.run_with(choice, observer).map_err(Error::new)?;
+        let run = bench.session(choice).and_then(Session::finish).map_err(Error::new)?;
         if let Some(warning) = run.warning {
             return Err(warning.into());
         }
-        Ok((Simulated { findings: run.findings, report: Some(run.report) }, observer))
+        Ok(Simulated { findings: run.findings, report: Some(run.report) })
     }
 
     fn config(
@@ -438,14 +427,13 @@ impl Simulation {
         Ok(costs)
     }
 
-    fn run_workload<O: Observer>(
+    fn run_workload(
         &self,
         choice: &Choice,
         machine: Option<Description>,
         cpus: u32,
         (text, lines, at): (&str, &[String], &[String]),
-        observer: O,
-    ) -> Result<(Simulated, O), Error> {
+    ) -> Result<Simulated, Error> {
         let target = Target { cpus, limited: self.limit_ns.is_some() };
         let model = rt_app::load("workload", text, &target).map_err(Error::new)?;
         let mut settings = GroupSettings::default();
@@ -463,7 +451,7 @@ impl Simulation {
             return Err(format!("{choice} cannot run the workload: {why}").into());
         }
         experiment.check_timetable(std::slice::from_ref(choice)).map_err(Error::new)?;
-        let (run, observer) = experiment.run_with(choice, observer).map_err(Error::new)?;
-        Ok((Simulated { findings: Findings::default(), report: Some(run.report) }, observer))
+        let run = experiment.session(choice).and_then(Session::finish).map_err(Error::new)?;
+        Ok(Simulated { findings: Findings::default(), report: Some(run.report) })
     }
 }

@@ -9,6 +9,7 @@ use crate::traced::{SourceArgs, Traced};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
 use schedlab_lab::scx;
+use schedlab_lab::session::Session;
 use schedlab_scx::decisions;
 use schedlab_scx::kfuncs::KFUNCS;
 use schedlab_scx::log::{Entry, Log, Witness};
@@ -466,7 +467,7 @@ fn trial(path: &Path, file: &str, survey: Survey) -> Row {
     row.loads = true;
     let contender = &prepared.schedulers()[0];
     row.policy = contender.choice.entry.name.trim_start_matches("scx_").to_string();
-    match prepared.run(contender) {
+    match prepared.session(contender).and_then(Session::finish) {
         Ok(_) => row.runs = true,
         Err(error) => row.remark = first_line(error.to_string()),
     }

@@ -8,7 +8,6 @@ use crate::{Failure, Status, files};
 use schedlab_core::{BuildConfig, CpuId, Event, Observer, Rule, TaskId};
 use schedlab_lab::plan::{Contender, Load, MachineSpec, Plan, Prepared, Source};
 use schedlab_lab::scx;
-use schedlab_lab::snapshot::Watch;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -124,10 +123,12 @@ fn only(prepared: &Prepared) -> Result<&Contender, Failure> {
 }
 
 fn turns(prepared: &Prepared, contender: &Contender) -> Result<Turns, Failure> {
-    let watch = Watch { names: true, ..Watch::default() };
-    let ran = prepared.run_watched(contender, 0, Turns::default(), watch);
-    let (_, turns) = ran
-        .map_err(|error| Failure::Message(format!("{}: {contender}: {error}", prepared.name())))?;
+    let mut turns = Turns::default();
+    let ran = prepared.session(contender).and_then(|mut session| {
+        session.observe(&mut turns).name_tasks();
+        session.finish()
+    });
+    ran.map_err(|error| Failure::Message(format!("{}: {contender}: {error}", prepared.name())))?;
     Ok(turns)
 }
 

@@ -79,7 +79,7 @@ impl<'a> Side<'a> {
 
     /// A task's name, harmless.
     pub fn name(&self, task: TaskId) -> String {
-        escape::name(self.player.name(task))
+        escape::name(&self.player.name(task))
     }
 
     /// What a rule is called.

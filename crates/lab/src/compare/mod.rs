@@ -260,7 +260,7 @@ pub fn compare_observed<O: Observer>(
         (0..jobs.len()).flat_map(|job| (0..runs).map(move |run| (job, run))).collect();
     // The longest ones are not left to the end: a placement's runs stand together, and are short.
     let outcomes = parallel::map(&items, options.threads, |&(job, run)| {
-        jobs[job].stand.run_with(run, runs, observe()).map(|(outcome, _)| outcome)
+        jobs[job].stand.run(run, runs, observe())
     });
     let mut outcomes = outcomes.into_iter();
     let mut placements = vec![];

@@ -7,10 +7,10 @@ use super::seen::{Seen, SeenTask};
 use super::{Noise, Options};
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::experiment::Experiment;
 use crate::machines;
-use crate::run::Experiment;
 use crate::select::{self, Choice};
-use schedlab_core::Policy;
+use schedlab_core::{Observer, Policy};
 use schedlab_machine::SplitMix64;
 use schedlab_machine::costs::{Cost, CostModel};
 use schedlab_machine::description::Description;
@@ -259,24 +259,16 @@ impl Stand {
         }
     }
 
-    /// Run `number` of `runs`.
+    /// Run `number` of `runs`, which `observer` sees.
     ///
     /// # Errors
     /// The run ended badly.
-    pub fn run(&self, number: u32, runs: u32) -> Result<Outcome, Error> {
-        self.run_with(number, runs, ()).map(|(outcome, ())| outcome)
-    }
-
-    /// The same with an observer.
-    ///
-    /// # Errors
-    /// The run ended badly.
-    pub fn run_with<O: schedlab_core::Observer>(
+    pub fn run<'o>(
         &self,
         number: u32,
         runs: u32,
-        observer: O,
-    ) -> Result<(Outcome, O), Error> {
+        observer: impl Observer + 'o,
+    ) -> Result<Outcome, Error> {
         let seed = u64::from(number) + 1;
         let lead_ns = self.start.lead_ns();
         let mut experiment = self.experiment.clone();
@@ -290,17 +282,15 @@ impl Stand {
         let mut seen = Seen::new(all, lead_ns, self.entry_ns, self.window_ns);
         let config = experiment.config.clone();
         seen.takes_turns = config.costs.as_ref().is_some_and(|costs| costs.cpus_take_turns);
-        let (names, (mut seen, observer)) =
-            experiment.stop(&config, &self.choice, u64::MAX, (seen, observer), |machine| {
-                let names: Vec<String> = machine
-                    .workload()
-                    .threads()
-                    .map(|it| machine.workload().thread_name(it.task))
-                    .collect();
-                let now_ns = machine.now_ns();
-                machine.observer_mut().0.finish(now_ns);
-                names
-            })?;
+        let mut session = experiment.unmeasured_session(&config, &self.choice, 0)?;
+        session.observe((&mut seen, observer));
+        session.exhaust(u64::MAX)?;
+        let kernel = session.kernel();
+        let names: Vec<String> =
+            kernel.threads().map(|thread| kernel.thread_name(thread.task)).collect();
+        let now_ns = session.now_ns();
+        drop(session);
+        seen.finish(now_ns);
         let mut trace = std::mem::take(&mut seen.trace);
         trace.names = names
             .iter()
@@ -313,7 +303,7 @@ impl Stand {
             .filter(|(name, _)| !name.starts_with(NOISE))
             .collect();
         debug_assert!(tasks.len() >= threads);
-        Ok((Outcome { tasks, trace }, observer))
+        Ok(Outcome { tasks, trace })
     }
 
     /// How long the workload runs, ns.

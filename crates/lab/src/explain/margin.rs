@@ -1,8 +1,9 @@
 //! What a candidate lacked to be picked.
 
 use crate::error::Error;
+use crate::explain::effort::Effort;
+use crate::explain::standing::Standing;
 use crate::explain::subject::Subject;
-use crate::explain::{Effort, Standing};
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{Candidate, CpuId, SchedAttr, TaskId, reason::Term};
 use schedlab_machine::Action;
@@ -100,12 +101,10 @@ pub fn nice_that_wins(
         return Ok(NiceThatWins::NotTried);
     }
     for nice in (-20..attr.nice).rev() {
-        let wins = subject.stop_at(standing.at_ns, |machine| {
-            let action = Action::SetAttr { task, attr: SchedAttr { nice, ..*attr } };
-            let now_ns = machine.now_ns();
-            machine.act(&action).is_ok() && machine.would_pick(cpu, now_ns).0 == Some(task)
-        })?;
-        if wins {
+        let mut session = subject.session_at(standing.at_ns)?;
+        let action = Action::SetAttr { task, attr: SchedAttr { nice, ..*attr } };
+        let now_ns = session.now_ns();
+        if session.act(&action).is_ok() && session.would_pick(cpu, now_ns).0 == Some(task) {
             return Ok(NiceThatWins::Is(nice));
         }
     }

@@ -12,6 +12,7 @@
 
 mod effort;
 mod margin;
+mod names;
 mod standing;
 mod subject;
 mod waits;
@@ -19,40 +20,7 @@ mod watch;
 
 pub use effort::Effort;
 pub use margin::{Margin, NiceThatWins, margins, nice_that_wins};
+pub use names::Names;
 pub use standing::{OnCpu, Standing, standing};
 pub use waits::{Lost, Wait, longest_waits};
 pub use watch::{Decision, TaskThen, TaskWas, Wakeup, Whose, wakeup};
-
-use schedlab_core::{RuleDoc, TaskId, Who, reason::Rule};
-
-/// Names of what numbers stand for in a run.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    /// Threads, by task number.
-    pub tasks: Vec<String>,
-    /// Groups' paths, by group number; the root's first.
-    pub groups: Vec<String>,
-    /// The rules of the scheduler.
-    pub rules: Vec<&'static RuleDoc>,
-}
-
-impl Names {
-    /// A task's name.
-    pub fn task(&self, task: TaskId) -> &str {
-        self.tasks.get(task.index()).map_or("?", String::as_str)
-    }
-
-    /// The name of a task, a group or a thread of the kernel's own.
-    pub fn who(&self, who: Who) -> &str {
-        match who {
-            Who::Task(task) => self.task(task),
-            Who::Group(group) => self.groups.get(group.index()).map_or("?", |path| path.as_str()),
-            Who::Kernel(name) => name,
-        }
-    }
-
-    /// What a rule says; none if the scheduler names none.
-    pub fn rule(&self, rule: Rule) -> Option<&'static RuleDoc> {
-        self.rules.iter().find(|doc| doc.rule == rule).copied()
-    }
-}

@@ -1,9 +1,10 @@
 //! How things stand at a moment of a run.
 
 use crate::error::Error;
+use crate::explain::effort::Effort;
+use crate::explain::names::Names;
 use crate::explain::subject::Subject;
-use crate::explain::watch::{Decision, TaskThen, Watch};
-use crate::explain::{Effort, Names};
+use crate::explain::watch::{Decision, TaskThen, TaskWas, Watch};
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{
     Account, Candidate, CpuId, Evidence, GroupId, Load, Question, Rule, SchedAttr, TaskId, Who,
@@ -60,35 +61,27 @@ pub struct Standing {
 pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<Standing, Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let cpus = subject.cpus();
-    let (names, watch) = subject.watch(true, Watch::new(cpus, at_ns))?;
-    let mut ended_ns = None;
-    let mut attrs = vec![];
-    let mut longest_wait_ns = None;
-    let mut events = 0;
-    let mut candidates: Vec<Vec<Candidate>> = vec![];
-    subject.stop_at(at_ns, |machine| {
-        events = machine.counts().events();
-        ended_ns = (machine.now_ns() < at_ns).then(|| machine.now_ns());
-        let inspect = machine.scheduler().inspect();
-        candidates = (0..cpus)
-            .map(|cpu| {
-                let mut all = vec![];
-                inspect.candidates(CpuId(cpu), &mut all);
-                all
-            })
-            .collect();
-        attrs =
-            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect();
-        let nices =
-            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task)).nice);
-        let load = Load {
-            tasks: machine.task_count() as u32,
-            cpus,
-            nice_max: nices.clone().max().unwrap_or(0),
-            nice_min: nices.min().unwrap_or(0),
-        };
-        longest_wait_ns = inspect.promises(&load).wait_ns;
-    })?;
+    let mut watch = Watch::new(cpus, at_ns);
+    let names = subject.observe(true, &mut watch)?;
+    let session = subject.session_at(at_ns)?;
+    let events = session.counts().events();
+    let ended_ns = (session.now_ns() < at_ns).then(|| session.now_ns());
+    let inspect = session.scheduler().inspect();
+    let candidates = (0..cpus).map(|cpu| {
+        let mut all = vec![];
+        inspect.candidates(CpuId(cpu), &mut all);
+        all
+    });
+    let candidates: Vec<Vec<Candidate>> = candidates.collect();
+    let attrs = session.attrs();
+    let nices = attrs.iter().map(|attr| attr.nice);
+    let load = Load {
+        tasks: session.task_count(),
+        cpus,
+        nice_max: nices.clone().max().unwrap_or(0),
+        nice_min: nices.min().unwrap_or(0),
+    };
+    let longest_wait_ns = inspect.promises(&load).wait_ns;
     let cpus = watch.cpus.into_iter().zip(candidates).map(|(cpu, candidates)| {
         let evidence = Evidence { candidates, ..Evidence::default() };
         OnCpu {
@@ -144,8 +137,7 @@ impl Standing {
         }
         let at_ns = self.at_ns;
         let subject = Subject::of(prepared, scheduler)?;
-        let (picked, accounts) =
-            subject.stop_at(at_ns, |machine| machine.would_pick(cpu, at_ns))?;
+        let (picked, accounts) = subject.session_at(at_ns)?.would_pick(cpu, at_ns);
         let is_pick = |account: &&Account| account.question == Question::Pick && account.cpu == cpu;
         if let Some(pick) = accounts.into_iter().rev().find(|account| is_pick(&account))
             && !pick.evidence.candidates.is_empty()
@@ -161,7 +153,7 @@ impl Standing {
     /// The tasks that wait for a CPU of `cpu`'s runqueue.
     pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskThen)> {
         let all = self.tasks.iter().enumerate().map(|(task, row)| (TaskId(task as u32), row));
-        all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == super::TaskWas::Waiting)
+        all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == TaskWas::Waiting)
     }
 
     /// The candidates of `cpu` that stand within `group`, the first to be picked first.

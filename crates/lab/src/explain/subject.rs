@@ -1,16 +1,12 @@
-//! A run that can be made again.
+//! A run that can be repeated to examine it.
 
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::explain::Names;
+use crate::experiment::Experiment;
+use crate::explain::names::Names;
 use crate::plan::{Contender, Prepared};
-use crate::run::Experiment;
-use schedlab_core::{Observer, Scheduler};
-use schedlab_machine::Machine;
-use schedlab_workload::Kernel;
-
-/// A machine that has been stopped at a moment.
-pub(super) type Stopped<O> = Machine<Box<dyn Scheduler>, Kernel, O>;
+use crate::session::Session;
+use schedlab_core::Observer;
 
 /// A workload under a scheduler.
 pub(super) struct Subject<'a> {
@@ -32,38 +28,33 @@ impl<'a> Subject<'a> {
         self.experiment.config.cpus
     }
 
-    fn config(&self, reasons: bool) -> RunConfig {
+    fn session<'o>(&self, reasons: bool) -> Result<Session<'o>, Error> {
         let tunables = self.scheduler.tunables.clone();
-        RunConfig { tunables, reasons, ..self.experiment.config.clone() }
+        let config = RunConfig { tunables, reasons, ..self.experiment.config.clone() };
+        self.experiment.unmeasured_session(&config, &self.scheduler.choice, 0)
     }
 
-    /// Runs it to its end with an observer, who gets the grounds of decisions if `reasons` says so.
-    /// What the run's numbers stand for, and the observer.
-    pub fn watch<O: Observer>(&self, reasons: bool, observer: O) -> Result<(Names, O), Error> {
-        let config = self.config(reasons);
-        let choice = &self.scheduler.choice;
+    /// Runs it to its end with an observer, which gets the grounds of decisions if `reasons` is set.
+    /// Returns the names of what the observer saw as numbers.
+    pub fn observe(&self, reasons: bool, observer: &mut impl Observer) -> Result<Names, Error> {
         let groups = self.experiment.groups.groups();
-        self.experiment.stop(&config, choice, u64::MAX, observer, |machine| {
-            let kernel = machine.workload();
-            Names {
-                tasks: kernel.threads().map(|thread| kernel.thread_name(thread.task)).collect(),
-                groups: std::iter::once("/".into())
-                    .chain(groups.iter().map(|group| group.path.clone()))
-                    .collect(),
-                rules: machine.scheduler().inspect().rules(),
-            }
+        let mut session = self.session(reasons)?;
+        session.observe(observer);
+        session.exhaust(u64::MAX)?;
+        let kernel = session.kernel();
+        Ok(Names {
+            tasks: kernel.threads().map(|thread| kernel.thread_name(thread.task)).collect(),
+            groups: std::iter::once("/".into())
+                .chain(groups.iter().map(|group| group.path.clone()))
+                .collect(),
+            rules: session.rules(),
         })
     }
 
-    /// Runs it until all that falls on `at_ns` has happened, and has a look at the machine.
-    pub fn stop_at<R>(
-        &self,
-        at_ns: u64,
-        look: impl FnOnce(&mut Stopped<()>) -> R,
-    ) -> Result<R, Error> {
-        let config = self.config(false);
-        let until_ns = at_ns.saturating_add(1);
-        let stopped = self.experiment.stop(&config, &self.scheduler.choice, until_ns, (), look);
-        stopped.map(|(seen, ())| seen)
+    /// A session that has just passed `at_ns`: all events at `at_ns` have happened.
+    pub fn session_at<'o>(&self, at_ns: u64) -> Result<Session<'o>, Error> {
+        let mut session = self.session(false)?;
+        session.exhaust(at_ns.saturating_add(1))?;
+        Ok(session)
     }
 }

@@ -1,7 +1,7 @@
 //! The longest waits of a run, and who had the CPU meanwhile.
 
 use crate::error::Error;
-use crate::explain::Names;
+use crate::explain::names::Names;
 use crate::explain::subject::Subject;
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{Account, CpuId, Event, Observer, Question, Rule, TaskId, TaskTable, Who};
@@ -197,8 +197,8 @@ pub fn longest_waits(
 ) -> Result<(Vec<Wait>, Names), Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let running = vec![None; subject.cpus() as usize];
-    let longest = Longest { many, only, since: TaskTable::new(), running, found: vec![] };
-    let (names, longest) = subject.watch(false, longest)?;
+    let mut longest = Longest { many, only, since: TaskTable::new(), running, found: vec![] };
+    let names = subject.observe(false, &mut longest)?;
     let wait = |&(length, start_ns, task): &(u64, u64, TaskId)| Wait {
         task,
         start_ns,
@@ -210,12 +210,12 @@ pub fn longest_waits(
         first: None,
         last: None,
     };
-    let follow = Follow {
+    let mut follow = Follow {
         waits: longest.found.iter().map(wait).collect(),
         place: vec![CpuId(0); longest.found.len()],
         running: vec![(None, 0); subject.cpus() as usize],
     };
-    let (_, mut follow) = subject.watch(true, follow)?;
+    subject.observe(true, &mut follow)?;
     for (wait, place) in follow.waits.iter_mut().zip(follow.place) {
         if !wait.ran {
             wait.cpu = place;

@@ -1,7 +1,7 @@
 //! The observer that remembers how each CPU and task stands, and on what grounds.
 
 use crate::error::Error;
-use crate::explain::Names;
+use crate::explain::names::Names;
 use crate::explain::subject::Subject;
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{Account, CpuId, Event, Observer, Question, Rule, TaskId, TaskTable, Waker};
@@ -256,7 +256,7 @@ pub fn wakeup(
     number: u64,
 ) -> Result<(Option<Wakeup>, u64, Names), Error> {
     let subject = Subject::of(prepared, scheduler)?;
-    let wakeups = Wakeups {
+    let mut wakeups = Wakeups {
         whose,
         left: number.saturating_sub(1),
         seen: 0,
@@ -264,6 +264,6 @@ pub fn wakeup(
         found: None,
         open: false,
     };
-    let (names, wakeups) = subject.watch(true, wakeups)?;
+    let names = subject.observe(true, &mut wakeups)?;
     Ok((wakeups.found, wakeups.seen, names))
 }

@@ -4,7 +4,7 @@ use super::{Plan, Source};
 use crate::bench::Bench;
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::run::{Experiment, cpus_named};
+use crate::experiment::{Experiment, cpus_named};
 use crate::settings;
 use crate::sweep::Sweep;
 use schedlab_bench::combined::{self, Given, SETTINGS, setting_name};

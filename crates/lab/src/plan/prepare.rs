@@ -4,13 +4,13 @@ use super::load::{self, Loaded};
 use super::{Load, Plan, Source};
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::run::{Experiment, Run};
+use crate::experiment::Experiment;
 use crate::scx;
 use crate::select::{self, Choice, Chosen, Settings};
+use crate::session::Session;
 use crate::settings::{self, Axis, Setting};
-use crate::snapshot::Watch;
 use crate::sweep::Sweep;
-use schedlab_core::{Entry, Observer};
+use schedlab_core::Entry;
 use schedlab_measure::Fairness;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_trace::Header;
@@ -339,27 +339,14 @@ impl Prepared {
         }
     }
 
-    /// Runs it under `scheduler`: one of [`schedulers`](Prepared::schedulers), or a scheduler of
-    /// the caller's own. A benchmark is run with the first of all values and the first seed; all
-    /// of them are run by its [`sweep`](Prepared::sweep).
+    /// A session of the load under `scheduler`: one of [`schedulers`](Prepared::schedulers), or a
+    /// scheduler of the caller. A benchmark has the first of all values and the first seed; its
+    /// [`sweep`](Prepared::sweep) runs all of them.
     ///
     /// # Errors
-    /// What the scheduler refuses, and how the run ended badly. Other runs are not affected.
-    pub fn run(&self, scheduler: &Contender) -> Result<Run, Error> {
-        self.run_with(scheduler, ()).map(|(run, ())| run)
-    }
-
-    /// The same with an observer of the caller's, which sees every event; with the grounds of
-    /// decisions if the plan's [`Record::reasons`](super::Record::reasons) says so.
-    ///
-    /// # Errors
-    /// As of [`run`](Prepared::run).
-    pub fn run_with<O: Observer>(
-        &self,
-        scheduler: &Contender,
-        observer: O,
-    ) -> Result<(Run, O), Error> {
-        self.run_repetition(scheduler, 0, observer)
+    /// The scheduler lacks a feature that the load requires, or refuses a setting.
+    pub fn session<'o>(&self, scheduler: &Contender) -> Result<Session<'o>, Error> {
+        self.repetition(scheduler, 0)
     }
 
     /// That `scheduler` takes its tunables, which may be others than when the plan was prepared.
@@ -402,32 +389,16 @@ impl Prepared {
         self.plan.first_seed().map(|seed| seed.wrapping_add(repetition))
     }
 
-    /// One of the [`repetitions`](Prepared::repetitions), counted from 0: the seed is so much
-    /// higher than the first. Who ran when is recorded of the first only.
+    /// A session of one of the [`repetitions`](Prepared::repetitions), counted from 0, which is
+    /// added to the first seed. Slices are recorded in the first repetition only.
     ///
     /// # Errors
-    /// As of [`run`](Prepared::run).
-    pub fn run_repetition<O: Observer>(
+    /// As for [`session`](Prepared::session).
+    pub fn repetition<'o>(
         &self,
         scheduler: &Contender,
         repetition: u64,
-        observer: O,
-    ) -> Result<(Run, O), Error> {
-        self.run_watched(scheduler, repetition, observer, Watch::default())
-    }
-
-    /// The same, watched: tasks come with their names ([`Event::Named`](schedlab_core::Event)), and
-    /// the machine is looked at at some times. (A benchmark is not watched.)
-    ///
-    /// # Errors
-    /// As of [`run`](Prepared::run).
-    pub fn run_watched<O: Observer>(
-        &self,
-        scheduler: &Contender,
-        repetition: u64,
-        observer: O,
-        watch: Watch<'_, O>,
-    ) -> Result<(Run, O), Error> {
+    ) -> Result<Session<'o>, Error> {
         let Contender { choice, tunables, own, variant } = scheduler;
         match &self.load {
             Checked::Workload(variants) => {
@@ -438,28 +409,34 @@ impl Prepared {
                 let (tunables, seed) = (tunables.clone(), self.seed(repetition));
                 let config = RunConfig { tunables, seed, ..experiment.config.clone() };
                 let record = experiment.record.filter(|_| repetition == 0);
-                let name = |run: &mut Run| {
-                    run.report.scheduler.set = own.iter().map(Setting::written).collect();
-                };
-                match experiment.run_watched(&config, record, choice, observer, watch) {
-                    Ok((mut run, observer)) => {
-                        name(&mut run);
-                        Ok((run, observer))
-                    }
-                    Err(Error::Stuck { waits, mut run }) => {
-                        name(&mut run);
-                        Err(Error::Stuck { waits, run })
-                    }
-                    Err(error) => Err(error),
-                }
+                let session = experiment.measured_session(&config, choice, record)?;
+                Ok(session.described_as(own.iter().map(Setting::written).collect()))
             }
             Checked::Benchmark(sweep) => {
                 let mut bench = sweep.first();
                 bench.config.seed = Some(bench.seed().wrapping_add(repetition));
                 bench.config.tunables.clone_from(tunables);
-                bench.run_with(choice, observer)
+                bench.session(choice)
             }
         }
+    }
+
+    /// A session of the workload under `scheduler` that makes no report: only an observer learns
+    /// what happens. It is the first repetition.
+    ///
+    /// # Errors
+    /// The scheduler refuses a setting; the plan of a benchmark.
+    pub(crate) fn unmeasured_session<'o>(
+        &self,
+        scheduler: &Contender,
+    ) -> Result<Session<'o>, Error> {
+        let experiment = self.experiment_of(scheduler).ok_or_else(|| {
+            let message = "this is a benchmark; only a workload can be viewed step by step";
+            Error::Plan(message.into())
+        })?;
+        let tunables = scheduler.tunables.clone();
+        let config = RunConfig { tunables, seed: self.seed(0), ..experiment.config.clone() };
+        experiment.unmeasured_session(&config, &scheduler.choice, 0)
     }
 
     /// Follows the ideal machine beside the one that `scheduler` runs on: an observer, of which

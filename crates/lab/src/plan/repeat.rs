@@ -4,6 +4,7 @@ use super::prepare::{Contender, Prepared};
 use crate::error::Error;
 use crate::parallel;
 use crate::run::Run;
+use crate::session::Session;
 use schedlab_report::data::RepetitionRow;
 use schedlab_report::repeated;
 use std::num::NonZeroUsize;
@@ -88,7 +89,7 @@ impl Prepared {
     ) {
         let run = |column: usize, repetition| {
             let scheduler = &self.schedulers()[column];
-            let ran = self.run_repetition(scheduler, repetition, ()).map(|(run, ())| run);
+            let ran = self.repetition(scheduler, repetition).and_then(Session::finish);
             done();
             ran
         };

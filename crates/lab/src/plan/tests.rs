@@ -1,6 +1,8 @@
 //! Plans are written, read, checked and run.
 
 use super::*;
+use crate::error::Error;
+use crate::run::Run;
 use crate::select::{self, Choice};
 use schedlab_core::{
     BlockReason, Build, Capabilities, CpuId, Entry, Event, Observer, Origin, Parent,
@@ -222,6 +224,19 @@ impl Observer for Counter {
     }
 }
 
+/// The run of `prepared` under `scheduler`.
+fn run_one(prepared: &Prepared, scheduler: &Contender) -> Result<Run, Error> {
+    prepared.session(scheduler)?.finish()
+}
+
+/// The same with an observer.
+fn observed<O: Observer>(prepared: &Prepared, scheduler: &Contender, mut observer: O) -> (Run, O) {
+    let mut session = prepared.session(scheduler).expect("the scheduler can run it");
+    session.observe(&mut observer);
+    let run = session.finish().expect("the run ends well");
+    (run, observer)
+}
+
 #[test]
 fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
     for mut plan in [workload(&["eevdf"]), hackbench()] {
@@ -229,10 +244,10 @@ fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
             plan.record.reasons = reasons;
             let prepared = plan.prepare().expect("it is in order");
             let scheduler = &prepared.schedulers()[0];
-            let (run, counter) = prepared.run_with(scheduler, Counter::default()).expect("it runs");
+            let (run, counter) = observed(&prepared, scheduler, Counter::default());
             assert!(counter.switches > 0);
             assert_eq!(counter.decided > 0, reasons, "{}", scheduler.choice);
-            assert_eq!(run.report, prepared.run(scheduler).expect("it runs").report);
+            assert_eq!(run.report, run_one(&prepared, scheduler).expect("it runs").report);
         }
     }
 }
@@ -323,7 +338,7 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
     for (build, said) in wild.into_iter().zip(says) {
         let mut choice = Choice::of(&OWN, &OWN.releases[0]);
         choice.release.to_mut().build = Build::Ordinary(build);
-        let error = prepared.run(&Contender::from(choice));
+        let error = run_one(&prepared, &Contender::from(choice));
         let error = error.expect_err("it is wild").to_string();
         assert!(error.contains(said), "{error}");
     }
@@ -338,7 +353,7 @@ fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
     for reasons in [false, true] {
         plan.record.reasons = reasons;
         let prepared = plan.prepare().expect("it is in order");
-        let (run, counter) = prepared.run_with(&own, Counter::default()).expect("it runs");
+        let (run, counter) = observed(&prepared, &own, Counter::default());
         assert_eq!(run.report.end.at_ns, 100_000_000);
         assert_eq!(counter.decided > 0, reasons);
     }
@@ -350,7 +365,7 @@ fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
     assert_eq!(names, ["cfs@2.6.32", "own@1"]);
     plan.schedulers.truncate(1);
     plan.machine.cpus = Some(2);
-    let error = plan.prepare().expect("cfs can").run(&own).expect_err("it has one CPU");
+    let error = run_one(&plan.prepare().expect("cfs can"), &own).expect_err("it has one CPU");
     assert_eq!(error.to_string(), "it cannot run w.json: it has only one CPU");
 }
 
@@ -368,7 +383,7 @@ fn a_run_that_ends_badly_does_not_take_the_others_along() {
     assert_eq!(failed.len(), 2);
     assert!(failed.iter().all(|(_, failed)| *failed), "{failed:?}");
     let own = Contender::from(select::find("bfs").expect("it is there"));
-    assert!(prepared.run(&own).is_err());
+    assert!(run_one(&prepared, &own).is_err());
 }
 
 #[test]
@@ -387,7 +402,7 @@ fn a_mix_is_a_plan_like_others() {
     let read = Plan::parse("p.json", &plan.to_json()).expect("it was written so");
     assert_eq!(read, plan);
     let prepared = plan.prepare().expect("it is in order");
-    let run = prepared.run(&prepared.schedulers()[0]).expect("it runs");
+    let run = run_one(&prepared, &prepared.schedulers()[0]).expect("it runs");
     assert!(!run.findings.figures.is_empty());
 }
 
@@ -426,7 +441,6 @@ fn what_cannot_be_read_is_told_in_the_words_of_json() {
 #[test]
 fn who_looks_at_a_run_does_not_change_it() {
     use crate::check::Fingerprint;
-    use crate::snapshot::{Snapshot, Watch};
     use schedlab_machine::TaskState;
     let text = r#"{"global": {"duration": 1}, "tasks": {
         "maker": {"loop": 6, "run": 2000, "fork": "worker", "sleep": 30000},
@@ -439,19 +453,23 @@ fn who_looks_at_a_run_does_not_change_it() {
     plan.timetable.actions = vec!["100ms renice hog 5".into(), "250ms stop maker".into()];
     let prepared = plan.prepare().expect("it is well formed");
     for scheduler in prepared.schedulers() {
-        let (_, alone) = prepared.run_with(scheduler, Fingerprint::default()).expect("it runs");
+        let (_, alone) = observed(&prepared, scheduler, Fingerprint::default());
         let mut seen = vec![];
-        let mut look = |snapshot: &Snapshot, _: &mut Fingerprint| {
+        let stops_ns = [0, 1, 100_000_000, 250_000_000, 999_999_999];
+        let mut watched = Fingerprint::default();
+        let mut session = prepared.session(scheduler).expect("the scheduler can run it");
+        session.observe(&mut watched).name_tasks();
+        let stopped = session.stop_at(&stops_ns, |session| {
+            let snapshot = session.snapshot();
             assert!(snapshot.cpus.iter().all(|cpu| {
                 cpu.current
                     .is_none_or(|task| snapshot.tasks[task.index()].state == TaskState::Running)
             }));
             seen.push((snapshot.at_ns, snapshot.tasks.len()));
-        };
-        let stops_ns = [0, 1, 100_000_000, 250_000_000, 999_999_999];
-        let watch = Watch { names: true, stops_ns: &stops_ns, look: Some(&mut look), judge: None };
-        let (_, watched) =
-            prepared.run_watched(scheduler, 0, Fingerprint::default(), watch).expect("it runs");
+            true
+        });
+        stopped.expect("it runs");
+        session.finish().expect("it runs");
         assert_eq!(alone, watched, "{scheduler}");
         let times: Vec<u64> = seen.iter().map(|&(at_ns, _)| at_ns).collect();
         assert_eq!(times, stops_ns, "{scheduler}");

@@ -5,7 +5,7 @@ use super::{Begin, HZ, RECORDED, Replay};
 use crate::compare::simulate::has_ni_random;
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::run::Experiment;
+use crate::experiment::Experiment;
 use crate::select::{self, Choice, Chosen, Needs, Settings};
 use crate::settings::{Axis, Setting};
 use schedlab_core::topology::Topology;

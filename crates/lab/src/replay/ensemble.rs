@@ -5,8 +5,7 @@ use super::columns::Runner;
 use super::lead::Lead;
 use crate::error::Error;
 use crate::parallel;
-use crate::run::Plain;
-use crate::since::Since;
+use crate::session::{Session, Shared};
 use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
@@ -31,9 +30,6 @@ pub(super) struct Outcome {
     /// Who waited behind whom (none: an idle CPU), by place, for how long, ns; if that was asked.
     pub behind: Vec<(usize, Option<usize>, u64)>,
 }
-
-/// What is observed of a run; the last is the caller's.
-type Observers<O> = ((Watcher, (Option<Progress>, Option<Behind>)), O);
 
 /// For each column all its runs. `observer` makes one for each; when a run breaks down no other is
 /// begun.
@@ -78,72 +74,64 @@ fn run<O: Observer>(
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
-    let own = (
+    let own = Shared::new((
         Watcher::default(),
         ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
-    );
-    let observers = Since { lead_ns: lead.ns, observer: (own, observer) };
-    let look = |machine: &mut Plain<Since<Observers<O>>>| {
-        let end_ns = machine.now_ns().saturating_sub(lead.ns);
-        machine.observer_mut().observer.0.1.on(end_ns, Event::Finished);
-        let kernel = machine.workload();
-        let ((watcher, (progress, behind)), _) = &machine.observer().observer;
-        let mut tasks = vec![Seen::default(); programs.len()];
-        let mut left = vec![];
-        let mut task_of = vec![None; programs.len()];
-        let mut place_of = HashMap::new();
-        for thread in kernel.threads() {
-            let Some(&place) = places.get(thread.key) else { continue };
-            task_of[place] = Some(thread.task);
-            place_of.insert(thread.task, place);
-            tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
-            let state = machine.task_state(thread.task);
-            let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
-            if !is_over && !programs[place].is_endless() {
-                left.push(place);
-            }
-        }
-        let mut waiting = vec![];
-        for thread in kernel.wait_graph().waiting {
-            let key = kernel.name(thread.task);
-            if let (WaitsFor::Semaphore { name }, Some(&place)) =
-                (&thread.waits_for, places.get(key))
-                && let Ok(number) = name.parse()
-            {
-                waiting.push((place, number));
-            }
-        }
-        let overtaking = progress.as_ref().map_or(vec![], |progress| {
-            ahead::overtaking(trace, &column.workload, progress, &task_of)
-        });
-        let place = |task: TaskId| place_of.get(&task).copied();
-        // The first turn of who was asleep when the trace began is not of the recorded work.
-        let counts =
-            |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
-        let behind =
-            behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, is_first, ns)| {
-                let waits = place(waits).filter(|&place| counts(place, is_first))?;
-                Some((waits, runs.and_then(place), ns))
-            });
-        Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() }
-    };
-    let mut end_endless = end_endless(column);
-    let at_stops = |machine: &mut Plain<Since<Observers<O>>>| {
-        if lead.ns > 0 && machine.now_ns() == lead.ns {
-            machine.observer_mut().observer.0.0.begin(0);
+    ));
+    let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, lead.ns)?;
+    session.observe((own.clone(), observer));
+    let endless = Endless::of(column);
+    let mut stops = stops(prepared, column, lead.ns);
+    stops.retain(|&at_ns| at_ns < until_ns);
+    session.stop_at(&stops, |session| {
+        if lead.ns > 0 && session.now_ns() == lead.ns {
+            own.borrow_mut().0.begin(0);
         } else {
-            end_endless(machine);
+            endless.end(session);
         }
-    };
-    let (outcome, _) = experiment.stop_between(
-        &experiment.config,
-        &column.choice,
-        until_ns,
-        observers,
-        (&stops(prepared, column, lead.ns), at_stops),
-        look,
-    )?;
-    Ok(outcome)
+        true
+    })?;
+    session.exhaust(until_ns)?;
+    let end_ns = session.now_ns().saturating_sub(lead.ns);
+    own.borrow_mut().1.on(end_ns, Event::Finished);
+    let (watcher, (progress, behind)) = &*own.borrow();
+    let kernel = session.kernel();
+    let mut tasks = vec![Seen::default(); programs.len()];
+    let mut left = vec![];
+    let mut task_of = vec![None; programs.len()];
+    let mut place_of = HashMap::new();
+    for thread in kernel.threads() {
+        let Some(&place) = places.get(thread.key) else { continue };
+        task_of[place] = Some(thread.task);
+        place_of.insert(thread.task, place);
+        tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
+        let state = session.task_state(thread.task);
+        let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
+        if !is_over && !programs[place].is_endless() {
+            left.push(place);
+        }
+    }
+    let mut waiting = vec![];
+    for thread in kernel.wait_graph().waiting {
+        let key = kernel.name(thread.task);
+        if let (WaitsFor::Semaphore { name }, Some(&place)) = (&thread.waits_for, places.get(key))
+            && let Ok(number) = name.parse()
+        {
+            waiting.push((place, number));
+        }
+    }
+    let overtaking = progress
+        .as_ref()
+        .map_or(vec![], |progress| ahead::overtaking(trace, &column.workload, progress, &task_of));
+    let place = |task: TaskId| place_of.get(&task).copied();
+    // The first turn of a task that was asleep when the trace began is no recorded work.
+    let counts =
+        |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
+    let behind = behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, is_first, ns)| {
+        let waits = place(waits).filter(|&place| counts(place, is_first))?;
+        Some((waits, runs.and_then(place), ns))
+    });
+    Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() })
 }
 
 /// When the trace begins, if something goes before it, and when it is looked at who goes on for
@@ -157,20 +145,27 @@ pub(super) fn stops(prepared: &Prepared, column: &Runner, lead_ns: u64) -> Vec<u
     begin.into_iter().chain(over).collect()
 }
 
-/// What goes on for ever is ended when the trace is over: nothing is known of it after that, and it
-/// may keep others from ever coming to their ends. Who is not as far as that goes on.
-pub(super) fn end_endless<O: Observer>(column: &Runner) -> impl FnMut(&mut Plain<O>) {
-    let programs = column.workload.tasks.iter().filter(|program| program.is_endless());
-    let endless: HashSet<&str> = programs.map(|program| program.key.as_str()).collect();
-    move |machine| {
-        let threads = machine.workload().threads();
+/// Tasks of a column that never end by themselves, by key. They are ended when the trace is over:
+/// nothing is known of them after that, and they may keep others from ever reaching their ends.
+pub(super) struct Endless(HashSet<String>);
+
+impl Endless {
+    /// The endless tasks of `column`.
+    pub fn of(column: &Runner) -> Endless {
+        let programs = column.workload.tasks.iter().filter(|program| program.is_endless());
+        Endless(programs.map(|program| program.key.clone()).collect())
+    }
+
+    /// Ends those that have completed their recorded work. The others continue.
+    pub fn end(&self, session: &mut Session<'_>) {
+        let threads = session.kernel().threads();
         let over: Vec<TaskId> = threads
-            .filter(|thread| thread.loop_rounds > 0 && endless.contains(thread.key))
+            .filter(|thread| thread.loop_rounds > 0 && self.0.contains(thread.key))
             .map(|thread| thread.task)
             .collect();
         for task in over {
-            // Who has ended cannot be killed again.
-            let _ = machine.act(&Action::Kill(task));
+            // A task that has ended cannot be killed again.
+            let _ = session.act(&Action::Kill(task));
         }
     }
 }

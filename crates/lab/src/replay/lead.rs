@@ -10,7 +10,7 @@
 use super::columns::Runner;
 use super::{Begin, Prepared};
 use crate::error::Error;
-use crate::run::Plain;
+use crate::session::Shared;
 use schedlab_machine::SplitMix64;
 use schedlab_replay::program::Early;
 use schedlab_replay::seen::Watcher;
@@ -59,23 +59,16 @@ impl Lead {
         let experiment = column.led(&prepared.trace, &lead, true, |ns| ns)?;
         let keys = lead.early.iter().map(|one| column.workload.tasks[one.place].key.as_str());
         let numbers: HashMap<&str, usize> = keys.enumerate().map(|(at, key)| (key, at)).collect();
-        let look = |machine: &mut Plain<Watcher>| {
-            let end_ns = machine.now_ns();
-            let threads = machine.workload().threads();
-            let done = threads.filter_map(|thread| {
-                let &number = numbers.get(thread.key)?;
-                Some((number, machine.observer().cpu_ns(thread.task, end_ns)))
-            });
-            done.collect()
-        };
-        let (done, _): (Vec<(usize, u64)>, _) = experiment.stop_between(
-            &experiment.config,
-            &column.choice,
-            ns,
-            Watcher::default(),
-            (&[], |_| {}),
-            look,
-        )?;
+        let watcher = Shared::new(Watcher::default());
+        let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, 0)?;
+        session.observe(watcher.clone());
+        session.exhaust(ns)?;
+        let end_ns = session.now_ns();
+        let done = session.kernel().threads().filter_map(|thread| {
+            let &number = numbers.get(thread.key)?;
+            Some((number, watcher.borrow().cpu_ns(thread.task, end_ns)))
+        });
+        let done: Vec<(usize, u64)> = done.collect();
         for (number, done_ns) in done {
             lead.early[number].done_ns = done_ns;
         }

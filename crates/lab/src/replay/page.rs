@@ -4,7 +4,7 @@
 use super::Prepared;
 use super::answer::Answer;
 use super::columns::Runner;
-use super::ensemble::{end_endless, stops};
+use super::ensemble::{Endless, stops};
 use super::lead::Lead;
 use super::table::{Change, Shown, Table};
 use crate::error::Error;
@@ -98,25 +98,38 @@ impl Prepared {
 
     /// A run of `column` with the observers of a page.
     fn observed(&self, column: &Runner, most: usize) -> Result<(RunReport, History), Error> {
-        let programs: HashMap<&str, (String, String)> = (column.workload.tasks.iter())
+        let programs: HashMap<String, (String, String)> = (column.workload.tasks.iter())
             .map(|program| {
                 let task = &self.trace.tasks[program.task as usize];
                 let name = format!("{}-{}", program.name, task.pid);
-                (program.key.as_str(), (name, program.name.clone()))
+                (program.key.clone(), (name, program.name.clone()))
             })
             .collect();
-        let name_of = |key: &str| programs.get(key).cloned().unwrap_or((key.into(), key.into()));
         let lead = Lead::new(self, column, 0)?;
         let experiment = column.led(&self.trace, &lead, false, |ns| ns)?;
-        let recorder = Recorder::new(experiment.config.cpus, most, None);
-        let stops = stops(self, column, lead.ns);
-        let (run, recorder) = experiment.report_between(
-            &column.choice,
-            name_of,
-            (lead.ns, recorder),
-            (&stops, end_endless(column)),
-        )?;
-        Ok((run, recorder.into_history()))
+        let mut recorder = Recorder::new(experiment.config.cpus, most, None);
+        let name_of = move |key: &str| match programs.get(key) {
+            Some(names) => names.clone(),
+            None => (key.to_string(), key.to_string()),
+        };
+        let mut session = experiment.renamed_session(&column.choice, lead.ns, Box::new(name_of))?;
+        session.observe(&mut recorder);
+        let endless = Endless::of(column);
+        session.stop_at(&stops(self, column, lead.ns), |session| {
+            if lead.ns > 0 && session.now_ns() == lead.ns {
+                session.end_lead();
+            } else {
+                endless.end(session);
+            }
+            true
+        })?;
+        let run = match session.finish() {
+            Ok(run) => run,
+            // The page shows a run that is stuck, too.
+            Err(Error::Stuck { run, .. }) => *run,
+            Err(error) => return Err(error),
+        };
+        Ok((run.report, recorder.into_history()))
     }
 }
 

@@ -6,6 +6,7 @@ use super::axis::{AxisValue, Subject};
 use crate::error::Error;
 use crate::plan::{Contender, Load, MachineSource, Plan, Prepared, SetValues};
 use crate::run::Run;
+use crate::session::Session;
 use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_report::data::EndState;
 use schedlab_workload::rt_app::{Place, replaced};
@@ -274,7 +275,7 @@ impl Space {
     /// What is asked of each run is not there, of no run. (A run that fails is a row that says so.)
     pub fn run_point(&self, number: u64, repetition: u64) -> Result<Vec<Row>, String> {
         self.rows_of(number, repetition, |prepared, contender, offset| {
-            prepared.run_repetition(contender, offset, ()).map(|(run, ())| run)
+            prepared.repetition(contender, offset).and_then(Session::finish)
         })
     }
 

@@ -8,10 +8,8 @@
 use super::{Row, Space};
 use crate::parallel;
 use crate::run::Run;
-use crate::snapshot::Watch;
 use schedlab_bench::Findings;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 
 /// A time at which runs are judged.
 #[derive(Clone, PartialEq, Debug)]
@@ -88,19 +86,22 @@ impl Space {
         let mut ways: Vec<(Vec<Option<f64>>, bool)> = vec![];
         let rows = self.rows_of(point, repetition, |prepared, contender, offset| {
             let (mut passed, mut is_ended) = (vec![], false);
-            let mut judge = |report| {
-                let so_far =
-                    Run { report, findings: Findings::default(), log: None, warning: None };
-                let rung = &rungs[passed.len()];
-                let value = self.told()[rung.told].value(&so_far);
-                passed.push(value);
-                is_ended = rung.is_hopeless(repetition, value);
-                if is_ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            let watch = Watch { stops_ns: &stops_ns, judge: Some(&mut judge), ..Watch::default() };
-            let ran = prepared.run_watched(contender, offset, (), watch);
+            let ran = prepared.repetition(contender, offset).and_then(|mut session| {
+                let stops_ns = if prepared.sweep().is_some() { &[] } else { &stops_ns[..] };
+                let goes_on = session.stop_at(stops_ns, |session| {
+                    let Some(report) = session.report() else { return true };
+                    let so_far =
+                        Run { report, findings: Findings::default(), log: None, warning: None };
+                    let rung = &rungs[passed.len()];
+                    let value = self.told()[rung.told].value(&so_far);
+                    passed.push(value);
+                    is_ended = rung.is_hopeless(repetition, value);
+                    !is_ended
+                })?;
+                if goes_on { session.finish() } else { session.stop() }
+            });
             ways.push((passed, is_ended));
-            ran.map(|(run, ())| run)
+            ran
         })?;
         // A point that could not even be prepared has rows and came to no rung.
         ways.resize(rows.len(), (vec![], false));

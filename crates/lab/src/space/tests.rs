@@ -123,7 +123,8 @@ fn a_point_is_the_run_of_a_plan() {
         ..Plan::new(Load::Workload(Source { file: "w.json".into(), text }), vec!["cfs".into()])
     };
     let prepared = plan.prepare().expect("it is sound");
-    let (run, ()) = prepared.run_repetition(&prepared.schedulers()[0], 1, ()).expect("it runs");
+    let session = prepared.repetition(&prepared.schedulers()[0], 1).expect("it runs");
+    let run = session.finish().expect("it runs");
     let spread = &run.report.wakeup_latency;
     assert_eq!(row.values[0], spread.p99_ns.map(|ns| ns as f64));
     let waits = run.report.tasks.iter().filter(|task| task.key == "hog").map(|task| task.wait_ns);

@@ -6,6 +6,7 @@ use crate::assembly::Assembly;
 use crate::catch_panic::catch_panic;
 use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
 use crate::select::Choice;
+use crate::session::Observers;
 use crate::setup::{self, NewGroup};
 use schedlab_core::{Event, Load, Policy, Scheduler, TaskId};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
@@ -122,9 +123,12 @@ pub fn recent_events(
     most: usize,
 ) -> Vec<String> {
     let ran = catch_panic(|| {
-        let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Recent::new(most));
+        let mut recent = Recent::new(most);
+        let observers = Observers::attached(&mut recent);
+        let mut machine = prepare(world, choice, turn, |built| built, |kernel| kernel, observers);
         let _ = run_by_timetable(world, &mut machine, at_ns.saturating_add(1));
-        machine.into_parts().2.into_lines()
+        drop(machine);
+        recent.into_lines()
     });
     ran.unwrap_or_else(|message| vec![format!("(the run breaks off: {message})")])
 }

@@ -15,8 +15,8 @@ use crate::bench::Bench;
 use crate::error::Error;
 use crate::parallel;
 use crate::select::Choice;
+use crate::session::Session;
 use schedlab_bench::{Value, Values};
-use schedlab_core::Observer;
 use schedlab_report::bench::{
     self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
 };
@@ -219,19 +219,19 @@ impl Sweep {
         results: Option<&Results>,
         done: impl Fn() + Sync,
     ) -> Result<BenchReport, SweepError> {
-        self.run_with(threads, results, || Some(()), done)
+        self.run_observed(threads, results, |_| true, done)
     }
 
-    /// The same with an observer of the caller's for each run, which sees every event. None: no
-    /// further run is begun.
+    /// Makes the runs as [`run`](Sweep::run) does. `observe` may attach an observer to each session
+    /// before it runs; if it returns false, no further run is begun.
     ///
     /// # Errors
-    /// As of [`run`](Sweep::run), and [`SweepError::Interrupted`].
-    pub fn run_with<O: Observer>(
+    /// As for [`run`](Sweep::run), and [`SweepError::Interrupted`].
+    pub fn run_observed<'o>(
         &self,
         threads: NonZeroUsize,
         results: Option<&Results>,
-        observer: impl Fn() -> Option<O> + Sync,
+        observe: impl Fn(&mut Session<'o>) -> bool + Sync,
         done: impl Fn() + Sync,
     ) -> Result<BenchReport, SweepError> {
         let runs = self.runs();
@@ -242,8 +242,7 @@ impl Sweep {
             if let Some(row) = results.and_then(|results| results.get(&key)) {
                 return Ok(row);
             }
-            let observer = observer().ok_or(SweepError::Interrupted)?;
-            let row = match self.one(run, observer) {
+            let row = match self.one(run, &observe) {
                 Ok(row) => row,
                 Err(error) => {
                     done();
@@ -278,14 +277,20 @@ impl Sweep {
         }
     }
 
-    fn one(&self, run: &Run<'_>, observer: impl Observer) -> Result<BenchRow, SweepError> {
+    fn one<'o>(
+        &self,
+        run: &Run<'_>,
+        observe: impl Fn(&mut Session<'o>) -> bool,
+    ) -> Result<BenchRow, SweepError> {
         let mut bench = Bench { values: self.values(run.combination), ..self.bench.clone() };
         bench.config.seed = Some(run.seed);
         bench.config.tunables = run.tunables.to_vec();
-        match bench.run_with(run.choice, observer) {
-            Ok((ran, _)) => Ok(row(run.seed, ran)),
-            Err(error) => Err(SweepError::Run { run: self.describe(run), error }),
+        let failed = |error| SweepError::Run { run: self.describe(run), error };
+        let mut session = bench.session(run.choice).map_err(failed)?;
+        if !observe(&mut session) {
+            return Err(SweepError::Interrupted);
         }
+        session.finish().map(|ran| row(run.seed, ran)).map_err(failed)
     }
 
     /// The key of a run in a results file: what no other run has.

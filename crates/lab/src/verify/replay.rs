@@ -9,6 +9,7 @@ use crate::check::{Limits, Violation, Watched};
 use crate::compressed::{self, ReadError};
 use crate::config::RunConfig;
 use crate::select::{Choice, Needs};
+use crate::session::Observers;
 use crate::setup::{self, NewGroup};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{GroupId, Observer, Policy, SchedAttr, Scheduler, TaskId};
@@ -85,22 +86,20 @@ pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
     verify_bytes(&name, &compressed::read(path, compressed::LIMIT)?)
 }
 
-/// Replays the golden schedule in a file with an observer of the caller's, which sees every event.
+/// Replays the golden schedule in a file. `observer` sees every event.
 /// `reasons`: whether decisions come with their grounds ([`Event::Decided`](schedlab_core::Event)).
 ///
 /// # Errors
 /// [`GoldenError`].
-pub fn observe_file<O: Observer>(
+pub fn observe_file(
     path: &Path,
     reasons: bool,
-    observer: O,
-) -> Result<O, GoldenError> {
+    observer: &mut impl Observer,
+) -> Result<(), GoldenError> {
     let name = path.display().to_string();
     let (file, choice) = parse(&name, &compressed::read(path, compressed::LIMIT)?)?;
-    let observed = catch_panic(|| {
-        let machine = run(&file, &choice, reasons, |scheduler| scheduler, observer)?;
-        Ok(machine.into_parts().2)
-    });
+    let observed =
+        catch_panic(|| run(&file, &choice, reasons, |scheduler| scheduler, observer).map(|_| ()));
     observed.map_err(GoldenError::Broken)?
 }
 
@@ -209,9 +208,10 @@ fn is_vectors(text: &str) -> bool {
 type Replayed = (Vec<Slice>, HashMap<TaskId, Counted>);
 
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
-    let observer = (SliceRecorder::new(), Figures::default());
+    let (mut recorder, mut figures) = (SliceRecorder::new(), Figures::default());
+    let observer = (&mut recorder, &mut figures);
     let machine = run(file, choice, false, |scheduler| scheduler, observer)?;
-    let (_, workload, (recorder, figures)) = machine.into_parts();
+    let (_, workload, _) = machine.into_parts();
     let mut slices = recorder.into_slices();
     // The machine numbers forked threads in order of birth, the file in the order in which it names
     // them.
@@ -256,13 +256,13 @@ fn first_figure_that_differs(
 
 /// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it.
 /// `reasons`: whether its decisions are to come with their grounds.
-fn run<S: Scheduler, O: Observer>(
+fn run<'o, S: Scheduler>(
     file: &GoldenFile,
     choice: &Choice,
     reasons: bool,
     wrap: impl FnOnce(Box<dyn Scheduler>) -> S,
-    observer: O,
-) -> Result<Machine<S, Kernel, O>, GoldenError> {
+    observer: impl Observer + 'o,
+) -> Result<Machine<S, Kernel, Observers<'o>>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
     let release = &choice.release;
     let cpus_max = release.cpus_max.min(CPUS_MAX);
@@ -319,7 +319,8 @@ fn run<S: Scheduler, O: Observer>(
     assembly.machine.reap = file.reap;
     assembly.machine.wake_from_interrupt = wake_from_interrupt;
     assembly.groups = &groups;
-    let mut machine = assembly.build_with(wrap, workload, observer).map_err(refuse)?;
+    let observers = Observers::attached(observer);
+    let mut machine = assembly.build_with(wrap, workload, observers).map_err(refuse)?;
     drive(file, &group_ids, &mut machine)?;
     Ok(machine)
 }
@@ -391,9 +392,10 @@ mod tests {
             let bytes = compressed::read(&found.path, compressed::LIMIT).expect("it can be read");
             let name = found.path.display().to_string();
             let (file, choice) = parse(&name, &bytes).expect("it is one");
-            let observer = (Figures::default(), Stats::new(file.cpus, &[]));
+            let (mut figures, mut stats) = (Figures::default(), Stats::new(file.cpus, &[]));
+            let observer = (&mut figures, &mut stats);
             let machine = run(&file, &choice, false, |scheduler| scheduler, observer);
-            let (_, _, (figures, stats)) = machine.expect("it runs").into_parts();
+            machine.map(|_| ()).expect("the schedule can be replayed");
             for (task, counted) in figures.all() {
                 let did = stats.task(task).expect("it was born");
                 let said = (did.cpu_ns, did.wait_ns, did.wait_max_ns);

@@ -9,6 +9,7 @@ use schedlab_bench::Values;
 use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
+use schedlab_lab::session::Session;
 use schedlab_lab::setup;
 use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
 use schedlab_machine::description::Description;
@@ -103,7 +104,7 @@ impl Point {
     fn simulate_once(&self, costs: &CostModel, seed: u64) -> Result<f64, Error> {
         let mut bench = self.bench.clone();
         (bench.config.costs, bench.config.seed) = (Some(costs.clone()), Some(seed));
-        let run = bench.run(&self.choice).map_err(Error::new)?;
+        let run = bench.session(&self.choice).and_then(Session::finish).map_err(Error::new)?;
         if let Some(warning) = run.warning {
             return Err(warning.into());
         }

@@ -6,6 +6,7 @@ use schedlab_bench::{Benchmark, Kind, Value, Values};
 use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::Choice;
+use schedlab_lab::session::Session;
 use schedlab_report::data::EndState;
 
 /// A probe ends after this virtual time at the latest, ns.
@@ -49,7 +50,7 @@ fn figures(benchmark: &'static dyn Benchmark, choice: &Choice, more: u64) -> Opt
     if choice.refuses(&bench.needs()).is_some() {
         return None;
     }
-    let run = bench.run(choice).ok()?;
+    let run = bench.session(choice).and_then(Session::finish).ok()?;
     let whole = run.report.end.state == EndState::AllEnded && !run.findings.figures.is_empty();
     whole.then(|| run.findings.figures.into_iter().map(|figure| figure.name).collect())
 }

@@ -1,7 +1,6 @@
 //! Worlds to run, and traces of them.
 
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Record, Source};
-use schedlab_lab::snapshot::Watch;
 use schedlab_report::RunReport;
 use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWriter};
 use std::fs;
@@ -95,10 +94,12 @@ pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
     };
     let tables =
         format.is_none().then(|| Tables::new(&path, form, vec!["/".into()]).expect("it can"));
-    let watch = Watch { names: true, ..Watch::default() };
-    let recorder = Recorder::new(world.cpus, (writer, tables));
-    let ran = prepared.run_watched(&prepared.schedulers()[0], 0, recorder, watch);
-    let (run, recorder) = ran.unwrap_or_else(|error| panic!("{scheduler}: {error}"));
+    let mut recorder = Recorder::new(world.cpus, (writer, tables));
+    let ran = prepared.session(&prepared.schedulers()[0]).and_then(|mut session| {
+        session.observe(&mut recorder).name_tasks();
+        session.finish()
+    });
+    let run = ran.unwrap_or_else(|error| panic!("{scheduler}: {error}"));
     let (writer, tables) = recorder.into_sink();
     if let Some(writer) = writer {
         assert!(!path.exists(), "a file has its name when it is whole");
