@@ -8,7 +8,6 @@ use crate::slots;
 use pyo3::prelude::*;
 use schedlab_lab::replay::{Replay, beside};
 use schedlab_lab::select;
-use schedlab_lab::session::Session;
 use schedlab_lab::stress::{World, check, recent_events};
 use schedlab_lab::verify::{Collected, GoldenError, collect, verify_file};
 use schedlab_lab::{catch_panic, page, parallel};
@@ -43,11 +42,15 @@ impl Bench {
         let stays = prepared.policies.are_there();
         let threads = prepared.policies.threads(threads);
         let report = interruptible(py, stays, |stop| {
-            let observe = |session: &mut Session<'_>| {
-                session.observe(stop.observer());
-                !stop.is_set()
-            };
-            sweep.run_observed(threads, None, observe, || ())
+            sweep.run_observed(
+                threads,
+                None,
+                |session| {
+                    session.observe(stop.observer());
+                    !stop.is_set()
+                },
+                || (),
+            )
         })?;
         if let Some(raised) = prepared.policies.raised(py) {
             return Err(raised);
