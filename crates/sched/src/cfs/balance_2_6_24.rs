@@ -346,7 +346,7 @@ pub(super) fn early_domains(topology: &schedlab_core::Topology, hz: u32) -> Doma
 mod tests {
     use super::*;
     use crate::cfs::{Rules, releases};
-    use crate::classes::rt::RtRules;
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::{BuildConfig, CpuSet, Parent, SchedAttr, TaskAttr};
 
@@ -355,7 +355,7 @@ mod tests {
     fn moves(rest: i64, best_prio: i16) -> bool {
         let config = BuildConfig::flat(2, 1000);
         let mut m =
-            Bench::new(releases::core_2_6(Rules::V2_6_24, RtRules::V2_6_23, &config), 2, 1000);
+            Bench::new(releases::core_2_6(Rules::V2_6_24, RtVersion::V2_6_23, &config), 2, 1000);
         for nice in [0, -20] {
             let sched = SchedAttr::nice(nice);
             let allowed = CpuSet::only(CpuId(0));

@@ -109,7 +109,7 @@ impl Cfs {
 mod tests {
     use super::*;
     use crate::cfs::{Rules, core_2_6};
-    use crate::classes::rt::RtRules;
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life};
     use schedlab_core::BuildConfig;
     use schedlab_core::platform::TimerOrder;
@@ -120,7 +120,7 @@ mod tests {
     fn what_is_left_of_a_turn_counts_but_10_us_at_least_for_who_does_not_run_yet() {
         const CPU: CpuId = CpuId(0);
         let config = BuildConfig::flat(1, 1000);
-        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), 1, 1000);
+        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config), 1, 1000);
         let tasks = [0; 2].map(|nice| m.nice(nice, Life::Hog));
         m.reschedule();
         let runs = m.current[0].unwrap();

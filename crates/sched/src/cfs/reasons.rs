@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use crate::cfs::{Rules, core_2_6, wait_runtime};
     use crate::classes::ClassList;
-    use crate::classes::rt::RtRules;
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::{
         Account, Administer, BuildConfig, GroupId, Question, Scheduler, TaskId, reason::Term,
@@ -351,7 +351,7 @@ mod tests {
 
     fn machine(rules: Rules, cpus: u32) -> Bench<ClassList<Cfs>> {
         let config = BuildConfig::flat(cpus, 1000);
-        let mut m = Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000);
+        let mut m = Bench::new(core_2_6(rules, RtVersion::V2_6_25, &config), cpus, 1000);
         m.platform.ask(true);
         m
     }

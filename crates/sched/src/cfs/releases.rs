@@ -10,7 +10,7 @@ use super::features::{FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURE
 use super::rules::{Buddies, GranRule, InverseRule, PeriodRule, PlaceRule, Rules, SliceRule};
 use super::{Cfs, domains, wait_runtime};
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::classes::rt::{RealTime, RtRules};
+use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::{ClassList, NoClass, Rqs};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -164,7 +164,7 @@ const DEFAULT: Release = Release {
     policies: POLICIES,
     can: Capabilities { groups: true, user_groups: true, nohz: true, ..Capabilities::BASIC },
     kernel: None,
-    build: Build::Ordinary(|config| build(Rules::V2_6_32, RtRules::V2_6_25, config)),
+    build: Build::Ordinary(|config| build(Rules::V2_6_32, RtVersion::V2_6_25, config)),
 };
 
 /// This scheduler in the registry.
@@ -183,7 +183,7 @@ pub static ENTRY: Entry = Entry {
                 and go; what else this long-term release has from later ones is not described to \
                 us",
             golden: &[],
-            build: Build::Ordinary(|config| build(Rules::V2_6_32_60, RtRules::V2_6_25, config)),
+            build: Build::Ordinary(|config| build(Rules::V2_6_32_60, RtVersion::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -193,7 +193,7 @@ pub static ENTRY: Entry = Entry {
                 not described to us, and is 2.6.32's here",
             golden: &[("cfs", "3.2")],
             can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
-            build: Build::Ordinary(|config| build(Rules::V3_2, RtRules::V2_6_25, config)),
+            build: Build::Ordinary(|config| build(Rules::V3_2, RtVersion::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -202,7 +202,7 @@ pub static ENTRY: Entry = Entry {
                 differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_31, RtRules::V2_6_25, config)),
+            build: Build::Ordinary(|config| build(Rules::V2_6_31, RtVersion::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -211,7 +211,7 @@ pub static ENTRY: Entry = Entry {
                 checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_29, RtRules::V2_6_25, config)),
+            build: Build::Ordinary(|config| build(Rules::V2_6_29, RtVersion::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -220,7 +220,7 @@ pub static ENTRY: Entry = Entry {
                 differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_28, RtRules::V2_6_25, config)),
+            build: Build::Ordinary(|config| build(Rules::V2_6_28, RtVersion::V2_6_25, config)),
             ..DEFAULT
         },
         Release {
@@ -229,7 +229,7 @@ pub static ENTRY: Entry = Entry {
                 reschedules; several CPUs balanced by weight",
             golden: &[("cfs", "2.6.24")],
             can: Capabilities { nohz: true, ..Capabilities::BASIC },
-            build: Build::Ordinary(|config| build(Rules::V2_6_24, RtRules::V2_6_23, config)),
+            build: Build::Ordinary(|config| build(Rules::V2_6_24, RtVersion::V2_6_23, config)),
             ..DEFAULT
         },
         Release {
@@ -265,16 +265,16 @@ pub static INTERACTIVE: Entry = Entry {
         policies: POLICIES,
         can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
         kernel: None,
-        build: Build::Ordinary(|config| build(Rules::INTERACTIVE, RtRules::V2_6_25, config)),
+        build: Build::Ordinary(|config| build(Rules::INTERACTIVE, RtVersion::V2_6_25, config)),
     }],
 };
 
-fn build(rules: Rules, rt: RtRules, config: &BuildConfig) -> Box<dyn Scheduler> {
+fn build(rules: Rules, rt: RtVersion, config: &BuildConfig) -> Box<dyn Scheduler> {
     Box::new(core_2_6(rules, rt, config))
 }
 
 /// A release with its classes.
-pub fn core_2_6(rules: Rules, rt: RtRules, config: &BuildConfig) -> ClassList<Cfs> {
+pub fn core_2_6(rules: Rules, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
     let early = rules.balances_as_2_6_24.then(|| early_domains(&config.topology, config.hz));
     let mut rqs = Rqs::new(match &early {
         None => domains(&config.topology),

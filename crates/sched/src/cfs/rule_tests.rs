@@ -4,7 +4,7 @@
 use super::load_weight::{LoadWeight, calc_delta_fair};
 use super::{Cfs, Rules, core_2_6};
 use crate::classes::ClassList;
-use crate::classes::rt::RtRules;
+use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use schedlab_core::{
     BuildConfig, CpuId, Parent, Policy, Question, SchedAttr, Scheduler, TaskAttr, TaskId,
@@ -16,7 +16,7 @@ const CPU: CpuId = CpuId(0);
 
 fn machine(rules: Rules) -> Machine {
     let config = BuildConfig::flat(1, 1000);
-    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), 1, 1000)
+    Bench::new(core_2_6(rules, RtVersion::V2_6_25, &config), 1, 1000)
 }
 
 fn vruntime(m: &Machine, task: TaskId) -> i64 {

@@ -316,7 +316,7 @@ fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)
 mod tests {
     use super::*;
     use crate::cfs::{Rules, core_2_6};
-    use crate::classes::rt::RtRules;
+    use crate::classes::rt::RtVersion;
     use crate::random::Random;
     use alloc::vec::Vec;
     use schedlab_core::BuildConfig;
@@ -326,7 +326,7 @@ mod tests {
         const CPUS: u32 = 70;
         let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
-        let mut list = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
+        let mut list = core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config);
         let (rqs, fair) = (&mut list.core, &mut list.fair);
         let anywhere = rqs.idle_thread(CpuId(0));
         rqs.thread_mut(anywhere).nr_cpus_allowed = CPUS;

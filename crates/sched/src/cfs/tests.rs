@@ -3,7 +3,7 @@
 
 use super::ids::EntityId;
 use super::{Cfs, Rules, core_2_6, wait_runtime};
-use crate::classes::rt::RtRules;
+use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
 use crate::random::Random;
@@ -19,7 +19,7 @@ type Machine = Bench<ClassList<Cfs>>;
 
 fn machine(rules: Rules, cpus: u32) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(rules, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 fn machine_2_6_32(cpus: u32) -> Machine {
@@ -430,12 +430,12 @@ fn a_machine_of_many_levels_keeps_its_books() {
     ];
     let config = BuildConfig { topology: Topology::with_levels(16, levels.into()), hz: 1000 };
     for seed in 0..3 {
-        let sched = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
+        let sched = core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
     }
     // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are
     // worth 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
-    let sched = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
+    let sched = core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
     let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let hogs: Vec<TaskId> =
@@ -530,7 +530,7 @@ fn nodes(count: u32) -> Topology {
 fn machine_of(rules: Rules, topology: Topology) -> Machine {
     let cpus = topology.cpus();
     let config = BuildConfig { topology, ..BuildConfig::flat(cpus, 1000) };
-    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(rules, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 #[test]

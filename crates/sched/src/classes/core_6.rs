@@ -20,7 +20,7 @@ use super::bandwidth::{self, Quota};
 use super::deadline::{self, Deadline, server};
 use super::domains::Domains;
 use super::rq::{Settings, prio_of};
-use super::rt::{self, RealTime, RtRules};
+use super::rt::{self, RealTime, RtVersion};
 use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -406,7 +406,7 @@ impl<F: FairClass6> Core6<F> {
     /// An idle machine of these domains.
     pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
         let cpus = domains.cpus();
-        let real_time = RtRules {
+        let real_time = RtVersion {
             throttling: !fair.has_fair_server(),
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,

@@ -36,7 +36,7 @@ mod tunables;
 use super::load_weight::{LoadWeight, calc_delta_mine, inverse};
 use super::rules::InverseRule;
 use crate::classes::rbtree::{Nodes, Root};
-use crate::classes::rt::{RealTime, RtRules};
+use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::NICE_0_LOAD;
 use crate::classes::{ClassList, NoClass, Pid, Rqs};
 use alloc::vec::Vec;
@@ -132,7 +132,7 @@ pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
     let rqs = Rqs::new(super::domains(&config.topology));
     ClassList {
         deadline: NoClass,
-        rt: RealTime::new(RtRules::V2_6_23, rqs.cpus(), config.hz),
+        rt: RealTime::new(RtVersion::V2_6_23, rqs.cpus(), config.hz),
         fair: WaitRuntime::new(rqs.cpus()),
         core: rqs,
     }
