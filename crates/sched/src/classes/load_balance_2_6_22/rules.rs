@@ -1,10 +1,10 @@
-//! The rules by which CPUs are balanced, by number: from 200 on, so that they stand beside those of
-//! the schedulers that are balanced in this way.
+//! The rules of this load balancing. Their numbers start at 200, so that they do not collide with
+//! the rules of the schedulers that use it.
 
 use schedlab_core::define_rules;
 
 define_rules! {
-    /// All of them.
+    /// All rules.
     pub static RULES {
         200 NEWLY_IDLE_BALANCE Migrate "newly_idle_balance":
             "A CPU that is about to idle pulls from the busiest CPU of its smallest domain that has \
