@@ -508,7 +508,7 @@ fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
                 seen.push(latency_ms(&m));
             }
         }
-        m.sched.cpu_online(&mut platform, CpuId(3)).expect("it was there");
+        m.sched.cpu_online(&mut platform, CpuId(3)).expect("the CPU is offline");
         seen.push(latency_ms(&m));
         assert_eq!(seen, expected[1..], "{}", rules.name);
     }
