@@ -112,7 +112,7 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, core_2_6};
+    use crate::cfs::{Version, core_2_6};
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life};
     use schedlab_core::{BuildConfig, CpuId, TaskId};
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn whatever_does_not_add_up_is_found() {
         let config = BuildConfig::flat(2, 1000);
-        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config), 2, 1000);
+        let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), 2, 1000);
         let tasks: [TaskId; 4] = [0; 4].map(|nice| m.nice(nice, Life::Hog));
         m.reschedule();
         let (fair, rqs) = (&m.sched.fair, &m.sched.core);

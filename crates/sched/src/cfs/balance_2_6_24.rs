@@ -6,9 +6,9 @@
 //! classes' tasks are balanced, woken and forked alike. A CPU's clock is read only on that CPU:
 //! what comes from elsewhere works with its last reading.
 
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::load_balance_2_6_22::{self, Balanced, Domains, Moved, Walk, wake_idle};
-use crate::classes::load_balance_2_6_22::{newly_idle_balance, rebalance, rules};
+use crate::classes::load_balance_2_6_22::{newly_idle_balance, rebalance, rules as balance_rules};
 use crate::classes::rt::RealTime;
 use crate::classes::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, core_2_6};
 use alloc::vec::Vec;
@@ -99,7 +99,7 @@ impl Cfs {
                 .find(|&pid| queues.can_migrate(pid, busiest, to, &mut false));
             queues.fair.early_order = tasks;
             if let Some(pid) = first {
-                return queues.pull(platform, rules::ACTIVE_BALANCE, pid, to);
+                return queues.pull(platform, balance_rules::ACTIVE_BALANCE, pid, to);
             }
         }
     }
@@ -117,7 +117,7 @@ impl Cfs {
             Select::Fork => {
                 let chosen = self.idlest_early(rqs, pid, rqs.this_cpu, Walk::Fork);
                 let here = chosen == rqs.this_cpu;
-                (chosen, if here { reasons::FORK_HERE } else { reasons::FORK_IDLEST })
+                (chosen, if here { rules::FORK_HERE } else { rules::FORK_IDLEST })
             }
         };
         platform.by_rule(Question::SelectCpu, chosen, rule);
@@ -137,29 +137,29 @@ impl Cfs {
         let mut queues = Queues { fair: self, rqs, rt: None };
         let may_run_on = |queues: &Queues<'_>, cpu| queues.rqs.is_allowed(pid, cpu);
         let idle = wake_idle(&mut queues, cpu, may_run_on);
-        if idle == cpu { (cpu, rule) } else { (idle, reasons::WAKE_IDLE) }
+        if idle == cpu { (cpu, rule) } else { (idle, rules::WAKE_IDLE) }
     }
 
     /// The CPU of the waker, or the one where `pid` ran last.
     fn affine_cpu_early(&mut self, rqs: &Rqs, pid: Pid, sync: bool) -> (CpuId, Rule) {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         if this == prev {
-            return (prev, reasons::WAKER_HERE);
+            return (prev, rules::WAKER_HERE);
         }
         if !rqs.is_allowed(pid, this) {
-            return (prev, reasons::NOT_AFFINE);
+            return (prev, rules::NOT_AFFINE);
         }
         for cpu in [this, prev] {
             self.refresh_early_load(rqs, cpu);
         }
         if sync && self.early().is_affine(this, prev) && !self.is_hot_early(rqs, pid) {
-            return (this, reasons::AFFINE_SYNC);
+            return (this, rules::AFFINE_SYNC);
         }
         let weight = self.weight_of(pid);
         let leaving = if sync { self.weight_of(rqs.curr(this)) } else { 0 };
         match self.early().wakes_here(this, prev, weight, leaving) {
             Some(rule) => (this, rule),
-            None => (prev, reasons::PREVIOUS_CPU),
+            None => (prev, rules::PREVIOUS_CPU),
         }
     }
 
@@ -345,7 +345,7 @@ pub(super) fn early_domains(topology: &schedlab_core::Topology, hz: u32) -> Doma
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, releases};
+    use crate::cfs::{Version, entries};
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::{BuildConfig, CpuSet, Parent, SchedAttr, TaskAttr};
@@ -355,7 +355,7 @@ mod tests {
     fn moves(rest: i64, best_prio: i16) -> bool {
         let config = BuildConfig::flat(2, 1000);
         let mut m =
-            Bench::new(releases::core_2_6(Rules::V2_6_24, RtVersion::V2_6_23, &config), 2, 1000);
+            Bench::new(entries::core_2_6(Version::V2_6_24, RtVersion::V2_6_23, &config), 2, 1000);
         for nice in [0, -20] {
             let sched = SchedAttr::nice(nice);
             let allowed = CpuSet::only(CpuId(0));
@@ -376,7 +376,7 @@ mod tests {
         let cpus = (CpuId(0), CpuId(1));
         queues.balance_tasks(
             &mut m.platform,
-            rules::ACTIVE_BALANCE,
+            balance_rules::ACTIVE_BALANCE,
             ClassId::Fair,
             cpus,
             &mut pass,

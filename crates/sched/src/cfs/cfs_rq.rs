@@ -3,7 +3,7 @@
 use super::entity::Entity;
 use super::ids::EntityId;
 use super::load_weight;
-use super::rules::InverseRule;
+use super::releases::InverseRule;
 use super::timeline::Timeline;
 use super::vruntime::Vruntime;
 use schedlab_core::{CpuId, GroupId};

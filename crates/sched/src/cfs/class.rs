@@ -3,8 +3,8 @@
 use super::domain_levels::first_interval_ms;
 use super::features::Feature;
 use super::interactive::Interactive;
-use super::rules::Buddies;
-use super::{Cfs, cpu_power::CpuPower, reasons};
+use super::releases::Buddies;
+use super::{Cfs, cpu_power::CpuPower, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::load_balance_2_6_22::{self, Walk};
 use crate::classes::rt::RealTime;
@@ -54,7 +54,7 @@ impl Class for Cfs {
             return;
         }
         self.clear_buddies(e);
-        if self.rules.buddies == Buddies::Preempting {
+        if self.version.buddies == Buddies::Preempting {
             if rqs.thread(pid).policy != Policy::Batch {
                 self.update_curr(rqs, platform, q);
             }
@@ -139,7 +139,7 @@ impl Class for Cfs {
         while let Some(e) = level {
             let q = self.entities[e].cfs_rq;
             self.update_curr(rqs, platform, q);
-            if self.rules.shares_follow_load {
+            if self.version.shares_follow_load {
                 self.update_entity_shares_tick(rqs, platform, q);
             }
             let alone = self.queues[q].nr_running <= 1;
@@ -180,15 +180,15 @@ impl Class for Cfs {
             if running.is_before(child) {
                 self.entities[e].vruntime = running;
                 self.entities[curr].vruntime = child;
-                platform.because(Question::Preempt, cpu, reasons::CHILD_RUNS_FIRST, |out| {
+                platform.because(Question::Preempt, cpu, rules::CHILD_RUNS_FIRST, |out| {
                     self.account_of_wakeup(rqs, cpu, pid, out);
                 });
                 rqs.resched_curr(platform, cpu);
             }
         }
         self.enqueue_task_fair(rqs, platform, cpu, pid, false);
-        if self.rules.resched_after_fork {
-            platform.because(Question::Preempt, cpu, reasons::FORK_RESCHEDULES, |out| {
+        if self.version.resched_after_fork {
+            platform.because(Question::Preempt, cpu, rules::FORK_RESCHEDULES, |out| {
                 self.account_of_wakeup(rqs, cpu, pid, out);
             });
             rqs.resched_curr(platform, cpu);
@@ -197,7 +197,7 @@ impl Class for Cfs {
 
     fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if rqs.curr(cpu) == pid {
-            platform.by_rule(Question::Preempt, cpu, reasons::CLASS_CHANGED);
+            platform.by_rule(Question::Preempt, cpu, rules::CLASS_CHANGED);
             rqs.resched_curr(platform, cpu);
         } else {
             self.check_preempt_curr_of(rqs, platform, cpu, pid, Challenge::Other);
@@ -215,7 +215,7 @@ impl Class for Cfs {
         if rqs.curr(cpu) != pid {
             self.check_preempt_curr_of(rqs, platform, cpu, pid, Challenge::Other);
         } else if rqs.thread(pid).prio > old_prio {
-            platform.by_rule(Question::Preempt, cpu, reasons::PRIORITY_LOWERED);
+            platform.by_rule(Question::Preempt, cpu, rules::PRIORITY_LOWERED);
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -223,7 +223,7 @@ impl Class for Cfs {
 
 impl FairClass for Cfs {
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent) {
-        if self.rules.interactive {
+        if self.version.interactive {
             self.interactive.born(pid);
         }
         let group = if self.groups.contains(attr.group) { attr.group } else { GroupId::ROOT };
@@ -268,7 +268,7 @@ impl FairClass for Cfs {
 
     #[inline]
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {
-        if self.rules.interactive {
+        if self.version.interactive {
             self.interactive_judges(rqs, platform, prev);
         }
     }
@@ -277,7 +277,7 @@ impl FairClass for Cfs {
     #[inline]
     fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
-        if self.rules.interactive {
+        if self.version.interactive {
             self.interactive.sleeps(pid, rqs.clock(rqs.cpu_of(pid)));
         }
         let ran_ns = self.total_exec(rqs, pid, e);
@@ -325,11 +325,11 @@ impl FairClass for Cfs {
 
     /// The domains begin anew, and in releases that do so the tunables are scaled again.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
-        if self.rules.rescales {
+        if self.version.rescales {
             // A CPU that goes away is still counted.
             let online = rqs.online_cpus();
             let counted = online + u32::from(online < self.online_before);
-            self.tunables.rescale(&self.rules, self.scaled_for, counted);
+            self.tunables.rescale(&self.version, self.scaled_for, counted);
             (self.online_before, self.scaled_for) = (online, counted);
         }
         if let Some(early) = &mut self.early {
@@ -428,23 +428,23 @@ impl FairClass for Cfs {
     }
 
     fn tunables(&self, _: &Rqs) -> Vec<Tunable> {
-        let slice = self.rules.bandwidth.map(|_| Tunable {
+        let slice = self.version.bandwidth.map(|_| Tunable {
             name: bandwidth::TUNABLE.into(),
             value: self.limits.slice_us(),
             range: (1, i64::from(i32::MAX)),
             help: "what a CPU draws at a time from a limited group's account, us",
         });
-        let rule = self.rules.interactive.then(|| self.interactive.tunables());
+        let rule = self.version.interactive.then(|| self.interactive.tunables());
         let others = slice.into_iter().chain(rule.into_iter().flatten());
-        self.tunables.list(&self.rules, others)
+        self.tunables.list(&self.version, others)
     }
 
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError> {
         if name == bandwidth::TUNABLE {
             self.limits.set_slice_us(value);
         } else {
-            let is_known = (self.rules.interactive && self.interactive.set_tunable(name, value))
-                || self.tunables.write(&self.rules, name, value);
+            let is_known = (self.version.interactive && self.interactive.set_tunable(name, value))
+                || self.tunables.write(&self.version, name, value);
             if !is_known {
                 return Err(TunableError::Refused(String::from("not a tunable of this class")));
             }
@@ -467,13 +467,13 @@ impl FairClass for Cfs {
         }
         let tunables = &self.tunables;
         let tasks = u64::from(load.tasks.max(1));
-        let lightest = if self.rules.interactive {
+        let lightest = if self.version.interactive {
             Interactive::worst_nice(load.nice_max)
         } else {
             load.nice_max
         };
         let [light, heavy] = [lightest, load.nice_min].map(|nice| u64::from(weight_of_nice(nice)));
-        let turn_ns = tunables.sched_period(tasks, self.rules.period)
+        let turn_ns = tunables.sched_period(tasks, self.version.period)
             + 2 * self.tick_ns
             + tunables.wakeup_granularity_ns;
         // How far a turn of the lightest carries it, and what the heaviest can do in so much
@@ -484,13 +484,13 @@ impl FairClass for Cfs {
             idle_beside_waiting_ns: None,
             wait_ns: Some(tasks.saturating_mul(each_ns)),
             // Hogs whose nice values are raised at different times are equal no longer.
-            hog_spread_ns: (!self.rules.interactive).then_some(4 * turn_ns),
+            hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
             ..Promises::default()
         }
     }
 
     fn rules(&self) -> &'static [RuleDoc] {
-        reasons::RULES
+        rules::RULES
     }
 
     fn more_rules(&self) -> &'static [RuleDoc] {

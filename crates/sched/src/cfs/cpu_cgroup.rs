@@ -17,10 +17,10 @@ impl Cfs {
         parent: GroupId,
         shares: u64,
     ) -> Result<GroupId, Refused> {
-        if !self.rules.groups {
+        if !self.version.groups {
             return Err(Errno::NotSupported.because(alloc::format!(
                 "CFS of {} is built without task groups here",
-                self.rules.name
+                self.version.name
             )));
         }
         let Some(above) = self.groups.get(parent) else {
@@ -61,10 +61,10 @@ impl Cfs {
         }
         row.shares = shares;
         row.absent_weight.fill(shares);
-        let load = LoadWeight::computed(shares, self.rules.inverse);
+        let load = LoadWeight::computed(shares, self.version.inverse);
         for place in 0..row.queues.len() {
             let q = self.groups[group].queues[place].1;
-            if self.rules.shares_follow_load {
+            if self.version.shares_follow_load {
                 self.update_cfs_shares(rqs, platform, q);
                 continue;
             }
@@ -107,10 +107,10 @@ impl Cfs {
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), Refused> {
-        if self.rules.bandwidth.is_none() {
+        if self.version.bandwidth.is_none() {
             return Err(Errno::NotSupported.because(alloc::format!(
                 "CFS of {} has no quotas: they came with 3.2 (cfs@3.2)",
-                self.rules.name
+                self.version.name
             )));
         }
         let Some(row) = self.groups.get(group) else {

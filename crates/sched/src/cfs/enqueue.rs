@@ -24,7 +24,7 @@ impl Cfs {
         if wakeup {
             let ran_ns = self.total_exec(rqs, pid, e);
             self.entities[e].averages.start_runtime = ran_ns;
-            if self.rules.interactive {
+            if self.version.interactive {
                 self.interactive_wakes(rqs, pid, e, ran_ns);
             }
         }
@@ -68,7 +68,7 @@ impl Cfs {
                 self.enqueue_entity(rqs, platform, q, e, wakeup);
                 self.check_enqueue_throttle(rqs, platform, q);
                 wakeup = true;
-            } else if self.rules.shares_follow_load {
+            } else if self.version.shares_follow_load {
                 self.update_cfs_shares(rqs, platform, q);
             }
             self.queues[q].h_nr_running += count;
@@ -129,7 +129,7 @@ impl Cfs {
         let queue = &mut self.queues[q];
         let entity = &mut self.entities[e];
         if wakeup {
-            entity.vruntime = place_sleeper(&self.rules, &self.tunables, queue, entity);
+            entity.vruntime = place_sleeper(&self.version, &self.tunables, queue, entity);
         }
         queue.account_enqueue(entity);
         if entity.parent.is_none() {
@@ -144,7 +144,7 @@ impl Cfs {
         if is_task {
             self.list_task(q, e);
         }
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             self.update_cfs_shares(rqs, platform, q);
         }
     }
@@ -166,14 +166,14 @@ impl Cfs {
             self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
         }
         let is_task = entity.is_task();
-        if !self.rules.min_vruntime_on_charge_only {
+        if !self.version.min_vruntime_on_charge_only {
             let curr = queue.curr.map(|curr| self.entities[curr].vruntime);
             queue.update_min_vruntime(curr);
         }
         if is_task {
             self.unlist_task(q, e);
         }
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             self.update_cfs_shares(rqs, platform, q);
         }
     }
@@ -188,7 +188,7 @@ impl Cfs {
         load: LoadWeight,
     ) {
         let &Entity { cfs_rq: q, on_rq, .. } = &self.entities[e];
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             return self.reweight_in_place(rqs, platform, e, load);
         }
         if on_rq {

@@ -281,7 +281,7 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, domains};
+    use crate::cfs::{Version, domains};
     use schedlab_core::Topology;
 
     /// Less than a task is to move. What both groups do of what they could, now and with one task
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn less_than_a_task_moves_one_if_more_is_done_then() {
         let rqs = Rqs::new(domains(&Topology::flat(2)));
-        let fair = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+        let fair = Cfs::new(Version::V2_6_32, &rqs, 1000);
         let group = |avg_load, weighted, power| SgLbStats {
             avg_load,
             load: avg_load,

@@ -2,7 +2,7 @@
 //! (feature `HRTICK`, off by default in 2.6.28 to 2.6.32).
 
 use super::features::Feature;
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 
@@ -94,7 +94,7 @@ impl Cfs {
             self.update_curr(rqs, platform, self.entities[e].cfs_rq);
             level = self.entities[e].parent;
         }
-        platform.by_rule(Question::Preempt, cpu, reasons::HRTICK_OVER);
+        platform.by_rule(Question::Preempt, cpu, rules::HRTICK_OVER);
         rqs.resched_curr(platform, cpu);
     }
 
@@ -108,7 +108,7 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, core_2_6};
+    use crate::cfs::{Version, core_2_6};
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life};
     use schedlab_core::BuildConfig;
@@ -120,7 +120,7 @@ mod tests {
     fn what_is_left_of_a_turn_counts_but_10_us_at_least_for_who_does_not_run_yet() {
         const CPU: CpuId = CpuId(0);
         let config = BuildConfig::flat(1, 1000);
-        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config), 1, 1000);
+        let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), 1, 1000);
         let tasks = [0; 2].map(|nice| m.nice(nice, Life::Hog));
         m.reschedule();
         let runs = m.current[0].unwrap();

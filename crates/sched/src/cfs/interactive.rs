@@ -167,7 +167,7 @@ impl Interactive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Cfs, Rules, core_2_6};
+    use crate::cfs::{Cfs, Version, core_2_6};
     use crate::classes::ClassList;
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
@@ -178,7 +178,7 @@ mod tests {
 
     fn machine() -> Bench<ClassList<Cfs>> {
         let config = BuildConfig::flat(1, 1000);
-        let sched = core_2_6(Rules::INTERACTIVE, RtVersion::V2_6_25, &config);
+        let sched = core_2_6(Version::INTERACTIVE, RtVersion::V2_6_25, &config);
         Bench::new(sched, 1, 1000)
     }
 

@@ -1,6 +1,6 @@
 //! Weights, and the arithmetic by which they scale time.
 
-use super::rules::InverseRule;
+use super::releases::InverseRule;
 use crate::classes::weights::{
     NICE_0_LOAD, WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice,
 };

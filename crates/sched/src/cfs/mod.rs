@@ -77,8 +77,10 @@ pub mod cpu_power;
 pub mod domain_levels;
 pub mod enqueue;
 pub mod entity;
+pub mod entries;
 pub mod features;
 pub mod find_busiest_group;
+pub mod grounds;
 pub mod hrtick;
 pub mod ids;
 pub mod interactive;
@@ -90,7 +92,6 @@ pub mod move_tasks;
 pub mod pick;
 pub mod place;
 pub mod preempt;
-pub mod reasons;
 pub mod releases;
 #[cfg(test)]
 mod rule_tests;
@@ -118,11 +119,11 @@ use cpu_load::CpuLoads;
 use cpu_power::CpuPower;
 pub use domain_levels::domains;
 use entity::Entity;
+pub use entries::{ENTRY, INTERACTIVE, core_2_6};
 use ids::{CfsRqId, EntityId};
 use interactive::Interactive;
 use lb_env::{Balancing, Candidates};
-pub use releases::{ENTRY, INTERACTIVE, core_2_6};
-pub use rules::Rules;
+pub use releases::Version;
 use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, GroupId};
 use task_group::TaskGroups;
@@ -132,7 +133,7 @@ use vruntime::Vruntime;
 /// The fair class of a release with vruntime, on all CPUs.
 #[derive(Clone, Debug)]
 pub struct Cfs {
-    rules: Rules,
+    version: Version,
     tunables: Tunables,
     /// The number of CPUs that the tunables are scaled for.
     scaled_for: u32,
@@ -177,7 +178,7 @@ pub struct Cfs {
 
 impl Cfs {
     /// The class with nothing to run.
-    pub fn new(rules: Rules, rqs: &Rqs, hz: u32) -> Cfs {
+    pub fn new(version: Version, rqs: &Rqs, hz: u32) -> Cfs {
         let cpus = rqs.cpus();
         let all = || (0..cpus).map(CpuId);
         let domains = &rqs.domains;
@@ -204,8 +205,8 @@ impl Cfs {
         };
         let levels = 0..domains.levels();
         Cfs {
-            rules,
-            tunables: Tunables::at_boot(&rules, cpus),
+            version,
+            tunables: Tunables::at_boot(&version, cpus),
             scaled_for: cpus,
             online_before: cpus,
             entities: IndexVec::new(),
@@ -223,7 +224,7 @@ impl Cfs {
             early: None,
             early_order: Vec::with_capacity(64),
             keeps_foreign_time: false,
-            limits: Bandwidth::new(rules.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
+            limits: Bandwidth::new(version.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
             interactive: Interactive::default(),
             hrtick_active: alloc::vec![false; cpus as usize],
             tick_ns: 1_000_000_000 / u64::from(hz),

@@ -7,7 +7,7 @@ use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::lb_env::{CpuIdleType, Pass};
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::{Challenge, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
@@ -33,7 +33,7 @@ impl Cfs {
             // The classes are not even asked.
             return false;
         }
-        if !self.groups.only_root() || !self.rules.over_pulls {
+        if !self.groups.only_root() || !self.version.over_pulls {
             self.update_h_load(busiest);
         }
         let mut rest = imbalance as i64;
@@ -90,9 +90,9 @@ impl Cfs {
                 && self.can_migrate_task(rqs, pass.level, pass.this, e, all_pinned)
             {
                 let rule = match pass.idle {
-                    CpuIdleType::NotIdle => reasons::PERIODIC_BUSY,
-                    CpuIdleType::Idle => reasons::PERIODIC_IDLE,
-                    CpuIdleType::NewlyIdle => reasons::NEWLY_IDLE,
+                    CpuIdleType::NotIdle => rules::PERIODIC_BUSY,
+                    CpuIdleType::Idle => rules::PERIODIC_IDLE,
+                    CpuIdleType::NewlyIdle => rules::NEWLY_IDLE,
                 };
                 self.pull_task(rqs, platform, e, pass.this, rule);
                 moved += weight;
@@ -181,7 +181,7 @@ impl Cfs {
             let mut next = self.queues[self.nth_queue_on(busiest, place)].newest_task;
             while let Some(e) = next {
                 if self.can_migrate_task(rqs, level, target, e, &mut false) {
-                    self.pull_task(rqs, platform, e, target, reasons::ACTIVE_BALANCE);
+                    self.pull_task(rqs, platform, e, target, rules::ACTIVE_BALANCE);
                     return;
                 }
                 next = self.entities[e].older;

@@ -3,8 +3,8 @@
 use super::entity::{Entity, EntityKind};
 use super::ids::{CfsRqId, EntityId};
 use super::preempt::PreemptVerdict;
-use super::rules::Buddies;
-use super::{Cfs, reasons};
+use super::releases::Buddies;
+use super::{Cfs, rules};
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
@@ -42,11 +42,11 @@ impl Cfs {
     #[inline]
     fn pick_task(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> (Pid, Rule) {
         let mut q = CfsRqId::root(cpu);
-        let mut rule = reasons::ONLY;
+        let mut rule = rules::ONLY;
         let clock = rqs.clock(cpu);
         loop {
             if self.queues[q].nr_running > 1 {
-                rule = rule.max(reasons::LEFTMOST);
+                rule = rule.max(rules::LEFTMOST);
             }
             let e = self.pick_next_entity(q, &mut rule);
             let queue = &mut self.queues[q];
@@ -56,8 +56,8 @@ impl Cfs {
             entity.begin_turn(clock);
             match entity.kind {
                 EntityKind::Task(pid) => {
-                    if rule == reasons::LEFTMOST && pid == rqs.curr(cpu) {
-                        rule = reasons::CURRENT_STAYS;
+                    if rule == rules::LEFTMOST && pid == rqs.curr(cpu) {
+                        rule = rules::CURRENT_STAYS;
                     }
                     return (pid, rule);
                 }
@@ -92,13 +92,13 @@ impl Cfs {
             });
             buddy.map(|buddy| (buddy, rule))
         };
-        let next = || near(queue.next, reasons::NEXT_BUDDY);
-        let last = || near(queue.last, reasons::LAST_BUDDY);
+        let next = || near(queue.next, rules::NEXT_BUDDY);
+        let last = || near(queue.last, rules::LAST_BUDDY);
         let second = || {
             let second = queue.timeline.iter().nth(1).map(|(e, _)| e);
-            near(second.filter(|_| queue.skip == Some(left)), reasons::SKIP_BUDDY)
+            near(second.filter(|_| queue.skip == Some(left)), rules::SKIP_BUDDY)
         };
-        let buddy = match self.rules.buddies {
+        let buddy = match self.version.buddies {
             Buddies::None => None,
             Buddies::Preempting => next().or_else(last).or_else(second),
             Buddies::EveryWakeup => next().or_else(last),

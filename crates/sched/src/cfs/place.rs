@@ -5,7 +5,7 @@ use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::calc_delta_fair;
-use super::rules::Rules;
+use super::releases::Version;
 use super::vruntime::Vruntime;
 use super::{Cfs, Tunables};
 
@@ -18,7 +18,7 @@ impl Cfs {
             vruntime += self.sched_vslice(e);
         }
         let entity = &mut self.entities[e];
-        entity.vruntime = if self.rules.place.initial_is_exact {
+        entity.vruntime = if self.version.place.initial_is_exact {
             vruntime
         } else {
             entity.vruntime.max(vruntime)
@@ -33,24 +33,24 @@ impl Cfs {
 /// vruntime is later than that keeps it.
 #[inline]
 pub(super) fn place_sleeper(
-    rules: &Rules,
+    version: &Version,
     tunables: &Tunables,
     queue: &CfsRq,
     entity: &Entity,
 ) -> Vruntime {
-    entity.vruntime.max(queue.min_vruntime - sleeper_credit(rules, tunables, entity))
+    entity.vruntime.max(queue.min_vruntime - sleeper_credit(version, tunables, entity))
 }
 
 /// How far before `min_vruntime` a sleeper is placed, virtual ns.
 #[inline]
-fn sleeper_credit(rules: &Rules, tunables: &Tunables, entity: &Entity) -> u64 {
+fn sleeper_credit(version: &Version, tunables: &Tunables, entity: &Entity) -> u64 {
     const FAIR_SLEEPERS: u32 = Feature::FairSleepers.bit() | Feature::NewFairSleepers.bit();
-    if !tunables.has_any(FAIR_SLEEPERS) || !(entity.is_task() || rules.place.groups_get_credit) {
+    if !tunables.has_any(FAIR_SLEEPERS) || !(entity.is_task() || version.place.groups_get_credit) {
         return 0;
     }
     let mut credit = tunables.latency_ns;
     if tunables.has(Feature::NormalizedSleeper)
-        && (!entity.is_idle_policy || rules.place.normalize_idle_too)
+        && (!entity.is_idle_policy || version.place.normalize_idle_too)
     {
         credit = calc_delta_fair(credit, entity.load);
     }

@@ -4,8 +4,8 @@ use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::calc_delta_fair;
-use super::rules::{Buddies, GranRule};
-use super::{Cfs, reasons};
+use super::releases::{Buddies, GranRule};
+use super::{Cfs, rules};
 use crate::classes::{Challenge, ClassId, Pid, Rqs, core_2_6};
 use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
 
@@ -28,7 +28,7 @@ pub(super) enum PreemptVerdict {
 /// Whether a rule says that a fork makes its CPU reschedule.
 #[inline]
 fn is_of_fork(rule: Rule) -> bool {
-    rule == reasons::CHILD_RUNS_FIRST || rule == reasons::FORK_RESCHEDULES
+    rule == rules::CHILD_RUNS_FIRST || rule == rules::FORK_RESCHEDULES
 }
 
 impl Cfs {
@@ -50,16 +50,16 @@ impl Cfs {
         let entity = &self.entities[curr];
         let ran = entity.sum_exec - entity.prev_sum_exec;
         if ran > ideal {
-            platform.because(Question::Preempt, cpu, reasons::SLICE_OVER, |out| {
+            platform.because(Question::Preempt, cpu, rules::SLICE_OVER, |out| {
                 self.account_of_tick(curr, ideal, out);
             });
             rqs.resched_curr(platform, cpu);
-            if self.rules.tick_clears_buddies {
+            if self.version.tick_clears_buddies {
                 self.clear_buddies(curr);
             }
             return;
         }
-        if !self.rules.tick_compares_leftmost
+        if !self.version.tick_compares_leftmost
             || !self.tunables.has(Feature::WakeupPreempt)
             || ran < self.tunables.min_granularity_ns
         {
@@ -70,9 +70,9 @@ impl Cfs {
             && let Some(leftmost) = queue.timeline.leftmost_vruntime()
             && let ahead = entity.vruntime.ahead_of(leftmost)
             && ahead as u64 > ideal
-            && !(ahead < 0 && self.rules.tick_spares_behind)
+            && !(ahead < 0 && self.version.tick_spares_behind)
         {
-            platform.because(Question::Preempt, cpu, reasons::FAR_AHEAD, |out| {
+            platform.because(Question::Preempt, cpu, rules::FAR_AHEAD, |out| {
                 self.account_of_tick(curr, ideal, out);
             });
             rqs.resched_curr(platform, cpu);
@@ -83,7 +83,7 @@ impl Cfs {
     #[inline]
     pub(super) fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
-        match self.rules.gran {
+        match self.version.gran {
             GranRule::OfRunning => calc_delta_fair(limit, curr.load),
             GranRule::OfHeavyRunning if curr.load.weight > 1024 => {
                 calc_delta_fair(limit, curr.load)
@@ -128,7 +128,7 @@ impl Cfs {
     #[inline]
     pub(super) fn verdict_of(&self, curr: EntityId, woken: EntityId) -> PreemptVerdict {
         let (curr, woken) = (&self.entities[curr], &self.entities[woken]);
-        if self.rules.gran == GranRule::OfRunning {
+        if self.version.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
             let limit = woken.vruntime + self.wakeup_gran(curr, woken);
             return if limit.ns() < curr.vruntime.ns() {
@@ -201,23 +201,23 @@ impl Cfs {
         let curr = self.entity_of(curr_pid);
         let &Entity { cfs_rq: q, exec_start, .. } = &self.entities[curr];
         // (Mostly the enqueue has just charged the running task.)
-        if exec_start != rqs.clock(cpu) || self.rules.min_vruntime_on_charge_only {
+        if exec_start != rqs.clock(cpu) || self.version.min_vruntime_on_charge_only {
             self.update_curr(rqs, platform, q);
         }
         let thread = rqs.thread(pid);
         match thread.class {
-            ClassId::Rt | ClassId::Deadline => return (true, reasons::CLASS_ABOVE),
+            ClassId::Rt | ClassId::Deadline => return (true, rules::CLASS_ABOVE),
             ClassId::Idle => return (false, Rule::NONE),
             ClassId::Fair => {}
         }
         let woken = self.entity_of(pid);
         if pid == curr_pid {
-            return (false, reasons::RUNS_ALREADY);
+            return (false, rules::RUNS_ALREADY);
         }
         if self.limits.is_used() && self.throttled_hierarchy_of(self.entities[woken].cfs_rq) {
-            return (false, reasons::THROTTLED_GROUP);
+            return (false, rules::THROTTLED_GROUP);
         }
-        match self.rules.buddies {
+        match self.version.buddies {
             Buddies::EveryWakeup => {
                 self.set_last_buddy(curr);
                 self.set_next_buddy(woken);
@@ -232,8 +232,8 @@ impl Cfs {
             Buddies::Preempted | Buddies::Preempting | Buddies::None => {}
         }
         let running = rqs.thread(curr_pid);
-        if self.rules.checks_pending && running.need_resched {
-            return (false, reasons::RESCHED_PENDING);
+        if self.version.checks_pending && running.need_resched {
+            return (false, rules::RESCHED_PENDING);
         }
         let verdict = self.verdict_by_policy(running.policy, thread.policy).or_else(|| {
             let sync = challenge == Challenge::Wakeup { sync: true };
@@ -252,12 +252,12 @@ impl Cfs {
     #[inline]
     fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<(bool, Rule)> {
         match woken {
-            Policy::Batch => Some((false, reasons::BATCH_WAITS)),
-            Policy::Idle if self.rules.idle_policy_never_preempts => {
-                Some((false, reasons::IDLE_WAITS))
+            Policy::Batch => Some((false, rules::BATCH_WAITS)),
+            Policy::Idle if self.version.idle_policy_never_preempts => {
+                Some((false, rules::IDLE_WAITS))
             }
-            _ if running == Policy::Idle && self.rules.idle_policy_gives_way => {
-                Some((true, reasons::IDLE_YIELDS))
+            _ if running == Policy::Idle && self.version.idle_policy_gives_way => {
+                Some((true, rules::IDLE_YIELDS))
             }
             _ => None,
         }
@@ -277,19 +277,19 @@ impl Cfs {
             let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
             let sync = sync && tunables.has(Feature::SyncWakeups);
             if tunables.has(Feature::WakeupSync) && sync {
-                return Some((true, reasons::WAKEUP_SYNC));
+                return Some((true, rules::WAKEUP_SYNC));
             }
             if tunables.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap)
             {
-                return Some((true, reasons::WAKEUP_OVERLAP));
+                return Some((true, rules::WAKEUP_OVERLAP));
             }
             if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
                 self.set_next_buddy(woken);
-                return Some((true, reasons::WAKEUP_RUNNING));
+                return Some((true, rules::WAKEUP_RUNNING));
             }
         }
         let off = !self.tunables.has(Feature::WakeupPreempt);
-        off.then_some((false, reasons::NO_WAKEUP_PREEMPT))
+        off.then_some((false, rules::NO_WAKEUP_PREEMPT))
     }
 
     /// Compares virtual times where the two, or their groups, compete with each other. A task that
@@ -304,34 +304,34 @@ impl Cfs {
         challenge: Challenge,
     ) -> (bool, Rule) {
         let (mut running, mut challenger) = self.find_matching_se(curr, woken);
-        let mut rule = reasons::BEYOND_GRANULARITY;
+        let mut rule = rules::BEYOND_GRANULARITY;
         loop {
             let verdict = self.verdict_of(running, challenger);
             if verdict == PreemptVerdict::Preempt {
                 break;
             }
             let parents = (self.entities[running].parent, self.entities[challenger].parent);
-            if self.rules.tries_levels_upward
+            if self.version.tries_levels_upward
                 && let (Some(above_running), Some(above_challenger)) = parents
             {
                 (running, challenger) = (above_running, above_challenger);
-                rule = reasons::BEYOND_GRANULARITY_ABOVE;
+                rule = rules::BEYOND_GRANULARITY_ABOVE;
                 continue;
             }
             return (false, self.rule_of_waiting(challenger, verdict, challenge));
         }
-        if self.rules.buddies == Buddies::Preempting {
+        if self.version.buddies == Buddies::Preempting {
             self.set_next_buddy(challenger);
         }
         let entity = &self.entities[running];
-        if matches!(self.rules.buddies, Buddies::Preempted | Buddies::Preempting)
+        if matches!(self.version.buddies, Buddies::Preempted | Buddies::Preempting)
             && self.tunables.has(Feature::LastBuddy)
             && entity.on_rq
             && entity.is_task()
             && self.has_many(q)
         {
             self.set_last_buddy(running);
-            rule = reasons::BEYOND_GRANULARITY_LAST;
+            rule = rules::BEYOND_GRANULARITY_LAST;
         }
         (true, rule)
     }
@@ -345,13 +345,13 @@ impl Cfs {
         challenge: Challenge,
     ) -> Rule {
         if challenge == Challenge::Fork && self.tunables.has(Feature::StartDebit) {
-            reasons::START_DEBIT
+            rules::START_DEBIT
         } else if self.queues[self.entities[woken].cfs_rq].next == Some(woken) {
-            reasons::WITHIN_GRANULARITY_NEXT
+            rules::WITHIN_GRANULARITY_NEXT
         } else if verdict == PreemptVerdict::Behind {
-            reasons::NOT_BEHIND
+            rules::NOT_BEHIND
         } else {
-            reasons::WITHIN_GRANULARITY
+            rules::WITHIN_GRANULARITY
         }
     }
 

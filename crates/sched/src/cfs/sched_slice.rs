@@ -8,7 +8,7 @@
 use super::Cfs;
 use super::ids::EntityId;
 use super::load_weight::{calc_delta_fair, calc_delta_mine, inverse};
-use super::rules::{Rules, SliceRule};
+use super::releases::{SliceRule, Version};
 use crate::classes::weights::NICE_0_LOAD;
 
 impl Cfs {
@@ -18,7 +18,7 @@ impl Cfs {
         let entity = &self.entities[e];
         let queue = &self.queues[entity.cfs_rq];
         let nr_running = u64::from(queue.nr_running) + u64::from(!entity.on_rq);
-        let Rules { period, slice: rule, inverse: inverse_rule, .. } = self.rules;
+        let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
         let mut slice = self.tunables.sched_period(nr_running, period);
         if rule == SliceRule::Divide {
             return slice * entity.load.weight / queue.load;
@@ -41,7 +41,7 @@ impl Cfs {
 
     /// `sched_vslice`: the virtual time by which a newcomer is put off, ns.
     pub(super) fn sched_vslice(&mut self, e: EntityId) -> u64 {
-        match self.rules.slice {
+        match self.version.slice {
             SliceRule::ScaleEveryLevel => {
                 let slice = self.sched_slice(e);
                 calc_delta_fair(slice, self.entities[e].load)
@@ -50,7 +50,7 @@ impl Cfs {
                 let entity = &self.entities[e];
                 let queue = &self.queues[entity.cfs_rq];
                 let nr_running = u64::from(queue.nr_running) + 1;
-                let period = self.tunables.sched_period(nr_running, self.rules.period);
+                let period = self.tunables.sched_period(nr_running, self.version.period);
                 period * u64::from(NICE_0_LOAD) / (queue.load + entity.load.weight)
             }
         }

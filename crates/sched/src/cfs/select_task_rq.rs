@@ -7,7 +7,7 @@
 use super::features::Feature;
 use super::ids::EntityId;
 use super::lb_env::SCHED_LOAD_SCALE;
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::domains::DomainParams;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::topology::LevelKind;
@@ -24,12 +24,12 @@ impl Cfs {
         sync: bool,
     ) -> CpuId {
         let chosen = self.affine_for_wakeup(rqs, platform, pid, sync);
-        if !self.rules.idle_sibling {
+        if !self.version.idle_sibling {
             return chosen;
         }
         let idle = idle_sibling(rqs, pid, chosen);
         if idle != chosen {
-            platform.by_rule(Question::SelectCpu, idle, reasons::IDLE_SIBLING);
+            platform.by_rule(Question::SelectCpu, idle, rules::IDLE_SIBLING);
         }
         idle
     }
@@ -49,29 +49,29 @@ impl Cfs {
             cpu
         };
         if !self.tunables.has(Feature::AffineWakeups) || !rqs.is_allowed(pid, this) {
-            return by_rule(prev, reasons::NOT_AFFINE);
+            return by_rule(prev, rules::NOT_AFFINE);
         }
         if this == prev && self.groups.only_root() {
             // There is nothing to choose, and there are no shares to bring up to date.
-            return by_rule(prev, reasons::WAKER_HERE);
+            return by_rule(prev, rules::WAKER_HERE);
         }
         let affine = rqs.domains.of(this).find(|&level| {
             let level = rqs.domains.level(level);
             level.params.wake_affine && level.share(this, prev)
         });
         let Some(level) = affine else {
-            return by_rule(prev, reasons::NO_AFFINE_DOMAIN);
+            return by_rule(prev, rules::NO_AFFINE_DOMAIN);
         };
         if self.tunables.has(Feature::LbSharesUpdate) {
             self.update_shares(rqs, platform, level, this);
         }
         if this == prev {
-            platform.by_rule(Question::SelectCpu, prev, reasons::WAKER_HERE);
+            platform.by_rule(Question::SelectCpu, prev, rules::WAKER_HERE);
             return prev;
         }
         let loads = self.affine_loads(rqs, level, pid, sync);
         let rule = loads.wake_affine();
-        let chosen = if rule == reasons::PREVIOUS_CPU { prev } else { this };
+        let chosen = if rule == rules::PREVIOUS_CPU { prev } else { this };
         platform.because(Question::SelectCpu, chosen, rule, |out| loads.account(out));
         chosen
     }
@@ -134,7 +134,7 @@ impl Cfs {
     ) -> CpuId {
         let this = rqs.this_cpu;
         let chosen = self.idlest(rqs, pid, this, |params| params.balance_fork);
-        let rule = if chosen == this { reasons::FORK_HERE } else { reasons::FORK_IDLEST };
+        let rule = if chosen == this { rules::FORK_HERE } else { rules::FORK_IDLEST };
         platform.because(Question::SelectCpu, chosen, rule, |out| {
             self.account_of_fork(this, chosen, out);
         });
@@ -265,21 +265,21 @@ struct AffineLoads {
 
 impl AffineLoads {
     /// `wake_affine`: by which rule the task comes to the waker's CPU;
-    /// [`reasons::PREVIOUS_CPU`] if it does not.
+    /// [`rules::PREVIOUS_CPU`] if it does not.
     #[inline]
     fn wake_affine(&self) -> Rule {
         if self.is_balanced {
             if self.sync {
-                reasons::AFFINE_SYNC
+                rules::AFFINE_SYNC
             } else if self.this_load == 0 {
-                reasons::AFFINE_IDLE
+                rules::AFFINE_IDLE
             } else {
-                reasons::AFFINE_BALANCED
+                rules::AFFINE_BALANCED
             }
         } else if self.is_light {
-            reasons::AFFINE_LIGHT
+            rules::AFFINE_LIGHT
         } else {
-            reasons::PREVIOUS_CPU
+            rules::PREVIOUS_CPU
         }
     }
 
@@ -315,7 +315,7 @@ fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, core_2_6};
+    use crate::cfs::{Version, core_2_6};
     use crate::classes::rt::RtVersion;
     use crate::random::Random;
     use alloc::vec::Vec;
@@ -326,7 +326,7 @@ mod tests {
         const CPUS: u32 = 70;
         let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
-        let mut list = core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config);
+        let mut list = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
         let (rqs, fair) = (&mut list.core, &mut list.fair);
         let anywhere = rqs.idle_thread(CpuId(0));
         rqs.thread_mut(anywhere).nr_cpus_allowed = CPUS;

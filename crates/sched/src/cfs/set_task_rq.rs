@@ -29,13 +29,13 @@ impl Cfs {
         let parent_queue = self.queue_of(parent, cpu);
         let q = CfsRqId::new(self.queues.len());
         let row = &mut self.groups[group];
-        let weight = if self.rules.shares_follow_load {
+        let weight = if self.version.shares_follow_load {
             // No task has been there.
             0
         } else {
             row.absent_weight[self.leaf_of[cpu.index()]]
         };
-        let load = LoadWeight::computed(weight, self.rules.inverse);
+        let load = LoadWeight::computed(weight, self.version.inverse);
         let mut entity =
             Entity::new(EntityKind::Group(q), load, parent_queue, self.queues[parent_queue].entity);
         entity.depth = row.depth - 1;

@@ -57,7 +57,7 @@ impl Cfs {
     /// The weight of a task by its attributes (and by the rule of `cfs_interactive`).
     pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> LoadWeight {
         let attr = self.interactive.effective(pid, attr);
-        LoadWeight::of_task(&attr, self.rules.old_idle_weight)
+        LoadWeight::of_task(&attr, self.version.old_idle_weight)
     }
 
     /// On entry of `schedule()`: is the outgoing task CPU bound? The time since it was last charged

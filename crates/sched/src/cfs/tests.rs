@@ -2,7 +2,7 @@
 //! books checked at every step.
 
 use super::ids::EntityId;
-use super::{Cfs, Rules, core_2_6, wait_runtime};
+use super::{Cfs, Version, core_2_6, wait_runtime};
 use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
@@ -17,13 +17,13 @@ use schedlab_core::{
 
 type Machine = Bench<ClassList<Cfs>>;
 
-fn machine(rules: Rules, cpus: u32) -> Machine {
+fn machine(version: Version, cpus: u32) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    Bench::new(core_2_6(rules, RtVersion::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(version, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 fn machine_2_6_32(cpus: u32) -> Machine {
-    machine(Rules::V2_6_32, cpus)
+    machine(Version::V2_6_32, cpus)
 }
 
 fn vruntime(machine: &Machine, task: TaskId) -> i64 {
@@ -246,14 +246,14 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
 fn older_releases_give_sleepers_a_whole_latency() {
     // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 the same, by
     // weight.
-    for (rules, nice, credit) in [
-        (Rules::V2_6_31, 0, 20_000_000),
-        (Rules::V2_6_31, 5, 20_000_000),
-        (Rules::V2_6_28, 5, 61_134_328),
-        (Rules::V2_6_24, 5, 20_000_000),
-        (Rules::V2_6_32, 5, 2_500_000),
+    for (version, nice, credit) in [
+        (Version::V2_6_31, 0, 20_000_000),
+        (Version::V2_6_31, 5, 20_000_000),
+        (Version::V2_6_28, 5, 61_134_328),
+        (Version::V2_6_24, 5, 20_000_000),
+        (Version::V2_6_32, 5, 2_500_000),
     ] {
-        let mut m = machine(rules, 1);
+        let mut m = machine(version, 1);
         m.nice(0, Life::Hog);
         let sleeper = m.nice(nice, Life::Periodic { run: MS, sleep: 300 * MS });
         m.run_until(290 * MS);
@@ -261,7 +261,7 @@ fn older_releases_give_sleepers_a_whole_latency() {
         m.run_until(woken_at + 1);
         let min_vruntime = m.sched.fair.min_vruntime(CpuId(0)).ns() as i64;
         let behind = min_vruntime - vruntime(&m, sleeper);
-        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", rules.name);
+        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", version.name);
     }
 }
 
@@ -430,12 +430,12 @@ fn a_machine_of_many_levels_keeps_its_books() {
     ];
     let config = BuildConfig { topology: Topology::with_levels(16, levels.into()), hz: 1000 };
     for seed in 0..3 {
-        let sched = core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config);
+        let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
     }
     // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are
     // worth 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
-    let sched = core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config);
+    let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
     let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let hogs: Vec<TaskId> =
@@ -479,10 +479,10 @@ fn a_long_random_life_leaves_the_books_in_order() {
         random_life(machine_2_6_32(cpus), seed, true);
         random_life(machine_2_6_32(cpus), seed + 100, false);
     }
-    for rules in [Rules::V2_6_31, Rules::V2_6_29, Rules::V2_6_28] {
-        random_life(machine(rules, 1), 6, true);
+    for version in [Version::V2_6_31, Version::V2_6_29, Version::V2_6_28] {
+        random_life(machine(version, 1), 6, true);
     }
-    random_life(machine(Rules::V2_6_24, 1), 7, false);
+    random_life(machine(Version::V2_6_24, 1), 7, false);
     let config = BuildConfig::flat(1, 1000);
     random_life(Bench::new(wait_runtime::core_2_6(&config), 1, 1000), 8, false);
 }
@@ -491,15 +491,15 @@ fn a_long_random_life_leaves_the_books_in_order() {
 fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
     let latency_ms = |m: &Machine| m.sched.fair.tunables.latency_ns / MS;
     let config = |cpus| BuildConfig::flat(cpus, 1000);
-    for (rules, expected) in [
+    for (version, expected) in [
         // Never again after boot, and 64 CPUs count.
-        (Rules::V2_6_32, [35, 20, 20, 20, 20]),
+        (Version::V2_6_32, [35, 20, 20, 20, 20]),
         // A CPU that goes is still counted: 8, 7, ... down to 4 of them leave three.
-        (Rules::V2_6_32_60, [20, 20, 20, 15, 15]),
-        (Rules::V3_2, [24, 24, 24, 18, 18]),
+        (Version::V2_6_32_60, [20, 20, 20, 15, 15]),
+        (Version::V3_2, [24, 24, 24, 18, 18]),
     ] {
-        assert_eq!(latency_ms(&machine(rules, 64)), expected[0], "{}", rules.name);
-        let mut m = machine(rules, 8);
+        assert_eq!(latency_ms(&machine(version, 64)), expected[0], "{}", version.name);
+        let mut m = machine(version, 8);
         let mut platform = config(8).platform();
         let mut seen = alloc::vec![latency_ms(&m)];
         for (gone, look) in [(7, true), (6, false), (5, false), (4, false), (3, true)] {
@@ -510,9 +510,9 @@ fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
         }
         m.sched.cpu_online(&mut platform, CpuId(3)).expect("the CPU is offline");
         seen.push(latency_ms(&m));
-        assert_eq!(seen, expected[1..], "{}", rules.name);
+        assert_eq!(seen, expected[1..], "{}", version.name);
     }
-    let mut m = machine(Rules::V3_2, 8);
+    let mut m = machine(Version::V3_2, 8);
     let mut platform = config(8).platform();
     m.sched.set_tunable(&mut platform, "sched_latency_ns", 7_000_000).expect("in range");
     for gone in [7, 6, 5, 4, 3] {
@@ -527,15 +527,15 @@ fn nodes(count: u32) -> Topology {
     Topology::new((0..2 * count).map(place).collect(), &[]).unwrap()
 }
 
-fn machine_of(rules: Rules, topology: Topology) -> Machine {
+fn machine_of(version: Version, topology: Topology) -> Machine {
     let cpus = topology.cpus();
     let config = BuildConfig { topology, ..BuildConfig::flat(cpus, 1000) };
-    Bench::new(core_2_6(rules, RtVersion::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(version, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 #[test]
 fn nodes_are_first_balanced_after_one_ms_and_then_after_eight() {
-    let m = machine_of(Rules::V2_6_32, nodes(2));
+    let m = machine_of(Version::V2_6_32, nodes(2));
     let levels: Vec<_> = m.sched.core.domains.of(CpuId(0)).collect();
     let params = levels.iter().map(|&level| m.sched.core.domains.level(level).params);
     assert_eq!(params.map(|params| params.min_interval_ms).collect::<Vec<_>>(), [1, 8]);
@@ -545,7 +545,7 @@ fn nodes_are_first_balanced_after_one_ms_and_then_after_eight() {
 
 #[test]
 fn what_real_time_tasks_take_of_another_node_is_never_learnt() {
-    let mut m = machine_of(Rules::V2_6_32, nodes(2));
+    let mut m = machine_of(Version::V2_6_32, nodes(2));
     m.realtime(Policy::Fifo, 10, Some(0), Life::Hog);
     m.run_until(700 * MS);
     let level = m.sched.core.domains.of(CpuId(0)).last().unwrap();
@@ -610,7 +610,7 @@ fn an_exec_moves_a_task_away_from_others_but_not_from_an_empty_cpu() {
 
 #[test]
 fn a_group_of_3_2_weighs_two_without_tasks_and_its_shares_with_them() {
-    let mut m = machine(Rules::V3_2, 1);
+    let mut m = machine(Version::V3_2, 1);
     let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 3000).unwrap();
     let weight = |m: &Machine| {
         let fair = &m.sched.fair;
@@ -631,8 +631,8 @@ fn a_group_of_3_2_weighs_two_without_tasks_and_its_shares_with_them() {
 #[test]
 fn the_tick_of_3_2_leaves_a_task_alone_that_is_catching_up() {
     // 2.6.32 takes one that is behind all others for one that is far ahead.
-    let asks = |rules: Rules| {
-        let mut m = machine(rules, 1);
+    let asks = |version: Version| {
+        let mut m = machine(version, 1);
         m.nice(0, Life::Hog);
         m.nice(0, Life::Hog);
         m.run_until(MS + MS / 2);
@@ -646,7 +646,7 @@ fn the_tick_of_3_2_leaves_a_task_alone_that_is_catching_up() {
         fair.check_preempt_tick(rqs, &mut m.platform, q, e);
         m.platform.next_resched(0).is_some()
     };
-    assert!(asks(Rules::V2_6_32));
-    assert!(asks(Rules { tick_spares_behind: false, ..Rules::V3_2 }));
-    assert!(!asks(Rules::V3_2));
+    assert!(asks(Version::V2_6_32));
+    assert!(asks(Version { tick_spares_behind: false, ..Version::V3_2 }));
+    assert!(!asks(Version::V3_2));
 }

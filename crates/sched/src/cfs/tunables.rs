@@ -2,7 +2,7 @@
 //! kernel refuses.
 
 use super::features::Feature;
-use super::rules::{PeriodRule, Rules};
+use super::releases::{PeriodRule, Version};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
@@ -45,18 +45,18 @@ const BOOT_CAP_NS: u64 = 200_000_000;
 
 impl Tunables {
     /// What the release has after boot on so many CPUs.
-    pub fn at_boot(rules: &Rules, cpus: u32) -> Tunables {
-        let factor = boot_factor(cpus.min(rules.factor_cpus_max));
+    pub fn at_boot(version: &Version, cpus: u32) -> Tunables {
+        let factor = boot_factor(cpus.min(version.factor_cpus_max));
         let mut features = 0;
-        for &(feature, on) in rules.features {
+        for &(feature, on) in version.features {
             features |= u32::from(on) << feature as u32;
         }
         Tunables {
-            latency_ns: (rules.latency_ns * factor).min(BOOT_CAP_NS),
-            min_granularity_ns: (rules.min_granularity_ns * factor).min(BOOT_CAP_NS),
-            nr_latency: rules.nr_latency,
-            wakeup_granularity_ns: rules.wakeup_granularity_ns * factor,
-            child_runs_first: rules.child_runs_first,
+            latency_ns: (version.latency_ns * factor).min(BOOT_CAP_NS),
+            min_granularity_ns: (version.min_granularity_ns * factor).min(BOOT_CAP_NS),
+            nr_latency: version.nr_latency,
+            wakeup_granularity_ns: version.wakeup_granularity_ns * factor,
+            child_runs_first: version.child_runs_first,
             compat_yield: false,
             migration_cost_ns: 500_000,
             nr_migrate: 32,
@@ -69,8 +69,9 @@ impl Tunables {
 
     /// The release's times follow the number of CPUs: they were for `before` and become those for
     /// `after`. A value that was written stays.
-    pub fn rescale(&mut self, rules: &Rules, before: u32, after: u32) {
-        let (before, after) = (Tunables::at_boot(rules, before), Tunables::at_boot(rules, after));
+    pub fn rescale(&mut self, version: &Version, before: u32, after: u32) {
+        let (before, after) =
+            (Tunables::at_boot(version, before), Tunables::at_boot(version, after));
         for (tunable, before, after) in [
             (&mut self.latency_ns, before.latency_ns, after.latency_ns),
             (&mut self.min_granularity_ns, before.min_granularity_ns, after.min_granularity_ns),
@@ -122,7 +123,7 @@ const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl Tunables {
     /// The tunables of a release with their values; `others` stand before the feature bits.
-    pub fn list(&self, rules: &Rules, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
+    pub fn list(&self, version: &Version, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
         let mut all = Vec::new();
         let mut add = |name: &'static str, value: i64, range, help| {
             all.push(Tunable { name: name.into(), value, range, help });
@@ -163,7 +164,7 @@ impl Tunables {
             ANY,
             "a task that ran more recently is cache hot, ns; -1 = every task is",
         );
-        if rules.groups {
+        if version.groups {
             add(
                 "sched_nr_migrate",
                 i64::from(self.nr_migrate),
@@ -171,7 +172,7 @@ impl Tunables {
                 "about so many tasks are looked at in a balancing pass",
             );
         }
-        if rules.many_cpus {
+        if version.many_cpus {
             add(
                 "sched_shares_ratelimit",
                 self.shares_ratelimit_ns as i64,
@@ -195,7 +196,7 @@ impl Tunables {
         let mut add = |name: &'static str, value: i64, range, help| {
             all.push(Tunable { name: name.into(), value, range, help });
         };
-        for &(feature, _) in rules.features {
+        for &(feature, _) in version.features {
             let (name, help) = feature.describe();
             add(name, i64::from(self.has(feature)), (0, 1), help);
         }
@@ -203,7 +204,7 @@ impl Tunables {
     }
 
     /// Writes a tunable whose range has been checked. False: it is not one of these.
-    pub fn write(&mut self, rules: &Rules, name: &str, value: i64) -> bool {
+    pub fn write(&mut self, version: &Version, name: &str, value: i64) -> bool {
         match name {
             "sched_latency_ns" => self.latency_ns = value as u64,
             "sched_min_granularity_ns" => self.min_granularity_ns = value as u64,
@@ -217,7 +218,7 @@ impl Tunables {
             "sched_time_avg" => self.time_avg_ms = value as u64,
             _ => {
                 let feature =
-                    rules.features.iter().find(|(feature, _)| feature.describe().0 == name);
+                    version.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
                     return false;
                 };
@@ -238,20 +239,20 @@ mod tests {
 
     #[test]
     fn times_grow_with_the_logarithm_of_the_cpus() {
-        let at = |rules: &Rules, cpus| {
-            let tunables = Tunables::at_boot(rules, cpus);
+        let at = |version: &Version, cpus| {
+            let tunables = Tunables::at_boot(version, cpus);
             [tunables.latency_ns, tunables.min_granularity_ns, tunables.wakeup_granularity_ns]
                 .map(|ns| ns / 1_000_000)
         };
-        assert_eq!(at(&Rules::V2_6_32, 1), [5, 1, 1]);
-        assert_eq!(at(&Rules::V2_6_32, 3), [10, 2, 2]);
-        assert_eq!(at(&Rules::V2_6_32, 4), [15, 3, 3]);
-        assert_eq!(at(&Rules::V2_6_32, 16), [25, 5, 5]);
-        assert_eq!(at(&Rules::V2_6_24, 1), [20, 4, 10]);
-        let tunables = Tunables::at_boot(&Rules::V2_6_32, 4);
+        assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
+        assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);
+        assert_eq!(at(&Version::V2_6_32, 4), [15, 3, 3]);
+        assert_eq!(at(&Version::V2_6_32, 16), [25, 5, 5]);
+        assert_eq!(at(&Version::V2_6_24, 1), [20, 4, 10]);
+        let tunables = Tunables::at_boot(&Version::V2_6_32, 4);
         assert_eq!((tunables.nr_latency, tunables.shares_ratelimit_ns), (5, 750_000));
         // The cap of 200 ms holds for latency and granularity only.
-        assert_eq!(at(&Rules::V2_6_31, 4096), [200, 52, 65]);
+        assert_eq!(at(&Version::V2_6_31, 4096), [200, 52, 65]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Cfs {
         let clock = rqs.clock(cpu);
         let entity = &mut self.entities[curr];
         let delta = clock.wrapping_sub(entity.exec_start);
-        if delta == 0 && !self.rules.min_vruntime_on_charge_only {
+        if delta == 0 && !self.version.min_vruntime_on_charge_only {
             return;
         }
         queue.exec_clock += delta;

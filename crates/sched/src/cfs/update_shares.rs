@@ -41,7 +41,7 @@ impl Cfs {
         level: usize,
         cpu: CpuId,
     ) {
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             return;
         }
         let now_ns = platform.now_ns();
@@ -98,7 +98,7 @@ impl Cfs {
             {
                 queue.rq_weight = load;
                 queue.shares = if load == 0 { 0 } else { part };
-                let load = LoadWeight::computed(part, self.rules.inverse);
+                let load = LoadWeight::computed(part, self.version.inverse);
                 self.reweight_entity(rqs, platform, e, load);
             }
         }
@@ -127,7 +127,7 @@ impl Cfs {
         let queue = &mut self.queues[q];
         (queue.rq_weight, queue.shares, queue.shares_at) = (queue.load, weight, queue.exec_clock);
         if self.entities[e].load.weight != weight {
-            let load = LoadWeight::computed(weight, self.rules.inverse);
+            let load = LoadWeight::computed(weight, self.version.inverse);
             self.reweight_entity(rqs, platform, e, load);
         }
     }
@@ -200,7 +200,7 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::Rules;
+    use crate::cfs::Version;
     use schedlab_core::Topology;
 
     fn at(now_ns: u64) -> Platform {
@@ -217,7 +217,7 @@ mod tests {
     fn shares_follow_the_load() {
         let domains = crate::cfs::domains(&Topology::flat(2));
         let mut rqs = Rqs::new(domains);
-        let mut cfs = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+        let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
         let group = cfs.sched_create_group(GroupId::ROOT, 1024).unwrap();
         let queues = [0, 1].map(|cpu| cfs.queue_of(group, CpuId(cpu)));
         let weights = |cfs: &Cfs| queues.map(|q| weight_of(cfs, q));
@@ -240,7 +240,7 @@ mod tests {
         let domains = crate::cfs::domains(&Topology::flat(4));
         let mut rqs = Rqs::new(domains);
         let mut build = |early: bool| {
-            let mut cfs = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+            let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
             let group = cfs.sched_create_group(GroupId::ROOT, 2048).unwrap();
             let q = cfs.queue_of(group, CpuId(0));
             if early {

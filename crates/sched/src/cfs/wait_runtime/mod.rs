@@ -30,11 +30,11 @@
 //! `sched_stat_granularity_ns` (0) cannot be changed.
 
 mod class;
-mod reasons;
+mod grounds;
 mod tunables;
 
 use super::load_weight::{LoadWeight, calc_delta_mine, inverse};
-use super::rules::InverseRule;
+use super::releases::InverseRule;
 use crate::classes::rbtree::{Nodes, Root};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::NICE_0_LOAD;

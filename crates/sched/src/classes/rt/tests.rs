@@ -1,7 +1,7 @@
 //! The worked examples of the real-time class, and rules that no golden schedule covers.
 
 use super::{RtVersion, rules};
-use crate::cfs::{Cfs, Rules, core_2_6};
+use crate::cfs::{Cfs, Version, core_2_6};
 use crate::classes::ClassList;
 use crate::classes::testing::{Bench, Life, MS};
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ type Machine = Bench<ClassList<Cfs>>;
 
 fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtVersion::V2_6_25, &config), cpus, 1000);
+    let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), cpus, 1000);
     let mut set = |name, value| m.sched.set_tunable(&mut m.platform, name, value).unwrap();
     set("sched_rt_period_us", period_us);
     set("sched_rt_runtime_us", runtime_us);
@@ -267,7 +267,8 @@ fn the_audit_finds_what_does_not_add_up() {
 #[test]
 fn in_2_6_24_one_that_becomes_less_urgent_gives_way() {
     let config = BuildConfig::flat(1, 1000);
-    let mut m: Machine = Bench::new(core_2_6(Rules::V2_6_24, RtVersion::V2_6_23, &config), 1, 1000);
+    let mut m: Machine =
+        Bench::new(core_2_6(Version::V2_6_24, RtVersion::V2_6_23, &config), 1, 1000);
     let first = m.realtime(Policy::Fifo, 50, None, Life::Hog);
     let second = m.realtime(Policy::Fifo, 40, None, Life::Hog);
     m.run_until(MS);
