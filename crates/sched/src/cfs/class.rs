@@ -44,9 +44,8 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing; since 3.2 it is to be passed over once. The task is
-    /// charged, and goes back to where its virtual time puts it; it may well be picked again at
-    /// once.
+    /// `yield_task_fair`: almost nothing; since 3.2 the task is skipped once. The task is charged
+    /// and returns to the place that its virtual time gives it, so it may be picked again at once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e].cfs_rq;
@@ -70,7 +69,7 @@ impl Class for Cfs {
         };
         let entity = &mut self.entities[e];
         if !rightmost.is_before(entity.vruntime) {
-            // The time since the last charge comes on top, when it is put back.
+            // The time since the last charge is added when it is put back.
             entity.vruntime = rightmost + 1;
         }
     }
@@ -131,7 +130,7 @@ impl Class for Cfs {
         }
     }
 
-    /// `task_tick_fair`: every level is charged, and its turn is checked.
+    /// `task_tick_fair`: every level is charged, and the slice is checked.
     #[inline]
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let by_timer = self.hrtick_replaces_tick(cpu);
@@ -150,8 +149,8 @@ impl Class for Cfs {
         }
     }
 
-    /// `task_new_fair`: a child starts where the running task is, or a slice after `min_vruntime`,
-    /// whichever is later.
+    /// `task_new_fair`: a child starts at the vruntime of the running task, or a slice after
+    /// `min_vruntime`, whichever is later.
     fn task_new(
         &mut self,
         rqs: &mut Rqs,
@@ -323,10 +322,10 @@ impl FairClass for Cfs {
         self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
-    /// The domains begin anew, and in releases that do so the tunables are scaled again.
+    /// The domains start afresh; releases that do so also scale the tunables again.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
         if self.version.rescales {
-            // A CPU that goes away is still counted.
+            // A CPU that goes offline is still counted.
             let online = rqs.online_cpus();
             let counted = online + u32::from(online < self.online_before);
             self.tunables.rescale(&self.version, self.scaled_for, counted);
@@ -432,7 +431,7 @@ impl FairClass for Cfs {
             name: bandwidth::TUNABLE.into(),
             value: self.limits.slice_us(),
             range: (1, i64::from(i32::MAX)),
-            help: "what a CPU draws at a time from a limited group's account, us",
+            help: "runtime that a CPU draws at a time from a limited group's account, us",
         });
         let rule = self.version.interactive.then(|| self.interactive.tunables());
         let others = slice.into_iter().chain(rule.into_iter().flatten());
@@ -453,14 +452,14 @@ impl FairClass for Cfs {
         Ok(())
     }
 
-    /// Only one CPU without groups promises anything. Several may leave one idle beside waiting
-    /// tasks (the balancer tolerates a quarter more here than there, and puts it off), and a group
-    /// may have many members.
+    /// Only a single CPU without groups has promises. With several CPUs one may idle while tasks
+    /// wait (the balancer tolerates a quarter more load elsewhere, and delays its passes), and a
+    /// group may have many members.
     ///
     /// A waiting task stands still in virtual time while every other gains on it: no other task may
-    /// run once it is past it by more than a wakeup's granularity or a tick. It can be ahead of
-    /// `min_vruntime` by its first debit or its last turn, and others can be behind by a sleeper's
-    /// credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
+    /// run once it is past the waiting task by more than a wakeup's granularity or a tick. The task
+    /// can be ahead of `min_vruntime` by its first debit or its last slice, and others can be
+    /// behind by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, have no promises.)
     fn promises(&self, rqs: &Rqs, load: &Workload) -> Promises {
         if rqs.cpus() > 1 || !self.groups.only_root() {
             return Promises::default();
@@ -476,14 +475,14 @@ impl FairClass for Cfs {
         let turn_ns = tunables.sched_period(tasks, self.version.period)
             + 2 * self.tick_ns
             + tunables.wakeup_granularity_ns;
-        // How far a turn of the lightest carries it, and what the heaviest can do in so much
-        // virtual time.
+        // The distance that a slice of the lightest task covers, and the time that the heaviest can
+        // run in that virtual time.
         let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + tunables.latency_ns;
         let each_ns = ahead.saturating_mul(heavy) / u64::from(NICE_0_LOAD) + 2 * turn_ns;
         Promises {
             idle_beside_waiting_ns: None,
             wait_ns: Some(tasks.saturating_mul(each_ns)),
-            // Hogs whose nice values are raised at different times are equal no longer.
+            // CPU hogs whose nice values are raised at different times are no longer equal.
             hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
             ..Promises::default()
         }

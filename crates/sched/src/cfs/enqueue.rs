@@ -46,10 +46,10 @@ impl Cfs {
         self.hrtick_update(rqs, platform, cpu);
     }
 
-    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as
-    /// they were not queued. A throttled queue ends the way up. `wakeup`: `e` is placed like a
-    /// waking sleeper. A group that becomes runnable always is, even if its task is new or comes
-    /// from elsewhere.
+    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs unless they
+    /// are already queued. The walk upward ends at a throttled queue. `wakeup`: `e` is placed like
+    /// a waking sleeper. A group that becomes runnable is always placed so, even if its task is new
+    /// or comes from elsewhere.
     #[inline]
     pub(super) fn enqueue_hierarchy(
         &mut self,
@@ -80,8 +80,8 @@ impl Cfs {
         rqs.add_nr_running(cpu, count);
     }
 
-    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs as far as
-    /// they have nothing else to run.
+    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs if they
+    /// have nothing else to run.
     #[inline]
     pub(super) fn dequeue_hierarchy(
         &mut self,
@@ -95,7 +95,7 @@ impl Cfs {
         while let Some(e) = level {
             let &Entity { cfs_rq: q, on_rq, parent, .. } = &self.entities[e];
             if !on_rq {
-                // Throttled already, further up or just before it was queued.
+                // A queue was already throttled, further up or just before its entity was queued.
                 return;
             }
             if leaves {
@@ -115,7 +115,7 @@ impl Cfs {
         rqs.sub_nr_running(cpu, count);
     }
 
-    /// `enqueue_entity`: `e` joins its queue; one that wakes is placed first.
+    /// `enqueue_entity`: `e` joins its queue; if it wakes it is placed first.
     #[inline]
     fn enqueue_entity(
         &mut self,
@@ -178,8 +178,8 @@ impl Cfs {
         }
     }
 
-    /// `reweight_entity`: gives an entity another weight, whether it is queued or not. If it is, a
-    /// dequeue and an enqueue surround the change, without placing.
+    /// `reweight_entity`: changes the weight of an entity, whether it is queued or not. If it is, a
+    /// dequeue and an enqueue surround the change, without placement.
     pub(super) fn reweight_entity(
         &mut self,
         rqs: &mut Rqs,

@@ -13,7 +13,7 @@ use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Policy, Rel
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
-/// The default release. The others are described by what differs.
+/// The default release. The others are described by their differences from it.
 const DEFAULT: Release = Release {
     version: "2.6.32",
     also: &[],
@@ -28,7 +28,7 @@ const DEFAULT: Release = Release {
     build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
 };
 
-/// This scheduler in the registry.
+/// The registry entry of CFS.
 pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("cfs"),
     title: Cow::Borrowed("CFS, the Completely Fair Scheduler"),
@@ -40,9 +40,8 @@ pub static ENTRY: Entry = Entry {
         crate::fair_6::cfs::releases::V5_10,
         Release {
             version: "2.6.32.60",
-            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come \
-                and go; what else this long-term release has from later ones is not described to \
-                us",
+            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPU hotplug; no \
+                description of what else this long-term release has from later ones is available",
             golden: &[],
             build: Build::Ordinary(|config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config)),
             ..DEFAULT
@@ -50,8 +49,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "3.2",
             summary: "latency 6 ms, quotas for groups, weights of groups that follow their load; \
-                checked on one CPU and with tasks bound to CPUs; its balancing of several CPUs is \
-                not described to us, and is 2.6.32's here",
+                checked on one CPU and with tasks bound to CPUs; balancing of several CPUs as in \
+                2.6.32, as no description of its own is available",
             golden: &[("cfs", "3.2")],
             can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
             build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
@@ -105,20 +104,20 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// CFS with the rule of [`interactive`](super::interactive) in the registry.
+/// The registry entry of CFS with the rule of [`interactive`](super::interactive).
 pub static INTERACTIVE: Entry = Entry {
     name: Cow::Borrowed("cfs_interactive"),
     title: Cow::Borrowed("CFS with a rule for interactivity"),
     summary: Cow::Borrowed(
-        "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never \
-        in Linux",
+        "CFS of 2.6.32 that makes tasks that hardly ever sleep less nice; proposed, never in \
+        Linux",
     ),
     origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.32",
         also: &[],
-        summary: "on the version and defaults of cfs@2.6.32; no kernel has it, so no golden \
-            schedules",
+        summary: "has the rules and defaults of cfs@2.6.32; no kernel has it, so there are no \
+            golden schedules",
         golden: &[],
         hz_default: 1000,
         hz_range: (100, 1000),
@@ -134,7 +133,7 @@ fn build(version: Version, rt: RtVersion, config: &BuildConfig) -> Box<dyn Sched
     Box::new(core_2_6(version, rt, config))
 }
 
-/// A release with its classes.
+/// Builds a release: its classes and the core.
 pub fn core_2_6(version: Version, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
     let early = version.balances_as_2_6_24.then(|| early_domains(&config.topology, config.hz));
     let mut rqs = Rqs::new(match &early {

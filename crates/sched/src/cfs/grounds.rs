@@ -1,8 +1,8 @@
-//! Reasons: by which rules the fair class decides, and on what grounds.
+//! The grounds of the fair class's decisions.
 //!
-//! A decision stores the number of its rule; all else here runs only if somebody asked. The
-//! candidates of a pick are found without the timeline that the pick reads: a look at every entity
-//! of a queue, by its virtual time, its arrival and its being a buddy.
+//! A decision stores only the number of its rule; this module runs only on request. The candidates
+//! of a pick are found without the timeline that the pick reads, by examining every entity of a
+//! queue: its virtual time, its arrival, and whether it is a buddy.
 
 use super::Cfs;
 use super::cfs_rq::CfsRq;
@@ -17,14 +17,14 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, CpuId, Evidence, Who};
 
 impl Cfs {
-    /// Those among whom `cpu` would choose now, group by group. The running entity counts as if it
-    /// were put back first, without the time since it was last charged.
+    /// Adds the candidates from which `cpu` would choose now, group by group. The running entity
+    /// counts as if it were put back first, without the time since it was last charged.
     pub(super) fn candidates_fair(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
         let mut open = alloc::vec![CfsRqId::root(cpu)];
         while let Some(q) = open.pop() {
             let members = self.members(q);
-            // Two by two, as the tree is sorted: where virtual times of other groups have gone
-            // round (2.6.32 lets them), an order by the way to min_vruntime is another one.
+            // Compared in pairs, as in the tree: where virtual times of other groups have wrapped
+            // (which 2.6.32 allows), an order by distance from min_vruntime is different.
             let order = |one: &EntityId, other: &EntityId| {
                 let ahead = self.entities[*one].vruntime.ahead_of(self.entities[*other].vruntime);
                 ahead.cmp(&0).then(self.arrival_of(*one).cmp(&self.arrival_of(*other)))
@@ -40,7 +40,7 @@ impl Cfs {
     }
 
     /// The entities of a queue, waiting and running, in no order of virtual time: its tasks from
-    /// the list that balancing reads, its groups from those that the CPU has queues of.
+    /// the list that balancing reads, its groups from the queues of the CPU.
     fn members(&self, q: CfsRqId) -> Vec<EntityId> {
         let queue = &self.queues[q];
         let mut members = Vec::new();
@@ -57,8 +57,8 @@ impl Cfs {
         members
     }
 
-    /// `e` as a candidate in its queue, of which no entity is further behind than `left`. Its rank:
-    /// buddies that are near enough first, then by vruntime, and among equals as they came.
+    /// The candidate for `e` in its queue, where no entity is further behind than `left`. Its rank:
+    /// buddies that are near enough first, then by vruntime, and among equals by arrival.
     fn candidate(&self, rqs: &Rqs, e: EntityId, left: EntityId) -> Candidate {
         let entity = &self.entities[e];
         let queue = &self.queues[entity.cfs_rq];
@@ -97,8 +97,8 @@ impl Cfs {
         candidate
     }
 
-    /// Where `e` stands among those with the same vruntime. The running entity is put back after
-    /// those that wait.
+    /// The order of `e` among entities with the same vruntime. The running entity is put back after
+    /// the waiting ones.
     fn arrival_of(&self, e: EntityId) -> i64 {
         let entity = &self.entities[e];
         let runs = self.queues[entity.cfs_rq].curr == Some(e);
@@ -117,8 +117,8 @@ impl Cfs {
         second.is_some_and(|(_, e)| self.is_near(&self.entities[e], &self.entities[left]))
     }
 
-    /// Whether a pick may prefer `buddy` to `left`, the entity furthest behind: it is not ahead of
-    /// that one by more than the wakeup granularity, which does not adapt here.
+    /// Whether a pick may prefer `buddy` to `left`, the entity furthest behind: it must not be
+    /// ahead of `left` by more than the wakeup granularity, which is not adaptive here.
     fn is_near(&self, buddy: &Entity, left: &Entity) -> bool {
         let limit = self.tunables.wakeup_granularity_ns;
         let by = match self.version.gran {
@@ -143,8 +143,8 @@ impl Cfs {
         evidence
     }
 
-    /// The grounds of a wakeup check of `pid` against the task that runs on its CPU: both at the
-    /// level of groups that decides.
+    /// The grounds of a wakeup check of `pid` against the task that runs on its CPU: both entities
+    /// at the group level that decides.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_wakeup(&self, rqs: &Rqs, cpu: CpuId, pid: Pid, out: &mut Evidence) {
@@ -165,7 +165,7 @@ impl Cfs {
             .term("wakeup_gran_ns", self.wakeup_gran(running, challenger) as i64);
     }
 
-    /// The grounds of the end of a turn at a tick.
+    /// The grounds for ending a slice at a tick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_tick(&self, curr: EntityId, slice_ns: u64, out: &mut Evidence) {
@@ -194,7 +194,8 @@ impl Cfs {
             .term("weight", self.entities[e].load.weight as i64);
     }
 
-    /// The grounds of a fork's choice: the loads of the CPU of the fork and of the chosen one.
+    /// The grounds of CPU selection at a fork: the loads of the CPU of the fork and of the chosen
+    /// one.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_fork(&self, this: CpuId, chosen: CpuId, out: &mut Evidence) {
@@ -309,7 +310,7 @@ mod tests {
         }
     }
 
-    /// Two tasks on CPU 0 and none on CPU 1: of 2048 beside 0 a task of 1024 comes over.
+    /// Two tasks on CPU 0 and none on CPU 1: of a load of 2048 against 0 a task of 1024 moves.
     #[test]
     fn a_move_is_accounted_for_by_the_loads_and_the_weight() {
         use schedlab_core::{CpuSet, Parent, TaskAttr};

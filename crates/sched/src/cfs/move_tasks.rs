@@ -1,6 +1,6 @@
-//! `move_tasks`: which tasks a balancing pass takes from the busiest CPU.
+//! `move_tasks`: the tasks that a balancing pass takes from the busiest CPU.
 //!
-//! Waiting tasks move, if they may run on the new CPU and are not cache hot. The most recently
+//! Waiting tasks move if they may run on the new CPU and are not cache hot. The most recently
 //! queued come first.
 
 use super::entity::Entity;
@@ -17,9 +17,9 @@ impl Cfs {
     /// balances.
     ///
     /// Each group on `busiest` gives its part of the imbalance. **When no group exists**, 2.6.32
-    /// skips the computation of what a queue weighs as its CPU sees it (`h_load`), which then is 0:
-    /// the part becomes hundreds of times too large, so that every movable task is pulled, and what
-    /// was moved counts as nothing, so that the pass is taken to have failed.
+    /// skips the computation of a queue's weight as seen by its CPU (`h_load`), which then is 0.
+    /// The part becomes hundreds of times too large, so that every movable task is pulled, and the
+    /// moved weight counts as nothing, so that the pass counts as failed.
     pub(super) fn move_tasks(
         &mut self,
         rqs: &mut Rqs,
@@ -30,7 +30,7 @@ impl Cfs {
         all_pinned: &mut bool,
     ) -> bool {
         if imbalance == 0 {
-            // The classes are not even asked.
+            // The classes are not asked at all.
             return false;
         }
         if !self.groups.only_root() || !self.version.over_pulls {
@@ -62,8 +62,7 @@ impl Cfs {
         self.queues_on[cpu.index()].get(place).map_or(CfsRqId::root(cpu), |&(_, q)| q)
     }
 
-    /// `balance_tasks`: pulls tasks of one queue, up to `max` of weight. Returns how much it
-    /// pulled.
+    /// `balance_tasks`: pulls tasks of one queue, up to `max` of weight. Returns the weight pulled.
     fn balance_tasks(
         &mut self,
         rqs: &mut Rqs,
@@ -127,7 +126,7 @@ impl Cfs {
         self.balancing[level][this.index()].nr_failed > tries || !self.task_hot(rqs, e, entity)
     }
 
-    /// `task_hot`: whether the task ran a moment ago, or is a buddy.
+    /// `task_hot`: whether the task ran very recently, or is a buddy.
     fn task_hot(&self, rqs: &Rqs, e: EntityId, entity: &Entity) -> bool {
         let queue = &self.queues[entity.cfs_rq];
         if self.tunables.has(Feature::CacheHotBuddy)
@@ -143,7 +142,7 @@ impl Cfs {
         }
     }
 
-    /// `pull_task`: a waiting task comes to `this`, by `rule`.
+    /// `pull_task`: moves a waiting task to `this`, by `rule`.
     pub(super) fn pull_task(
         &mut self,
         rqs: &mut Rqs,
@@ -166,7 +165,7 @@ impl Cfs {
     }
 
     /// `active_load_balance`, by the migration thread of `busiest`: pushes one task to the CPU that
-    /// asked for it.
+    /// requested it.
     pub(super) fn move_one_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, busiest: CpuId) {
         let target = rqs.rqs[busiest.index()].push_cpu;
         if rqs.nr_running[busiest.index()] <= 1 {

@@ -9,34 +9,34 @@ use super::{Cfs, rules};
 use crate::classes::{Challenge, ClassId, Pid, Rqs, core_2_6};
 use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
 
-/// The features that can make a wakeup preempt without a look at virtual times.
+/// The features that can make a wakeup preempt without comparing virtual times.
 const DECIDE_ALONE: u32 =
     Feature::WakeupSync.bit() | Feature::WakeupOverlap.bit() | Feature::WakeupRunning.bit();
 
-/// What [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity) finds, by how far the running entity
-/// is ahead of the woken one.
+/// Result of [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity): how far the running entity is
+/// ahead of the woken one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PreemptVerdict {
-    /// Not at all: no preemption.
+    /// It is not ahead: no preemption.
     Behind,
-    /// By no more than the wakeup granularity: no preemption.
+    /// By at most the wakeup granularity: no preemption.
     WithinGranularity,
     /// By more: the woken entity preempts.
     Preempt,
 }
 
-/// Whether a rule says that a fork makes its CPU reschedule.
+/// Whether a rule makes the CPU of a fork reschedule.
 #[inline]
 fn is_of_fork(rule: Rule) -> bool {
     rule == rules::CHILD_RUNS_FIRST || rule == rules::FORK_RESCHEDULES
 }
 
 impl Cfs {
-    /// `check_preempt_tick`: is the turn of the running entity over?
+    /// `check_preempt_tick`: checks whether the slice of the running entity is over.
     ///
-    /// The second test of 2.6.32 compares a signed difference with an unsigned slice: on 64-bit
-    /// machines an entity that is still *behind* the leftmost one passes it, at every tick, as if
-    /// it were far ahead. It is then usually picked again, and its turn counts from there.
+    /// The second test of 2.6.32 compares a signed difference with an unsigned slice. On 64-bit
+    /// machines an entity that is still *behind* the leftmost one therefore passes it, at every
+    /// tick, as if it were far ahead. It is then usually picked again, and its slice starts afresh.
     #[inline]
     pub(super) fn check_preempt_tick(
         &mut self,
@@ -79,7 +79,8 @@ impl Cfs {
         }
     }
 
-    /// `wakeup_gran`: by how much `curr` must be ahead of `woken` to be preempted, virtual ns.
+    /// `wakeup_gran`: distance by which `curr` must be ahead of `woken` to be preempted, virtual
+    /// ns.
     #[inline]
     pub(super) fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
@@ -95,8 +96,8 @@ impl Cfs {
                 let mut gran = limit;
                 // (True at wakeups, false inside the pick.)
                 if queue.curr.is_some() && self.tunables.has(Feature::AdaptiveGran) {
-                    // `adaptive_gran`: the more the running entity has had, and the sooner the
-                    // woken one usually wakes others, the smaller.
+                    // `adaptive_gran`: smaller the longer the running entity has run and the sooner
+                    // the woken one usually wakes others.
                     let ran_ns = curr.sum_exec - curr.prev_sum_exec;
                     let wanted = 2u64
                         .wrapping_mul(woken.averages.avg_wakeup)
@@ -142,8 +143,8 @@ impl Cfs {
         self.wakeup_preempt_entity(curr, woken)
     }
 
-    /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that they are
-    /// in.
+    /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that contain
+    /// them.
     #[inline]
     pub(super) fn find_matching_se(
         &self,
@@ -156,15 +157,16 @@ impl Cfs {
                 return (a, b);
             }
             if at_a.depth >= at_b.depth {
-                a = at_a.parent.expect("the root queue is common to all");
+                a = at_a.parent.expect("all entities are below the root queue");
             }
             if at_b.depth >= at_a.depth {
-                b = at_b.parent.expect("the root queue is common to all");
+                b = at_b.parent.expect("all entities are below the root queue");
             }
         }
     }
 
-    /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Does it preempt?
+    /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Decides whether it
+    /// preempts.
     #[inline]
     pub(super) fn check_preempt_wakeup(
         &mut self,
@@ -179,7 +181,7 @@ impl Cfs {
             rqs.resched_curr(platform, cpu);
         }
         if challenge == Challenge::Fork && is_of_fork(platform.rule(Question::Preempt)) {
-            // The fork itself has made the CPU reschedule, and said so.
+            // The fork itself has made the CPU reschedule, and has named its rule.
             return;
         }
         platform.because(Question::Preempt, cpu, rule, |out| {
@@ -187,7 +189,7 @@ impl Cfs {
         });
     }
 
-    /// Whether `pid` preempts the fair task that runs on `cpu`, and by which rule.
+    /// Whether `pid` preempts the fair task that runs on `cpu`, and the rule of that decision.
     #[inline]
     fn wakeup_verdict(
         &mut self,
@@ -200,7 +202,7 @@ impl Cfs {
         let curr_pid = rqs.curr(cpu);
         let curr = self.entity_of(curr_pid);
         let &Entity { cfs_rq: q, exec_start, .. } = &self.entities[curr];
-        // (Mostly the enqueue has just charged the running task.)
+        // (Usually the enqueue has just charged the running task.)
         if exec_start != rqs.clock(cpu) || self.version.min_vruntime_on_charge_only {
             self.update_curr(rqs, platform, q);
         }
@@ -242,13 +244,13 @@ impl Cfs {
         verdict.unwrap_or_else(|| self.verdict_at_common_level(curr, woken, q, challenge))
     }
 
-    /// Whether queue `q` has so many entities that buddies are of use: a latency's worth.
+    /// Whether queue `q` has enough entities for buddies to be useful: a latency's worth.
     #[inline]
     fn has_many(&self, q: CfsRqId) -> bool {
         u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency
     }
 
-    /// Whether the policies of the running task and the woken one decide alone.
+    /// The decision, if it follows from the policies of the running and the woken task alone.
     #[inline]
     fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<(bool, Rule)> {
         match woken {
@@ -263,7 +265,7 @@ impl Cfs {
         }
     }
 
-    /// Whether a feature decides, without a look at virtual times.
+    /// The decision, if a feature makes it without comparing virtual times.
     #[inline]
     fn verdict_by_feature(
         &mut self,
@@ -292,9 +294,9 @@ impl Cfs {
         off.then_some((false, rules::NO_WAKEUP_PREEMPT))
     }
 
-    /// Compares virtual times where the two, or their groups, compete with each other. A task that
-    /// is preempted in this way becomes `last` if its queue `q` has many: it may run on before the
-    /// leftmost.
+    /// Compares virtual times where the two tasks, or their groups, compete with each other. If the
+    /// queue `q` of the preempted task has many entities, the task becomes `last`, and may run
+    /// again before the leftmost.
     #[inline]
     fn verdict_at_common_level(
         &mut self,
@@ -336,7 +338,7 @@ impl Cfs {
         (true, rule)
     }
 
-    /// The rule by which `woken`, compared with the running entity, does not preempt it.
+    /// The rule by which `woken` does not preempt the running entity.
     #[inline]
     fn rule_of_waiting(
         &self,
@@ -355,8 +357,8 @@ impl Cfs {
         }
     }
 
-    /// `check_preempt_curr` by the class of whatever runs on `cpu`, for a fair task that comes
-    /// there.
+    /// `check_preempt_curr` by the class of the thread that runs on `cpu`, for a fair task that
+    /// arrives there.
     pub(super) fn check_preempt_curr_of(
         &mut self,
         rqs: &mut Rqs,

@@ -11,18 +11,19 @@ use super::features::{
 };
 use crate::classes::bandwidth::BandwidthVersion;
 
-/// How the inverse of a computed weight is formed.
+/// Formula for the inverse of a computed weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InverseRule {
-    /// 2^32 over the weight plus one.
+    /// 2^32 / (weight + 1).
     OfNext,
-    /// 2^32 over the weight.
+    /// 2^32 / weight.
     OfSame,
-    /// The same, rounded down.
+    /// 2^32 / weight, rounded down.
     Floor,
 }
 
-/// What a queue's period, in which everybody is to run once, is with more than `nr_latency` tasks.
+/// Length of a queue's period, in which every task should run once, for more than `nr_latency`
+/// tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeriodRule {
     /// floor(latency * tasks / nr_latency).
@@ -31,61 +32,63 @@ pub enum PeriodRule {
     MinGranularityEach,
 }
 
-/// How a slice, and a newcomer's first debit, are computed from the period.
+/// Derivation of a slice, and of a new task's initial debit, from the period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceRule {
-    /// Slice: floor(period * weight / load), the own level only. Debit: floor(period * 1024 /
-    /// load), whatever the own weight.
+    /// Slice: floor(period * weight / load), on the task's own level only. Debit: floor(period *
+    /// 1024 / load), independent of the task's weight.
     Divide,
     /// Slice: scaled at every level of groups. Debit: the slice in virtual time.
     ScaleEveryLevel,
 }
 
-/// Where a newcomer, and a sleeper that wakes, is placed.
+/// Placement of new tasks and of sleepers that wake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlaceRule {
-    /// A newcomer is put exactly there, even if it (or its parent) was further on.
+    /// Whether a new task is put exactly there, even if it (or its parent) was further ahead.
     pub initial_is_exact: bool,
-    /// Groups that wake get credit too, not only tasks.
+    /// Whether groups that wake receive credit, too, not only tasks.
     pub groups_get_credit: bool,
-    /// The normalised credit (feature `NORMALIZED_SLEEPER`) is for `SCHED_IDLE` tasks too.
+    /// Whether the normalised credit (feature `NORMALIZED_SLEEPER`) also applies to `SCHED_IDLE`
+    /// tasks.
     pub normalize_idle_too: bool,
 }
 
-/// By how much a woken entity must be behind the running one.
+/// Distance by which a woken entity must be behind the running one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GranRule {
     /// The granularity in the virtual time of the running entity, if its weight is not 1024.
-    /// Compared as unsigned.
+    /// Compared as unsigned numbers.
     OfRunning,
-    /// The same, only if it is heavier than 1024.
+    /// The granularity in the virtual time of the running entity, if it is heavier than 1024.
     OfHeavyRunning,
     /// The granularity in the virtual time of the woken entity.
     OfWoken,
-    /// Less the longer the running one has run, the sooner the woken one wakes others; in the
-    /// virtual time of the woken entity.
+    /// In the virtual time of the woken entity. It shrinks the longer the running entity has run
+    /// and the sooner the woken one wakes others.
     Adaptive,
 }
 
-/// Which entities become buddies, to be picked before the leftmost.
+/// The entities that become buddies, which are picked before the leftmost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Buddies {
     /// None.
     None,
-    /// The woken one (`next`) and the running one (`last`), at every wakeup; `next` is preferred.
+    /// The woken entity (`next`) and the running one (`last`), at every wakeup; `next` is
+    /// preferred.
     EveryWakeup,
-    /// The preempted one (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
+    /// The preempted entity (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
     /// preferred.
     Preempted,
-    /// The preempted one (`last`), if there are many; the one that preempts (`next`); the one that
-    /// yields, which is to be skipped (`skip`). `next` is preferred.
+    /// The preempted entity (`last`), if there are many; the preempting one (`next`); one that
+    /// yields and is to be skipped (`skip`). `next` is preferred.
     Preempting,
 }
 
-/// The rules and defaults of a release.
+/// The properties and defaults of a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version {
-    /// The release.
+    /// Version number.
     pub name: &'static str,
     /// `sched_latency_ns` before scaling by the number of CPUs.
     pub latency_ns: u64,
@@ -93,68 +96,70 @@ pub struct Version {
     pub min_granularity_ns: u64,
     /// `sched_wakeup_granularity_ns` before scaling.
     pub wakeup_granularity_ns: u64,
-    /// `nr_latency` until latency or granularity is written.
+    /// `nr_latency` until the latency or the granularity is written.
     pub nr_latency: u64,
     /// `sched_child_runs_first`.
     pub child_runs_first: bool,
-    /// Feature bits that can be set, with their defaults.
+    /// Feature bits that can be set, and their defaults.
     pub features: &'static [(Feature, bool)],
-    /// Inverses.
+    /// Formula for inverses.
     pub inverse: InverseRule,
-    /// Periods.
+    /// Formula for periods.
     pub period: PeriodRule,
-    /// Slices.
+    /// Formula for slices.
     pub slice: SliceRule,
-    /// Placing.
+    /// Placement.
     pub place: PlaceRule,
     /// Wakeup granularity.
     pub gran: GranRule,
     /// Buddies.
     pub buddies: Buddies,
-    /// A wakeup tries each level from the common one upward until one preempts; otherwise the
-    /// common one only.
+    /// Whether a wakeup tries each level of groups, from the common one upward, until one preempts;
+    /// otherwise only the common one.
     pub tries_levels_upward: bool,
-    /// The wakeup check stops where a reschedule is pending, and follows the order of 2.6.32
-    /// otherwise.
+    /// Whether the wakeup check stops where a reschedule is pending, and follows the order of
+    /// 2.6.32 otherwise.
     pub checks_pending: bool,
-    /// A fork always makes its CPU reschedule.
+    /// Whether a fork always makes its CPU reschedule.
     pub resched_after_fork: bool,
-    /// The tick also reschedules for an entity that is far behind.
+    /// Whether the tick also reschedules for an entity that is far behind.
     pub tick_compares_leftmost: bool,
-    /// That test leaves an entity alone that is behind all others; otherwise such a one counts as
+    /// Whether that test spares an entity that is behind all others; otherwise it counts as
     /// infinitely far ahead.
     pub tick_spares_behind: bool,
-    /// A slice that is over clears the buddies.
+    /// Whether the end of a slice clears the buddies.
     pub tick_clears_buddies: bool,
-    /// A running `SCHED_IDLE` task gives way to every woken one.
+    /// Whether a running `SCHED_IDLE` task gives way to every woken task.
     pub idle_policy_gives_way: bool,
-    /// A woken `SCHED_IDLE` task never preempts.
+    /// Whether a woken `SCHED_IDLE` task never preempts.
     pub idle_policy_never_preempts: bool,
-    /// `min_vruntime` moves on only when time is charged, and then also when none has passed;
-    /// otherwise at dequeues too.
+    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed;
+    /// otherwise it advances at dequeues, too.
     pub min_vruntime_on_charge_only: bool,
-    /// The weight of `SCHED_IDLE` is 2, its inverse a slip.
+    /// Whether the weight of `SCHED_IDLE` is 2, with an inverse that is wrong by mistake.
     pub old_idle_weight: bool,
-    /// Task groups.
+    /// Whether there are task groups.
     pub groups: bool,
-    /// The weight of a group's entity follows the load of its queue at every enqueue and dequeue;
-    /// otherwise it is divided anew now and then.
+    /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
+    /// dequeue; otherwise shares are divided again from time to time.
     pub shares_follow_load: bool,
-    /// A wakeup looks for an idle CPU that shares the cache.
+    /// Whether a wakeup searches for an idle CPU that shares the cache.
     pub idle_sibling: bool,
-    /// Limits on the CPU time of groups, and which.
+    /// Limits on the CPU time of groups, if any, and their version.
     pub bandwidth: Option<BandwidthVersion>,
-    /// Makes CPU-bound tasks less nice ([`interactive`](super::interactive)).
+    /// Whether CPU-bound tasks are made less nice ([`interactive`](super::interactive)).
     pub interactive: bool,
-    /// Balances many CPUs, and divides the groups' shares over them.
+    /// Whether many CPUs are balanced, and the groups' shares divided over them.
     pub many_cpus: bool,
-    /// Several CPUs are balanced as in 2.6.22, with weights, and each reads its own clock only.
+    /// Whether several CPUs are balanced as in 2.6.22, by weight, and each reads only its own
+    /// clock.
     pub balances_as_2_6_24: bool,
-    /// The boot factor counts no more CPUs than this.
+    /// Maximum number of CPUs counted by the boot factor.
     pub factor_cpus_max: u32,
-    /// Times that were never written follow the number of CPUs on line when one comes or goes.
+    /// Whether times that were never written follow the number of CPUs online at hotplug events.
     pub rescales: bool,
-    /// The balancer counts what it moves as nothing when no group exists (2.6.32 to 2.6.34).
+    /// Whether the balancer counts the tasks that it moves as nothing when no group exists (2.6.32
+    /// to 2.6.34).
     pub over_pulls: bool,
 }
 
@@ -200,14 +205,15 @@ impl Version {
         over_pulls: true,
     };
 
-    /// The long-term release 2.6.32.60 as far as it is described: from 2.6.33 it has how times grow
-    /// with the number of CPUs, and that they do so again when one comes or goes. What else it has
-    /// from later releases is not described to us.
+    /// The long-term release 2.6.32.60 as far as it is described. From 2.6.33 it has the growth of
+    /// times with the number of CPUs, repeated at hotplug events. Its other changes from later
+    /// releases are unknown.
     pub const V2_6_32_60: Version =
         Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 
-    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to
-    /// differ on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
+    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and the other known differences
+    /// on one CPU. No description of its balancing of several CPUs is available; that of 2.6.32 is
+    /// used.
     pub const V3_2: Version = Version {
         name: "3.2",
         latency_ns: 6_000_000,
@@ -254,7 +260,7 @@ impl Version {
         ..Version::V2_6_31
     };
 
-    /// 2.6.28: `SCHED_IDLE` tasks are ordinary ones with a tiny (and slipped) weight.
+    /// 2.6.28: `SCHED_IDLE` tasks are ordinary ones with a tiny weight (and its wrong inverse).
     pub const V2_6_28: Version = Version {
         name: "2.6.28",
         place: PlaceRule { normalize_idle_too: true, ..Version::V2_6_29.place },

@@ -1,5 +1,5 @@
-//! Rules in which the releases of CFS differ, or that only a corner shows: the floor of virtual
-//! time at a dequeue, the weight of `SCHED_IDLE`, yielding alone.
+//! Rules in which the releases of CFS differ, or that only a corner case shows: the floor of
+//! virtual time at a dequeue, the weight of `SCHED_IDLE`, yielding alone.
 
 use super::load_weight::{LoadWeight, calc_delta_fair};
 use super::{Cfs, Version, core_2_6};
@@ -30,8 +30,8 @@ fn floor(m: &Machine) -> i64 {
 #[test]
 fn the_floor_follows_a_departure_from_2_6_28_on() {
     // The floor is the smaller of the running and the leftmost entity's vruntime. When the leftmost
-    // is taken away, it is the running one's from that moment on; before 2.6.28 only a charge moves
-    // the floor, and the charge comes before the departure.
+    // is removed, it is the running one's from that moment on; before 2.6.28 only a charge moves
+    // the floor, and the charge comes before the removal.
     for (version, follows) in [
         (Version::V2_6_24, false),
         (Version::V2_6_28, true),
@@ -41,7 +41,7 @@ fn the_floor_follows_a_departure_from_2_6_28_on() {
     ] {
         let mut m = machine(version);
         let tasks = [m.nice(0, Life::Hog), m.nice(0, Life::Hog)];
-        // Between two ticks, where the running one has passed the waiting one and has not been
+        // Between two ticks, where the running entity has passed the waiting one and has not been
         // charged for it.
         let (runs, waits) = (1..)
             .find_map(|half: u64| {
@@ -79,15 +79,15 @@ fn sched_idle_weighs_2_and_from_2_6_29_on_3() {
         let e = m.sched.fair.entity_of(m.sched.core.pid(task));
         assert_eq!(m.sched.fair.entities[e].load, load, "{name}");
     }
-    // A millisecond is 1024/3 virtual ones. With the old inverse, 1024 x 10^6 x -2^31 modulo 2^64,
-    // over 2^32: 2^32 - 512 x 10^6.
+    // A millisecond is 1024/3 virtual ms. With the old inverse, it is 1024 x 10^6 x -2^31 modulo
+    // 2^64, over 2^32: 2^32 - 512 x 10^6.
     assert_eq!(calc_delta_fair(MS, new), 341_333_333);
     assert_eq!(calc_delta_fair(MS, old), (1 << 32) - 512_000_000);
 }
 
 #[test]
 fn sched_idle_gets_three_in_a_thousand() {
-    // 3 to 1024 from 2.6.29 on: 2.9 ms of 1000, in whole turns of at least a tick.
+    // 3 to 1024 from 2.6.29 on: 2.9 ms of 1000, in whole slices of at least a tick.
     let mut m = machine(Version::V2_6_32);
     m.nice(0, Life::Hog);
     let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
@@ -109,7 +109,7 @@ fn who_yields_alone_is_not_even_charged() {
         let before = vruntime(&m, alone);
         m.sched.yield_now(&mut m.platform, CPU, alone);
         assert_eq!(vruntime(&m, alone), before);
-        // With company it is: half a millisecond since the last tick.
+        // With another task it is charged: half a millisecond since the last tick.
         let mut m = machine(m.sched.fair.version);
         let tasks = [m.nice(0, Life::Hog), m.nice(0, Life::Hog)];
         m.run_until(MS + MS / 2);
@@ -130,7 +130,7 @@ fn another_ordinary_policy_is_no_worse_priority() {
     let attr = SchedAttr { policy: Policy::Batch, ..SchedAttr::default() };
     m.sched.set_attr(&mut m.platform, runs, &attr, CPU);
     assert!(!m.platform.resched_pending(CPU), "it runs on");
-    // With a worse nice value it may have to go.
+    // With a higher nice value it may have to leave.
     let attr = SchedAttr { policy: Policy::Batch, ..SchedAttr::nice(5) };
     m.sched.set_attr(&mut m.platform, runs, &attr, CPU);
     assert!(m.platform.resched_pending(CPU));
@@ -163,7 +163,7 @@ fn who_waits_at_first_was_forked_and_not_woken() {
     let child = m.nice(0, Life::Periodic { run: MS, sleep: MS / 10 });
     assert_eq!(m.platform.rule(Question::Preempt), rules::START_DEBIT);
     let sleeps = |m: &Machine| m.tasks[child.index()].state == State::Asleep;
-    // It sleeps as briefly as that, and the next time it is not far enough behind.
+    // It sleeps so briefly that the next time it is not far enough behind.
     let step = (1..).find(|step| {
         m.run_until(step * MS / 20);
         sleeps(&m)

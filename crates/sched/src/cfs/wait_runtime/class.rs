@@ -150,8 +150,8 @@ impl Class for WaitRuntime {
         }
     }
 
-    /// With `sched_child_runs_first` a child that shares nothing with its parent goes just ahead of
-    /// the running task, and then owes half a granularity.
+    /// With `sched_child_runs_first` a child that shares nothing with its parent is placed just
+    /// ahead of the running task, and then owes half a granularity.
     fn task_new(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
         let curr = match parent {
             Parent::External => None,
@@ -225,7 +225,7 @@ impl FairClass for WaitRuntime {
         };
     }
 
-    /// A task that gets another weight is owed nothing any more.
+    /// A task whose weight changes is no longer owed anything.
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, _old: &SchedAttr) {
         let entity = &mut self.entities[pid.index()];
         entity.load = LoadWeight::of_task(&rqs.settings[pid.index()].attr, true);
