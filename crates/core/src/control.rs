@@ -157,8 +157,8 @@ impl Command<'_> {
 pub trait Administer: Scheduler {
     /// [`Command::CreateGroup`].
     ///
+    /// # Errors
     /// If the release has no task groups, or does not nest them so deeply.
-    /// If the release has no task groups, or not so deep.
     fn group_new(
         &mut self,
         platform: &mut Platform,
@@ -188,6 +188,7 @@ pub trait Administer: Scheduler {
 
     /// [`Command::SetQuota`].
     ///
+    /// # Errors
     /// If the release has no quotas (introduced in 3.2) or no burst (5.14), or refuses the numbers.
     fn group_set_quota(
         &mut self,
@@ -200,6 +201,7 @@ pub trait Administer: Scheduler {
 
     /// [`Command::SetIdle`].
     ///
+    /// # Errors
     /// If the release has no idle groups (introduced in 5.15).
     fn group_set_idle(
         &mut self,
@@ -225,6 +227,7 @@ pub trait Administer: Scheduler {
 
     /// [`Command::SetTunable`].
     ///
+    /// # Errors
     /// If the name is unknown, or the kernel would refuse the value.
     fn set_tunable(
         &mut self,
@@ -241,6 +244,7 @@ pub trait Administer: Scheduler {
 
     /// [`Command::CpuOffline`].
     ///
+    /// # Errors
     /// If the release cannot take CPUs offline, or refuses.
     fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), ControlError> {
         self.control(platform, Command::CpuOffline(cpu)).map(drop)
@@ -248,6 +252,7 @@ pub trait Administer: Scheduler {
 
     /// [`Command::CpuOnline`].
     ///
+    /// # Errors
     /// If the release does not support it.
     fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), ControlError> {
         self.control(platform, Command::CpuOnline(cpu)).map(drop)

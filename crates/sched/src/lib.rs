@@ -12,7 +12,6 @@
 //! * Each scheduler has a module of its own; code that two of them truly share has a module, too.
 //!
 //! The crate is `no_std`, so that a scheduler can be used where there is no standard library.
-//! The crate is `no_std`, so that a policy can be put where there is no standard library.
 #![no_std]
 
 extern crate alloc;

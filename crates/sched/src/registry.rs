@@ -35,9 +35,10 @@ pub enum LookupError {
     Release(&'static str),
 }
 
-/// Finds `cfs` or `cfs@2.6.24`.
-///
 /// Finds a scheduler and its release from a specification such as `cfs` or `cfs@2.6.24`.
+///
+/// # Errors
+/// [`LookupError`] reports which half is unknown.
 pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupError> {
     let (name, version) = match spec.split_once('@') {
         Some((name, version)) => (name, Some(version)),

@@ -9,7 +9,6 @@
 //! kernel takes the 16 nearest as seen from each node, so that spans may overlap. Here the largest
 //! distance that divides the nodes cleanly into parts of at most 16 is used, and no NODE level if
 //! there is no such distance. (No kernel was run on so many nodes for comparison.)
-//! them if there is no such distance. (No kernel was driven on so many.)
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -17,7 +17,6 @@
 //! its beginning, for the thread from which it switches. If the thread is marked afterwards, while
 //! it is being switched out, the mark stays on it, even while it sleeps, and makes it reschedule at
 //! once when it is next switched to.
-//! once when it is next switched to.
 
 use super::domains::Domains;
 use alloc::vec::Vec;
