@@ -1,16 +1,16 @@
-//! Schedulers that are told the future.
+//! Schedulers that know the future.
 //!
-//! Some policies of the textbooks (shortest job first, shortest remaining time, highest response
-//! ratio) need to know how long a task will run before it blocks. No kernel knows that. They are
-//! told through this trait, which no real scheduler implements, and through which alone a machine
-//! passes what it knows: the privilege is visible in the types.
+//! Some textbook policies (shortest job first, shortest remaining time, highest response ratio)
+//! need to know how long a task will run before it blocks. No kernel knows that. These policies
+//! learn it through this trait. No real scheduler implements the trait, and a machine passes its
+//! knowledge through nothing else, so the privilege is visible in the types.
 
 use crate::TaskId;
 
-/// A scheduler that is told how long the next burst of a task will be. A machine finds it by
+/// A scheduler that learns the length of a task's next burst in advance. A machine finds it with
 /// [`Scheduler::as_clairvoyant`](crate::Scheduler::as_clairvoyant).
 pub trait Clairvoyant {
     /// `task`, which is about to be forked or woken, will use `burst_ns` of CPU time before it
-    /// blocks; [`u64::MAX`] if it never does, or if its program itself does not know.
+    /// blocks. [`u64::MAX`]: it never blocks, or its program does not know either.
     fn next_burst(&mut self, task: TaskId, burst_ns: u64);
 }

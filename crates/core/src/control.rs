@@ -1,9 +1,8 @@
-//! What an administrator may ask of a scheduler: task groups, tunables, CPUs that go off line.
+//! Commands of an administrator to a scheduler: task groups, tunables, CPUs that go offline.
 //!
-//! These are the rarer questions of a run, each of which only some releases can answer. They come
-//! to a scheduler as one [`Command`] through one hook
-//! ([`Scheduler::control`]), so that a wrapper forwards all of them or
-//! none. [`Administer`] spells them as methods.
+//! These are the rarer requests of a run, and only some releases support each of them. They reach a
+//! scheduler as one [`Command`] through one hook ([`Scheduler::control`]), so that a wrapper
+//! forwards all of them or none. [`Administer`] offers them as methods.
 
 use crate::errno::Errno;
 use crate::{CpuId, GroupId, Platform, Refused, Scheduler, TaskId, TunableError};
@@ -14,7 +13,7 @@ use core::fmt;
 /// `cpu.max`, `cpu.max.burst`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Quota {
-    /// CPU time in each period, all CPUs together, us, at least 1000; none = no limit.
+    /// CPU time in each period, summed over CPUs, us, at least 1000. `None`: no limit.
     pub quota_us: Option<u64>,
     /// The period, us, 1000 to 1000000.
     pub period_us: u64,
@@ -22,80 +21,80 @@ pub struct Quota {
     pub burst_us: u64,
 }
 
-/// Something an administrator does.
+/// An action of an administrator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command<'a> {
-    /// Makes a task group. Groups are numbered from 1 in the order of their making. The reply is
+    /// Creates a task group. Groups are numbered from 1 in the order of creation. The reply is
     /// [`Reply::Group`].
     CreateGroup {
-        /// The group it is in.
+        /// The group in which it is created.
         parent: GroupId,
-        /// Its weight as v1 `cpu.shares`; 1024 is the default.
+        /// Its weight as v1 `cpu.shares`. The default is 1024.
         shares: u64,
     },
     /// Writes a group's `cpu.shares`.
     SetShares {
-        /// Whose.
+        /// The group.
         group: GroupId,
         /// Its weight.
         shares: u64,
     },
     /// Limits the CPU time of a group.
     SetQuota {
-        /// Whose.
+        /// The group.
         group: GroupId,
         /// The limit.
         quota: Quota,
     },
-    /// Writes a group's `cpu.idle`: whether all of it counts as `SCHED_IDLE` (weight 3) beside its
-    /// siblings. Taken back, it has the default weight, 1024.
+    /// Writes a group's `cpu.idle`: whether the whole group counts as `SCHED_IDLE` (weight 3) among
+    /// its siblings. When it is cleared the group has the default weight, 1024.
     SetIdle {
-        /// Whose.
+        /// The group.
         group: GroupId,
         /// Whether it is idle as a whole.
         idle: bool,
     },
-    /// Moves a task, in whatever state, to another group.
+    /// Moves a task, in any state, to another group.
     MoveTask {
-        /// Which task.
+        /// The task.
         task: TaskId,
-        /// Its group from now on.
+        /// Its new group.
         group: GroupId,
     },
     /// Writes a tunable.
     SetTunable {
-        /// The kernel's name of it.
+        /// The kernel's name for it.
         name: &'a str,
-        /// Its value from now on.
+        /// Its new value.
         value: i64,
     },
-    /// A CPU is about to go off line (it is not the last that is on line). From now on the
-    /// scheduler leaves it out of its balancing and does as the release does with what depends on
-    /// the number of CPUs on line. It need not move tasks: the machine next narrows the affinity of
-    /// every task to the CPUs that are left, and tasks leave as they would after
+    /// A CPU is about to go offline (it is not the last CPU online). From now on the scheduler
+    /// leaves it out of its balancing and updates whatever in the release depends on the number of
+    /// CPUs online. The scheduler need not move tasks: the machine next narrows the affinity of
+    /// every task to the remaining CPUs, and tasks leave as they would after
     /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks
     /// nothing, and no hook names it until it comes back.
     CpuOffline(CpuId),
-    /// A CPU that was off line is back: it ticks again, and balances as it did. Next the machine
-    /// reports which tasks may use it, and asks it to reschedule.
+    /// A CPU that was offline is back: it ticks again and takes part in balancing as before. Next
+    /// the machine reports which tasks may use it, and asks it to reschedule.
     CpuOnline(CpuId),
 }
 
-/// What a [`Command`] came to.
+/// Result of a [`Command`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// It is done.
+    /// The command has been carried out.
     Done,
-    /// The group that was made.
+    /// The group that was created.
     Group(GroupId),
 }
 
-/// Why a [`Command`] is not carried out. Nothing has changed then.
+/// Reason for which a [`Command`] is not carried out. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ControlError {
     /// The kernel refuses.
     Refused(Refused),
-    /// The tunable does not exist, or does not take the value.
+    /// The tunable does not exist, or does not accept the value.
     Tunable(TunableError),
 }
 
@@ -134,7 +133,7 @@ impl From<TunableError> for ControlError {
 }
 
 impl Command<'_> {
-    /// The refusal of a release that has no such thing.
+    /// The refusal that a release returns when it does not support the command.
     pub fn unsupported(&self) -> ControlError {
         let message = match self {
             Command::CreateGroup { .. } | Command::SetShares { .. } | Command::MoveTask { .. } => {
@@ -145,21 +144,21 @@ impl Command<'_> {
             Command::SetTunable { .. } => {
                 return ControlError::Tunable(TunableError::Unknown { known: Vec::new() });
             }
-            Command::CpuOffline(_) => "this release cannot take CPUs off line",
-            Command::CpuOnline(_) => "this release cannot bring CPUs back",
+            Command::CpuOffline(_) => "this release cannot take CPUs offline",
+            Command::CpuOnline(_) => "this release cannot bring CPUs back online",
         };
         Errno::NotSupported.because(message).into()
     }
 }
 
-/// The commands as methods, for everybody who holds a scheduler.
+/// The commands as methods of every scheduler.
 ///
-/// Every scheduler has them; nobody implements them.
+/// The trait is implemented for all schedulers; no type implements it itself.
 pub trait Administer: Scheduler {
     /// [`Command::CreateGroup`].
     ///
     /// # Errors
-    /// If the release has no task groups, or not so deep.
+    /// If the release has no task groups, or does not nest them so deeply.
     fn group_new(
         &mut self,
         platform: &mut Platform,
@@ -190,8 +189,7 @@ pub trait Administer: Scheduler {
     /// [`Command::SetQuota`].
     ///
     /// # Errors
-    /// If the release has no quotas (they came with 3.2) or no burst (5.14), or refuses the
-    /// numbers.
+    /// If the release has no quotas (introduced in 3.2) or no burst (5.14), or refuses the numbers.
     fn group_set_quota(
         &mut self,
         platform: &mut Platform,
@@ -204,7 +202,7 @@ pub trait Administer: Scheduler {
     /// [`Command::SetIdle`].
     ///
     /// # Errors
-    /// If the release has no such groups (they came with 5.15).
+    /// If the release has no idle groups (introduced in 5.15).
     fn group_set_idle(
         &mut self,
         platform: &mut Platform,
@@ -230,7 +228,7 @@ pub trait Administer: Scheduler {
     /// [`Command::SetTunable`].
     ///
     /// # Errors
-    /// Unknown name, or a value that the kernel would refuse.
+    /// If the name is unknown, or the kernel would refuse the value.
     fn set_tunable(
         &mut self,
         platform: &mut Platform,
@@ -247,7 +245,7 @@ pub trait Administer: Scheduler {
     /// [`Command::CpuOffline`].
     ///
     /// # Errors
-    /// If the release cannot take CPUs off line, or refuses.
+    /// If the release cannot take CPUs offline, or refuses.
     fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), ControlError> {
         self.control(platform, Command::CpuOffline(cpu)).map(drop)
     }
@@ -255,7 +253,7 @@ pub trait Administer: Scheduler {
     /// [`Command::CpuOnline`].
     ///
     /// # Errors
-    /// If the release cannot.
+    /// If the release does not support it.
     fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), ControlError> {
         self.control(platform, Command::CpuOnline(cpu)).map(drop)
     }

@@ -1,15 +1,15 @@
-//! A set of CPUs that is changed and scanned all the time.
+//! A set of CPUs that is changed and scanned constantly.
 
 use crate::CpuId;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty
-/// one of 4096 is seen to be empty by one look.
+/// A set of CPUs that is changed and scanned constantly. It has two levels of words, so that a
+/// single test shows that a set of 4096 CPUs is empty.
 #[derive(Clone, Debug)]
 pub struct CpuBits {
     words: Vec<u64>,
-    /// Bit w: words[w] is not 0.
+    /// Bit w is set if `words[w]` is not 0.
     summary: u64,
 }
 
@@ -31,7 +31,7 @@ impl CpuBits {
         self.summary |= 1 << (cpu.0 / 64);
     }
 
-    /// Takes `cpu` out.
+    /// Removes `cpu`.
     #[inline]
     pub fn remove(&mut self, cpu: CpuId) {
         let word = &mut self.words[cpu.index() / 64];
@@ -47,7 +47,7 @@ impl CpuBits {
         self.words[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
     }
 
-    /// The lowest member that is `from` or higher.
+    /// The lowest member at or above `from`.
     #[inline]
     pub fn next(&self, from: u32) -> Option<CpuId> {
         if self.summary == 0 {
@@ -69,7 +69,7 @@ impl CpuBits {
         Some(CpuId(word * 64 + self.words[word as usize].trailing_zeros()))
     }
 
-    /// The members of a range, rising. A word is looked at once, however many members it has.
+    /// The members within a range, ascending. Each word is read once, however many members it has.
     #[inline]
     pub fn range(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
         let mut word = range.start as usize / 64;
@@ -91,10 +91,10 @@ impl CpuBits {
     }
 }
 
-/// The scheduler named a CPU that the machine has not.
+/// Panics: the scheduler named a CPU that the machine does not have.
 #[cold]
 fn no_such_cpu(cpu: CpuId) -> ! {
-    panic!("the scheduler named CPU {}, which the machine has not", cpu.0)
+    panic!("the scheduler named CPU {}, which the machine does not have", cpu.0)
 }
 
 #[cfg(test)]

@@ -8,21 +8,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-/// A set of CPUs, of any size the project knows (4096). Copies are cheap: sets within the first 64
-/// CPUs are one word, larger ones are shared.
+/// A set of CPUs, of any size that schedlab supports (4096). Copies are cheap: a set within the
+/// first 64 CPUs is one word, a larger one is shared.
 #[derive(Clone, Debug, Default)]
 pub enum CpuSet {
-    /// Every CPU there is.
+    /// Every CPU.
     #[default]
     All,
-    /// CPUs 0 to 63, a bit each.
+    /// CPUs 0 to 63, one bit each.
     Low(u64),
     /// 64 CPUs a word, the lowest first.
     High(Arc<[u64]>),
 }
 
 impl CpuSet {
-    /// The set of just these CPUs.
+    /// The set of exactly these CPUs.
     pub fn from_cpus(cpus: impl IntoIterator<Item = CpuId>) -> CpuSet {
         let mut words: Vec<u64> = vec![0];
         for cpu in cpus {
@@ -52,7 +52,7 @@ impl CpuSet {
         }
     }
 
-    /// How many of the CPUs 0 to `cpus` - 1 are in the set.
+    /// Number of members among the CPUs 0 to `cpus` - 1.
     pub fn count(&self, cpus: u32) -> u32 {
         match self {
             CpuSet::All => cpus,
@@ -60,7 +60,7 @@ impl CpuSet {
         }
     }
 
-    /// The members among the CPUs 0 to `cpus` - 1, rising.
+    /// The members among the CPUs 0 to `cpus` - 1, ascending.
     pub fn iter(&self, cpus: u32) -> impl Iterator<Item = CpuId> + '_ {
         (0..cpus).map(CpuId).filter(|&cpu| self.contains(cpu))
     }
@@ -70,7 +70,7 @@ impl CpuSet {
         self.iter(cpus).next()
     }
 
-    /// Members among the CPUs 64 * `index` to 64 * `index` + 63, a bit each.
+    /// The members among the CPUs 64 * `index` to 64 * `index` + 63, one bit each.
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         match self {
@@ -88,7 +88,7 @@ impl CpuSet {
 }
 
 impl PartialEq for CpuSet {
-    /// Equal if they have the same members; [`CpuSet::All`] is equal only to itself.
+    /// Two sets are equal if they have the same members; [`CpuSet::All`] is equal only to itself.
     fn eq(&self, other: &CpuSet) -> bool {
         match (self, other) {
             (CpuSet::All, CpuSet::All) => true,
@@ -100,7 +100,7 @@ impl PartialEq for CpuSet {
 
 impl Eq for CpuSet {}
 
-/// CPUs as the kernel writes them: `0-3,8`.
+/// Formats a list of CPUs as the kernel does: `0-3,8`.
 pub fn cpu_list(cpus: &[CpuId]) -> String {
     let mut text = String::new();
     for run in cpus.chunk_by(|a, b| a.0 + 1 == b.0) {
@@ -115,8 +115,9 @@ pub fn cpu_list(cpus: &[CpuId]) -> String {
     text
 }
 
-/// The CPUs of such a list, as they are written; blanks around numbers do not count. None: it is no
-/// list, a range runs backwards, or no machine has so many CPUs ([`CPUS_MAX`]).
+/// Parses such a list. The CPUs are returned in the order written; blanks around numbers are
+/// ignored. `None`: the text is not a list, a range runs backwards, or a number exceeds the largest
+/// machine ([`CPUS_MAX`]).
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = vec![];
     for part in text.split(',') {

@@ -1,22 +1,22 @@
-//! The kernel's error numbers, as far as schedulers return them.
+//! The kernel's error numbers that schedulers return.
 
 use alloc::string::String;
 use core::fmt;
 
-/// Why a system call, or a write to a control file, fails.
+/// Reason for which a system call, or a write to a control file, fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Errno {
-    /// `EPERM`: not permitted. A deadline task must be allowed on all CPUs.
+    /// `EPERM`: not permitted. For instance, a deadline task must be allowed on all CPUs.
     NotPermitted,
     /// `ENOENT`: there is no such group.
     NotFound,
     /// `EAGAIN`: a deadline task cannot fork.
     Again,
-    /// `EBUSY`: the bandwidth is given out, or the last CPU would go off line.
+    /// `EBUSY`: the bandwidth is used up, or the last CPU would go offline.
     Busy,
-    /// `EINVAL`: the parameters make no sense.
+    /// `EINVAL`: the parameters are invalid.
     Invalid,
-    /// `EOPNOTSUPP`: this release has no such thing.
+    /// `EOPNOTSUPP`: this release does not have the feature.
     NotSupported,
 }
 
@@ -45,7 +45,7 @@ impl Errno {
         }
     }
 
-    /// The error with a sentence about it.
+    /// Makes a refusal of the error and a sentence that explains it.
     pub fn because(self, message: impl Into<String>) -> Refused {
         Refused { errno: self, message: message.into() }
     }
@@ -57,12 +57,12 @@ impl fmt::Display for Errno {
     }
 }
 
-/// A refusal: the kernel's error number, and a sentence for people.
+/// A refusal: the kernel's error number and a sentence for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
     /// The kernel's error number.
     pub errno: Errno,
-    /// What is wrong, and where it helps what would be right.
+    /// Explanation of what is wrong and, where it helps, of what would be right.
     pub message: String,
 }
 

@@ -1,201 +1,201 @@
-//! Everything that happens in a run: [`Event`], and those who take note of it: [`Observer`].
+//! The events of a run: [`Event`], and the trait of those that receive them: [`Observer`].
 
 use crate::errno::Errno;
 use crate::reason::{Account, Rule};
 use crate::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, TaskAttr, TaskId, Waker};
 
-/// Something that happens, with the virtual time given beside it.
+/// Something that happens in a run. The virtual time is passed separately.
 ///
-/// What a run notes of itself (figures, slices, traces, fingerprints) is made of these and of
-/// nothing else.
+/// All records of a run (metrics, timelines, traces, fingerprints) are made from these events and
+/// from nothing else.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event<'a> {
-    /// What the task is called that comes into being next. Only if somebody asked for names; every
-    /// other event of the run is the same whether or not.
+    /// The name of the task that is created next. Sent only if names were requested. All other
+    /// events of the run are the same either way.
     Named {
-        /// Which.
+        /// The task.
         task: TaskId,
         /// Its name.
         name: &'a str,
     },
-    /// A task comes into being. [`Event::Started`] follows at once.
+    /// A task is created. [`Event::Started`] follows at once.
     Born {
-        /// Which.
+        /// The task.
         task: TaskId,
         /// The task that forked it, if one did.
         parent: Option<TaskId>,
-        /// What it is born with.
+        /// Its initial attributes.
         attr: &'a TaskAttr,
     },
-    /// A new task waits on the runqueue of a CPU.
+    /// A new task waits on a CPU's runqueue.
     Started {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where.
+        /// The CPU.
         cpu: CpuId,
-        /// By which rule that CPU was chosen.
+        /// The rule that chose this CPU.
         placed: Rule,
-        /// By which rule it preempts the current task there, or does not.
+        /// The rule by which the task preempts the CPU's current task, or does not.
         preempts: Rule,
     },
-    /// A task has other scheduling attributes from now on.
+    /// The scheduling attributes of a task have changed.
     AttrChanged {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// From now on.
+        /// The new attributes.
         attr: &'a SchedAttr,
     },
-    /// A task may run on other CPUs from now on, by its owner's will.
+    /// The owner of a task has changed its affinity.
     AffinityChanged {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// From now on.
+        /// The CPUs that it may use from now on.
         allowed: &'a CpuSet,
     },
-    /// A task belongs to another group from now on.
+    /// A task has moved to another group.
     GroupChanged {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// From now on.
+        /// The new group.
         group: GroupId,
     },
-    /// A task has been woken and belongs to the runqueue of a CPU. (If it had blocked in this very
+    /// A task has been woken and belongs to the runqueue of a CPU. (If it blocked in this very
     /// nanosecond it may still be that CPU's current task.)
     Woken {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where it waits.
+        /// The CPU on whose runqueue it waits.
         cpu: CpuId,
-        /// Who woke it.
+        /// The context in which it was woken.
         waker: Waker,
-        /// By which rule that CPU was chosen.
+        /// The rule that chose this CPU.
         placed: Rule,
-        /// By which rule it preempts the current task there, or does not.
+        /// The rule by which the task preempts the CPU's current task, or does not.
         preempts: Rule,
     },
-    /// A running task is no longer runnable. It occupies the CPU until it is switched away, in the
-    /// same nanosecond.
+    /// A running task is no longer runnable. It occupies the CPU until the switch, which follows in
+    /// the same nanosecond.
     Blocked {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where it ran.
+        /// The CPU that it ran on.
         cpu: CpuId,
-        /// How.
+        /// The kind of sleep or end.
         reason: BlockReason,
     },
-    /// A running task becomes another program (`execve`). What the scheduler makes of it, such as a
-    /// move to an idler CPU, follows.
+    /// A running task executes another program (`execve`). The scheduler's response, such as a move
+    /// to a less busy CPU, follows.
     Execed {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where it runs.
+        /// The CPU that it runs on.
         cpu: CpuId,
     },
-    /// A task has ended without being on a CPU.
+    /// A task has ended while it was not on a CPU.
     Killed {
-        /// Which.
+        /// The task.
         task: TaskId,
     },
-    /// A CPU goes over from one task to another; the two differ.
+    /// A CPU switches from one task to another; the two differ.
     Switched {
-        /// Which CPU.
+        /// The CPU.
         cpu: CpuId,
-        /// Who ran; none = idle.
+        /// The task that ran. `None`: the CPU was idle.
         prev: Option<TaskId>,
         /// Whether `prev` was preempted (or yielded) rather than blocked.
         prev_runnable: bool,
-        /// Who runs; none = idle.
+        /// The task that runs now. `None`: the CPU is idle.
         next: Option<TaskId>,
-        /// By which rule `next` was picked.
+        /// The rule that picked `next`.
         why: Rule,
     },
-    /// A task now belongs to another CPU's runqueue.
+    /// A task has moved to another CPU's runqueue.
     Migrated {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// From this CPU's.
+        /// The previous CPU.
         from: CpuId,
-        /// To that CPU's.
+        /// The new CPU.
         to: CpuId,
-        /// By which rule.
+        /// The rule that moved it.
         why: Rule,
     },
-    /// A task was refused what was asked for it, and goes on without.
+    /// A request on behalf of a task was refused. The task continues without it.
     Refused {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// What was asked.
+        /// The request.
         request: Request,
-        /// Why not.
+        /// The kernel's error number.
         errno: Errno,
-        /// Whether somebody asked who acts on the machine from outside, and was told; not the
-        /// workload.
+        /// Whether the request came from outside the workload, from a caller that acts on the
+        /// machine and has received the error.
         from_outside: bool,
     },
-    /// A CPU that was in an idle state begins to get out of it, as there is something to do. Only
-    /// on modelled machines, and only where that takes time.
+    /// A CPU begins to leave an idle state because there is work for it. Sent only on modelled
+    /// machines on which that takes time.
     LeavesIdle {
-        /// Which.
+        /// The CPU.
         cpu: CpuId,
-        /// From when on, ns ...
+        /// Start of the exit, ns.
         from_ns: u64,
-        /// ... until when, ns: nothing is done there before.
+        /// End of the exit, ns. The CPU does nothing before it.
         until_ns: u64,
     },
-    /// A CPU has gone off line, and nobody is on it any more, or it has come back. All are on line
-    /// when a run begins.
+    /// A CPU has gone offline, after all tasks have left it, or has come back online. All CPUs are
+    /// online at the start of a run.
     Online {
-        /// Which CPU.
+        /// The CPU.
         cpu: CpuId,
-        /// Whether it is on line from now on.
+        /// Whether it is online from now on.
         online: bool,
     },
-    /// A CPU has had its tick.
+    /// The tick of a CPU has been handled.
     Ticked {
-        /// Which.
+        /// The CPU.
         cpu: CpuId,
     },
-    /// A decision was made on a CPU, on these grounds. Only if somebody asked for grounds; every
-    /// other event of the run is the same whether or not.
+    /// The grounds of a decision that was made on a CPU. Sent only if grounds were requested. All
+    /// other events of the run are the same either way.
     Decided {
-        /// What, for which CPU, by which rule, on what grounds.
+        /// The decision, its CPU, its rule and its grounds.
         account: &'a Account,
     },
     /// The run is over.
     Finished,
 }
 
-/// What can be asked for a task, and refused.
+/// A request on behalf of a task that can be refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// This policy, with its parameters.
+    /// A policy with its parameters.
     Policy(Policy),
     /// An affinity.
     Affinity,
-    /// To be in another group.
+    /// A move to another group.
     Group,
-    /// To fork.
+    /// A fork.
     Fork,
 }
 
-/// Events of which the rules do not matter, for those who make them by hand.
+/// Constructors for events whose rules do not matter, for callers that make events by hand.
 impl Event<'_> {
-    /// [`Event::Started`], by no rule in particular.
+    /// Makes an [`Event::Started`] without rules.
     pub const fn started(task: TaskId, cpu: CpuId) -> Self {
         Event::Started { task, cpu, placed: Rule::NONE, preempts: Rule::NONE }
     }
 
-    /// [`Event::Woken`], by no rule in particular.
+    /// Makes an [`Event::Woken`] without rules.
     pub const fn woken(task: TaskId, cpu: CpuId, waker: Waker) -> Self {
         Event::Woken { task, cpu, waker, placed: Rule::NONE, preempts: Rule::NONE }
     }
 
-    /// [`Event::Blocked`].
+    /// Makes an [`Event::Blocked`].
     pub const fn blocked(task: TaskId, cpu: CpuId, reason: BlockReason) -> Self {
         Event::Blocked { task, cpu, reason }
     }
 
-    /// [`Event::Switched`], by no rule in particular.
+    /// Makes an [`Event::Switched`] without a rule.
     pub const fn switched(
         cpu: CpuId,
         prev: Option<TaskId>,
@@ -205,17 +205,17 @@ impl Event<'_> {
         Event::Switched { cpu, prev, prev_runnable, next, why: Rule::NONE }
     }
 
-    /// [`Event::Migrated`], by no rule in particular.
+    /// Makes an [`Event::Migrated`] without a rule.
     pub const fn migrated(task: TaskId, from: CpuId, to: CpuId) -> Self {
         Event::Migrated { task, from, to, why: Rule::NONE }
     }
 }
 
-/// Takes note of what happens. Observers are part of the machine's type: one that ignores an event
-/// costs nothing for it.
+/// Receives the events of a run. An observer is part of the machine's type, so an event that it
+/// ignores costs nothing.
 ///
-/// Two observers in a pair are an observer. `()` observes nothing. A `&mut dyn Observer` is one
-/// too, for those who choose at run time.
+/// A pair of observers is an observer. `()` observes nothing. A `&mut dyn Observer` is an observer
+/// too, for callers that choose at run time.
 pub trait Observer {
     /// `event` happens at `now_ns`.
     fn on(&mut self, now_ns: u64, event: Event<'_>);

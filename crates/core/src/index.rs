@@ -1,16 +1,16 @@
-//! Typed indices: numbers of entities, queues and groups that cannot be taken for each other.
+//! Typed indices: numbers of entities, queues and groups that cannot be mistaken for each other.
 //!
-//! Structures that point at each other stand in vectors here, and point by index, as a kernel
-//! points by address. [`define_index!`](crate::define_index) makes a type for one kind of index: it
-//! is as small as a `u32`, and so is an `Option` of it, which stands for the kernel's null pointer.
-//! [`IndexVec`] is a vector that takes only its own kind.
+//! Structures that refer to each other are kept in vectors here and refer by index, where a kernel
+//! uses pointers. [`define_index!`](crate::define_index) makes a type for one kind of index. It is
+//! as small as a `u32`, and so is an `Option` of it, which replaces the kernel's null pointer.
+//! [`IndexVec`] is a vector that accepts only its own kind of index.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
 
-/// A typed index. Made by [`define_index!`](crate::define_index).
+/// A typed index, made by [`define_index!`](crate::define_index).
 pub trait TypedIndex: Copy + Eq {
     /// The index of row `row`.
     ///
@@ -18,15 +18,15 @@ pub trait TypedIndex: Copy + Eq {
     /// If `row` is `u32::MAX` or more.
     fn new(row: usize) -> Self;
 
-    /// The row.
+    /// The row number.
     fn index(self) -> usize;
 }
 
-/// Defines a type of index, with documentation and visibility as given:
+/// Defines an index type with the documentation and visibility given:
 ///
 /// ```
 /// schedlab_core::define_index! {
-///     /// A scheduling entity, by its row.
+///     /// The row number of a scheduling entity.
 ///     pub struct EntityId;
 /// }
 /// use schedlab_core::index::{IndexVec, TypedIndex};
@@ -46,8 +46,8 @@ macro_rules! define_index {
             #[inline]
             fn new(row: usize) -> $name {
                 debug_assert!(row < u32::MAX as usize, "fewer rows than u32::MAX");
-                // One more, so that an `Option` takes no more room. (One check only: this is in
-                // the way of every access.)
+                // Stored plus one, so that an `Option` takes no more space. (One check only: every
+                // access executes this.)
                 let number = (row as u32).wrapping_add(1);
                 $name(core::num::NonZeroU32::new(number).expect("fewer rows than u32::MAX"))
             }
@@ -66,7 +66,7 @@ macro_rules! define_index {
     };
 }
 
-/// A vector whose rows are found by a typed index.
+/// A vector whose rows are addressed by a typed index.
 #[derive(Clone)]
 pub struct IndexVec<I, T> {
     rows: Vec<T>,
@@ -79,7 +79,7 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         IndexVec { rows: Vec::new(), kind: PhantomData }
     }
 
-    /// Adds a row; its index.
+    /// Adds a row and returns its index.
     pub fn push(&mut self, row: T) -> I {
         let index = I::new(self.rows.len());
         self.rows.push(row);
@@ -98,27 +98,27 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         self.rows.is_empty()
     }
 
-    /// Makes it `len` rows long; new rows are made by `make`.
+    /// Resizes it to `len` rows; `make` makes the new rows.
     pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
         self.rows.resize_with(len, make);
     }
 
-    /// The indices, rising.
+    /// The indices, ascending.
     pub fn indices(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
         (0..self.rows.len()).map(I::new)
     }
 
-    /// The rows, rising.
+    /// The rows, ascending.
     pub fn iter(&self) -> core::slice::Iter<'_, T> {
         self.rows.iter()
     }
 
-    /// The rows, rising.
+    /// The rows, ascending.
     pub fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
         self.rows.iter_mut()
     }
 
-    /// The rows with their indices, rising.
+    /// The rows with their indices, ascending.
     pub fn enumerate(&self) -> impl Iterator<Item = (I, &T)> {
         self.rows.iter().enumerate().map(|(row, value)| (I::new(row), value))
     }

@@ -1,4 +1,4 @@
-//! What can be asked about a scheduler without changing it: tunables, promises, reasons, books.
+//! Queries about a scheduler that do not change it: tunables, promises, reasons, audits.
 
 use crate::errno::Errno;
 use crate::reason::{Candidate, RuleDoc};
@@ -6,29 +6,29 @@ use crate::{CpuId, GroupId, GroupStats, Locking, Refused, Tunable};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What an algorithm promises, for the checks that hold every scheduler to it. `None` = it promises
-/// nothing of the kind.
+/// Promises of an algorithm, which the checks test on every scheduler. `None`: no promise of that
+/// kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Promises {
-    /// The longest that a CPU may idle while a task that may run there waits elsewhere, ns.
+    /// Longest time that a CPU may idle while a task that may run there waits elsewhere, ns.
     pub idle_beside_waiting_ns: Option<u64>,
-    /// The longest that a runnable task of an ordinary policy waits for a CPU with the load given
-    /// to [`Inspect::promises`], no real-time task being about, ns.
+    /// Longest time that a runnable task of an ordinary policy waits for a CPU under the load given
+    /// to [`Inspect::promises`], in the absence of real-time tasks, ns.
     pub wait_ns: Option<u64>,
-    /// How far apart the CPU times of equal hogs that share one CPU may drift, ns.
+    /// Largest difference between the CPU times of equal CPU hogs that share one CPU, ns.
     pub hog_spread_ns: Option<u64>,
-    /// On the CPU to which a real-time task belongs while it waits
-    /// ([`Scheduler::cpu_of`](crate::Scheduler::cpu_of)) nobody less urgent runs, once an instant
-    /// is over. (Limits on real-time tasks apart, as `sched_rt_runtime_us`.)
+    /// While a real-time task waits, no less urgent task runs on the CPU to which it belongs
+    /// ([`Scheduler::cpu_of`](crate::Scheduler::cpu_of)), once an instant is over. (Except where
+    /// limits on real-time tasks apply, such as `sched_rt_runtime_us`.)
     pub real_time_first: bool,
 }
 
-/// What a scheduler needs to know of the load to say what it promises.
+/// Properties of the load on which a scheduler's promises depend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Load {
-    /// Tasks that were alive at the same time at most.
+    /// Maximum number of tasks alive at the same time.
     pub tasks: u32,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
     /// The worst (largest) nice value among them.
     pub nice_max: i32,
@@ -36,50 +36,51 @@ pub struct Load {
     pub nice_min: i32,
 }
 
-/// What can be asked about a scheduler. Each answer has a default; `()` answers nothing else.
+/// Queries about a scheduler. Each has a default answer; `()` gives the defaults.
 pub trait Inspect {
-    /// All tunables with their present values.
+    /// All tunables with their current values.
     fn tunables(&self) -> Vec<Tunable> {
         Vec::new()
     }
 
-    /// What the algorithm promises under `load`.
+    /// The promises of the algorithm under `load`.
     fn promises(&self, load: &Load) -> Promises {
         let _ = load;
         Promises::default()
     }
 
-    /// How its queues are locked. (What is behind a lock, and for how long, is the machine's
-    /// affair; second locks are reported with
+    /// The locking scheme of its queues. (The machine decides what a lock protects and for how
+    /// long; second locks are reported with
     /// [`Platform::double_lock`](crate::Platform::double_lock).)
     fn locking(&self) -> Locking {
         Locking::PerCpu
     }
 
-    /// What its linear scans look at of each task lies at a multiple of so many KiB, if that is so:
-    /// such places compete for a few lines of a cache. None: they lie anywhere.
+    /// The distance in KiB, if any, of which the addresses that its linear scans read are
+    /// multiples, one for each task. Such addresses compete for a few lines of a cache. `None`: the
+    /// addresses are arbitrary.
     fn scanned_apart_kib(&self) -> Option<u32> {
         None
     }
 
-    /// How many tasks the linear scan of a pick would look at now, where that scan is done under
-    /// the one lock, with interrupts off. 0: it has none.
+    /// Number of tasks that the linear scan of a pick would examine now, where that scan runs under
+    /// the one lock with interrupts off. `0`: there is no such scan.
     fn scan_len(&self) -> u64 {
         0
     }
 
-    /// The rules by which it decides, which its decisions name by number.
+    /// The rules of its decisions, which refer to them by number.
     fn rules(&self) -> Vec<&'static RuleDoc> {
         Vec::new()
     }
 
-    /// Adds those among whom `cpu` would choose if it picked now, each with the key by which it
-    /// would be compared (see [`Candidate::rank`]). Asked only when somebody looks.
+    /// Adds the candidates that `cpu` would choose from if it picked now, each with the key by
+    /// which it would be compared (see [`Candidate::rank`]). Called only on request.
     fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let _ = (cpu, out);
     }
 
-    /// What a group has used and suffered so far.
+    /// Usage and throttling statistics of a group so far.
     ///
     /// # Errors
     /// If the release has no task groups, or there is no such group.
@@ -88,22 +89,22 @@ pub trait Inspect {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
-    /// The scheduling domains that it has built of the machine, in words (what
-    /// `/proc/sys/kernel/sched_domain` shows); none for schedulers that have none.
+    /// A description of the scheduling domains that it has built for the machine (the content of
+    /// `/proc/sys/kernel/sched_domain`). `None`: it has no domains.
     fn describe_domains(&self) -> Option<String> {
         None
     }
 
-    /// What whoever reads a report of its run should know besides.
+    /// Remarks that a reader of the run's report should know.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Checks its own books: counts against lists, trees against their order. Slow; for tests and
-    /// the stress driver.
+    /// Checks its own data structures for consistency: counts against lists, trees against their
+    /// order. Slow; for tests and the stress driver.
     ///
     /// # Errors
-    /// What does not add up.
+    /// A description of the inconsistency.
     fn audit(&self) -> Result<(), String> {
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! What a scheduler is: the [`Scheduler`] trait.
 //!
 //! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns
-//! the runqueues of *all* CPUs and is told, at each hook, on which CPU the kernel is acting.
+//! the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
 //!
-//! # A task's life, as a scheduler is told of it
+//! # A task's life, as a scheduler sees it
 //!
 //! ```text
 //!            fork                    schedule (picked)
@@ -31,15 +31,15 @@ use crate::{
 };
 use alloc::boxed::Box;
 
-/// Who brings a new task into being.
+/// Origin of a new task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parent {
-    /// Nobody who holds a CPU or whose own state matters: a parent that is neither interactive nor
-    /// a hog. The child gets what the kernel gives a fresh child, undiminished, and starts on the
-    /// allowed CPU with the fewest runnable tasks, the lowest number among equals. (How the golden
-    /// schedules' tasks, and those that a workload file starts, come about.)
+    /// No task that holds a CPU or whose own state matters: a parent that is neither interactive
+    /// nor a CPU hog. The child gets what the kernel gives a fresh child, undiminished, and starts
+    /// on the allowed CPU with the fewest runnable tasks, the lowest number among equals. (Tasks of
+    /// golden schedules, and tasks that a workload file starts, are created this way.)
     External,
-    /// A running task forked: the release's own rules for parent and child.
+    /// A running task forked. The release's own rules for parent and child apply.
     Task {
         /// The parent.
         task: TaskId,
@@ -53,21 +53,21 @@ pub enum Parent {
 pub enum Waker {
     /// An interrupt handler on a CPU.
     Interrupt {
-        /// Where the interrupt came in.
+        /// The CPU that received the interrupt.
         cpu: CpuId,
     },
     /// Process context on a CPU, but no task of this machine's workload (a kernel daemon).
     Process {
-        /// Where it runs.
+        /// The CPU on which it runs.
         cpu: CpuId,
     },
     /// The task that runs on a CPU.
     Task {
         /// The waker.
         task: TaskId,
-        /// Where it runs.
+        /// The CPU on which it runs.
         cpu: CpuId,
-        /// A synchronous wakeup: the waker promises to sleep at once.
+        /// Whether the wakeup is synchronous: the waker promises to sleep at once.
         sync: bool,
     },
 }
@@ -93,30 +93,30 @@ impl Waker {
 pub enum BlockReason {
     /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
     Interruptible,
-    /// `TASK_UNINTERRUPTIBLE`: waits for a disk or the like.
+    /// `TASK_UNINTERRUPTIBLE`: a wait for a disk or similar.
     Uninterruptible,
-    /// `TASK_STOPPED`: job control.
+    /// `TASK_STOPPED`: stopped by job control.
     Stopped,
-    /// It has exited and will not be heard of again.
+    /// The task has exited; no hook names it again, except [`Scheduler::reap`].
     Dead,
 }
 
-/// What a task group has used and suffered (`cpuacct.usage`, `cpu.stat`), all CPUs together.
+/// CPU usage and throttling of a task group (`cpuacct.usage`, `cpu.stat`), summed over CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupStats {
-    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. What a
-    /// task used before it came to the group is not in it.
+    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. Excludes
+    /// what a task used before it joined the group.
     pub usage_ns: u64,
-    /// Periods of the quota that have ended.
+    /// Number of quota periods that have ended.
     pub nr_periods: u64,
-    /// Those of them in which it was throttled.
+    /// Number of those periods in which it was throttled.
     pub nr_throttled: u64,
-    /// How long its CPUs' queues were throttled, summed over CPUs, as of the last time each was let
-    /// go, ns.
+    /// Time for which its CPUs' queues were throttled, summed over CPUs, up to the last
+    /// unthrottling of each, ns.
     pub throttled_ns: u64,
-    /// Periods in which it used more than its quota, from what it had saved.
+    /// Number of periods in which it used more than its quota, out of saved quota.
     pub nr_bursts: u64,
-    /// How much more, ns.
+    /// Total of that excess, ns.
     pub burst_ns: u64,
 }
 
@@ -126,14 +126,14 @@ pub struct GroupStats {
 /// hook that makes a reschedule necessary asks for it with [`Platform::resched`], and a hook that
 /// decides something names the rule with [`Platform::because`].
 ///
-/// Six hooks have to be written; the others have defaults for schedulers that have nothing to do
-/// there. A wrapper round another scheduler writes all of them: `clippy::missing_trait_methods`,
-/// denied on its `impl`, holds it to that.
+/// Six hooks are required. The others have defaults for schedulers that have nothing to do there. A
+/// wrapper around another scheduler implements all of them; `clippy::missing_trait_methods`, denied
+/// on its `impl`, enforces that.
 pub trait Scheduler {
     /// A new task. The scheduler chooses its CPU, queues it and decides about preemption.
     ///
-    /// `task` is a number never used so far. Numbers follow the order in which tasks are written in
-    /// the workload, so those that start late come out of turn; [`TaskTable`](crate::TaskTable)
+    /// `task` is a number never used before. Numbers follow the order in which tasks are written in
+    /// the workload, so tasks that start late arrive out of order; [`TaskTable`](crate::TaskTable)
     /// makes room for them.
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent);
 
@@ -141,16 +141,16 @@ pub trait Scheduler {
     /// runnable.
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker);
 
-    /// The task that runs on `cpu` stops being runnable. It stays current until the reschedule of
-    /// `cpu`, which the machine sees to: the hook need not ask for it.
+    /// The task that runs on `cpu` stops being runnable. It stays current until `cpu` reschedules.
+    /// The machine arranges that, so the hook need not request it.
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason);
 
-    /// `task`, asleep or waiting, ends without running again (it was killed, or its program was
-    /// over when its sleep was). It is not any CPU's current.
+    /// `task`, asleep or waiting, ends without running again (it was killed, or its program ended
+    /// with its sleep). It is not the current task of any CPU.
     fn kill(&mut self, platform: &mut Platform, task: TaskId);
 
-    /// `cpu` reschedules: put the current task away, pick the next. `None` = nothing to run, the
-    /// CPU idles.
+    /// `cpu` reschedules: put the current task back, pick the next. `None`: nothing to run, the CPU
+    /// idles.
     ///
     /// The request of `cpu` has been cleared before the call; if it is set when the call returns,
     /// `cpu` reschedules again in the next round.
@@ -179,49 +179,48 @@ pub trait Scheduler {
         platform.resched(cpu);
     }
 
-    /// `sched_setattr(2)`, `setpriority(2)`: `task`, in whatever state, gets other attributes. `by`
+    /// `sched_setattr(2)`, `setpriority(2)`: the attributes of `task`, in any state, change. `by`
     /// is the CPU on which the call is executed. The machine has checked that the values are in
-    /// range and that something differs. By default attributes do not count.
+    /// range and that something differs. By default attributes have no effect.
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
         let _ = (platform, task, attr, by);
     }
 
-    /// `sched_setscheduler(2)` with the policy and priority that `task` has already. The O(1)
-    /// scheduler and the first CFS do all the work all the same: the task leaves its list and comes
-    /// back to it, a running one begins its turn anew. By default nothing happens, as in every
-    /// later kernel.
+    /// `sched_setscheduler(2)` with the policy and priority that `task` already has. The O(1)
+    /// scheduler and the first CFS do all the work nevertheless: the task leaves its list and
+    /// returns to it, and a running task starts a new timeslice. By default nothing happens, as in
+    /// every later kernel.
     fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
         let _ = (platform, task, by);
     }
 
-    /// The task that runs on `cpu` calls `execve(2)`: what it had in the caches is worth nothing
-    /// any more, so a release may choose another CPU for it. Whoever has to leave asks for the
-    /// reschedule of `cpu`, and goes on elsewhere. Its address space is another from now on
-    /// ([`TaskAttr::address_space_after_exec`]). By default it stays.
+    /// The task that runs on `cpu` calls `execve(2)`: its cache contents become worthless, so a
+    /// release may choose another CPU for it. If the task has to move, the hook requests the
+    /// reschedule of `cpu`, and the task continues elsewhere. From now on the task has a new
+    /// address space ([`TaskAttr::address_space_after_exec`]). By default the task stays.
     fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let _ = (platform, cpu, task);
     }
 
-    /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of
-    /// the machine is in it). A running task on a forbidden CPU must leave it. By default tasks run
-    /// wherever they get a CPU, which [`Capabilities::affinity`](crate::Capabilities::affinity) of
-    /// the release then says.
+    /// `sched_setaffinity(2)`: from now on `task` may run on `allowed` only (which contains at
+    /// least one CPU of the machine). A running task on a forbidden CPU must leave it. By default
+    /// tasks run on any CPU, which the release declares in
+    /// [`Capabilities::affinity`](crate::Capabilities::affinity).
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let _ = (platform, task, allowed);
     }
 
-    /// Whether `task`, which runs, may fork. Asked before each fork by a task; if not, there is no
-    /// child, and the task goes on. By default everybody may.
+    /// Checks whether the running `task` may fork. Called before each fork by a task; on an error
+    /// there is no child, and the task continues. By default every task may fork.
     ///
     /// # Errors
-    /// What `fork(2)` would say.
+    /// The error that `fork(2)` would return.
     fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
         let _ = task;
         Ok(())
     }
 
-    /// The parent of the dead `task` takes note of its end (`wait(2)`). `parent` is none if init
-    /// does.
+    /// The parent of the dead `task` learns of its end (`wait(2)`). `None`: init reaps it.
     fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
         let _ = (platform, task, parent);
     }
@@ -232,11 +231,11 @@ pub trait Scheduler {
         unreachable!("a timer fired for a scheduler that arms none");
     }
 
-    /// An administrator's command: groups, tunables, CPUs that go and come. By default the release
-    /// has nothing of the kind.
+    /// An administrator's command: groups, tunables, CPUs that go offline and come back. By default
+    /// the release supports none.
     ///
     /// # Errors
-    /// If the release has no such thing, or refuses. Nothing has changed then.
+    /// If the release does not support the command, or refuses it. Nothing has changed then.
     fn control(
         &mut self,
         platform: &mut Platform,
@@ -246,13 +245,13 @@ pub trait Scheduler {
         Err(command.unsupported())
     }
 
-    /// What can be asked about it. By default nothing but what every scheduler answers.
+    /// Queries about it. By default every query gets its default answer.
     fn inspect(&self) -> &dyn Inspect {
         &()
     }
 
-    /// The hook through which it is told how long bursts will be, if it is one of the textbooks'
-    /// policies that need to know. No kernel's scheduler has it.
+    /// The hook through which it learns the lengths of bursts, if it is a textbook policy that
+    /// needs them. No kernel's scheduler has it.
     fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
         None
     }

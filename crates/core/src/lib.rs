@@ -1,21 +1,24 @@
-//! The words of the field: tasks, CPUs, attributes, topology, releases, and what a scheduler is.
+//! Foundation types of schedlab: tasks, CPUs, attributes, topology, releases and the [`Scheduler`]
+//! trait.
 //!
-//! Everything in schedlab stands on this crate, which stands on nothing: no dependencies, no
-//! standard library. A scheduler of one's own needs nothing else.
+//! Every other crate of schedlab builds on this one. It has no dependencies and does not use the
+//! standard library. To write a scheduler of your own you need nothing else.
 //!
 //! Where to look:
 //!
-//! * [`interface`]: the [`Scheduler`] trait and the words it is told things in. Start here.
-//! * [`control`]: groups, tunables and hotplug, as one command; [`errno`]: why one is refused.
-//! * [`inspect`]: what can be asked about a scheduler; [`reason`]: why it decides as it does.
-//! * [`event`]: everything that happens in a run, and who takes note of it.
-//! * [`platform`]: what a scheduler may ask of the machine: the time, a reschedule, a timer.
-//! * [`task`], [`cpu_set`], [`topology`]: tasks and what may be set about them, sets of CPUs, and
-//!   how CPUs hang together.
-//! * [`release`]: the names and releases of a scheduler, and what each release can.
-//! * [`index`]: typed indices, for the structures of a scheduler.
-//! * [`work_counts`]: what a scheduler's work consists of, for machines on which it costs time.
-//! * [`clairvoyant`]: the privilege of the textbook policies that know a burst's length.
+//! * [`interface`]: the [`Scheduler`] trait and the types that its hooks receive. Start here.
+//! * [`control`]: groups, tunables and CPU hotplug as one command; [`errno`]: why a command is
+//!   refused.
+//! * [`inspect`]: queries about a scheduler; [`reason`]: the rules and grounds of its decisions.
+//! * [`event`]: everything that happens in a run, and the trait of its observers.
+//! * [`platform`]: the services of the machine that a scheduler uses: the clock, reschedules,
+//!   timers.
+//! * [`task`], [`cpu_set`], [`topology`]: tasks and their attributes, sets of CPUs, and how the
+//!   CPUs of a machine are connected.
+//! * [`release`]: the names and releases of a scheduler, and the capabilities of each release.
+//! * [`index`]: typed indices for the data structures of a scheduler.
+//! * [`work_counts`]: counts of a scheduler's work, for machines on which that work takes time.
+//! * [`clairvoyant`]: the privilege of textbook policies that know the length of a burst.
 #![no_std]
 
 extern crate alloc;

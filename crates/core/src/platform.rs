@@ -1,20 +1,20 @@
-//! What a scheduler may ask of the machine: the time, a reschedule, a timer.
+//! The services of the machine that a scheduler uses: the clock, reschedules, timers.
 //!
-//! The machine hands a [`Platform`] to every hook. It answers the few questions that a kernel's
-//! scheduler puts to hardware and timekeeping, and takes the few orders it gives. It knows nothing
-//! of what tasks are going to do.
+//! The machine hands a [`Platform`] to every hook. It answers the few queries that a kernel's
+//! scheduler addresses to hardware and timekeeping, and accepts its few orders. It knows nothing
+//! about what tasks will do.
 
 use crate::errno::Errno;
 use crate::reason::{Account, Evidence, Question, Rule};
 use crate::{CpuBits, CpuId, TaskId, WorkCounts};
 use alloc::vec::Vec;
 
-/// A timer of the scheduler's own (real-time period, deadline replenishment, bandwidth refill,
-/// hrtick). The scheduler chooses the number; at most one expiry is pending for each.
+/// A timer of the scheduler (real-time period, deadline replenishment, bandwidth refill, hrtick).
+/// The scheduler chooses the number. At most one expiry is pending for each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TimerKey(pub u32);
 
-/// When within its nanosecond a timer fires.
+/// The moment within its nanosecond at which a timer fires.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimerPhase {
     /// After work that ended, before tasks that start or wake.
@@ -26,19 +26,19 @@ pub enum TimerPhase {
 /// An order to the machine about a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerOrder {
-    /// Fire at `at_ns`; what was pending for the key is forgotten. A time already past fires at the
-    /// present nanosecond, after the ticks.
+    /// Fire at `at_ns`. A pending expiry for the key is discarded. A time already past fires at the
+    /// current nanosecond, after the ticks.
     Arm {
-        /// Which timer.
+        /// The timer.
         key: TimerKey,
-        /// When within its nanosecond.
+        /// The moment within its nanosecond.
         phase: TimerPhase,
         /// Virtual time, ns.
         at_ns: u64,
     },
-    /// Do not fire.
+    /// Discard the pending expiry.
     Cancel {
-        /// Which timer.
+        /// The timer.
         key: TimerKey,
     },
 }
@@ -46,13 +46,13 @@ pub enum TimerOrder {
 /// A task that moved from one CPU's runqueue to another's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Migration {
-    /// Who.
+    /// The task.
     pub task: TaskId,
-    /// From where.
+    /// The previous CPU.
     pub from: CpuId,
-    /// To where.
+    /// The new CPU.
     pub to: CpuId,
-    /// By which rule.
+    /// The rule that moved it.
     pub why: Rule,
 }
 
@@ -64,33 +64,33 @@ pub struct Platform {
     hz: u32,
     cpus: u32,
     resched: CpuBits,
-    /// CPUs whose ticks have raised a softirq that has not run; none: softirqs run within ticks.
+    /// CPUs whose ticks have raised a softirq that has not run. `None`: softirqs run within ticks.
     softirqs: Option<CpuBits>,
-    /// The CPU on which the present hook is executed, if requests to others are to be noted.
+    /// The CPU on which the current hook is executed, if requests to other CPUs are to be recorded.
     acting: Option<CpuId>,
-    /// What schedulers have touched. They only ever add; whoever wants to know what one hook did
-    /// clears it before.
+    /// Work that schedulers have done. They only add to it; to measure one hook, clear it before
+    /// the hook.
     pub work: WorkCounts,
-    /// CPUs that another CPU asked to reschedule, which had not yet been asked: each is an
-    /// inter-processor interrupt. Noted only while [`set_acting`](Platform::set_acting) says who
-    /// acts; the machine drains this after every hook.
+    /// CPUs that another CPU asked to reschedule and that had not been asked before: each is an
+    /// inter-processor interrupt. Recorded only while [`set_acting`](Platform::set_acting) names
+    /// the acting CPU. The machine drains this after every hook.
     pub interrupts: Vec<CpuId>,
-    /// Runqueue locks taken while that of another CPU was held: the CPU whose was held, and the
-    /// other. Noted, and drained, like `interrupts`.
+    /// Runqueue locks taken while that of another CPU was held: the CPU whose lock was held, and
+    /// the other. Recorded, and drained, like `interrupts`.
     pub second_locks: Vec<(CpuId, CpuId)>,
     /// Orders not yet carried out. The machine drains this after every hook.
     pub timer_orders: Vec<TimerOrder>,
-    /// Moves not yet told to the observers. The machine drains this after every hook.
+    /// Migrations not yet reported to the observers. The machine drains this after every hook.
     pub migrations: Vec<Migration>,
-    /// System calls that failed, not yet told to the observers. The machine drains this after every
+    /// Failed system calls not yet reported to the observers. The machine drains this after every
     /// hook.
     pub refusals: Vec<(TaskId, Errno)>,
-    /// Whether anything may stand in the lists above, or accounts are to be handed over: one test
+    /// Whether the lists above may have entries, or accounts are to be handed over: a single test
     /// for the machine after a hook.
     pending: bool,
-    /// The rule that was last named for each [`Question`].
+    /// The rule last named for each [`Question`].
     why: [Rule; Question::COUNT],
-    /// Decisions with their grounds, not yet handed to the observers; none if nobody asked.
+    /// Decisions with their grounds, not yet handed to the observers. `None`: not requested.
     accounts: Option<Vec<Account>>,
 }
 
@@ -117,19 +117,19 @@ impl Platform {
         }
     }
 
-    /// The present time, ns since the start.
+    /// The current time, ns since the start.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Ticks since the start: k from the k-th tick on.
+    /// Ticks since the start; equal to k from the k-th tick on.
     #[inline]
     pub fn jiffies(&self) -> u64 {
         self.jiffies
     }
 
-    /// Ticks a second.
+    /// Ticks per second.
     #[inline]
     pub fn hz(&self) -> u32 {
         self.hz
@@ -141,7 +141,7 @@ impl Platform {
         self.cpus
     }
 
-    /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it goes on
+    /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it continues
     /// with user code.
     #[inline]
     pub fn resched(&mut self, cpu: CpuId) {
@@ -151,9 +151,9 @@ impl Platform {
         self.resched.insert(cpu);
     }
 
-    /// The tick of `cpu` raises its softirq: the machine will call
-    /// [`Scheduler::softirq`](crate::Scheduler::softirq). False: it will not, and what is to be
-    /// done there is to be done now.
+    /// The tick of `cpu` raises its softirq. Returns `true` if the machine will call
+    /// [`Scheduler::softirq`](crate::Scheduler::softirq), and `false` if the caller must do the
+    /// work itself, now.
     #[inline]
     pub fn raise_softirq(&mut self, cpu: CpuId) -> bool {
         match &mut self.softirqs {
@@ -163,8 +163,8 @@ impl Platform {
         true
     }
 
-    /// Tells that the runqueue lock of `other` is taken while that of `held` is (`double_rq_lock`,
-    /// `double_lock_balance`).
+    /// Reports that the runqueue lock of `other` is taken while that of `held` is held
+    /// (`double_rq_lock`, `double_lock_balance`).
     pub fn double_lock(&mut self, held: CpuId, other: CpuId) {
         self.work.double_locks += 1;
         if self.acting.is_some() && held != other {
@@ -178,13 +178,13 @@ impl Platform {
         self.resched.contains(cpu)
     }
 
-    /// Fire the timer `key` at `at_ns`; forgets what was pending for it.
+    /// Makes the timer `key` fire at `at_ns`. A pending expiry of it is discarded.
     pub fn arm_timer(&mut self, key: TimerKey, phase: TimerPhase, at_ns: u64) {
         self.pending = true;
         self.timer_orders.push(TimerOrder::Arm { key, phase, at_ns });
     }
 
-    /// Forgets what was pending for the timer `key`.
+    /// Discards the pending expiry of the timer `key`.
     pub fn cancel_timer(&mut self, key: TimerKey) {
         self.pending = true;
         self.timer_orders.push(TimerOrder::Cancel { key });
@@ -198,16 +198,16 @@ impl Platform {
         self.migrations.push(Migration { task, from, to, why });
     }
 
-    /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a
+    /// Reports that `task` does not receive the requested attributes. It keeps its present ones; a
     /// new task starts as `SCHED_OTHER`.
     pub fn refuse(&mut self, task: TaskId, why: Errno) {
         self.pending = true;
         self.refusals.push((task, why));
     }
 
-    /// Names the rule by which a decision about `cpu` is being made: the CPU that picks, on which a
-    /// task would preempt, that was selected, or that pulls or pushes. What it rests on is made
-    /// only if somebody [asked](Platform::ask).
+    /// Names the rule of a decision about `cpu`: the CPU that picks, on which a task would preempt,
+    /// that was selected, or that pulls or pushes. The evidence is collected only on
+    /// [request](Platform::ask).
     #[inline]
     pub fn because(
         &mut self,
@@ -222,7 +222,7 @@ impl Platform {
         }
     }
 
-    /// Names the rule by which a decision is being made that rests on nothing but the rule.
+    /// Names the rule of a decision that needs no evidence.
     #[inline]
     pub fn by_rule(&mut self, question: Question, cpu: CpuId, rule: Rule) {
         self.because(question, cpu, rule, |_| ());
@@ -244,13 +244,13 @@ impl Platform {
         }
     }
 
-    /// Whether somebody asked for the grounds of decisions.
+    /// Whether the grounds of decisions have been requested.
     #[inline]
     pub fn is_asked(&self) -> bool {
         self.accounts.is_some()
     }
 
-    /// For the driver of a scheduler: decisions from now on come with their grounds, or no longer.
+    /// For the driver of a scheduler: starts or stops collecting the grounds of decisions.
     pub fn ask(&mut self, asked: bool) {
         self.accounts = asked.then(Vec::new);
     }
@@ -261,19 +261,19 @@ impl Platform {
         self.why = [Rule::NONE; Question::COUNT];
     }
 
-    /// For the driver of a scheduler: the rule that was last named.
+    /// For the driver of a scheduler: the rule last named.
     #[inline]
     pub fn rule(&self, question: Question) -> Rule {
         self.why[question as usize]
     }
 
-    /// The decisions that have been accounted for and not yet been taken.
+    /// The accounts of decisions that have not yet been taken.
     pub fn accounts(&self) -> &[Account] {
         self.accounts.as_deref().unwrap_or_default()
     }
 
-    /// For the driver of a scheduler: whether there is anything to carry out or to report since the
-    /// last call. It is then drained from [`timer_orders`](Platform::timer_orders),
+    /// For the driver of a scheduler: whether there may be anything to carry out or to report since
+    /// the last call. The driver then drains [`timer_orders`](Platform::timer_orders),
     /// [`migrations`](Platform::migrations), [`refusals`](Platform::refusals) and
     /// [`take_accounts`](Platform::take_accounts).
     #[inline]
@@ -281,20 +281,20 @@ impl Platform {
         core::mem::replace(&mut self.pending, false)
     }
 
-    /// For the driver of a scheduler: takes the decisions that have been accounted for.
+    /// For the driver of a scheduler: takes the accounts of decisions.
     pub fn take_accounts(&mut self) -> Vec<Account> {
         self.accounts.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// For the driver of a scheduler: it is now `now_ns`. Time never goes back.
+    /// For the driver of a scheduler: sets the time to `now_ns`. Time never goes back.
     #[inline]
     pub fn set_now_ns(&mut self, now_ns: u64) {
         debug_assert!(now_ns >= self.now_ns, "time went back from {} to {now_ns}", self.now_ns);
         self.now_ns = now_ns;
     }
 
-    /// For the driver of a scheduler: the hooks that follow are executed on `cpu`, and what they
-    /// ask of others is to be noted. None: it is not.
+    /// For the driver of a scheduler: the following hooks are executed on `cpu`, and their requests
+    /// to other CPUs are to be recorded. `None`: they are not.
     #[inline]
     pub fn set_acting(&mut self, cpu: Option<CpuId>) {
         self.acting = cpu;
@@ -306,14 +306,14 @@ impl Platform {
         self.jiffies = jiffies;
     }
 
-    /// For the driver of a scheduler: takes back the request of `cpu`, as it is about to call
+    /// For the driver of a scheduler: clears the request of `cpu`, which is about to call
     /// `schedule`.
     #[inline]
     pub fn clear_resched(&mut self, cpu: CpuId) {
         self.resched.remove(cpu);
     }
 
-    /// For the driver of a scheduler: softirqs run apart from the ticks that raise them.
+    /// For the driver of a scheduler: softirqs run separately from the ticks that raise them.
     pub fn put_off_softirqs(&mut self) {
         self.softirqs.get_or_insert_with(|| CpuBits::new(self.cpus));
     }
@@ -324,8 +324,8 @@ impl Platform {
         self.softirqs.as_ref().is_some_and(|softirqs| softirqs.contains(cpu))
     }
 
-    /// For the driver of a scheduler: takes the lowest CPU whose softirq has been raised; it is
-    /// about to run.
+    /// For the driver of a scheduler: takes the lowest CPU whose softirq has been raised, which is
+    /// about to run it.
     #[inline]
     pub fn take_softirq(&mut self) -> Option<CpuId> {
         let softirqs = self.softirqs.as_mut()?;
@@ -334,7 +334,7 @@ impl Platform {
         Some(cpu)
     }
 
-    /// For the driver of a scheduler: the lowest CPU from `from` on that has been asked to
+    /// For the driver of a scheduler: the lowest CPU at or above `from` that has been asked to
     /// reschedule.
     #[inline]
     pub fn next_resched(&self, from: u32) -> Option<CpuId> {
@@ -371,7 +371,7 @@ mod tests {
     fn only_the_first_request_to_another_cpu_is_an_interrupt() {
         let mut platform = Platform::new(4, 1000);
         platform.resched(CpuId(1));
-        assert!(platform.interrupts.is_empty(), "nobody wants to know");
+        assert!(platform.interrupts.is_empty(), "no CPU is acting");
         platform.set_acting(Some(CpuId(0)));
         platform.resched(CpuId(0));
         platform.resched(CpuId(1));

@@ -1,20 +1,20 @@
-//! Why a scheduler decides as it does: rules by number, and the evidence behind a decision.
+//! The reasons for a scheduler's decisions: rules by number, and the evidence behind a decision.
 //!
 //! Every decision names the [`Rule`] that made it
-//! ([`Platform::because`](crate::Platform::because)): a number that is stored, whether anybody
-//! looks or not. The [`Evidence`] (who was to choose among, with what keys, by what numbers the
-//! rule went) is made only if somebody asked for it ([`Platform::ask`](crate::Platform::ask)); then
-//! the machine hands it to the observers as an [`Account`]. A scheduler's rules are described by
-//! [`Inspect::rules`](crate::Inspect::rules).
+//! ([`Platform::because`](crate::Platform::because)). The rule is a number and is always stored.
+//! The [`Evidence`] (the candidates, their keys, the numbers that the rule compared) is collected
+//! only on request ([`Platform::ask`](crate::Platform::ask)); the machine then hands it to the
+//! observers as an [`Account`]. [`Inspect::rules`](crate::Inspect::rules) describes the rules of a
+//! scheduler.
 //!
-//! What an account says can be checked: of the [`Candidate`]s of a pick the one with the smallest
-//! [`rank`](Candidate::rank), group by group from the root down, is the task that runs
+//! An account can be checked. Among the [`Candidate`]s of a pick, the task that runs is the one
+//! with the smallest [`rank`](Candidate::rank), group by group from the root down
 //! ([`Evidence::best`]).
 
 use crate::{CpuId, GroupId, TaskId};
 use alloc::vec::Vec;
 
-/// The number of a rule by which a scheduler decides; numbers are the scheduler's own, from 1.
+/// The number of a rule by which a scheduler decides. Each scheduler numbers its own rules from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Rule(pub u8);
 
@@ -23,7 +23,7 @@ impl Rule {
     pub const NONE: Rule = Rule(0);
 }
 
-/// What a scheduler decides.
+/// Kind of decision that a scheduler makes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Question {
     /// Which task a CPU runs next.
@@ -37,10 +37,10 @@ pub enum Question {
 }
 
 impl Question {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 4;
 
-    /// In a word.
+    /// Its name in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Question::Pick => "pick",
@@ -51,29 +51,29 @@ impl Question {
     }
 }
 
-/// What a rule is called and says.
+/// Description of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RuleDoc {
     /// Its number.
     pub rule: Rule,
-    /// What it decides.
+    /// Kind of decision that it makes.
     pub question: Question,
     /// A short name, e.g. `leftmost`.
     pub name: &'static str,
-    /// The rule in a sentence.
+    /// The rule in one sentence.
     pub text: &'static str,
 }
 
-/// Defines the rules of a scheduler: constants, and the table for
-/// [`Inspect::rules`](crate::Inspect::rules).
+/// Defines the rules of a scheduler: a constant for each, and the table that
+/// [`Inspect::rules`](crate::Inspect::rules) returns.
 ///
 /// ```
 /// use schedlab_core::reason::Question;
 /// schedlab_core::define_rules! {
-///     /// How this scheduler decides.
+///     /// The rules of this scheduler.
 ///     pub static RULES {
 ///         1 FIRST Pick "first": "The task that has waited longest runs.";
-///         2 IDLE Pick "idle": "Nobody is runnable.";
+///         2 IDLE Pick "idle": "No task is runnable.";
 ///     }
 /// }
 /// assert_eq!((RULES[0].rule, RULES[0].name, RULES[1].question), (FIRST, "first", Question::Pick));
@@ -99,47 +99,47 @@ macro_rules! define_rules {
     };
 }
 
-/// A number that a rule went by. Its unit is the end of its name, as everywhere (`_ns`, `_us`).
+/// A number that a rule compared. Its unit is the suffix of its name, as everywhere (`_ns`, `_us`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// The kernel's name of it, e.g. `vruntime_ns`.
+    /// The kernel's name for it, e.g. `vruntime_ns`.
     pub name: &'static str,
     /// Its value.
     pub value: i64,
 }
 
-/// Who can be chosen.
+/// What a scheduler can choose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
     /// A task.
     Task(TaskId),
-    /// A task group, within which the choice goes on.
+    /// A task group; the choice continues within it.
     Group(GroupId),
-    /// A thread of the kernel's own, e.g. `migration`.
+    /// A kernel thread, e.g. `migration`.
     Kernel(&'static str),
 }
 
-/// One of those among whom a scheduler chooses.
+/// One of the candidates that a scheduler chooses from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Who.
+    /// The task, group or kernel thread.
     pub who: Who,
-    /// The group among whose members it stands: the root where there are no groups.
+    /// The group of which it is a member. The root where there are no groups.
     pub within: GroupId,
-    /// The key by which it is compared with the others within its group: the smallest, compared
-    /// from the first number on, is chosen. No two candidates of a group have the same rank.
+    /// The key by which it is compared with the other members of its group, from the first number
+    /// on. The smallest is chosen. No two candidates of a group have the same rank.
     pub rank: [i64; 4],
-    /// The numbers that the key is made of, under the kernel's names.
+    /// The numbers from which the key is computed, under the kernel's names.
     pub terms: Vec<Term>,
 }
 
 impl Candidate {
-    /// A task that stands in no group.
+    /// A task in the root group.
     pub fn task(task: TaskId, rank: [i64; 4]) -> Candidate {
         Candidate { who: Who::Task(task), within: GroupId::ROOT, rank, terms: Vec::new() }
     }
 
-    /// The same with a number more.
+    /// Adds a number.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: i64) -> Candidate {
         self.terms.push(Term { name, value });
@@ -147,12 +147,12 @@ impl Candidate {
     }
 }
 
-/// What a decision rests on.
+/// The grounds of a decision.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
     /// The numbers that the rule compared.
     pub terms: Vec<Term>,
-    /// Among whom it chose. Of picks; empty for other decisions.
+    /// The candidates of a pick. Empty for other decisions.
     pub candidates: Vec<Candidate>,
 }
 
@@ -163,15 +163,15 @@ impl Evidence {
         self
     }
 
-    /// Whom the candidates' ranks choose: within the root, then within the group that was chosen,
-    /// and so on. None if there is nobody.
+    /// Returns the choice that follows from the candidates' ranks: the best member of the root; if
+    /// that is a group, the best member of it; and so on. `None` if there are no candidates.
     ///
     /// # Errors
-    /// The group in which two candidates have the same, smallest rank, or in which there is nobody
-    /// although it was chosen.
+    /// The group in which two candidates share the smallest rank, or the chosen group that has no
+    /// members.
     pub fn best(&self) -> Result<Option<Who>, GroupId> {
         let mut within = GroupId::ROOT;
-        // Groups do not contain themselves: each step goes to one not yet seen.
+        // Groups do not contain themselves: each step enters a group not visited before.
         for _ in 0..=self.candidates.len() {
             let members = || self.candidates.iter().filter(|other| other.within == within);
             let Some(best) = members().min_by_key(|candidate| candidate.rank) else {
@@ -189,16 +189,16 @@ impl Evidence {
     }
 }
 
-/// A decision with what it rests on, as observers get it when somebody asked.
+/// A decision and its grounds, as observers receive it on request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Account {
-    /// What was decided.
+    /// Kind of decision.
     pub question: Question,
-    /// For which CPU.
+    /// The CPU that it is about.
     pub cpu: CpuId,
-    /// By which rule.
+    /// The rule that made it.
     pub rule: Rule,
-    /// On what grounds.
+    /// Its grounds.
     pub evidence: Evidence,
 }
 
@@ -226,6 +226,6 @@ mod tests {
         evidence.candidates.push(candidate(task(3), 1, 8));
         assert_eq!(evidence.best(), Err(GroupId(1)), "two are equal");
         evidence.candidates.truncate(2);
-        assert_eq!(evidence.best(), Err(GroupId(1)), "nobody is in the group");
+        assert_eq!(evidence.best(), Err(GroupId(1)), "the group is empty");
     }
 }

@@ -1,5 +1,5 @@
-//! What a scheduler is called, in which releases there is it, what each of them can, and how one is
-//! made: facts, which nobody has to build a scheduler to learn.
+//! The name of a scheduler, its releases, the capabilities of each, and how one is built. These
+//! facts are available without building a scheduler.
 
 use crate::{Platform, Policy, Scheduler, Topology};
 use alloc::borrow::Cow;
@@ -8,12 +8,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// What a scheduler is built for.
+/// The machine for which a scheduler is built.
 #[derive(Clone, Debug)]
 pub struct BuildConfig {
-    /// The machine's CPUs.
+    /// The CPUs of the machine.
     pub topology: Topology,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
 }
 
@@ -23,21 +23,21 @@ impl BuildConfig {
         BuildConfig { topology: Topology::flat(cpus), hz }
     }
 
-    /// The platform that goes with it.
+    /// A platform for a scheduler built from it.
     pub fn platform(&self) -> Platform {
         Platform::new(self.topology.cpus(), self.hz)
     }
 }
 
-/// Makes a scheduler of what was loaded.
+/// Builds a scheduler from what was loaded.
 pub type Loader = dyn Fn(&BuildConfig) -> Result<Box<dyn Scheduler>, String> + Send + Sync;
 
-/// How a scheduler is made.
+/// How a scheduler is built.
 #[derive(Clone)]
 pub enum Build {
     /// By a function of the program, which cannot fail.
     Ordinary(fn(&BuildConfig) -> Box<dyn Scheduler>),
-    /// Of what was loaded while the program runs, a file say: it may be wrong on this machine.
+    /// From something loaded at run time, such as a file, which may be wrong for this machine.
     Loaded(Arc<Loader>),
 }
 
@@ -53,55 +53,56 @@ impl fmt::Debug for Build {
 /// One release of a scheduler.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// What users write behind the `@`, e.g. `2.6.24`.
+    /// What users write after the `@`, e.g. `2.6.24`.
     pub version: &'static str,
     /// Other releases that decide alike and are accepted in its place.
     pub also: &'static [&'static str],
-    /// What is particular about it, in a line.
+    /// What distinguishes it, in one line.
     pub summary: &'static str,
-    /// The names by which golden schedules know it: their `scheduler` and `kernel`. Empty where
-    /// there are none.
+    /// The names that golden schedules use for it: their `scheduler` and `kernel`. Empty if there
+    /// are none.
     pub golden: &'static [(&'static str, &'static str)],
-    /// Ticks a second of that time's usual build.
+    /// Ticks per second of the usual build of its time.
     pub hz_default: u32,
-    /// Ticks a second that could be configured: smallest and largest.
+    /// Smallest and largest number of ticks per second that could be configured.
     pub hz_range: (u32, u32),
-    /// The largest machine it runs on, in CPUs.
+    /// Number of CPUs of the largest machine that it supports.
     pub cpus_max: u32,
-    /// The policies it knows.
+    /// The policies that it supports.
     pub policies: &'static [Policy],
-    /// What it can beyond that.
+    /// Its other capabilities.
     pub can: Capabilities,
-    /// The kernel that it was part of, or that it was a patch to, for what depends on that and not
-    /// on the scheduler; none = the kernel whose number it bears ([`Release::kernel`]).
+    /// The kernel that it was part of, or that it patched, for properties of the kernel rather than
+    /// of the scheduler. `None`: the kernel of the same version number ([`Release::kernel`]).
     pub kernel: Option<&'static str>,
-    /// Makes one: see [`Release::build`].
+    /// Builds one: see [`Release::build`].
     pub build: Build,
 }
 
-/// What a release can. Facts of it, to be read without building one.
+/// Capabilities of a release, known without building it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// Tasks can be bound to CPUs. Where they cannot, they run wherever they get a CPU.
+    /// Whether tasks can be bound to CPUs. If not, they run on any CPU.
     pub affinity: bool,
-    /// It has task groups.
+    /// Whether it has task groups.
     pub groups: bool,
-    /// The CPU time of its groups can be limited.
+    /// Whether the CPU time of its groups can be limited.
     pub quotas: bool,
-    /// A group as a whole can count as `SCHED_IDLE`.
+    /// Whether a group as a whole can count as `SCHED_IDLE`.
     pub idle_groups: bool,
-    /// It can make a group for each user by itself (`CONFIG_FAIR_USER_SCHED`, 2.6.24 to 2.6.32).
+    /// Whether it can make a group for each user by itself (`CONFIG_FAIR_USER_SCHED`, 2.6.24 to
+    /// 2.6.32).
     pub user_groups: bool,
-    /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the
-    /// mainline since 2.6.24, and what was made for it. (i386 had it since 2.6.21, which no release
-    /// here is built for where it would matter.) The textbooks' schedulers do nothing at a tick.
+    /// Whether an idle CPU has no ticks (`CONFIG_NO_HZ`) in its usual build for x86-64: mainline
+    /// since 2.6.24, and patches to those kernels. (i386 had it since 2.6.21, but no release here
+    /// is built for i386 where that would matter.) Textbook schedulers do nothing at a tick.
     pub nohz: bool,
-    /// It is told how long bursts will be.
+    /// Whether it learns the lengths of bursts in advance.
     pub clairvoyant: bool,
 }
 
 impl Capabilities {
-    /// Affinity, and ticks on idle CPUs: what most releases before 2.6.24 can.
+    /// Affinity, and ticks on idle CPUs: the capabilities of most releases before 2.6.24.
     pub const BASIC: Capabilities = Capabilities {
         affinity: true,
         groups: false,
@@ -113,14 +114,14 @@ impl Capabilities {
     };
 }
 
-/// Where a scheduler comes from.
+/// Origin of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Origin {
-    /// Linux, or a patch to it. Its releases are numbers.
+    /// Linux, or a patch to it. Its releases are version numbers.
     Linux,
     /// The textbooks.
     Textbook,
-    /// A scheduler of one's own.
+    /// A scheduler of the user's own.
     Own,
 }
 
@@ -129,22 +130,23 @@ pub enum Origin {
 pub struct Entry {
     /// What users write, e.g. `o_1`.
     pub name: Cow<'static, str>,
-    /// What it is called in full.
+    /// Its full name.
     pub title: Cow<'static, str>,
-    /// The algorithm in a line.
+    /// The algorithm in one line.
     pub summary: Cow<'static, str>,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
-    /// Its releases; the first is the default. None of one that was loaded: whoever loaded it has
-    /// them.
+    /// Its releases; the first is the default. Empty for a loaded scheduler, whose releases belong
+    /// to the code that loaded it.
     pub releases: &'static [Release],
 }
 
 impl Release {
-    /// Makes one.
+    /// Builds a scheduler of this release.
     ///
     /// # Errors
-    /// What was loaded cannot be had on such a machine: the file, and what is wrong with it.
+    /// What was loaded cannot be used on this machine: the message names the file and what is
+    /// wrong.
     pub fn build(&self, config: &BuildConfig) -> Result<Box<dyn Scheduler>, String> {
         match &self.build {
             Build::Ordinary(build) => Ok(build(config)),
@@ -152,20 +154,21 @@ impl Release {
         }
     }
 
-    /// The kernel that it was part of, or that it was a patch to.
+    /// The kernel that it was part of, or that it patched.
     pub fn kernel(&self) -> &'static str {
         self.kernel.unwrap_or(self.version)
     }
 
-    /// Whether users may call it `version`: its own name, or that of a release that decides alike.
+    /// Whether users may call it `version`: its own version, or that of a release that decides
+    /// alike.
     pub fn is_called(&self, version: &str) -> bool {
         self.version == version || self.also.contains(&version)
     }
 }
 
 impl Entry {
-    /// Whether `spec` (`o_n`, `o_n@2.4.20`) names this scheduler and, where it names a release,
-    /// that of `release`.
+    /// Whether `spec` (`o_n`, `o_n@2.4.20`) names this scheduler and, if it names a release,
+    /// `release`.
     pub fn is_called(&self, release: &Release, spec: &str) -> bool {
         match spec.split_once('@') {
             None => spec == self.name,

@@ -4,8 +4,8 @@ use crate::TaskId;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-/// A row for every task, found by the task's number. Tasks that start late leave their rows at
-/// `T::default()` until they come.
+/// A table with a row for every task, addressed by the task's number. The row of a task that starts
+/// late is `T::default()` until the task starts.
 #[derive(Clone, Debug, Default)]
 pub struct TaskTable<T> {
     rows: Vec<T>,
@@ -17,7 +17,7 @@ impl<T: Default> TaskTable<T> {
         TaskTable { rows: Vec::new() }
     }
 
-    /// Sets the row of `task`, making room for it and for those before it.
+    /// Sets the row of `task`, and makes room for it and for the rows before it.
     pub fn insert(&mut self, task: TaskId, row: T) {
         if task.index() >= self.rows.len() {
             self.rows.resize_with(task.index() + 1, T::default);
@@ -25,7 +25,7 @@ impl<T: Default> TaskTable<T> {
         self.rows[task.index()] = row;
     }
 
-    /// One more than the largest number that has a row.
+    /// The highest row number plus one.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -35,12 +35,12 @@ impl<T: Default> TaskTable<T> {
         self.rows.is_empty()
     }
 
-    /// All rows with their tasks, rising.
+    /// All rows with their tasks, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         self.rows.iter().enumerate().map(|(number, row)| (TaskId(number as u32), row))
     }
 
-    /// All rows, rising.
+    /// All rows, ascending.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.rows.iter_mut()
     }

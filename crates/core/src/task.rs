@@ -1,9 +1,9 @@
-//! Names for tasks, CPUs and groups, and what a task's owner may set about it.
+//! Numbers of tasks, CPUs and groups, and the attributes that a task's owner may set.
 
 use crate::CpuSet;
 
-/// A task, by number: 0 for the first that was created, then counting up. Numbers are never used
-/// twice in a run.
+/// A task, by number: 0 for the first that was created, then ascending. No number is used twice in
+/// a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(pub u32);
 
@@ -33,7 +33,7 @@ impl CpuId {
 }
 
 impl GroupId {
-    /// The group that all tasks are in unless told otherwise.
+    /// The group of all tasks that are not assigned to another.
     pub const ROOT: GroupId = GroupId(0);
 
     /// The number as an index into a table of groups.
@@ -51,14 +51,14 @@ pub enum Policy {
     Other,
     /// `SCHED_BATCH` (since 2.6.16): ordinary, but never counted as interactive.
     Batch,
-    /// `SCHED_IDLE` (since 2.6.23; `SCHED_IDLEPRIO` in Kolivas's kernels): only what nobody else
-    /// wants.
+    /// `SCHED_IDLE` (since 2.6.23; `SCHED_IDLEPRIO` in Kolivas's kernels): runs only when no other
+    /// task needs the CPU.
     Idle,
-    /// `SCHED_FIFO`: real-time, runs until it blocks, yields or is preempted by a better one.
+    /// `SCHED_FIFO`: real-time; runs until it blocks, yields or is preempted by a more urgent task.
     Fifo,
-    /// `SCHED_RR`: real-time, takes turns with those of its own priority.
+    /// `SCHED_RR`: real-time; shares the CPU by timeslices with tasks of the same priority.
     RoundRobin,
-    /// `SCHED_DEADLINE` (since 3.14): a budget in every period.
+    /// `SCHED_DEADLINE` (since 3.14): a runtime budget in every period.
     Deadline,
 }
 
@@ -69,7 +69,7 @@ impl Policy {
         matches!(self, Policy::Fifo | Policy::RoundRobin)
     }
 
-    /// The policy's number, as `sched_setscheduler(2)` and `/proc` have it.
+    /// The policy's number in `sched_setscheduler(2)` and `/proc`.
     pub const fn number(self) -> u32 {
         match self {
             Policy::Other => 0,
@@ -104,17 +104,18 @@ impl Policy {
     ];
 }
 
-/// What `sched_setattr(2)` sets: policy and the numbers that go with it.
+/// The attributes that `sched_setattr(2)` sets: the policy and its parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SchedAttr {
     /// The policy.
     pub policy: Policy,
-    /// Nice value, -20 (most) to 19 (least). Kept, but without effect, under real-time policies.
+    /// Nice value, -20 (highest priority) to 19 (lowest). Kept under real-time policies, without
+    /// effect.
     pub nice: i32,
     /// Real-time priority, 1 to 99 (99 most urgent); 0 for the other policies.
     pub rt_priority: u32,
-    /// `SCHED_DEADLINE`: budget a period, ns. `SCHED_OTHER` and `SCHED_BATCH` from 6.12 on: the
-    /// slice asked for, ns; 0 = the default slice.
+    /// `SCHED_DEADLINE`: runtime per period, ns. `SCHED_OTHER` and `SCHED_BATCH` from 6.12 on: the
+    /// requested slice, ns; `0`: the default slice.
     pub runtime_ns: u64,
     /// `SCHED_DEADLINE`: relative deadline, ns.
     pub deadline_ns: u64,
@@ -141,25 +142,25 @@ impl SchedAttr {
     }
 }
 
-/// All that a scheduler is told about a task at its birth.
+/// The attributes of a new task that a scheduler receives.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskAttr {
     /// Policy and priority.
     pub sched: SchedAttr,
-    /// The CPUs it may run on (`sched_setaffinity(2)`).
+    /// The CPUs that it may run on (`sched_setaffinity(2)`).
     pub allowed: CpuSet,
-    /// The group it is born in.
+    /// Its initial group.
     pub group: GroupId,
     /// Its address space (`mm`): tasks with equal numbers are threads of one process.
     pub address_space: u32,
 }
 
 impl TaskAttr {
-    /// The number of no address space: a thread of the kernel's. Only schedulers that look at it
-    /// tell the difference.
+    /// The address space number of kernel threads, which have none. Only schedulers that examine
+    /// address spaces treat it differently.
     pub const NO_ADDRESS_SPACE: u32 = u32::MAX;
 
-    /// The number of the address space that a task has after `execve(2)`: one of its own.
+    /// The number of a task's address space after `execve(2)`, which it shares with no other task.
     pub const fn address_space_after_exec(task: TaskId) -> u32 {
         1 << 31 | task.0
     }

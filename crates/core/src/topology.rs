@@ -1,16 +1,16 @@
-//! How the CPUs of a machine hang together.
+//! How the CPUs of a machine are connected.
 //!
-//! A CPU stands in a **core** (its hardware threads are the core's CPUs), the core in a group that
-//! shares a **cache**, that in a **package**, and all of it in a memory **node**. [`Topology::new`]
-//! is told for each CPU where it is, so that CPUs can be numbered as the machine numbers them and
-//! packages can differ, and checks that what is smaller lies within what is larger.
+//! A CPU belongs to a **core** (its CPUs are the core's hardware threads), the core to a group of
+//! cores that share a **cache**, that group to a **package**, and all of it to a memory **node**.
+//! [`Topology::new`] takes the place of each CPU, so CPUs can be numbered as the machine numbers
+//! them and packages can differ. It checks that each smaller unit lies within a larger one.
 //!
-//! Schedulers look at it in two ways: by **levels** (which CPUs belong together, from the smallest
-//! groups to the largest: what scheduling domains are made of), and by **place** (how far is it
-//! from this CPU to that one).
+//! Schedulers use a topology in two ways: by **level** (which CPUs belong together, from the
+//! smallest groups to the largest; scheduling domains are built from these), and by **place** (the
+//! distance between two CPUs).
 //!
-//! A package is a place and no level: what kernels balance at their `CPU`, `DIE` or `PKG` level is
-//! a memory node, of which the packages are the parts.
+//! A package is a place but not a level: what kernels balance at their `CPU`, `DIE` or `PKG` level
+//! is a memory node, of which the packages are parts.
 
 use crate::CpuId;
 use alloc::collections::BTreeMap;
@@ -29,13 +29,13 @@ pub enum LevelKind {
     Cpu,
     /// Memory nodes (`NODE`, `NUMA`).
     Node,
-    /// All nodes of a machine with more of them than one domain of nodes holds (`ALLNODES`).
-    /// Topologies have no such level; releases that have it make it.
+    /// All nodes of a machine with more nodes than one node domain holds (`ALLNODES`). Topologies
+    /// have no such level; the releases that use it create it.
     AllNodes,
 }
 
 impl LevelKind {
-    /// The name that 2.6.32's `/proc/sys/kernel/sched_domain` gives it.
+    /// The name that `/proc/sys/kernel/sched_domain` of 2.6.32 gives it.
     pub const fn name(self) -> &'static str {
         match self {
             LevelKind::Smt => "SMT",
@@ -47,23 +47,23 @@ impl LevelKind {
     }
 }
 
-/// One level of the machine: which CPUs belong together at it.
+/// One level of the machine: a division of its CPUs into groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Level {
-    /// What kind of level.
+    /// Kind of level.
     pub kind: LevelKind,
-    /// For every CPU the number of its span at this level: CPUs with equal numbers form one domain.
+    /// For each CPU, the number of its span at this level. CPUs with equal numbers form one domain.
     /// Numbered from 0 without gaps.
     pub span_of: Vec<u32>,
 }
 
-/// Where a CPU is. The numbers are the machine's own and count across it: core 0 of package 1 is
-/// not core 0 of package 0. What they are does not matter, only which are equal.
+/// Location of a CPU. The numbers are the machine's own and count across it: core 0 of package 1 is
+/// not core 0 of package 0. Only equality of numbers matters, not their values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     /// Its core. CPUs of one core are hardware threads.
     pub core: u32,
-    /// The largest cache that it shares with other cores, or its own.
+    /// The largest cache that it shares with other cores, or its own cache.
     pub cache: u32,
     /// Its package (socket).
     pub package: u32,
@@ -71,18 +71,18 @@ pub struct Place {
     pub node: u32,
 }
 
-/// The distance of a node to itself, as firmware gives it (`LOCAL_DISTANCE`).
+/// The distance of a node to itself, as firmware reports it (`LOCAL_DISTANCE`).
 pub const LOCAL_DISTANCE: u32 = 10;
 /// The distance between nodes where nothing else is known (`REMOTE_DISTANCE`).
 pub const REMOTE_DISTANCE: u32 = 20;
 
-/// The CPUs of a machine and how they hang together.
+/// The CPUs of a machine and how they are connected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topology {
     cpus: u32,
     places: Vec<Place>,
     nodes: u32,
-    /// Row by row: how far each node's memory is from each node.
+    /// The distance of each node's memory from each node, row by row.
     distances: Vec<u32>,
     levels: Vec<Level>,
     is_flat: bool,
@@ -91,38 +91,38 @@ pub struct Topology {
 /// The largest machine, in CPUs.
 pub const CPUS_MAX: u32 = 4096;
 
-/// Why CPUs cannot hang together as described.
+/// Reason for which a description is not a valid topology.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TopologyError {
-    /// So many CPUs: none, or more than [`CPUS_MAX`].
+    /// The number of CPUs is `0` or more than [`CPUS_MAX`].
     Cpus(usize),
-    /// Two CPUs share something, but not what that lies in.
+    /// Two CPUs share a unit, but not the larger unit that must contain it.
     DoesNotNest {
-        /// What they share, with its number: `core`, `cache`, `package`.
+        /// The shared unit, with its number: `core`, `cache`, `package`.
         shared: (&'static str, u32),
-        /// What they do not share although they would have to.
+        /// The larger unit, which they should share and do not.
         torn: &'static str,
         /// The two CPUs.
         cpus: (u32, u32),
     },
     /// Nodes are not numbered from 0 without gaps: this one is missing.
     NodeMissing(u32),
-    /// The table of distances is no square of as many rows as there are nodes.
+    /// The table of distances is not a square with one row for each node.
     DistanceTable {
-        /// Nodes of the machine.
+        /// Number of nodes of the machine.
         nodes: u32,
-        /// The first row that is wrong, or how many rows there are.
+        /// The first row that is wrong, or the number of rows.
         row: usize,
-        /// How many entries that row has; none: there is a row too few or too many.
+        /// Number of entries in that row. `None`: the number of rows is wrong.
         entries: Option<usize>,
     },
-    /// A distance that cannot be.
+    /// A distance is invalid.
     Distance {
         /// From this node.
         from: u32,
         /// To this one.
         to: u32,
-        /// What is given.
+        /// The distance given.
         given: u32,
         /// What is wrong, and what would be right.
         why: &'static str,
@@ -163,7 +163,7 @@ impl core::error::Error for TopologyError {}
 
 impl Topology {
     /// `cpus` equal CPUs, all equally far from each other: one level of kind [`LevelKind::Cpu`]
-    /// that spans them all, none at all for a single CPU.
+    /// that spans them all, or no level for a single CPU.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`].
@@ -175,14 +175,13 @@ impl Topology {
         }
     }
 
-    /// The machine whose CPU i is at `places[i]`. `distances`: a row for each node with its
-    /// distance to each; empty where nothing is known ([`REMOTE_DISTANCE`] from each to each
-    /// other).
+    /// The machine whose CPU i is at `places[i]`. `distances` has a row for each node with its
+    /// distance to each node. If it is empty, all nodes are [`REMOTE_DISTANCE`] from each other.
     ///
     /// # Errors
-    /// If something smaller does not lie within something larger (core in cache, cache in package
-    /// and in node; packages and nodes may contain each other, but not overlap), or distances are
-    /// not those of the nodes.
+    /// If a smaller unit does not lie within a larger one (core in cache, cache in package and in
+    /// node; packages and nodes may contain each other, but not overlap), or the distances do not
+    /// match the nodes.
     pub fn new(places: Vec<Place>, distances: &[Vec<u32>]) -> Result<Topology, TopologyError> {
         if places.is_empty() || places.len() > CPUS_MAX as usize {
             return Err(TopologyError::Cpus(places.len()));
@@ -201,8 +200,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// `cpus` CPUs that hang together as `levels` say, smallest level first. Places are made up
-    /// from them.
+    /// `cpus` CPUs that are connected as `levels` specifies, smallest level first. Places are
+    /// derived from the levels.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
@@ -227,8 +226,8 @@ impl Topology {
         Topology { cpus, places, nodes, distances, levels, is_flat: false }
     }
 
-    /// The machine with its first `cpus` CPUs only, as `maxcpus=` leaves it; None if it has not so
-    /// many, or `cpus` is 0. Nodes that are left without CPUs are gone.
+    /// The machine reduced to its first `cpus` CPUs, as `maxcpus=` does. Nodes left without CPUs
+    /// disappear. `None`: the machine has fewer CPUs, or `cpus` is 0.
     pub fn first(&self, cpus: u32) -> Option<Topology> {
         let left = self.places.get(..cpus as usize).filter(|left| !left.is_empty())?;
         let mut nodes: Vec<u32> = left.iter().map(|place| place.node).collect();
@@ -238,7 +237,7 @@ impl Topology {
         let places = left.iter().map(|place| Place { node: renumbered(place.node), ..*place });
         let row = |&from: &u32| nodes.iter().map(|&to| self.distance(from, to)).collect();
         let distances: Vec<Vec<u32>> = nodes.iter().map(row).collect();
-        // A part of what hangs together does.
+        // A part of a valid topology is valid.
         let topology = Topology::new(places.collect(), &distances).ok()?;
         Some(Topology { is_flat: self.is_flat, ..topology })
     }
@@ -249,26 +248,27 @@ impl Topology {
         self.cpus
     }
 
-    /// Whether nothing is said of how the CPUs hang together ([`Topology::flat`]): where that
-    /// counts they share one cache. On other machines CPUs with caches of their own share none.
+    /// Whether nothing is known about the connections of the CPUs ([`Topology::flat`]). Where it
+    /// matters, such CPUs share one cache. On other machines, CPUs with caches of their own share
+    /// none.
     #[inline]
     pub const fn is_flat(&self) -> bool {
         self.is_flat
     }
 
-    /// The CPUs, rising.
+    /// The CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..self.cpus).map(CpuId)
     }
 
-    /// The levels, smallest first. Levels at which nobody shares anything new are left out: a
-    /// machine without hardware threads has no [`LevelKind::Smt`]. Each distance of nodes that
-    /// divides them cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
+    /// The levels, smallest first. A level at which CPUs share nothing new is left out: a machine
+    /// without hardware threads has no [`LevelKind::Smt`]. Each node distance that divides the
+    /// nodes cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// Where `cpu` is.
+    /// The place of `cpu`.
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.index()]
@@ -280,7 +280,7 @@ impl Topology {
         self.nodes
     }
 
-    /// How far the memory of node `to` is from node `from`; [`LOCAL_DISTANCE`] from itself.
+    /// The distance of node `to`'s memory from node `from`; [`LOCAL_DISTANCE`] from itself.
     #[inline]
     pub fn distance(&self, from: u32, to: u32) -> u32 {
         self.distances[(from * self.nodes + to) as usize]
@@ -314,9 +314,9 @@ impl Topology {
         levels
     }
 
-    /// For each node the number of those that are within `reach` of each other; None if they
-    /// overlap instead of dividing the machine (in a ring each node is near two others, which are
-    /// not near each other).
+    /// For each node, the number of the set of nodes within `reach` of each other that contains it.
+    /// `None`: these sets overlap instead of dividing the machine (in a ring each node is near two
+    /// others, which are not near each other).
     fn nodes_within(&self, reach: u32) -> Option<Vec<u32>> {
         let near = |a, b| self.distance(a, b) <= reach;
         let first: Vec<u32> = (0..self.nodes)
@@ -330,7 +330,7 @@ impl Topology {
     }
 }
 
-/// The same division with numbers from 0, in the order in which they first come.
+/// The same division, numbered from 0 in order of first appearance.
 fn renumber(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut known = BTreeMap::new();
     numbers
@@ -341,14 +341,14 @@ fn renumber(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
         .collect()
 }
 
-/// Checks that what is smaller lies within what is larger. The number of nodes.
+/// Checks that smaller units lie within larger ones. Returns the number of nodes.
 fn check_nesting(places: &[Place]) -> Result<u32, TopologyError> {
     type Part = (&'static str, fn(&Place) -> u32);
     const CORE: Part = ("core", |place| place.core);
     const CACHE: Part = ("cache", |place| place.cache);
     const PACKAGE: Part = ("package", |place| place.package);
     const NODE: Part = ("node", |place| place.node);
-    // Cores first: where no cache is given its number is nobody's concern.
+    // Cores first: where no cache is given, the cache number has no meaning of its own.
     for (small, large) in
         [(CORE, PACKAGE), (CORE, NODE), (CORE, CACHE), (CACHE, PACKAGE), (CACHE, NODE)]
     {
@@ -367,13 +367,13 @@ fn check_nesting(places: &[Place]) -> Result<u32, TopologyError> {
     }
 }
 
-/// Checks that CPUs with equal numbers of the one have equal numbers of the other.
+/// Checks that CPUs with equal numbers of the small unit have equal numbers of the large one.
 fn check_within(
     places: &[Place],
     (shared, small): (&'static str, fn(&Place) -> u32),
     (torn, large): (&'static str, fn(&Place) -> u32),
 ) -> Result<(), TopologyError> {
-    // For each number the first CPU that has it.
+    // The first CPU with each number.
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for (cpu, place) in (0..).zip(places) {
         let other = *first.entry(small(place)).or_insert(cpu);
@@ -394,7 +394,7 @@ fn uniform_distances(nodes: u32) -> Vec<u32> {
     (0..nodes).flat_map(all).collect()
 }
 
-/// Checks a table of distances; all of it in a row.
+/// Checks a table of distances and returns it with its rows concatenated.
 fn check_distances(nodes: u32, table: &[Vec<u32>]) -> Result<Vec<u32>, TopologyError> {
     if table.is_empty() {
         return Ok(uniform_distances(nodes));

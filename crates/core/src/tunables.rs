@@ -5,35 +5,35 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// One tunable as it stands.
+/// One tunable and its current value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunable {
     /// The kernel's name, e.g. `sched_latency_ns`.
     pub name: Cow<'static, str>,
-    /// Present value (after scaling by the number of CPUs, where the release does that).
+    /// Current value (scaled by the number of CPUs, where the release does that).
     pub value: i64,
-    /// Smallest and largest value that the kernel takes.
+    /// Smallest and largest value that the kernel accepts.
     pub range: (i64, i64),
-    /// What it does, in a line.
+    /// Its effect, in one line.
     pub help: &'static str,
 }
 
-/// Why a tunable could not be set.
+/// Reason for which a tunable cannot be set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TunableError {
-    /// This scheduler has no tunable of that name; here are those it has.
+    /// This scheduler has no tunable of that name.
     Unknown {
-        /// The names there are.
+        /// The names that it has.
         known: Vec<Cow<'static, str>>,
     },
-    /// The value is outside what the kernel takes.
+    /// The value is outside the range that the kernel accepts.
     Range {
-        /// Smallest value taken.
+        /// Smallest value accepted.
         min: i64,
-        /// Largest value taken.
+        /// Largest value accepted.
         max: i64,
     },
-    /// The kernel refuses the value for another reason, which is given.
+    /// The kernel refuses the value for the reason given.
     Refused(String),
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for TunableError {
 impl core::error::Error for TunableError {}
 
 impl Tunable {
-    /// Whether the kernel would take `value` for this tunable.
+    /// Checks that the kernel would accept `value` for this tunable.
     pub fn check(&self, value: i64) -> Result<(), TunableError> {
         let (min, max) = self.range;
         if (min..=max).contains(&value) { Ok(()) } else { Err(TunableError::Range { min, max }) }

@@ -1,36 +1,36 @@
-//! What a scheduler's work consists of: the things it looked at and moved, counted.
+//! Counts of a scheduler's work: the objects that it examined and moved.
 //!
-//! A scheduler decides in no time; what deciding costs is the machine's affair. But only the
-//! scheduler knows how much it had to look at, so it counts as it goes: a few additions to plain
-//! numbers, whether anybody asks or not. A machine with a cost model clears the counts before each
-//! hook and turns them into nanoseconds after it.
+//! A scheduler decides in no time; the cost of a decision is up to the machine. But only the
+//! scheduler knows how much it had to examine, so it always counts as it goes: a few additions to
+//! plain numbers. A machine with a cost model clears the counts before each hook and converts them
+//! into nanoseconds after it.
 //!
-//! What is counted is what the *kernel's* data structures would have done. Where a scheduler here
-//! is quicker than the kernel was (a walk cut short by an index, say), it counts the kernel's steps
-//! and not its own.
+//! The counts are those of the *kernel's* data structures. Where a scheduler here is faster than
+//! the kernel was (an index cuts a walk short, for example), it counts the kernel's steps and not
+//! its own.
 
-/// Counts of what was touched.
+/// Counts of the work done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WorkCounts {
-    /// Tasks that a linear scan looked at (goodness, counters, deadlines).
+    /// Tasks examined by linear scans (goodness, counters, deadlines).
     pub scanned: u64,
-    /// Scans, if several: each began anew with the first task.
+    /// Number of scans, where a decision needs several: each begins again with the first task.
     pub rescans: u64,
-    /// Tasks that were given new ticks in a recalculation loop.
+    /// Tasks that received new ticks in a recalculation loop.
     pub recalculated: u64,
-    /// Levels of trees walked, one tree of n entities having about log2 n.
+    /// Tree levels walked. A tree of n entities has about log2 n.
     pub levels: u64,
-    /// Words of 32 bits of priority bitmaps looked at.
+    /// Words of 32 bits examined in priority bitmaps.
     pub words: u64,
-    /// Arrays exchanged: active and expired.
+    /// Exchanges of the active and the expired array.
     pub swaps: u64,
     /// Tasks, or group entities, put on a queue.
     pub enqueues: u64,
     /// Tasks, or group entities, taken off a queue.
     pub dequeues: u64,
-    /// Other CPUs looked at, when a CPU is chosen or loads are balanced.
+    /// Other CPUs examined when a CPU is selected or loads are balanced.
     pub queues: u64,
-    /// Balancing passes begun.
+    /// Number of balancing passes begun.
     pub balances: u64,
     /// Tasks that balancing moved from one CPU's queue to another's.
     pub moves: u64,
@@ -40,31 +40,31 @@ pub struct WorkCounts {
     pub double_locks: u64,
     /// BPF instructions that a sched_ext policy executed.
     pub scx_insns: u64,
-    /// Helpers that it called.
+    /// BPF helpers called by the policy.
     pub scx_helpers: u64,
-    /// Kernel functions that it called.
+    /// Kernel functions called by the policy.
     pub scx_kfuncs: u64,
-    /// Look-ups, updates and deletions in its maps.
+    /// Lookups, updates and deletions in the policy's maps.
     pub scx_maps: u64,
-    /// Levels of its queues by virtual time that were walked for insertions, one of n tasks having
-    /// about log2 n.
+    /// Levels walked for insertions into the policy's queues by virtual time. A queue of n tasks
+    /// has about log2 n.
     pub scx_vtime_levels: u64,
 }
 
 impl WorkCounts {
-    /// A walk from the top to the bottom of a balanced tree of `entities`.
+    /// Counts a walk from the top to the bottom of a balanced tree of `entities`.
     #[inline]
     pub fn tree(&mut self, entities: u32) {
         self.levels += u64::from(u32::BITS - entities.leading_zeros());
     }
 
-    /// A search for the first bit set of a bitmap, which is bit `found`.
+    /// Counts a search for the first bit set in a bitmap; `found` is that bit.
     #[inline]
     pub fn bitmap(&mut self, found: u8) {
         self.words += u64::from(found / 32) + 1;
     }
 
-    /// A task leaves a queue for another, or another place in the same.
+    /// Counts a task's move to another queue, or to another place in the same queue.
     #[inline]
     pub fn requeue(&mut self) {
         self.dequeues += 1;
@@ -72,13 +72,13 @@ impl WorkCounts {
     }
 }
 
-/// How the kernel's queues are locked.
+/// Locking scheme of the kernel's queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {
     /// One lock for everything: `runqueue_lock` of 2.4, `grq.lock` of BFS.
     Global,
-    /// A lock for each CPU's runqueue. Who needs two takes the one of the lower CPU first, giving
-    /// up what it holds if need be.
+    /// One lock for each CPU's runqueue. Code that needs two takes the lock of the lower-numbered
+    /// CPU first, and releases what it holds if necessary.
     PerCpu,
 }
 

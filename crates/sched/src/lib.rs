@@ -1,17 +1,17 @@
-//! The process schedulers of the Linux line, each true to its release.
+//! The process schedulers of the Linux line, each faithful to its release.
 //!
 //! A scheduler here sees what a kernel's scheduler sees and no more: wakeups, blocks, ticks, forks,
-//! exits, yields and changes of a task's attributes. It answers by putting tasks on runqueues,
-//! asking CPUs to reschedule, and picking. Nothing in this crate knows how long a task is going to
-//! run, where a workload came from, or whether time is real or simulated. The interface that
-//! schedulers fill, and the words they use, stand in `schedlab-core`.
+//! exits, yields and changes of a task's attributes. It responds by putting tasks on runqueues,
+//! asking CPUs to reschedule, and picking. Nothing in this crate knows how long a task will run,
+//! where a workload came from, or whether time is real or simulated. The traits that schedulers
+//! implement, and the types they use, are in `schedlab-core`.
 //!
 //! Where to look:
 //!
-//! * [`registry`]: every scheduler by name and release.
-//! * one module a scheduler; what two of them truly share stands in a module of its own.
+//! * [`registry`]: all schedulers by name and release.
+//! * Each scheduler has a module of its own; code that two of them truly share has a module, too.
 //!
-//! The crate is `no_std`, so that a policy can be put where there is no standard library.
+//! The crate is `no_std`, so that a scheduler can be used where there is no standard library.
 #![no_std]
 
 extern crate alloc;

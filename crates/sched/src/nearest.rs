@@ -1,19 +1,20 @@
-//! Which release comes nearest to one that is not here, and what is known to differ: facts, so that
-//! nobody takes the one for the other unawares.
+//! The release that is nearest to one that is not implemented, and the known differences between
+//! them, so that users do not mistake one for the other.
 
 use alloc::vec::Vec;
 use schedlab_core::{Entry, Release};
 
-/// The release that comes nearest to one that is not here.
+/// The implemented release that is nearest to a requested one.
 #[derive(Clone, Copy, Debug)]
 pub struct Nearest {
-    /// It.
+    /// The release.
     pub release: &'static Release,
-    /// What is known to differ from what was asked for, or that nothing is known.
+    /// The known differences from the requested release, or a statement that none are known.
     pub differs: &'static str,
 }
 
-/// Of the releases `from` to `to` of a scheduler: which are they most like, and what is known.
+/// For the releases `from` to `to` of a scheduler: the release that they resemble most, and the
+/// known differences.
 struct Between {
     name: &'static str,
     from: &'static str,
@@ -22,19 +23,20 @@ struct Between {
     differs: &'static str,
 }
 
-/// Of 7.2 and what follows 7.3.
-const AFTER_6_18: &str = "7.3 here is derived from 6.18: it has HRTICK, and what else changed after \
-                          6.18 is not described to us";
+/// Differences of 7.2 and of the releases after 7.3.
+const AFTER_6_18: &str = "the 7.3 modelled here is derived from 6.18 and adds HRTICK; no description of the other \
+                          changes after 6.18 is available";
 
-/// What is known of releases between those that are here. Where nothing stands here, nothing is.
+/// What is known about releases between the implemented ones. A release without a row here is
+/// unknown.
 const BETWEEN: &[Between] = &[
     Between {
         name: "eevdf",
         from: "6.7",
         to: "6.11",
         like: "6.6",
-        differs: "delayed dequeue and custom slices came with 6.12 only; what else changed from \
-                  6.7 to 6.11 is not described to us",
+        differs: "delayed dequeue and custom slices came only with 6.12; no description of the \
+                  other changes from 6.7 to 6.11 is available",
     },
     Between {
         name: "eevdf",
@@ -42,15 +44,16 @@ const BETWEEN: &[Between] = &[
         to: "6.17",
         like: "6.12",
         differs: "the base slice is 750,000 ns before scaling up to 6.14 and 700,000 ns since \
-                  6.15 (6.12 here, a long-term release, has 700,000); when between 6.12 and 6.18 \
-                  the protection of the running task changed is not described to us",
+                  6.15 (the 6.12 modelled here, a long-term release, has 700,000); the release \
+                  between 6.12 and 6.18 that changed the protection of the running task is unknown",
     },
     Between {
         name: "eevdf",
         from: "6.19",
         to: "7.1",
         like: "6.18",
-        differs: "what changed after 6.18, but for HRTICK, on since 7.2, is not described to us",
+        differs: "HRTICK is on since 7.2; no description of the other changes after 6.18 is \
+                  available",
     },
     Between { name: "eevdf", from: "7.2", to: "7.2", like: "7.3", differs: AFTER_6_18 },
     Between { name: "eevdf", from: "7.4", to: "99", like: "7.3", differs: AFTER_6_18 },
@@ -59,109 +62,109 @@ const BETWEEN: &[Between] = &[
         from: "2.6.33",
         to: "3.1",
         like: "2.6.32",
-        differs: "what changed in the fair class after 2.6.32 is not described to us; quotas came \
-                  with 3.2",
+        differs: "no description of the changes in the fair class after 2.6.32 is available; \
+                  quotas came with 3.2",
     },
     Between {
         name: "cfs",
         from: "3.3",
         to: "4.9",
         like: "3.2",
-        differs: "releases from 3.3 to 5.9 (3.10, 4.18, 5.4 among them) were not inspected; load \
-                  tracking by task, which 5.10 has and 3.2 has not, came in between",
+        differs: "releases from 3.3 to 5.9 (including 3.10, 4.18 and 5.4) were not examined; load \
+                  tracking per task, which 5.10 has and 3.2 does not, came in between",
     },
     Between {
         name: "cfs",
         from: "4.10",
         to: "5.9",
         like: "5.10",
-        differs: "releases from 3.3 to 5.9 (4.18, 5.4 among them) were not inspected",
+        differs: "releases from 3.3 to 5.9 (including 4.18 and 5.4) were not examined",
     },
     Between {
         name: "cfs",
         from: "5.11",
         to: "6.0",
         like: "6.1",
-        differs: "releases from 5.11 to 6.0 (5.15 among them) were not inspected; 5.10 has no idle \
-                  groups, no bursts of quotas, and bounds the search for an idle sibling by SIS_PROP",
+        differs: "releases from 5.11 to 6.0 (including 5.15) were not examined; 5.10 has no idle \
+                  groups and no quota bursts, and bounds the search for an idle sibling by SIS_PROP",
     },
     Between {
         name: "cfs",
         from: "6.2",
         to: "6.5",
         like: "6.1",
-        differs: "what changed from 6.2 to 6.5 is not described to us",
+        differs: "no description of the changes from 6.2 to 6.5 is available",
     },
     Between {
         name: "o_1",
         from: "2.6.1",
         to: "2.6.15",
         like: "2.6.0",
-        differs: "slices, interactive credit and balancing changed step by step until 2.6.22; when \
-                  each did is not described to us",
+        differs: "slices, interactive credit and balancing changed step by step until 2.6.22; the \
+                  release of each change is unknown",
     },
     Between {
         name: "o_1",
         from: "2.6.16",
         to: "2.6.21",
         like: "2.6.22",
-        differs: "slices, interactive credit and balancing changed step by step since 2.6.0; when \
-                  each did is not described to us",
+        differs: "slices, interactive credit and balancing changed step by step since 2.6.0; the \
+                  release of each change is unknown",
     },
 ];
 
-/// Schedulers that a kernel had and of which there are descriptions only.
+/// Schedulers that a kernel had and of which only descriptions remain.
 const RECONSTRUCTED: [&str; 1] = ["rsdl"];
 
-/// How it is known that a release decides as it did.
+/// How the decisions of a release were established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum Provenance {
     /// Its schedules agree with golden schedules of that kernel.
     Checked,
-    /// Derived from a release that is checked, by what is known to differ.
+    /// Derived from a checked release by the known differences.
     Derived,
-    /// Put together from descriptions: no schedules of that kernel exist to compare with.
+    /// Reconstructed from descriptions: no schedules of that kernel exist for comparison.
     Reconstructed,
     /// No kernel had it: its rules are its definition.
     Defined,
 }
 
-impl Standing {
-    /// In a word.
+impl Provenance {
+    /// Its name in one word.
     pub const fn name(self) -> &'static str {
         match self {
-            Standing::Checked => "checked",
-            Standing::Derived => "derived",
-            Standing::Reconstructed => "reconstructed",
-            Standing::Defined => "defined",
+            Provenance::Checked => "checked",
+            Provenance::Derived => "derived",
+            Provenance::Reconstructed => "reconstructed",
+            Provenance::Defined => "defined",
         }
     }
 
-    /// Of a release.
-    pub fn of(entry: &Entry, release: &Release) -> Standing {
+    /// The provenance of a release.
+    pub fn of(entry: &Entry, release: &Release) -> Provenance {
         if !release.golden.is_empty() {
-            Standing::Checked
+            Provenance::Checked
         } else if entry.releases.iter().any(|other| !other.golden.is_empty()) {
-            Standing::Derived
+            Provenance::Derived
         } else if RECONSTRUCTED.contains(&entry.name.as_ref()) {
-            Standing::Reconstructed
+            Provenance::Reconstructed
         } else {
-            Standing::Defined
+            Provenance::Defined
         }
     }
 }
 
-/// Said of releases that do not stand in [`BETWEEN`].
-const UNKNOWN: &str = "what differs is not described to us";
+/// The differences of releases that are not listed in [`BETWEEN`].
+const UNKNOWN: &str = "no description of the differences is available";
 
-/// A version as a number that grows with time, the kernels' minor releases one apart; none: it is
-/// no number (`textbook`).
+/// Converts a version to a number that grows with time, where minor releases of the kernel are one
+/// step apart. `None`: the version is not a number (`textbook`).
 fn age(version: &str) -> Option<i64> {
     let plain = version.split(['-', ' ']).next()?;
     let numbers: Vec<i64> =
         plain.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<i64>>>()?;
     let at = |place: usize| numbers.get(place).copied().unwrap_or(0).min(999);
-    // Ten thousand to a minor release, so that what stands behind it counts little.
+    // A minor release counts ten thousand, so that the parts after it count little.
     let (minor, rest) = match (at(0), at(1)) {
         (2, 6) => (at(2), at(3)),
         (3, minor) => (40 + minor, at(2)),
@@ -175,8 +178,8 @@ fn age(version: &str) -> Option<i64> {
     Some(minor * 10_000 + rest)
 }
 
-/// The release of `entry` that comes nearest to `version`, which is none of its own. None: it is no
-/// number, or those of `entry` are none.
+/// The release of `entry` that is nearest to `version`, which `entry` does not have. `None`: the
+/// version is not a number, or none of the versions of `entry` is.
 pub fn nearest(entry: &'static Entry, version: &str) -> Option<Nearest> {
     let asked = age(version)?;
     let minor = |version: &str| age(version).map(|age| age.div_euclid(10_000));
@@ -260,14 +263,14 @@ mod tests {
 
     #[test]
     fn what_is_known_of_releases() {
-        let standing = |spec| {
+        let provenance = |spec| {
             let (entry, release) = registry::find(spec).unwrap();
-            Standing::of(entry, release).name()
+            Provenance::of(entry, release).name()
         };
-        assert_eq!(standing("cfs@2.6.32"), "checked");
-        assert_eq!(standing("cfs@2.6.31"), "derived");
-        assert_eq!(standing("rsdl"), "reconstructed");
-        assert_eq!((standing("fcfs"), standing("cfs_interactive")), ("defined", "defined"));
+        assert_eq!(provenance("cfs@2.6.32"), "checked");
+        assert_eq!(provenance("cfs@2.6.31"), "derived");
+        assert_eq!(provenance("rsdl"), "reconstructed");
+        assert_eq!((provenance("fcfs"), provenance("cfs_interactive")), ("defined", "defined"));
     }
 
     #[test]

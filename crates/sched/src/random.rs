@@ -1,10 +1,10 @@
-//! Random numbers for tests: a small generator, the same everywhere.
+//! Random numbers for tests: a small generator that gives the same numbers everywhere.
 
-/// A stream of random numbers; its seed.
+/// A stream of random numbers, initialised with a seed.
 pub(crate) struct Random(pub u64);
 
 impl Random {
-    /// From 0 to `bound` - 1.
+    /// A number from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

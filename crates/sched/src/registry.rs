@@ -1,12 +1,11 @@
-//! Every scheduler by name and release.
+//! Lookup of schedulers by name and release.
 //!
-//! Users write `cfs`, `cfs@2.6.24`, `o_n@2.4.20`: a scheduler, and a release where there is more
-//! than one.
+//! Users write `cfs`, `cfs@2.6.24`, `o_n@2.4.20`: the name of a scheduler, and a release where
+//! there is more than one.
 
 use schedlab_core::{Entry, Release};
 
-/// All schedulers: first those of Linux, in the order in which it had them, then those of the
-/// textbooks.
+/// All schedulers: those of Linux, in the order in which it had them, then those of textbooks.
 pub static ALL: &[&Entry] = &[
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,
@@ -27,19 +26,19 @@ pub static ALL: &[&Entry] = &[
     &crate::textbook::MLFQ,
 ];
 
-/// Why a name did not lead to a scheduler.
+/// Reason for which a name was not found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LookupError {
     /// There is no scheduler of that name.
     Name,
-    /// There is, but not of that release.
+    /// The scheduler exists, but not in that release.
     Release(&'static str),
 }
 
-/// Finds `cfs` or `cfs@2.6.24`.
+/// Finds a scheduler and its release from a specification such as `cfs` or `cfs@2.6.24`.
 ///
 /// # Errors
-/// [`LookupError`] says which half is unknown.
+/// [`LookupError`] reports which half is unknown.
 pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupError> {
     let (name, version) = match spec.split_once('@') {
         Some((name, version)) => (name, Some(version)),
@@ -74,7 +73,7 @@ mod tests {
 
     #[test]
     fn idle_cpus_go_without_ticks_since_2_6_24() {
-        let nohz = |spec| find(spec).expect("it is there").1.can.nohz;
+        let nohz = |spec| find(spec).expect("a registered release").1.can.nohz;
         for spec in ["round_robin", "o_n@2.4.19", "o_1@2.6.22", "rsdl", "sd", "cfs@2.6.23"] {
             assert!(!nohz(spec), "{spec}");
         }

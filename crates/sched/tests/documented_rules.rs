@@ -1,12 +1,11 @@
-//! The pages of the schedulers list the rules by which they decide, as the schedulers themselves
-//! do.
+//! The documentation page of each scheduler lists the same rules as the scheduler itself.
 
 use schedlab_core::{BuildConfig, RuleDoc};
 use schedlab_sched::registry::ALL;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Each page, and the schedulers that it is about.
+/// Each page and the schedulers that it documents.
 const PAGES: [(&str, &[&str]); 6] = [
     ("round_robin", &["round_robin"]),
     ("o_n", &["o_n"]),
@@ -16,7 +15,7 @@ const PAGES: [(&str, &[&str]); 6] = [
     ("textbook", &["fcfs", "sjf", "srtf", "hrrn", "priority", "rr", "mlq", "mlfq"]),
 ];
 
-/// The rules of all releases of the schedulers of these names, by number.
+/// The rules of all releases of the named schedulers, by number.
 fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
     let mut all: Vec<&'static RuleDoc> = Vec::new();
     for name in names {
@@ -26,7 +25,7 @@ fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
             all.extend(
                 release
                     .build(&BuildConfig::flat(1, 100))
-                    .expect("it is of the registry")
+                    .expect("a registered release")
                     .inspect()
                     .rules(),
             );
@@ -42,7 +41,7 @@ fn table_of(rules: &[&RuleDoc]) -> String {
     for doc in rules {
         let (number, question) = (doc.rule.0, doc.question.name());
         writeln!(table, "| {number} | `{}` | {question} | {} |", doc.name, doc.text)
-            .expect("a string takes everything");
+            .expect("writing to a string succeeds");
     }
     table
 }
@@ -72,9 +71,10 @@ fn numbers_and_names_are_given_once() {
 
 #[test]
 fn the_page_of_the_last_cfs_lists_its_own_rules() {
-    let cfs = ALL.iter().find(|entry| entry.name == "cfs").expect("there is CFS");
-    let release = cfs.releases.iter().find(|release| release.is_called("6.1")).expect("and 6.1");
-    let scheduler = release.build(&BuildConfig::flat(1, 100)).expect("it is of the registry");
+    let cfs = ALL.iter().find(|entry| entry.name == "cfs").expect("cfs is registered");
+    let release =
+        cfs.releases.iter().find(|release| release.is_called("6.1")).expect("cfs has release 6.1");
+    let scheduler = release.build(&BuildConfig::flat(1, 100)).expect("a registered release");
     let mut own = scheduler.inspect().rules();
     own.retain(|doc| (180..200).contains(&doc.rule.0));
     assert!(own.len() > 5);

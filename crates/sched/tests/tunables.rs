@@ -1,5 +1,5 @@
-//! Every tunable of every release keeps what is written to it, whatever it held before, and lets
-//! the others alone.
+//! Every tunable of every release keeps the value written to it, whatever it held before, and
+//! leaves the others alone.
 
 use schedlab_core::{Administer, BuildConfig, Scheduler, Tunable};
 use schedlab_sched::registry;
@@ -10,7 +10,7 @@ fn values(scheduler: &dyn Scheduler) -> Vec<Tunable> {
 
 fn value(scheduler: &dyn Scheduler, name: &str) -> i64 {
     let all = values(scheduler);
-    all.iter().find(|tunable| tunable.name == name).expect("it was there").value
+    all.iter().find(|tunable| tunable.name == name).expect("tunables do not disappear").value
 }
 
 #[test]
@@ -20,16 +20,16 @@ fn what_is_written_is_read_and_the_others_stay() {
         for release in entry.releases {
             let about = format!("{} {}", entry.name, release.version);
             let config = BuildConfig::flat(1, 1000);
-            let first = values(&*release.build(&config).expect("it is of the registry"));
+            let first = values(&*release.build(&config).expect("a registered release"));
             for tunable in &first {
                 let (min, max) = tunable.range;
                 assert!((min..=max).contains(&tunable.value), "{about}: {}", tunable.name);
-                let mut scheduler = release.build(&config).expect("it is of the registry");
+                let mut scheduler = release.build(&config).expect("a registered release");
                 let mut platform = config.platform();
-                // Each twice: what is set already stays set.
+                // Some values twice: writing the current value changes nothing.
                 for wanted in [tunable.value, min, min, max, max, tunable.value] {
                     let set = scheduler.set_tunable(&mut platform, &tunable.name, wanted);
-                    // Some only stand at boot, or depend on others.
+                    // Some can be set only at boot, or depend on others.
                     if set.is_err() {
                         continue;
                     }

@@ -7,7 +7,7 @@ use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Policy, Scheduler, Tunable};
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description::{self, Description};
-use schedlab_sched::nearest::Standing;
+use schedlab_sched::nearest::Provenance;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -82,7 +82,7 @@ fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             last = &entry.name;
         }
         let cpus = if release.cpus_max == 1 { ", one CPU" } else { "" };
-        writeln!(output, "  {name:widest$}  {}{cpus}", Standing::of(entry, release).name())?;
+        writeln!(output, "  {name:widest$}  {}{cpus}", Provenance::of(entry, release).name())?;
     }
     write!(
         output,
@@ -126,11 +126,11 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
         let mut kernels: Vec<&str> = release.golden.iter().map(|(_, kernel)| *kernel).collect();
         kernels.sort_unstable();
         kernels.dedup();
-        match Standing::of(entry, release) {
-            Standing::Checked => {
+        match Provenance::of(entry, release) {
+            Provenance::Checked => {
                 writeln!(output, "    checked against golden schedules of {}", kernels.join(", "))?;
             }
-            Standing::Defined => {}
+            Provenance::Defined => {}
             other => writeln!(output, "    {}: no golden schedules", other.name())?,
         }
     }
@@ -253,7 +253,7 @@ fn as_json(choices: &[Choice]) -> Value {
             "cpus_max": choice.release.cpus_max.min(CPUS_MAX),
             "policies": choice.release.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>(),
             "groups": choice.release.can.groups,
-            "standing": Standing::of(&choice.entry, &choice.release).name(),
+            "standing": Provenance::of(&choice.entry, &choice.release).name(),
             "golden": choice.release.golden.iter().map(|(_, kernel)| kernel).collect::<Vec<_>>(),
             "tunables": tunables,
         })

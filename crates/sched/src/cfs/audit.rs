@@ -1,4 +1,4 @@
-//! The audit: checks the queues, the entities and the counts against each other.
+//! Consistency checks of queues, entities and counts.
 
 use super::Cfs;
 use super::ids::CfsRqId;
@@ -7,7 +7,7 @@ use alloc::string::String;
 use schedlab_core::index::IndexVec;
 
 impl Cfs {
-    /// Checks all books.
+    /// Checks all data structures.
     pub(super) fn audit_books(&self, rqs: &Rqs) -> Result<(), String> {
         for (q, queue) in self.queues.enumerate() {
             self.audit_queue(q).map_err(|what| {
@@ -47,7 +47,7 @@ impl Cfs {
         for (e, vruntime) in queue.timeline.iter() {
             let entity = &self.entities[e];
             if !entity.on_rq || entity.cfs_rq != q || entity.vruntime != vruntime {
-                return Err("an entity in the timeline does not belong there");
+                return Err("an entity in the timeline does not belong in it");
             }
             load += entity.load.weight;
         }
@@ -67,8 +67,8 @@ impl Cfs {
         if queue.entity.is_some_and(|e| self.entities[e].on_rq != competes) {
             return Err("a group is queued although it has nothing to run, or the other way round");
         }
-        // `skip` may be a group that is throttled: its task yields on its way out. It is only
-        // compared with the leftmost.
+        // `skip` may be a throttled group: its task yields on its way out. It is only compared with
+        // the leftmost.
         for buddy in [queue.next, queue.last].into_iter().flatten() {
             if !self.entities[buddy].on_rq {
                 return Err("a buddy is not queued");
@@ -83,7 +83,7 @@ impl Cfs {
         Ok(())
     }
 
-    /// Recounts the tasks that each queue counts here and below.
+    /// Recounts the tasks that each queue counts in itself and below.
     fn audit_limits(&self) -> Result<(), String> {
         self.limits.audit()?;
         let mut found: IndexVec<CfsRqId, u32> = self.queues.iter().map(|_| 0).collect();
@@ -112,23 +112,23 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, core_2_6};
-    use crate::classes::rt::RtRules;
+    use crate::cfs::{Version, core_2_6};
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life};
     use schedlab_core::{BuildConfig, CpuId, TaskId};
 
-    /// Each makes one thing wrong: of the root queue of CPU 0, where one entity runs and one waits.
+    /// Each corrupts one thing in the root queue of CPU 0, where one entity runs and one waits.
     #[test]
     fn whatever_does_not_add_up_is_found() {
         let config = BuildConfig::flat(2, 1000);
-        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), 2, 1000);
+        let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), 2, 1000);
         let tasks: [TaskId; 4] = [0; 4].map(|nice| m.nice(nice, Life::Hog));
         m.reschedule();
         let (fair, rqs) = (&m.sched.fair, &m.sched.core);
         assert_eq!(fair.audit_books(rqs), Ok(()));
         let q = CfsRqId::root(CpuId(0));
         let waits = fair.queues[q].timeline.leftmost().unwrap();
-        let stranger = "an entity in the timeline does not belong there";
+        let stranger = "an entity in the timeline does not belong in it";
         type Corrupt<'a> = &'a dyn Fn(&mut Cfs);
         let corruptions: [(Corrupt<'_>, &str); 10] = [
             (&|fair| fair.queues[q].nr_running += 1, "nr_running is not the number of entities"),
@@ -151,7 +151,7 @@ mod tests {
             (&|fair| fair.queues[q].h_nr_running -= 1, "1 tasks counted, 2 found"),
             (
                 &|fair| {
-                    // The running one is taken off, but for its being a buddy.
+                    // The running entity is removed from everything except its role as a buddy.
                     let running = fair.queues[q].curr.unwrap();
                     fair.queues[q].next = Some(running);
                     fair.queues[q].newest_task = Some(waits);
@@ -173,10 +173,10 @@ mod tests {
         for (number, (corrupt, complaint)) in corruptions.iter().enumerate() {
             let mut wrong = fair.clone();
             corrupt(&mut wrong);
-            let found = wrong.audit_books(rqs).expect_err("it is wrong");
+            let found = wrong.audit_books(rqs).expect_err("the audit finds the corruption");
             assert!(found.contains(complaint), "corruption {number}: {found}");
         }
-        // A thread that is not where its queue is, and one that does not know that it is queued.
+        // A thread on a CPU other than its queue's, and one whose queued flag is wrong.
         for elsewhere in [true, false] {
             let mut rqs = rqs.clone();
             let thread = rqs.thread_mut(rqs.pid(tasks[0]));

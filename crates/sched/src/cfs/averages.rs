@@ -1,23 +1,23 @@
-//! Running means over the behaviour of a task. Wakeup preemption and synchronous wakeups use them.
+//! Running averages of a task's behaviour, for wakeup preemption and synchronous wakeups.
 
-/// The means of a task. All zero for a group.
+/// The averages of a task. All zero for a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Averages {
-    /// How long it runs between the wakeups that it issues, ns. A small value means that it does
-    /// little but wake others, and may be preempted for easily.
+    /// Average run time between the wakeups that it issues, ns. A small value means that it does
+    /// little but wake others, and may be preempted easily.
     pub avg_wakeup: u64,
-    /// `sum_exec` at the last wakeup that it issued, ns; 0 = none since it last slept.
+    /// `sum_exec` at the last wakeup that it issued, ns; `0`: none since it last slept.
     pub last_wakeup: u64,
     /// `sum_exec` when it was itself last woken, ns.
     pub start_runtime: u64,
-    /// How long it runs on after a wakeup that it issued, ns.
+    /// Average time for which it continues to run after a wakeup that it issued, ns.
     pub avg_overlap: u64,
-    /// How long it runs at a time, ns.
+    /// Average length of its runs, ns.
     pub avg_running: u64,
 }
 
 impl Averages {
-    /// The task, which has run `ran_ns` in all, goes to sleep.
+    /// The task, which has run `ran_ns` in total, goes to sleep.
     #[inline]
     pub fn sleeps(&mut self, ran_ns: u64, wakeup_granularity_ns: u64) {
         if self.last_wakeup != 0 {
@@ -28,7 +28,7 @@ impl Averages {
         }
     }
 
-    /// The task, which has run `ran_ns` in all, wakes another.
+    /// The task, which has run `ran_ns` in total, wakes another.
     pub fn wakes_other(&mut self, ran_ns: u64) {
         let since = if self.last_wakeup != 0 { self.last_wakeup } else { self.start_runtime };
         update_avg(&mut self.avg_wakeup, ran_ns.wrapping_sub(since));
@@ -48,7 +48,7 @@ impl Averages {
     }
 }
 
-/// `update_avg`: an eighth of the way to the sample, rounded down.
+/// `update_avg`: moves an eighth of the way to the sample, rounded down.
 #[inline]
 fn update_avg(avg: &mut u64, sample: u64) {
     let diff = sample.wrapping_sub(*avg) as i64;

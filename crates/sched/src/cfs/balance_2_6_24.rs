@@ -2,13 +2,13 @@
 //! ([`load_balance_2_6_22`](crate::classes::load_balance_2_6_22)) with the loads of scheduling
 //! classes.
 //!
-//! A CPU's load is the weight of all that is runnable there, real-time threads included. All
-//! classes' tasks are balanced, woken and forked alike. A CPU's clock is read only on that CPU:
-//! what comes from elsewhere works with its last reading.
+//! A CPU's load is the total weight of its runnable threads, including real-time threads. Tasks of
+//! all classes are balanced, both woken and forked. A CPU's clock is read only on that CPU: code on
+//! another CPU uses its last reading.
 
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::load_balance_2_6_22::{self, Balanced, Domains, Moved, Walk, wake_idle};
-use crate::classes::load_balance_2_6_22::{newly_idle_balance, rebalance, rules};
+use crate::classes::load_balance_2_6_22::{newly_idle_balance, rebalance, rules as balance_rules};
 use crate::classes::rt::RealTime;
 use crate::classes::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, core_2_6};
 use alloc::vec::Vec;
@@ -17,14 +17,14 @@ use schedlab_core::{CpuId, Platform, Question, Rule};
 /// The weight of a real-time thread.
 const RT_WEIGHT: u64 = 2 * 88761;
 
-/// How many tasks of a class a balancing pass looks at (`sched_nr_migrate` + 1).
+/// Number of tasks of a class that a balancing pass examines (`sched_nr_migrate` + 1).
 const LOOKS: usize = 33;
 
-/// The fair class and what it balances.
+/// The fair class and the classes that it balances.
 struct Queues<'a> {
     fair: &'a mut Cfs,
     rqs: &'a mut Rqs,
-    /// None where nothing is moved.
+    /// `None` where nothing is moved.
     rt: Option<&'a mut RealTime>,
 }
 
@@ -77,8 +77,8 @@ impl Cfs {
         newly_idle_balance(&mut Queues { fair: self, rqs, rt: Some(rt) }, platform, cpu);
     }
 
-    /// `active_load_balance`, by the migration thread of `busiest`: one task goes, the first of the
-    /// first class that has any to move.
+    /// `active_load_balance`, by the migration thread of `busiest`: moves one task, the first of
+    /// the first class that has a movable one.
     pub(super) fn active_balance_early(
         &mut self,
         rqs: &mut Rqs,
@@ -99,12 +99,12 @@ impl Cfs {
                 .find(|&pid| queues.can_migrate(pid, busiest, to, &mut false));
             queues.fair.early_order = tasks;
             if let Some(pid) = first {
-                return queues.pull(platform, rules::ACTIVE_BALANCE, pid, to);
+                return queues.pull(platform, balance_rules::ACTIVE_BALANCE, pid, to);
             }
         }
     }
 
-    /// Where a task of whatever class goes that is woken or forked.
+    /// Selects the CPU of a woken or forked task of any class.
     pub(super) fn select_early(
         &mut self,
         rqs: &mut Rqs,
@@ -117,7 +117,7 @@ impl Cfs {
             Select::Fork => {
                 let chosen = self.idlest_early(rqs, pid, rqs.this_cpu, Walk::Fork);
                 let here = chosen == rqs.this_cpu;
-                (chosen, if here { reasons::FORK_HERE } else { reasons::FORK_IDLEST })
+                (chosen, if here { rules::FORK_HERE } else { rules::FORK_IDLEST })
             }
         };
         platform.by_rule(Question::SelectCpu, chosen, rule);
@@ -137,29 +137,29 @@ impl Cfs {
         let mut queues = Queues { fair: self, rqs, rt: None };
         let may_run_on = |queues: &Queues<'_>, cpu| queues.rqs.is_allowed(pid, cpu);
         let idle = wake_idle(&mut queues, cpu, may_run_on);
-        if idle == cpu { (cpu, rule) } else { (idle, reasons::WAKE_IDLE) }
+        if idle == cpu { (cpu, rule) } else { (idle, rules::WAKE_IDLE) }
     }
 
-    /// The CPU of the waker, or the one where `pid` ran last.
+    /// The CPU of the waker, or the one where `pid` last ran.
     fn affine_cpu_early(&mut self, rqs: &Rqs, pid: Pid, sync: bool) -> (CpuId, Rule) {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         if this == prev {
-            return (prev, reasons::WAKER_HERE);
+            return (prev, rules::WAKER_HERE);
         }
         if !rqs.is_allowed(pid, this) {
-            return (prev, reasons::NOT_AFFINE);
+            return (prev, rules::NOT_AFFINE);
         }
         for cpu in [this, prev] {
             self.refresh_early_load(rqs, cpu);
         }
         if sync && self.early().is_affine(this, prev) && !self.is_hot_early(rqs, pid) {
-            return (this, reasons::AFFINE_SYNC);
+            return (this, rules::AFFINE_SYNC);
         }
         let weight = self.weight_of(pid);
         let leaving = if sync { self.weight_of(rqs.curr(this)) } else { 0 };
         match self.early().wakes_here(this, prev, weight, leaving) {
             Some(rule) => (this, rule),
-            None => (prev, reasons::PREVIOUS_CPU),
+            None => (prev, rules::PREVIOUS_CPU),
         }
     }
 
@@ -167,7 +167,7 @@ impl Cfs {
         self.entity_if_any(pid).map_or(RT_WEIGHT, |e| self.entities[e].load.weight)
     }
 
-    /// `task_hot`, by the clock of the CPU where `pid` is.
+    /// `task_hot`, by the clock of the CPU of `pid`.
     fn is_hot_early(&self, rqs: &Rqs, pid: Pid) -> bool {
         let thread = rqs.thread(pid);
         let Some(e) = self.entity_if_any(pid).filter(|_| thread.class == ClassId::Fair) else {
@@ -185,8 +185,8 @@ impl Cfs {
 }
 
 impl Queues<'_> {
-    /// The tasks of a class on `cpu`, at most so many, in the order in which balancing looks at
-    /// them: fair ones by virtual time. The list is given back with
+    /// The tasks of a class on `cpu`, at most `most`, in the order in which balancing examines
+    /// them: fair tasks by virtual time. The caller returns the list to
     /// [`Cfs::early_order`](super::Cfs).
     fn movable_order(&mut self, class: ClassId, cpu: CpuId, most: usize) -> Vec<Pid> {
         let mut order = core::mem::take(&mut self.fair.early_order);
@@ -203,8 +203,8 @@ impl Queues<'_> {
         order
     }
 
-    /// `balance_tasks`: takes tasks of one class from `from` to `to`. Returns how much weight is
-    /// left to be moved, and how many moved; `all_pinned` becomes the class's.
+    /// `balance_tasks`: moves tasks of one class from `from` to `to`. Returns the weight still to
+    /// be moved, and the number of tasks moved; `all_pinned` becomes that of the class.
     fn balance_tasks(
         &mut self,
         platform: &mut Platform,
@@ -279,7 +279,7 @@ impl Queues<'_> {
 
 /// The state of one call of `move_tasks`.
 struct Pass {
-    /// Weight left to be moved.
+    /// Weight still to be moved.
     rest: i64,
     /// The best priority on the CPU that pulls.
     best_prio: i16,
@@ -296,7 +296,7 @@ impl Balanced for Queues<'_> {
         self.fair.refresh_early_loads(self.rqs);
     }
 
-    /// Any number of tasks: of each class in turn, until the load has moved.
+    /// Any number of tasks: each class in turn, until the load has moved.
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
@@ -337,7 +337,7 @@ impl Balanced for Queues<'_> {
     }
 }
 
-/// What 2.6.24 keeps of the loads and domains.
+/// The loads and domains of 2.6.24.
 pub(super) fn early_domains(topology: &schedlab_core::Topology, hz: u32) -> Domains {
     Domains::of(load_balance_2_6_22::Version::V2_6_24, topology, hz)
 }
@@ -345,17 +345,17 @@ pub(super) fn early_domains(topology: &schedlab_core::Topology, hz: u32) -> Doma
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, releases};
-    use crate::classes::rt::RtRules;
+    use crate::cfs::{Version, entries};
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::{BuildConfig, CpuSet, Parent, SchedAttr, TaskAttr};
 
-    /// CPU 0 runs one task, and one of nice -20 (weight 88761) waits there. Whether it comes to CPU
-    /// 1, if so much is to be moved and the best priority there is `best_prio`.
+    /// CPU 0 runs one task, and a task of nice -20 (weight 88761) waits there. Returns whether that
+    /// task moves to CPU 1 when `rest` is to be moved and the best priority there is `best_prio`.
     fn moves(rest: i64, best_prio: i16) -> bool {
         let config = BuildConfig::flat(2, 1000);
         let mut m =
-            Bench::new(releases::core_2_6(Rules::V2_6_24, RtRules::V2_6_23, &config), 2, 1000);
+            Bench::new(entries::core_2_6(Version::V2_6_24, RtVersion::V2_6_23, &config), 2, 1000);
         for nice in [0, -20] {
             let sched = SchedAttr::nice(nice);
             let allowed = CpuSet::only(CpuId(0));
@@ -376,7 +376,7 @@ mod tests {
         let cpus = (CpuId(0), CpuId(1));
         queues.balance_tasks(
             &mut m.platform,
-            rules::ACTIVE_BALANCE,
+            balance_rules::ACTIVE_BALANCE,
             ClassId::Fair,
             cpus,
             &mut pass,

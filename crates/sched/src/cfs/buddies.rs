@@ -1,8 +1,8 @@
 //! Buddies: entities that are picked before the leftmost one, if they are not far ahead of it.
 //!
-//! `next` is an entity that was woken, `last` one that a wakeup preempted and whose data are still
-//! in the cache. `skip` (3.2) is one that has yielded, to be passed over. Each queue has one of
-//! each; a task's groups are buddies in the queues above.
+//! `next` is an entity that was woken, `last` one that was preempted by a wakeup and whose data are
+//! still in the cache. `skip` (3.2) is one that has yielded and is to be passed over. Each queue
+//! has one of each; a task's groups are buddies in the queues above.
 
 use super::Cfs;
 use super::ids::EntityId;
@@ -46,7 +46,7 @@ impl Cfs {
         }
     }
 
-    /// `clear_buddies`: `e` and its groups are buddies no longer.
+    /// `clear_buddies`: `e` and its groups are no longer buddies.
     #[inline]
     pub(super) fn clear_buddies(&mut self, e: EntityId) {
         let mut level = Some(e);

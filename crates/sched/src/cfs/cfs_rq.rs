@@ -3,52 +3,52 @@
 use super::entity::Entity;
 use super::ids::EntityId;
 use super::load_weight;
-use super::rules::InverseRule;
+use super::releases::InverseRule;
 use super::timeline::Timeline;
 use super::vruntime::Vruntime;
 use schedlab_core::{CpuId, GroupId};
 
-/// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number
-/// c.
+/// `cfs_rq`: the entities of one group on one CPU. The queue of the root group on CPU c is queue
+/// number c.
 #[derive(Clone, Debug)]
 pub struct CfsRq {
-    /// Sum of the weights of all entities, the running one included.
+    /// Sum of the weights of all entities, including the running one.
     pub load: u64,
     /// The inverse of `load`; 0 until it is needed.
     pub load_inverse: u64,
-    /// Newcomers and sleepers are placed relative to it. It never goes back.
+    /// The reference for placing new tasks and sleepers. It never goes back.
     pub min_vruntime: Vruntime,
     /// Waiting entities by virtual time. **The running entity is not in it.**
     pub timeline: Timeline,
     /// The running entity, or the group whose member runs.
     pub curr: Option<EntityId>,
-    /// Buddy: the entity was woken and should run next.
+    /// Buddy: an entity that was woken and should run next.
     pub next: Option<EntityId>,
-    /// Buddy: the entity was preempted by a wakeup and should run on.
+    /// Buddy: an entity that was preempted by a wakeup and should continue.
     pub last: Option<EntityId>,
-    /// The entity has yielded and should not run next (3.2).
+    /// An entity that has yielded and should not run next (3.2).
     pub skip: Option<EntityId>,
-    /// Entities, the running one included.
+    /// Number of entities, including the running one.
     pub nr_running: u32,
-    /// Tasks here and below; those of throttled queues below are not counted.
+    /// Number of tasks here and below; those of throttled queues below are not counted.
     pub h_nr_running: u32,
-    /// What has been charged here, ns.
+    /// Total run time charged here, ns.
     pub exec_clock: u64,
     /// The CPU.
     pub cpu: CpuId,
     /// The group.
     pub group: GroupId,
-    /// The group's entity on this CPU; none for the root group.
+    /// The group's entity on this CPU. `None` for the root group.
     pub entity: Option<EntityId>,
     /// The tasks directly in it, the most recently queued first.
     pub newest_task: Option<EntityId>,
-    /// The part of the group's shares that this CPU got when they were last divided.
+    /// The part of the group's shares that this CPU received when they were last divided.
     pub shares: u64,
     /// `exec_clock` at that time (3.2).
     pub shares_at: u64,
     /// `load` at that time.
     pub rq_weight: u64,
-    /// The weight of this queue's tasks as the CPU sees it.
+    /// The weight of this queue's tasks as seen by the CPU.
     pub h_load: u64,
 }
 
@@ -87,7 +87,7 @@ impl CfsRq {
         self.load_inverse
     }
 
-    /// `account_entity_enqueue`: `entity` counts here from now on.
+    /// `account_entity_enqueue`: adds `entity` to the counts.
     #[inline]
     pub(super) fn account_enqueue(&mut self, entity: &mut Entity) {
         self.load += entity.load.weight;
@@ -96,7 +96,7 @@ impl CfsRq {
         entity.on_rq = true;
     }
 
-    /// `account_entity_dequeue`: `entity` counts here no longer.
+    /// `account_entity_dequeue`: removes `entity` from the counts.
     #[inline]
     pub(super) fn account_dequeue(&mut self, entity: &mut Entity) {
         self.load -= entity.load.weight;

@@ -3,8 +3,8 @@
 use super::domain_levels::first_interval_ms;
 use super::features::Feature;
 use super::interactive::Interactive;
-use super::rules::Buddies;
-use super::{Cfs, cpu_power::CpuPower, reasons};
+use super::releases::Buddies;
+use super::{Cfs, cpu_power::CpuPower, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::load_balance_2_6_22::{self, Walk};
 use crate::classes::rt::RealTime;
@@ -44,9 +44,8 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing; since 3.2 it is to be passed over once. The task is
-    /// charged, and goes back to where its virtual time puts it; it may well be picked again at
-    /// once.
+    /// `yield_task_fair`: almost nothing; since 3.2 the task is skipped once. The task is charged
+    /// and returns to the place that its virtual time gives it, so it may be picked again at once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e].cfs_rq;
@@ -54,7 +53,7 @@ impl Class for Cfs {
             return;
         }
         self.clear_buddies(e);
-        if self.rules.buddies == Buddies::Preempting {
+        if self.version.buddies == Buddies::Preempting {
             if rqs.thread(pid).policy != Policy::Batch {
                 self.update_curr(rqs, platform, q);
             }
@@ -70,7 +69,7 @@ impl Class for Cfs {
         };
         let entity = &mut self.entities[e];
         if !rightmost.is_before(entity.vruntime) {
-            // The time since the last charge comes on top, when it is put back.
+            // The time since the last charge is added when it is put back.
             entity.vruntime = rightmost + 1;
         }
     }
@@ -131,7 +130,7 @@ impl Class for Cfs {
         }
     }
 
-    /// `task_tick_fair`: every level is charged, and its turn is checked.
+    /// `task_tick_fair`: every level is charged, and the slice is checked.
     #[inline]
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let by_timer = self.hrtick_replaces_tick(cpu);
@@ -139,7 +138,7 @@ impl Class for Cfs {
         while let Some(e) = level {
             let q = self.entities[e].cfs_rq;
             self.update_curr(rqs, platform, q);
-            if self.rules.shares_follow_load {
+            if self.version.shares_follow_load {
                 self.update_entity_shares_tick(rqs, platform, q);
             }
             let alone = self.queues[q].nr_running <= 1;
@@ -150,8 +149,8 @@ impl Class for Cfs {
         }
     }
 
-    /// `task_new_fair`: a child starts where the running task is, or a slice after `min_vruntime`,
-    /// whichever is later.
+    /// `task_new_fair`: a child starts at the vruntime of the running task, or a slice after
+    /// `min_vruntime`, whichever is later.
     fn task_new(
         &mut self,
         rqs: &mut Rqs,
@@ -180,15 +179,15 @@ impl Class for Cfs {
             if running.is_before(child) {
                 self.entities[e].vruntime = running;
                 self.entities[curr].vruntime = child;
-                platform.because(Question::Preempt, cpu, reasons::CHILD_RUNS_FIRST, |out| {
+                platform.because(Question::Preempt, cpu, rules::CHILD_RUNS_FIRST, |out| {
                     self.account_of_wakeup(rqs, cpu, pid, out);
                 });
                 rqs.resched_curr(platform, cpu);
             }
         }
         self.enqueue_task_fair(rqs, platform, cpu, pid, false);
-        if self.rules.resched_after_fork {
-            platform.because(Question::Preempt, cpu, reasons::FORK_RESCHEDULES, |out| {
+        if self.version.resched_after_fork {
+            platform.because(Question::Preempt, cpu, rules::FORK_RESCHEDULES, |out| {
                 self.account_of_wakeup(rqs, cpu, pid, out);
             });
             rqs.resched_curr(platform, cpu);
@@ -197,7 +196,7 @@ impl Class for Cfs {
 
     fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if rqs.curr(cpu) == pid {
-            platform.by_rule(Question::Preempt, cpu, reasons::CLASS_CHANGED);
+            platform.by_rule(Question::Preempt, cpu, rules::CLASS_CHANGED);
             rqs.resched_curr(platform, cpu);
         } else {
             self.check_preempt_curr_of(rqs, platform, cpu, pid, Challenge::Other);
@@ -215,7 +214,7 @@ impl Class for Cfs {
         if rqs.curr(cpu) != pid {
             self.check_preempt_curr_of(rqs, platform, cpu, pid, Challenge::Other);
         } else if rqs.thread(pid).prio > old_prio {
-            platform.by_rule(Question::Preempt, cpu, reasons::PRIORITY_LOWERED);
+            platform.by_rule(Question::Preempt, cpu, rules::PRIORITY_LOWERED);
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -223,7 +222,7 @@ impl Class for Cfs {
 
 impl FairClass for Cfs {
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent) {
-        if self.rules.interactive {
+        if self.version.interactive {
             self.interactive.born(pid);
         }
         let group = if self.groups.contains(attr.group) { attr.group } else { GroupId::ROOT };
@@ -268,7 +267,7 @@ impl FairClass for Cfs {
 
     #[inline]
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {
-        if self.rules.interactive {
+        if self.version.interactive {
             self.interactive_judges(rqs, platform, prev);
         }
     }
@@ -277,7 +276,7 @@ impl FairClass for Cfs {
     #[inline]
     fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
-        if self.rules.interactive {
+        if self.version.interactive {
             self.interactive.sleeps(pid, rqs.clock(rqs.cpu_of(pid)));
         }
         let ran_ns = self.total_exec(rqs, pid, e);
@@ -323,13 +322,13 @@ impl FairClass for Cfs {
         self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
-    /// The domains begin anew, and in releases that do so the tunables are scaled again.
+    /// The domains start afresh; releases that do so also scale the tunables again.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
-        if self.rules.rescales {
-            // A CPU that goes away is still counted.
+        if self.version.rescales {
+            // A CPU that goes offline is still counted.
             let online = rqs.online_cpus();
             let counted = online + u32::from(online < self.online_before);
-            self.tunables.rescale(&self.rules, self.scaled_for, counted);
+            self.tunables.rescale(&self.version, self.scaled_for, counted);
             (self.online_before, self.scaled_for) = (online, counted);
         }
         if let Some(early) = &mut self.early {
@@ -428,23 +427,23 @@ impl FairClass for Cfs {
     }
 
     fn tunables(&self, _: &Rqs) -> Vec<Tunable> {
-        let slice = self.rules.bandwidth.map(|_| Tunable {
+        let slice = self.version.bandwidth.map(|_| Tunable {
             name: bandwidth::TUNABLE.into(),
             value: self.limits.slice_us(),
             range: (1, i64::from(i32::MAX)),
-            help: "what a CPU draws at a time from a limited group's account, us",
+            help: "runtime that a CPU draws at a time from a limited group's account, us",
         });
-        let rule = self.rules.interactive.then(|| self.interactive.tunables());
+        let rule = self.version.interactive.then(|| self.interactive.tunables());
         let others = slice.into_iter().chain(rule.into_iter().flatten());
-        self.tunables.list(&self.rules, others)
+        self.tunables.list(&self.version, others)
     }
 
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError> {
         if name == bandwidth::TUNABLE {
             self.limits.set_slice_us(value);
         } else {
-            let is_known = (self.rules.interactive && self.interactive.set_tunable(name, value))
-                || self.tunables.write(&self.rules, name, value);
+            let is_known = (self.version.interactive && self.interactive.set_tunable(name, value))
+                || self.tunables.write(&self.version, name, value);
             if !is_known {
                 return Err(TunableError::Refused(String::from("not a tunable of this class")));
             }
@@ -453,44 +452,44 @@ impl FairClass for Cfs {
         Ok(())
     }
 
-    /// Only one CPU without groups promises anything. Several may leave one idle beside waiting
-    /// tasks (the balancer tolerates a quarter more here than there, and puts it off), and a group
-    /// may have many members.
+    /// Only a single CPU without groups has promises. With several CPUs one may idle while tasks
+    /// wait (the balancer tolerates a quarter more load elsewhere, and delays its passes), and a
+    /// group may have many members.
     ///
     /// A waiting task stands still in virtual time while every other gains on it: no other task may
-    /// run once it is past it by more than a wakeup's granularity or a tick. It can be ahead of
-    /// `min_vruntime` by its first debit or its last turn, and others can be behind by a sleeper's
-    /// credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
+    /// run once it is past the waiting task by more than a wakeup's granularity or a tick. The task
+    /// can be ahead of `min_vruntime` by its first debit or its last slice, and others can be
+    /// behind by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, have no promises.)
     fn promises(&self, rqs: &Rqs, load: &Workload) -> Promises {
         if rqs.cpus() > 1 || !self.groups.only_root() {
             return Promises::default();
         }
         let tunables = &self.tunables;
         let tasks = u64::from(load.tasks.max(1));
-        let lightest = if self.rules.interactive {
+        let lightest = if self.version.interactive {
             Interactive::worst_nice(load.nice_max)
         } else {
             load.nice_max
         };
         let [light, heavy] = [lightest, load.nice_min].map(|nice| u64::from(weight_of_nice(nice)));
-        let turn_ns = tunables.sched_period(tasks, self.rules.period)
+        let turn_ns = tunables.sched_period(tasks, self.version.period)
             + 2 * self.tick_ns
             + tunables.wakeup_granularity_ns;
-        // How far a turn of the lightest carries it, and what the heaviest can do in so much
-        // virtual time.
+        // The distance that a slice of the lightest task covers, and the time that the heaviest can
+        // run in that virtual time.
         let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + tunables.latency_ns;
         let each_ns = ahead.saturating_mul(heavy) / u64::from(NICE_0_LOAD) + 2 * turn_ns;
         Promises {
             idle_beside_waiting_ns: None,
             wait_ns: Some(tasks.saturating_mul(each_ns)),
-            // Hogs whose nice values are raised at different times are equal no longer.
-            hog_spread_ns: (!self.rules.interactive).then_some(4 * turn_ns),
+            // CPU hogs whose nice values are raised at different times are no longer equal.
+            hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
             ..Promises::default()
         }
     }
 
     fn rules(&self) -> &'static [RuleDoc] {
-        reasons::RULES
+        rules::RULES
     }
 
     fn more_rules(&self) -> &'static [RuleDoc] {

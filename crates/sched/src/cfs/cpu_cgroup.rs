@@ -1,5 +1,5 @@
-//! The files of the `cpu` controller: groups are made, get shares and quotas, and tasks are moved
-//! between them.
+//! The files of the `cpu` controller: creating groups, writing shares and quotas, and moving tasks
+//! between groups.
 
 use super::Cfs;
 use super::ids::CfsRqId;
@@ -17,10 +17,10 @@ impl Cfs {
         parent: GroupId,
         shares: u64,
     ) -> Result<GroupId, Refused> {
-        if !self.rules.groups {
+        if !self.version.groups {
             return Err(Errno::NotSupported.because(alloc::format!(
                 "CFS of {} is built without task groups here",
-                self.rules.name
+                self.version.name
             )));
         }
         let Some(above) = self.groups.get(parent) else {
@@ -40,8 +40,8 @@ impl Cfs {
         }))
     }
 
-    /// `sched_group_set_shares`: every CPU's entity gets the full shares, until they are next
-    /// divided.
+    /// `sched_group_set_shares`: the entity on every CPU receives the full shares until they are
+    /// next divided.
     pub(super) fn sched_group_set_shares(
         &mut self,
         rqs: &mut Rqs,
@@ -61,10 +61,10 @@ impl Cfs {
         }
         row.shares = shares;
         row.absent_weight.fill(shares);
-        let load = LoadWeight::computed(shares, self.rules.inverse);
+        let load = LoadWeight::computed(shares, self.version.inverse);
         for place in 0..row.queues.len() {
             let q = self.groups[group].queues[place].1;
-            if self.rules.shares_follow_load {
+            if self.version.shares_follow_load {
                 self.update_cfs_shares(rqs, platform, q);
                 continue;
             }
@@ -76,9 +76,10 @@ impl Cfs {
         Ok(())
     }
 
-    /// `moved_group_fair`: a task, off its queue, joins another group and is placed there as a
-    /// newcomer: if its virtual time is later than a newcomer's, it keeps that, although it is by
-    /// another group's clock. Alone on a queue it then takes the clock along.
+    /// `moved_group_fair`: a task, off its queue, joins another group and is placed there like a
+    /// new task. If its virtual time is later than that of a new task it keeps it, although it
+    /// comes from another group's clock. If the task is alone on the queue, it then advances that
+    /// clock.
     pub(super) fn moved_group_fair(
         &mut self,
         rqs: &mut Rqs,
@@ -107,10 +108,10 @@ impl Cfs {
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), Refused> {
-        if self.rules.bandwidth.is_none() {
+        if self.version.bandwidth.is_none() {
             return Err(Errno::NotSupported.because(alloc::format!(
                 "CFS of {} has no quotas: they came with 3.2 (cfs@3.2)",
-                self.rules.name
+                self.version.name
             )));
         }
         let Some(row) = self.groups.get(group) else {
@@ -124,7 +125,7 @@ impl Cfs {
         Ok(())
     }
 
-    /// `cpu.stat`: what a group has used, and how long it was throttled.
+    /// `cpu.stat`: the CPU usage of a group, and the time for which it was throttled.
     pub(super) fn cpu_stat(&self, group: GroupId) -> Result<GroupStats, Refused> {
         let Some(row) = self.groups.get(group) else {
             return Err(Errno::NotFound.because("no such group"));

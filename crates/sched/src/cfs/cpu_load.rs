@@ -1,4 +1,4 @@
-//! The load of each CPU, now and as decaying means, as balancing and wakeups compare it.
+//! The load of each CPU, current and as decaying averages, for balancing and wakeups.
 
 use alloc::vec::Vec;
 use schedlab_core::CpuId;
@@ -8,12 +8,12 @@ use schedlab_core::CpuId;
 pub struct CpuLoads {
     /// By CPU: the load of the root queue.
     weighted: Vec<u64>,
-    /// By CPU: its decaying means.
+    /// By CPU: its decaying averages.
     means: Vec<[u64; 5]>,
 }
 
 impl CpuLoads {
-    /// Nothing runs and nothing has run.
+    /// No load, now or earlier.
     pub fn new(cpus: u32) -> CpuLoads {
         CpuLoads {
             weighted: alloc::vec![0; cpus as usize],
@@ -21,7 +21,7 @@ impl CpuLoads {
         }
     }
 
-    /// `weighted_cpuload`: the present load of `cpu`.
+    /// `weighted_cpuload`: the current load of `cpu`.
     #[inline]
     pub fn weighted_load(&self, cpu: CpuId) -> u64 {
         self.weighted[cpu.index()]
@@ -33,33 +33,33 @@ impl CpuLoads {
         self.weighted[cpu.index()] = load;
     }
 
-    /// `cpu_load[]`: the decaying means of `cpu`.
+    /// `cpu_load[]`: the decaying averages of `cpu`.
     #[inline]
     pub fn means(&self, cpu: CpuId) -> &[u64; 5] {
         &self.means[cpu.index()]
     }
 
-    /// Overwrites the decaying means of `cpu`.
+    /// Overwrites the decaying averages of `cpu`.
     #[cfg(test)]
     pub fn set_means(&mut self, cpu: CpuId, means: [u64; 5]) {
         self.means[cpu.index()] = means;
     }
 
-    /// `update_cpu_load`, at each tick: five decaying means of the load, each half as quick as the
-    /// one before.
+    /// `update_cpu_load`, at each tick: five decaying averages of the load, each half as fast as
+    /// the one before.
     #[inline]
     pub fn update(&mut self, cpu: CpuId) {
         let load = self.weighted[cpu.index()];
         for (i, mean) in self.means[cpu.index()].iter_mut().enumerate() {
             let rest = (1 << i) - 1;
-            // Rounds up while it grows, so that it reaches the load in the end.
+            // Rounds up while it grows, so that it finally reaches the load.
             let new = if load > *mean { load + rest } else { load };
             *mean = (*mean * rest + new) >> i;
         }
     }
 
-    /// `source_load`: a low estimate of the load of a CPU from which tasks would come. `index`: 0
-    /// for the present load alone, else which mean counts too (with feature `LB_BIAS`).
+    /// `source_load`: a low estimate of the load of a CPU from which tasks would move. `index`: 0
+    /// for the current load alone, else the average that is also used (with feature `LB_BIAS`).
     #[inline]
     pub fn source_load(&self, cpu: CpuId, index: u8, bias: bool) -> u64 {
         let present = self.weighted[cpu.index()];
@@ -69,7 +69,7 @@ impl CpuLoads {
         present.min(self.means[cpu.index()][index as usize - 1])
     }
 
-    /// `target_load`: a high estimate of the load of a CPU to which tasks would go.
+    /// `target_load`: a high estimate of the load of a CPU to which tasks would move.
     #[inline]
     pub fn target_load(&self, cpu: CpuId, index: u8, bias: bool) -> u64 {
         let present = self.weighted[cpu.index()];

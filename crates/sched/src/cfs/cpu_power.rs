@@ -1,7 +1,7 @@
-//! CPU power: how much a group of CPUs can do for ordinary tasks.
+//! CPU power: the capacity of a group of CPUs for ordinary tasks.
 //!
-//! All CPUs see the same groups, but for those of a NODE domain: each node has copies of its own,
-//! and renews its own group's only. What real-time tasks take on other nodes it never learns.
+//! All CPUs see the same groups, except in a NODE domain: each node has its own copies, and updates
+//! only its own group's. It never learns how much real-time tasks take on other nodes.
 
 use super::lb_env::SCHED_LOAD_SCALE;
 use crate::classes::Rqs;
@@ -15,15 +15,15 @@ use schedlab_core::topology::LevelKind;
 pub struct CpuPower {
     /// By level: the power of each group, at its first CPU.
     power: Vec<Vec<u64>>,
-    /// By level of nodes: what that was at boot; empty for other levels.
+    /// By level of nodes: the power at boot; empty for other levels.
     at_boot: Vec<Vec<u64>>,
-    /// By level: how many CPUs have other than the power of one.
+    /// By level: number of CPUs whose power is not that of one CPU.
     weak_groups: Vec<u32>,
 }
 
 impl CpuPower {
-    /// The power at boot: no real-time task takes anything of it. Threads of a core have their part
-    /// of what the core is worth; a group of several CPUs has the sum of its parts.
+    /// The power at boot, when real-time tasks take none of it. The threads of a core share its
+    /// power; a group of several CPUs has the sum of its parts.
     pub fn at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> CpuPower {
         let mut power: Vec<Vec<u64>> = Vec::new();
         for number in 0..domains.levels() {
@@ -53,8 +53,8 @@ impl CpuPower {
         CpuPower { power, at_boot, weak_groups }
     }
 
-    /// The power of a group of CPUs, as of when its first CPU last looked; of another node's, as of
-    /// boot. `is_own`: the CPU that asks is in the group.
+    /// The power of a group of CPUs, as of the last update by its first CPU; for another node's
+    /// group, as of boot. `is_own`: the CPU that asks is in the group.
     #[inline]
     pub fn of_group(&self, level: usize, group: &[CpuId], is_own: bool) -> u64 {
         let first = group[0].index();
@@ -78,13 +78,13 @@ impl CpuPower {
         self.weak_groups[level] == 0
     }
 
-    /// Pretends that so many groups of a level are weak. Returns how many are.
+    /// Pretends that a number of groups of a level are weak. Returns the previous number.
     #[cfg(test)]
     pub fn replace_weak_groups(&mut self, level: usize, weak: u32) -> u32 {
         core::mem::replace(&mut self.weak_groups[level], weak)
     }
 
-    /// `update_group_power`: what real-time tasks leave of the power of `cpu`'s group.
+    /// `update_group_power`: the power of `cpu`'s group that real-time tasks leave.
     pub fn update_group_power(&mut self, rqs: &mut Rqs, level: usize, cpu: CpuId) {
         let power = match rqs.domains.child(cpu, level) {
             None => update_cpu_power(rqs, level, cpu),
@@ -124,8 +124,8 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::{Level, LevelKind, Place};
 
-    /// A core of two threads is worth 1178, each of them half of that; one that is off line counts
-    /// whole.
+    /// A core of two threads has a power of 1178, each thread half of that; a CPU that is offline
+    /// counts fully.
     #[test]
     fn threads_share_what_a_core_is_worth() {
         let place = |cpu: u32| Place { core: cpu / 2, cache: 0, package: 0, node: 0 };
@@ -143,9 +143,9 @@ mod tests {
         assert_eq!(power.of_cpu(&fewer, levels[0], CpuId(0)), 589);
     }
 
-    /// Two nodes of two CPUs each in a domain of nodes, which is half of a domain of all nodes. The
-    /// own node, as it sees itself, has 1000 left of 2048, or 500; of the other one boot's 2048
-    /// count.
+    /// Two nodes of two CPUs each in a domain of nodes, which is half of a domain of all nodes. A
+    /// node sees its own group with 1000 left of 2048, or 500; for the other group, the 2048 at
+    /// boot count.
     #[test]
     fn of_its_own_node_a_group_counts_what_is_left_of_others_what_was_there_at_boot() {
         let level =

@@ -1,5 +1,4 @@
-//! What 2.6.32 gives the scheduling domains of a machine.
-//! ([`domain_levels_2_6`] says which it builds.)
+//! The parameters of the scheduling domains of 2.6.32. ([`domain_levels_2_6`] defines the levels.)
 
 use crate::classes::domain_levels_2_6;
 use crate::classes::domains::{DomainParams, Domains};
@@ -12,7 +11,8 @@ pub fn domains(topology: &Topology) -> Domains {
     Domains::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), false, params)
 }
 
-/// `balance_interval` of a new domain, ms: shorter than a domain of nodes ever has later.
+/// `balance_interval` of a new domain, ms: shorter than that of a domain of nodes ever becomes
+/// later.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
     match kind {
         LevelKind::AllNodes => 64,
@@ -20,7 +20,7 @@ pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
     }
 }
 
-/// The parameters of 2.6.32's domains, on a machine of so many CPUs.
+/// The parameters of 2.6.32's domains on a machine of `cpus` CPUs.
 pub fn domain_params(kind: LevelKind, cpus: u32) -> DomainParams {
     let cpu = DomainParams {
         min_interval_ms: 1,

@@ -24,7 +24,7 @@ impl Cfs {
         if wakeup {
             let ran_ns = self.total_exec(rqs, pid, e);
             self.entities[e].averages.start_runtime = ran_ns;
-            if self.rules.interactive {
+            if self.version.interactive {
                 self.interactive_wakes(rqs, pid, e, ran_ns);
             }
         }
@@ -46,10 +46,10 @@ impl Cfs {
         self.hrtick_update(rqs, platform, cpu);
     }
 
-    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as
-    /// they were not queued. A throttled queue ends the way up. `wakeup`: `e` is placed like a
-    /// waking sleeper. A group that becomes runnable always is, even if its task is new or comes
-    /// from elsewhere.
+    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs unless they
+    /// are already queued. The walk upward ends at a throttled queue. `wakeup`: `e` is placed like
+    /// a waking sleeper. A group that becomes runnable is always placed so, even if its task is new
+    /// or comes from elsewhere.
     #[inline]
     pub(super) fn enqueue_hierarchy(
         &mut self,
@@ -68,7 +68,7 @@ impl Cfs {
                 self.enqueue_entity(rqs, platform, q, e, wakeup);
                 self.check_enqueue_throttle(rqs, platform, q);
                 wakeup = true;
-            } else if self.rules.shares_follow_load {
+            } else if self.version.shares_follow_load {
                 self.update_cfs_shares(rqs, platform, q);
             }
             self.queues[q].h_nr_running += count;
@@ -80,8 +80,8 @@ impl Cfs {
         rqs.add_nr_running(cpu, count);
     }
 
-    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs as far as
-    /// they have nothing else to run.
+    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs if they
+    /// have nothing else to run.
     #[inline]
     pub(super) fn dequeue_hierarchy(
         &mut self,
@@ -95,7 +95,7 @@ impl Cfs {
         while let Some(e) = level {
             let &Entity { cfs_rq: q, on_rq, parent, .. } = &self.entities[e];
             if !on_rq {
-                // Throttled already, further up or just before it was queued.
+                // A queue was already throttled, further up or just before its entity was queued.
                 return;
             }
             if leaves {
@@ -115,7 +115,7 @@ impl Cfs {
         rqs.sub_nr_running(cpu, count);
     }
 
-    /// `enqueue_entity`: `e` joins its queue; one that wakes is placed first.
+    /// `enqueue_entity`: `e` joins its queue; if it wakes it is placed first.
     #[inline]
     fn enqueue_entity(
         &mut self,
@@ -129,7 +129,7 @@ impl Cfs {
         let queue = &mut self.queues[q];
         let entity = &mut self.entities[e];
         if wakeup {
-            entity.vruntime = place_sleeper(&self.rules, &self.tunables, queue, entity);
+            entity.vruntime = place_sleeper(&self.version, &self.tunables, queue, entity);
         }
         queue.account_enqueue(entity);
         if entity.parent.is_none() {
@@ -144,7 +144,7 @@ impl Cfs {
         if is_task {
             self.list_task(q, e);
         }
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             self.update_cfs_shares(rqs, platform, q);
         }
     }
@@ -166,20 +166,20 @@ impl Cfs {
             self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
         }
         let is_task = entity.is_task();
-        if !self.rules.min_vruntime_on_charge_only {
+        if !self.version.min_vruntime_on_charge_only {
             let curr = queue.curr.map(|curr| self.entities[curr].vruntime);
             queue.update_min_vruntime(curr);
         }
         if is_task {
             self.unlist_task(q, e);
         }
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             self.update_cfs_shares(rqs, platform, q);
         }
     }
 
-    /// `reweight_entity`: gives an entity another weight, whether it is queued or not. If it is, a
-    /// dequeue and an enqueue surround the change, without placing.
+    /// `reweight_entity`: changes the weight of an entity, whether it is queued or not. If it is, a
+    /// dequeue and an enqueue surround the change, without placement.
     pub(super) fn reweight_entity(
         &mut self,
         rqs: &mut Rqs,
@@ -188,7 +188,7 @@ impl Cfs {
         load: LoadWeight,
     ) {
         let &Entity { cfs_rq: q, on_rq, .. } = &self.entities[e];
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             return self.reweight_in_place(rqs, platform, e, load);
         }
         if on_rq {

@@ -1,4 +1,4 @@
-//! What competes for a CPU: an [`Entity`] is a task, or a group's presence on one CPU.
+//! Entities, which compete for a CPU: an [`Entity`] is a task, or a group on one CPU.
 
 use super::averages::Averages;
 use super::ids::{CfsRqId, EntityId};
@@ -6,7 +6,7 @@ use super::load_weight::LoadWeight;
 use super::vruntime::Vruntime;
 use crate::classes::Pid;
 
-/// What an entity stands for.
+/// Kind of an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntityKind {
     /// A task.
@@ -15,39 +15,39 @@ pub enum EntityKind {
     Group(CfsRqId),
 }
 
-/// `sched_entity`. It fills two lines of the cache.
+/// `sched_entity`. It occupies two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Entity {
-    /// The time it has run, in virtual time.
+    /// Its weighted run time.
     pub vruntime: Vruntime,
     /// Its weight.
     pub load: LoadWeight,
-    /// Its CPU's clock when it was last charged or picked, ns.
+    /// Clock of its CPU when it was last charged or picked, ns.
     pub exec_start: u64,
-    /// `sum_exec_runtime`: all the time it has run, ns.
+    /// `sum_exec_runtime`: total run time, ns.
     pub sum_exec: u64,
-    /// `prev_sum_exec_runtime`: what `sum_exec` was when it was last picked, ns.
+    /// `prev_sum_exec_runtime`: value of `sum_exec` when it was last picked, ns.
     pub prev_sum_exec: u64,
     /// The queue in which it competes.
     pub cfs_rq: CfsRqId,
-    /// The entity of the group whose queue this is; none at the top.
+    /// The entity of the group to which this queue belongs. `None` at the top.
     pub parent: Option<EntityId>,
-    /// What it stands for.
+    /// Its kind.
     pub kind: EntityKind,
-    /// The number of its arrival in the timeline, while it waits.
+    /// Its arrival number in the timeline, while it waits.
     pub arrival: u32,
     /// The task queued after it in the queue's list of tasks.
     pub newer: Option<EntityId>,
     /// The task queued before it in the queue's list of tasks.
     pub older: Option<EntityId>,
-    /// How many groups it is in.
+    /// Number of groups that contain it.
     pub depth: u16,
-    /// Queued or running.
+    /// Whether it is queued or running.
     pub on_rq: bool,
-    /// A task of policy `SCHED_IDLE`.
+    /// Whether it is a task of policy `SCHED_IDLE`.
     pub is_idle_policy: bool,
-    /// Means over its behaviour. All zero for a group.
+    /// Averages of its behaviour. All zero for a group.
     pub averages: Averages,
 }
 
@@ -80,7 +80,7 @@ impl Entity {
         }
     }
 
-    /// It is picked: its turn begins, at `clock` by its CPU.
+    /// It is picked: its slice begins, at `clock` by its CPU.
     #[inline]
     pub(super) fn begin_turn(&mut self, clock: u64) {
         self.exec_start = clock;
@@ -93,7 +93,7 @@ impl Entity {
         matches!(self.kind, EntityKind::Task(_))
     }
 
-    /// `task_of`: the task that it is.
+    /// `task_of`: the task of this entity.
     ///
     /// # Panics
     /// If it is a group.
@@ -101,7 +101,7 @@ impl Entity {
     pub fn task(&self) -> Pid {
         match self.kind {
             EntityKind::Task(pid) => pid,
-            EntityKind::Group(_) => unreachable!("the entity of a group is no task"),
+            EntityKind::Group(_) => unreachable!("the entity of a group is not a task"),
         }
     }
 }

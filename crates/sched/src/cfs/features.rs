@@ -1,4 +1,4 @@
-//! The scheduler's feature bits (`sched_features.h`), and which of them each release has.
+//! The scheduler's feature bits (`sched_features.h`), and those that each release has.
 
 /// The scheduler's feature bits, by the kernel's names.
 #[allow(missing_docs)]
@@ -38,7 +38,7 @@ impl Feature {
         1 << self as u32
     }
 
-    /// Name and what it does.
+    /// Its name and its effect.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Feature::FairSleepers => ("FAIR_SLEEPERS", "sleepers are placed behind the others"),
@@ -47,12 +47,12 @@ impl Feature {
             }
             Feature::GentleFairSleepers => ("GENTLE_FAIR_SLEEPERS", "sleepers get half the credit"),
             Feature::NormalizedSleeper => {
-                ("NORMALIZED_SLEEPER", "sleepers' credit goes by their weight")
+                ("NORMALIZED_SLEEPER", "sleepers' credit depends on their weight")
             }
-            Feature::StartDebit => ("START_DEBIT", "newcomers start a slice later"),
+            Feature::StartDebit => ("START_DEBIT", "new tasks start a slice later"),
             Feature::WakeupPreempt => ("WAKEUP_PREEMPT", "woken tasks may preempt"),
             Feature::AdaptiveGran => {
-                ("ADAPTIVE_GRAN", "less granularity for tasks that wake others soon")
+                ("ADAPTIVE_GRAN", "smaller granularity for tasks that wake others soon")
             }
             Feature::AsymGran => {
                 ("ASYM_GRAN", "granularity in the woken task's virtual time, not the running one's")
@@ -62,17 +62,17 @@ impl Feature {
                 ("WAKEUP_OVERLAP", "tasks that overlap little always preempt")
             }
             Feature::WakeupRunning => {
-                ("WAKEUP_RUNNING", "a task that runs shorter always preempts")
+                ("WAKEUP_RUNNING", "a task with shorter runs always preempts")
             }
-            Feature::SyncWakeups => ("SYNC_WAKEUPS", "the hint of synchronous wakeups is heeded"),
+            Feature::SyncWakeups => ("SYNC_WAKEUPS", "the hint of synchronous wakeups is used"),
             Feature::AffineWakeups => {
                 ("AFFINE_WAKEUPS", "a wakeup may pull the task to the waker's CPU")
             }
             Feature::SyncLess => {
-                ("SYNC_LESS", "the sync hint is not believed of tasks that overlap much")
+                ("SYNC_LESS", "the sync hint is ignored for tasks that overlap much")
             }
             Feature::SyncMore => {
-                ("SYNC_MORE", "tasks that overlap little are taken as synchronous")
+                ("SYNC_MORE", "wakeups between tasks that overlap little count as synchronous")
             }
             Feature::NextBuddy => ("NEXT_BUDDY", "a woken task is nominated"),
             Feature::LastBuddy => ("LAST_BUDDY", "a preempted task is nominated"),
@@ -83,10 +83,10 @@ impl Feature {
             Feature::LbSharesUpdate => {
                 ("LB_SHARES_UPDATE", "group shares are refreshed at wakeups")
             }
-            Feature::HrTick => ("HRTICK", "a timer ends turns between ticks"),
-            Feature::DoubleTick => ("DOUBLE_TICK", "with HRTICK the tick looks too"),
+            Feature::HrTick => ("HRTICK", "a timer ends slices between ticks"),
+            Feature::DoubleTick => ("DOUBLE_TICK", "with HRTICK the tick also checks slices"),
             Feature::ArchPower => {
-                ("ARCH_POWER", "CPU power as the architecture says; all are equal here")
+                ("ARCH_POWER", "CPU power as reported by the architecture; all CPUs are equal here")
             }
             Feature::OwnerSpin => ("OWNER_SPIN", "mutexes spin; without effect here"),
             Feature::AsymEffLoad => {

@@ -1,5 +1,5 @@
-//! `find_busiest_group` and `find_busiest_queue`: from which CPU a balancing pass pulls, and how
-//! much.
+//! `find_busiest_group` and `find_busiest_queue`: the CPU from which a balancing pass pulls, and
+//! how much weight.
 
 use super::Cfs;
 use super::features::Feature;
@@ -9,7 +9,7 @@ use crate::classes::Rqs;
 use schedlab_core::CpuId;
 
 impl Cfs {
-    /// `find_busiest_group` and `find_busiest_queue`: from which CPU to pull, and how much weight.
+    /// `find_busiest_group` and `find_busiest_queue`: the CPU to pull from, and the weight to pull.
     pub(super) fn find_busiest(
         &mut self,
         rqs: &mut Rqs,
@@ -52,7 +52,7 @@ impl Cfs {
         Some((queue, imbalance))
     }
 
-    /// `update_sd_lb_stats`: looks at all groups. None if no other group has too much.
+    /// `update_sd_lb_stats`: examines all groups. `None`: no other group has too much load.
     fn update_sd_lb_stats(
         &self,
         rqs: &Rqs,
@@ -70,7 +70,7 @@ impl Cfs {
         let mut own = SgLbStats::default();
         let (mut total_load, mut total_power) = (0, 0);
         let mut busiest: Option<(SgLbStats, usize)> = None;
-        // The ring of groups, from the own one on.
+        // The ring of groups, starting with the local one.
         for number in (own_number..groups.len()).chain(0..own_number) {
             let is_own = number == own_number;
             let mut group = self.update_sg_lb_stats(rqs, level, &groups[number], is_own, index);
@@ -92,9 +92,9 @@ impl Cfs {
         Some(SdLbStats { this: own, busiest, busiest_number, avg_load })
     }
 
-    /// The same as [`find_busiest`](Cfs::find_busiest), where every group is one CPU of full power:
-    /// then only CPUs with more than one thread can be busiest, and the sum over the others is
-    /// needed only when one is found that is worthwhile.
+    /// Like [`find_busiest`](Cfs::find_busiest), for a level where every group is one CPU of full
+    /// power. Then only CPUs with more than one thread can be busiest, and the sum over the others
+    /// is needed only when a worthwhile one is found.
     fn find_busiest_of_equals(
         &self,
         rqs: &Rqs,
@@ -134,7 +134,7 @@ impl Cfs {
         Some((cpu, imbalance))
     }
 
-    /// Which CPU of a group balances for it: the first that idles, or else the first.
+    /// The CPU of a group that balances for it: the first idle one, or else the first.
     fn balance_cpu(&self, rqs: &Rqs, group: &[CpuId]) -> CpuId {
         let idles =
             |cpu: &&CpuId| self.candidates.contains(**cpu) && rqs.is_idle_thread(rqs.curr(**cpu));
@@ -187,8 +187,8 @@ impl Cfs {
         group
     }
 
-    /// `calculate_imbalance`: how much weight should move. None if the domain's mean shows that
-    /// things are balanced well enough.
+    /// `calculate_imbalance`: the weight to move. `None`: the average of the domain shows that it
+    /// is balanced well enough.
     fn calculate_imbalance(&self, rqs: &Rqs, this: CpuId, stats: &SdLbStats) -> Option<u64> {
         let SdLbStats { this: own, busiest, avg_load: average, .. } = stats;
         let (max, mine) = (busiest.avg_load, own.avg_load);
@@ -210,7 +210,8 @@ impl Cfs {
         Some(imbalance)
     }
 
-    /// `fix_small_imbalance`: the imbalance is less than a task. Does moving one pay all the same?
+    /// `fix_small_imbalance`: the imbalance is less than a task. Decides whether moving one pays
+    /// nevertheless.
     fn fix_small_imbalance(
         &self,
         rqs: &Rqs,
@@ -281,22 +282,23 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, domains};
+    use crate::cfs::{Version, domains};
     use schedlab_core::Topology;
 
-    /// Less than a task is to move. What both groups do of what they could, now and with one task
-    /// moved, in tasks of 1277:
+    /// Less than a task should move. The work that both groups do, now and with one task moved, in
+    /// tasks of 1277:
     ///
-    /// * the busiest has a power of 1024 and a load of 1278: it does 1277, and with a task less 1;
-    /// * the own one has 2048 and a load of 100 (its own tasks weigh 4096, so that all of it
+    /// * the busiest has a power of 1024 and a load of 1278: it does 1277, and with a task less it
+    ///   does 1;
+    /// * the local one has 2048 and a load of 100 (its own tasks weigh 4096, so that all of it
     ///   counts): 2 x 100, and with a task more 2 x (100 + 1277 / 2) = 2 x 738.
     ///
-    /// That is 1477 now, and 1 + 1476 = 1477 then: no more, nothing moves. With 1279 it would be 2
-    /// + 1476.
+    /// That is 1477 now, and 1 + 1476 = 1477 then: no more, so nothing moves. With 1279 it would be
+    /// 2 + 1476.
     #[test]
     fn less_than_a_task_moves_one_if_more_is_done_then() {
         let rqs = Rqs::new(domains(&Topology::flat(2)));
-        let fair = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+        let fair = Cfs::new(Version::V2_6_32, &rqs, 1000);
         let group = |avg_load, weighted, power| SgLbStats {
             avg_load,
             load: avg_load,

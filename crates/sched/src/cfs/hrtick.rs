@@ -1,22 +1,22 @@
-//! hrtick: a timer of high resolution that ends a turn where it should end, not at the next tick
-//! (feature `HRTICK`, off by default in 2.6.28 to 2.6.32).
+//! hrtick: a high-resolution timer that ends a slice exactly, not at the next tick (feature
+//! `HRTICK`, off by default in 2.6.28 to 2.6.32).
 
 use super::features::Feature;
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 
-/// No timer for a task that is yet to be switched to is set shorter than this, ns.
+/// Minimum delay of the timer for a task that has yet to be switched to, ns.
 const SHORTEST_NS: i64 = 10_000;
 
-/// The timer of a CPU. (Key 0 is the real-time class's, and 0 and 1 modulo 4 are the groups'
-/// quotas'.)
+/// The timer of a CPU. (Key 0 belongs to the real-time class, and 0 and 1 modulo 4 to the groups'
+/// quotas.)
 const fn timer_of(cpu: CpuId) -> TimerKey {
     TimerKey(2 + 4 * cpu.0)
 }
 
 impl Cfs {
-    /// `hrtick_start_fair`: sets the timer to the end of the turn of `pid`.
+    /// `hrtick_start_fair`: sets the timer to the end of the slice of `pid`.
     #[inline]
     pub(super) fn hrtick_start_fair(
         &mut self,
@@ -52,8 +52,8 @@ impl Cfs {
         platform.arm_timer(timer_of(cpu), TimerPhase::BeforeTicks, platform.now_ns() + left as u64);
     }
 
-    /// `hrtick_update`: a task came or went, so that turns have another length. Only while each
-    /// still changes them.
+    /// `hrtick_update`: a task has been added or removed, which changes the slices. Only while each
+    /// such event still changes them.
     #[inline]
     pub(super) fn hrtick_update(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if !self.tunables.has(Feature::HrTick) {
@@ -69,7 +69,7 @@ impl Cfs {
         }
     }
 
-    /// `hrtick_clear`: in `schedule()`, the turn is over anyway.
+    /// `hrtick_clear`: in `schedule()`, where the slice is over in any case.
     #[inline]
     pub(super) fn hrtick_clear(&mut self, platform: &mut Platform, cpu: CpuId) {
         if core::mem::take(&mut self.hrtick_active[cpu.index()]) {
@@ -77,7 +77,7 @@ impl Cfs {
         }
     }
 
-    /// `hrtick`: the turn is over.
+    /// `hrtick`: the slice is over.
     pub(super) fn hrtick(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         let cpu = CpuId(key.0 / 4);
         if !core::mem::take(&mut self.hrtick_active[cpu.index()]) {
@@ -94,11 +94,11 @@ impl Cfs {
             self.update_curr(rqs, platform, self.entities[e].cfs_rq);
             level = self.entities[e].parent;
         }
-        platform.by_rule(Question::Preempt, cpu, reasons::HRTICK_OVER);
+        platform.by_rule(Question::Preempt, cpu, rules::HRTICK_OVER);
         rqs.resched_curr(platform, cpu);
     }
 
-    /// Whether the tick leaves the end of the turn to the timer.
+    /// Whether the tick leaves the end of the slice to the timer.
     #[inline]
     pub(super) fn hrtick_replaces_tick(&self, cpu: CpuId) -> bool {
         self.hrtick_active[cpu.index()] && !self.tunables.has(Feature::DoubleTick)
@@ -108,19 +108,19 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, core_2_6};
-    use crate::classes::rt::RtRules;
+    use crate::cfs::{Version, core_2_6};
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life};
     use schedlab_core::BuildConfig;
     use schedlab_core::platform::TimerOrder;
 
-    /// The timer is set to what is left of a turn; to 10 us at least, for a task that has yet to be
-    /// switched to. Who has had more than its turn, and runs, is asked to go.
+    /// The timer is set to the rest of a slice, and to 10 us at least for a task that has yet to be
+    /// switched to. A running task that has exceeded its slice is asked to reschedule.
     #[test]
     fn what_is_left_of_a_turn_counts_but_10_us_at_least_for_who_does_not_run_yet() {
         const CPU: CpuId = CpuId(0);
         let config = BuildConfig::flat(1, 1000);
-        let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), 1, 1000);
+        let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), 1, 1000);
         let tasks = [0; 2].map(|nice| m.nice(nice, Life::Hog));
         m.reschedule();
         let runs = m.current[0].unwrap();

@@ -1,58 +1,58 @@
-//! CFS with a rule for interactivity: tasks that hardly ever sleep are made less nice. Not a kernel
-//! release, but a change to CFS that was proposed in a paper on its interactivity.
+//! CFS with a rule for interactivity: tasks that hardly ever sleep are made less nice. This is not
+//! a kernel release, but a change to CFS proposed in a paper on its interactivity.
 //!
 //! # The rule
 //!
-//! For each task the scheduler keeps how long it has run and how long it has slept, and `nice_add`,
-//! 0 at first. On entry of `schedule()` the outgoing task is judged: it is CPU bound, and
-//! `nice_add` grows by 1, if
+//! For each task the scheduler records how long it has run and how long it has slept, and
+//! `nice_add`, initially 0. On entry to `schedule()` the outgoing task is judged: it is CPU bound,
+//! and `nice_add` grows by 1, if
 //!
 //! ```text
 //! sum_exec_time > sum_sleep_time * (nice_add + 1)^2 * f     and     sum_exec_time > tau
 //! ```
 //!
-//! From then on it counts with nice + `nice_add`. `nice_add` is never above 3: each step costs a
-//! task a good tenth of its time, and more would starve it. The square makes each further step
-//! harder, against misjudgement. `tau` (100 ms) is how long a task must have been seen running
-//! before it is judged. With f = 1000 a task is touched only if it sleeps less than 0.1 % of the
-//! time.
+//! From then on the task is scheduled with nice + `nice_add`. `nice_add` is never above 3: each
+//! step costs a task about a tenth of its time, and more would starve it. The square makes each
+//! further step harder, as a safeguard against misjudgement. `tau` (100 ms) is the run time that
+//! must have been observed before a task is judged. With f = 1000 a task is affected only if it
+//! sleeps less than 0.1 % of the time.
 //!
-//! # Our reading, where the paper is silent
+//! # Our interpretation, where the paper is silent
 //!
-//! One step at a call of `schedule()`; `nice_add` never falls; both kinds of sleep count; a child
-//! begins with nothing; nice is at most 19; a task of policy `SCHED_IDLE` or a real-time one is not
-//! touched. A variant of ours, off unless `interactive_reset_ns` is set: a sleep of that length
-//! shows that the task is not CPU bound, and it begins anew.
+//! Each call of `schedule()` makes at most one step; `nice_add` never falls; both kinds of sleep
+//! count; a child starts without history; nice is at most 19; tasks of policy `SCHED_IDLE` and
+//! real-time tasks are not affected. We added a variant, off unless `interactive_reset_ns` is set:
+//! a sleep of that length shows that the task is not CPU bound, and clears its history.
 
 use crate::classes::Pid;
 use alloc::vec::Vec;
 use schedlab_core::{SchedAttr, Tunable};
 
-/// `nice_add` goes up to this.
+/// Maximum of `nice_add`.
 const NICE_ADD_MAX: u8 = 3;
 
 /// The tunables.
 const TUNABLES: [&str; 3] = ["interactive_f", "interactive_tau_ns", "interactive_reset_ns"];
 
-/// The rule's numbers, and what it knows of each thread.
+/// The parameters of the rule, and the history of each thread.
 #[derive(Clone, Debug)]
 pub struct Interactive {
-    /// A task that has run so many times longer than it slept is CPU bound.
+    /// Factor by which the run time of a CPU-bound task exceeds its sleep time.
     f: u64,
-    /// How long a task must have run to be judged, ns.
+    /// Run time required before a task is judged, ns.
     tau_ns: u64,
-    /// A sleep of this length wipes out what is known; 0 = none does.
+    /// Length of a sleep that clears the history, ns; `0`: none does.
     reset_ns: u64,
     rows: Vec<Row>,
 }
 
-/// What is known of a thread.
+/// The history of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Row {
     sum_sleep_ns: u64,
     asleep_since_ns: Option<u64>,
     nice_add: u8,
-    /// What it had run when it was last given a new beginning, ns. (Only with `reset_ns`.)
+    /// Run time when its history was last cleared, ns. (Only with `reset_ns`.)
     exec_before_ns: u64,
 }
 
@@ -63,7 +63,7 @@ impl Default for Interactive {
 }
 
 impl Interactive {
-    /// Whether a task that has run for so long is CPU bound, one step more than before.
+    /// Whether a task with this run time is CPU bound at one step more than before.
     fn is_cpu_bound(&self, row: &Row, sum_exec_ns: u64) -> bool {
         let steps = u128::from(row.nice_add) + 1;
         row.nice_add < NICE_ADD_MAX
@@ -72,8 +72,8 @@ impl Interactive {
                 > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
     }
 
-    /// How many steps a task comes to that has run and slept for so long and is judged again and
-    /// again.
+    /// Number of steps that a task with these run and sleep times reaches if it is judged
+    /// repeatedly.
     pub fn steps(&self, sum_exec_ns: u64, sum_sleep_ns: u64) -> u8 {
         let mut row = Row { sum_sleep_ns, ..Row::default() };
         while self.is_cpu_bound(&row, sum_exec_ns) {
@@ -82,22 +82,22 @@ impl Interactive {
         row.nice_add
     }
 
-    /// By how much the nice value of a task is raised.
+    /// The increase of a task's nice value.
     pub fn nice_add(&self, pid: Pid) -> u8 {
         self.rows.get(pid.index()).map_or(0, |row| row.nice_add)
     }
 
-    /// The nice value as which a task of `nice` may come to count.
+    /// The highest nice value with which a task of `nice` may be scheduled.
     pub(super) fn worst_nice(nice: i32) -> i32 {
         (nice + i32::from(NICE_ADD_MAX)).min(19)
     }
 
-    /// The attributes of a task with the nice value that counts.
+    /// The attributes of a task with its effective nice value.
     pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
         SchedAttr { nice: (attr.nice + i32::from(self.nice_add(pid))).min(19), ..*attr }
     }
 
-    /// A thread is born: nothing is known of it.
+    /// A thread is created, without history.
     pub(super) fn born(&mut self, pid: Pid) {
         if self.rows.len() <= pid.index() {
             self.rows.resize(pid.index() + 1, Row::default());
@@ -105,7 +105,7 @@ impl Interactive {
         self.rows[pid.index()] = Row::default();
     }
 
-    /// On entry of `schedule()`: judges the outgoing task, which has run `sum_exec_ns` in all.
+    /// On entry to `schedule()`: judges the outgoing task, which has run `sum_exec_ns` in total.
     /// Returns whether its `nice_add` has grown.
     pub(super) fn judge(&mut self, pid: Pid, sum_exec_ns: u64) -> bool {
         let row = &self.rows[pid.index()];
@@ -119,8 +119,8 @@ impl Interactive {
         self.rows[pid.index()].asleep_since_ns = Some(now_ns);
     }
 
-    /// `pid`, which has run `ran_ns` in all, has been woken. Returns whether its sleep was long
-    /// enough to wipe out what is known of it.
+    /// `pid`, which has run `ran_ns` in total, has been woken. Returns whether its sleep was long
+    /// enough to clear its history.
     pub(super) fn wakes(&mut self, pid: Pid, now_ns: u64, ran_ns: u64) -> bool {
         let row = &mut self.rows[pid.index()];
         let Some(since) = row.asleep_since_ns.take() else {
@@ -139,9 +139,9 @@ impl Interactive {
     pub(super) fn tunables(&self) -> [Tunable; 3] {
         let values = [self.f, self.tau_ns, self.reset_ns];
         let helps = [
-            "a task that has run so many times longer than it slept is CPU bound",
-            "a task is not judged before it has run for so long, ns",
-            "variant: a sleep of this length wipes out what is known of a task, ns; 0 = none does",
+            "ratio of run time to sleep time above which a task is CPU bound",
+            "run time required before a task is judged, ns",
+            "variant: a sleep of this length clears the history of a task, ns; 0 = none does",
         ];
         core::array::from_fn(|i| Tunable {
             name: TUNABLES[i].into(),
@@ -151,7 +151,7 @@ impl Interactive {
         })
     }
 
-    /// Writes a tunable. False: it is not one of these.
+    /// Writes a tunable. Returns `false` if it is not one of these.
     pub(super) fn set_tunable(&mut self, name: &str, value: i64) -> bool {
         let tunable = match TUNABLES.iter().position(|&tunable| tunable == name) {
             Some(0) => &mut self.f,
@@ -167,9 +167,9 @@ impl Interactive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Cfs, Rules, core_2_6};
+    use crate::cfs::{Cfs, Version, core_2_6};
     use crate::classes::ClassList;
-    use crate::classes::rt::RtRules;
+    use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::Administer;
     use schedlab_core::BuildConfig;
@@ -178,7 +178,7 @@ mod tests {
 
     fn machine() -> Bench<ClassList<Cfs>> {
         let config = BuildConfig::flat(1, 1000);
-        let sched = core_2_6(Rules::INTERACTIVE, RtRules::V2_6_25, &config);
+        let sched = core_2_6(Version::INTERACTIVE, RtVersion::V2_6_25, &config);
         Bench::new(sched, 1, 1000)
     }
 
@@ -196,13 +196,13 @@ mod tests {
             }
             row.nice_add
         };
-        // Never slept: once it has been seen for more than 100 ms.
+        // Never slept: judged once it has run for more than 100 ms.
         assert_eq!([100 * MS, 100 * MS + 1].map(|exec| steps(0, exec)), [0, 3]);
-        // Slept 9 ms in all: more than 9 s, 36 s, 81 s.
+        // Slept 9 ms in total: more than 9 s, 36 s, 81 s.
         let s = 1000 * MS;
         let exec = [9 * s, 9 * s + 1, 36 * s, 36 * s + 1, 81 * s, 81 * s + 1, 999 * s];
         assert_eq!(exec.map(|exec| steps(9 * MS, exec)), [0, 1, 1, 2, 2, 3, 3]);
-        // 999 ms run for each slept.
+        // 999 ms run for each ms slept.
         assert_eq!(steps(1000 * MS, 999 * s), 0);
     }
 
@@ -220,7 +220,7 @@ mod tests {
             m.sched.fair.entities[e].load.weight
         };
         assert_eq!([hog, other].map(|task| weight(&m, task)), [526, 1024]);
-        // Another nice value is raised as well, to no more than 19.
+        // A different nice value is raised as well, to no more than 19.
         m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), schedlab_core::CpuId(0));
         assert_eq!(weight(&m, hog), 15);
         m.sched.inspect().audit().unwrap();

@@ -1,14 +1,14 @@
-//! Load balancing: when it happens, and what one pass does.
+//! Load balancing: when it happens, and the course of a pass.
 //!
-//! A CPU balances for itself: from its tick, each domain at its interval, and when it goes idle. It
-//! looks for the busiest group of the domain ([`find_busiest_group`](super::find_busiest_group)),
-//! for the busiest CPU in it, and pulls tasks from there ([`move_tasks`](super::move_tasks)). If
-//! that fails several times in a row, the busiest CPU's migration thread is woken to push the
-//! running task over (*active balancing*).
+//! A CPU balances for itself: at its tick, each domain at its interval, and when it goes idle. It
+//! finds the busiest group of the domain ([`find_busiest_group`](super::find_busiest_group)) and
+//! the busiest CPU in it, and pulls tasks from there ([`move_tasks`](super::move_tasks)). After
+//! several successive failures, the busiest CPU's migration thread is woken to push the running
+//! task over (*active balancing*).
 //!
-//! An idle thread of a core whose other thread is busy has not much to offer. It does not look
-//! beyond the core when it goes idle, and at its tick it balances what is larger than the core as
-//! seldom as a busy CPU.
+//! A hardware thread of a core whose other thread is busy has little to offer. It does not look
+//! beyond the core when it goes idle, and at its tick it balances domains larger than the core as
+//! rarely as a busy CPU does.
 
 use super::Cfs;
 use super::lb_env::{CpuIdleType, Notes, Pass, ms_to_jiffies};
@@ -45,7 +45,7 @@ impl Cfs {
         } else {
             CpuIdleType::NotIdle
         };
-        // NR_CPUS of the usual build, at least.
+        // At least `NR_CPUS` of the usual build.
         let longest = u64::from(hz) * u64::from(rqs.cpus().max(64)) / 10;
         let mut next = None;
         for level in rqs.domains.of(cpu) {
@@ -77,8 +77,8 @@ impl Cfs {
         }
     }
 
-    /// `load_balance`: a CPU's pass over one of its domains, and when the next is due. Returns
-    /// whether the CPU counts as busy in the domains above: something was moved, or a sibling is
+    /// `load_balance`: a CPU's pass over one of its domains; sets the time of the next one. Returns
+    /// whether the CPU counts as busy in the domains above: it received tasks, or a sibling is
     /// busy.
     fn load_balance(
         &mut self,
@@ -95,7 +95,7 @@ impl Cfs {
         is_busy
     }
 
-    /// The pass. Returns whether anything was moved.
+    /// The pass. Returns whether it moved anything.
     fn balance_domain(
         &mut self,
         rqs: &mut Rqs,
@@ -140,8 +140,8 @@ impl Cfs {
         moved
     }
 
-    /// Finds the busiest CPU and pulls from it; from the next busiest if none of its tasks may run
-    /// here. Returns the CPU, and whether anything was moved; none if things are balanced.
+    /// Finds the busiest CPU and pulls from it, or from the next busiest if none of its tasks may
+    /// run here. Returns the CPU, and whether anything was moved. `None`: the domain is balanced.
     fn pull_from_busiest(
         &mut self,
         rqs: &mut Rqs,
@@ -198,8 +198,8 @@ impl Cfs {
         }
     }
 
-    /// `load_balance_newidle`. Returns whether there is no use in looking further: something was
-    /// moved, a busy CPU has nothing to give, or a sibling is busy.
+    /// `load_balance_newidle`. Returns whether the search should end: something was moved, a busy
+    /// CPU has nothing to give, or a sibling is busy.
     fn load_balance_newidle(
         &mut self,
         rqs: &mut Rqs,

@@ -1,22 +1,22 @@
-//! Weights, and the arithmetic by which they scale time.
+//! Weights, and the arithmetic that scales time by them.
 
-use super::rules::InverseRule;
+use super::releases::InverseRule;
 use crate::classes::weights::{
     NICE_0_LOAD, WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice,
 };
 use schedlab_core::{Policy, SchedAttr};
 
-/// `load_weight`: a weight and its inverse (about 2^32 / weight), so that the kernel need not
-/// divide.
+/// `load_weight`: a weight and its inverse (about 2^32 / weight), which saves the kernel a
+/// division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoadWeight {
     /// The weight.
     pub weight: u64,
-    /// 2^32 / weight: from the table for a task, computed for anything else.
+    /// 2^32 / weight: from the table for a task, computed for all other weights.
     pub inverse: u64,
 }
 
-/// The weight of a real-time task. Only the balancer looks at it.
+/// The weight of a real-time task. Only the balancer uses it.
 const RT_LOAD: LoadWeight = LoadWeight { weight: 2 * 88761, inverse: 24194 };
 
 impl LoadWeight {
@@ -25,8 +25,8 @@ impl LoadWeight {
         match attr.policy {
             Policy::Fifo | Policy::RoundRobin | Policy::Deadline => RT_LOAD,
             // Before 2.6.29 the inverse of the idle weight was written as 1 << 31 in a signed int,
-            // which 64-bit machines extend to the left with ones: products with it wrap, and the
-            // result is nonsense. It is what those kernels computed.
+            // which 64-bit machines sign-extend. Products with it wrap, and the result is
+            // meaningless. But it is what those kernels computed.
             Policy::Idle if old_idle_weight => {
                 LoadWeight { weight: 2, inverse: 0xFFFF_FFFF_8000_0000 }
             }
@@ -41,23 +41,23 @@ impl LoadWeight {
         }
     }
 
-    /// A weight that is no task's: a queue's total, or a group's.
+    /// A weight that does not belong to a task: the total of a queue, or that of a group.
     #[inline]
     pub fn computed(weight: u64, rule: InverseRule) -> LoadWeight {
         LoadWeight { weight, inverse: inverse(weight, rule) }
     }
 }
 
-/// The kernel's inverse of a weight that stands in no table.
+/// The kernel's inverse of a weight that is not in the table.
 #[inline]
 pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
     const ONE: u64 = 1 << 32;
     match rule {
         _ if weight >= ONE => 1,
-        // Of weight + 1, a little below 2^32 / weight.
+        // The inverse of weight + 1, slightly below 2^32 / weight.
         InverseRule::OfNext => 1 + (ONE - weight / 2) / (weight + 1),
         InverseRule::OfSame => 1 + (ONE - weight / 2) / weight,
-        // (A group that never had a task weighs 0.)
+        // (A group that has never had a task has weight 0.)
         InverseRule::Floor => ONE.checked_div(weight).unwrap_or(ONE),
     }
 }
@@ -115,7 +115,7 @@ mod tests {
         let weights = [1024, 2048, 3072, 2383, 0];
         let inverses = weights.map(|weight| inverse(weight, InverseRule::Floor));
         assert_eq!(inverses, [4194304, 2097152, 1398101, 1802336, 1 << 32]);
-        // A lone task's slice is the whole period.
+        // The slice of a lone task is the whole period.
         assert_eq!(calc_delta_mine(6_000_000, 1024, inverses[0]), 6_000_000);
     }
 }

@@ -1,22 +1,22 @@
-//! CFS, the Completely Fair Scheduler: Linux 2.6.23 to 2.6.32.
+//! CFS, the Completely Fair Scheduler: Linux 2.6.23 to 2.6.32, and 3.2.
 //!
 //! # The idea
 //!
-//! On an ideal machine all tasks would run at once, each at its share of the CPU's speed. A real
-//! CPU runs one at a time, so CFS keeps for each the time it has run, weighted by its importance:
-//! its **vruntime**. A nice-0 task's vruntime grows as fast as the clock, a lighter one's faster, a
-//! heavier one's slower. On the ideal machine all vruntimes would be equal; CFS always runs **the
-//! one that is furthest behind**. That is all; there are no priorities, no time slices handed out,
-//! no interactivity heuristics. What remains is
+//! On an ideal machine all tasks would run at once, each with its share of the CPU's speed. A real
+//! CPU runs one at a time, so CFS records for each task the time it has run, weighted by its
+//! importance: its **vruntime**. The vruntime of a nice-0 task grows as fast as the clock, that of
+//! a lighter task faster, and that of a heavier one slower. On the ideal machine all vruntimes
+//! would be equal; CFS always runs **the task that is furthest behind**. That is all: there are no
+//! priorities, no time slices handed out, no interactivity heuristics. What remains is
 //!
-//! * how long a task may run before another gets its turn ([`sched_slice`]);
-//! * where newcomers and sleepers start, whose vruntime means nothing ([`place`]);
+//! * how long a task may run before the next one ([`sched_slice`]);
+//! * where new tasks and sleepers start, whose vruntime is meaningless ([`place`]);
 //! * when a woken task takes the CPU at once ([`preempt`]).
 //!
 //! # State
 //!
 //! Each CPU has a queue ([`cfs_rq::CfsRq`]): the waiting entities ordered by vruntime, and
-//! `min_vruntime`, which follows the smallest of them and never goes back. Vruntimes mean something
+//! `min_vruntime`, which follows the smallest of them and never goes back. Vruntimes are meaningful
 //! only relative to the `min_vruntime` of their own queue: a task that changes CPU keeps its
 //! distance to it.
 //!
@@ -30,40 +30,41 @@
 //!
 //! # Where to look
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | [`update_curr`] | charging: vruntime grows |
-//! | [`place`] | the vruntime of newcomers and sleepers |
+//! | [`place`] | the vruntime of new tasks and sleepers |
 //! | [`pick`], [`buddies`] | which entity runs next |
 //! | [`preempt`], [`sched_slice`] | when the running entity gives way |
 //! | [`enqueue`] | joining and leaving a queue, with the groups above |
 //! | [`class`] | the class's hooks, which the core calls |
-//! | [`entity`], [`cfs_rq`], [`timeline`] | what competes, and in what |
+//! | [`entity`], [`cfs_rq`], [`timeline`] | the competing entities and their queues |
 //! | [`vruntime`], [`load_weight`] | the arithmetic of virtual time and of weights |
-//! | [`averages`] | means over a task's behaviour |
+//! | [`averages`] | averages of a task's behaviour |
 //! | [`task_group`], [`set_task_rq`], [`cpu_cgroup`] | task groups, their queues, their files |
 //! | [`update_shares`] | the weight of a group on each CPU |
-//! | [`throttle`] | taking groups that have used up their quota off, and putting them back (3.2) |
-//! | [`select_task_rq`] | where a woken or new task goes |
+//! | [`throttle`] | throttling of groups that have used up their quota, and unthrottling (3.2) |
+//! | [`select_task_rq`] | CPU selection for woken and new tasks |
 //! | [`load_balance`], [`find_busiest_group`], [`move_tasks`] | moving tasks between CPUs |
 //! | `balance_2_6_24` | several CPUs in 2.6.24 |
-//! | [`cpu_load`], [`cpu_power`], [`lb_env`], [`lb_stats`] | what the balancer compares |
-//! | [`domain_levels`] | which domains 2.6.32 builds of a machine |
-//! | [`hrtick`] | ending turns between ticks |
-//! | [`releases`], [`rules`], [`features`] | the releases, and what differs between them |
-//! | [`reasons`] | the rules by number, which every decision names, and the grounds |
+//! | [`cpu_load`], [`cpu_power`], [`lb_env`], [`lb_stats`] | the data that the balancer compares |
+//! | [`domain_levels`] | the scheduling domains of 2.6.32 |
+//! | [`hrtick`] | the end of slices between ticks |
+//! | [`releases`], [`features`] | the differences between releases |
+//! | [`rules`], [`grounds`] | the decision rules and their grounds |
+//! | [`entries`] | the releases in the registry, and how they are built |
 //! | [`tunables`] | the tunables |
-//! | [`interactive`] | a change that was proposed: CPU-bound tasks are made less nice |
-//! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
+//! | [`interactive`] | a proposed change: CPU-bound tasks are made less nice |
+//! | [`wait_runtime`] | 2.6.23, which has a different algorithm |
 //!
-//! One circle among the files is the kernel's own: an enqueue may find its queue without runtime
-//! and throttle it, which is a dequeue of the group's entity ([`enqueue`], [`throttle`]).
+//! One cycle of calls among the files is the kernel's own: an enqueue may find its queue without
+//! runtime and throttle it, which dequeues the group's entity ([`enqueue`], [`throttle`]).
 //!
 //! # Cost
 //!
-//! Enqueue, dequeue, put: O(log n) for each level of groups, but for short moves of memory. Pick:
-//! O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass. Dividing group shares: O(groups
-//! x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
+//! Enqueue, dequeue, put: O(log n) for each level of groups, apart from short moves of memory.
+//! Pick: O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) per pass. Dividing group shares:
+//! O(groups x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
 
 mod audit;
 pub mod averages;
@@ -77,8 +78,10 @@ pub mod cpu_power;
 pub mod domain_levels;
 pub mod enqueue;
 pub mod entity;
+pub mod entries;
 pub mod features;
 pub mod find_busiest_group;
+pub mod grounds;
 pub mod hrtick;
 pub mod ids;
 pub mod interactive;
@@ -90,7 +93,6 @@ pub mod move_tasks;
 pub mod pick;
 pub mod place;
 pub mod preempt;
-pub mod reasons;
 pub mod releases;
 #[cfg(test)]
 mod rule_tests;
@@ -118,11 +120,11 @@ use cpu_load::CpuLoads;
 use cpu_power::CpuPower;
 pub use domain_levels::domains;
 use entity::Entity;
+pub use entries::{ENTRY, INTERACTIVE, core_2_6};
 use ids::{CfsRqId, EntityId};
 use interactive::Interactive;
 use lb_env::{Balancing, Candidates};
-pub use releases::{ENTRY, INTERACTIVE, core_2_6};
-pub use rules::Rules;
+pub use releases::Version;
 use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, GroupId};
 use task_group::TaskGroups;
@@ -132,24 +134,25 @@ use vruntime::Vruntime;
 /// The fair class of a release with vruntime, on all CPUs.
 #[derive(Clone, Debug)]
 pub struct Cfs {
-    rules: Rules,
+    version: Version,
     tunables: Tunables,
-    /// The number of CPUs that the tunables are scaled for.
+    /// The number of CPUs for which the tunables are scaled.
     scaled_for: u32,
-    /// How many CPUs were on line when one last came or went.
+    /// Number of CPUs online at the last hotplug event.
     online_before: u32,
-    /// Tasks, and groups' presences on CPUs.
+    /// Tasks, and the entities of groups on CPUs.
     entities: IndexVec<EntityId, Entity>,
     /// By [`Pid`]: the entity of each thread that is a task.
     entity_of: Vec<Option<EntityId>>,
-    /// First those of the root group by CPU, then those of other groups as they were needed.
+    /// First the queues of the root group by CPU, then those of other groups in the order of
+    /// creation.
     queues: IndexVec<CfsRqId, CfsRq>,
     groups: TaskGroups,
-    /// By CPU: the queues that other groups have there, the newest group first.
+    /// By CPU: the queues of other groups there, the newest group first.
     queues_on: Vec<Vec<(GroupId, CfsRqId)>>,
-    /// For each CPU the number of its set of CPUs that are balanced alike.
+    /// For each CPU, the number of its set of CPUs that are balanced alike.
     leaf_of: Vec<usize>,
-    /// A CPU of each such set.
+    /// One CPU of each such set.
     leaf_cpus: Vec<CpuId>,
     cpu_loads: CpuLoads,
     cpu_power: CpuPower,
@@ -157,27 +160,27 @@ pub struct Cfs {
     next_balance: Vec<u64>,
     /// By level and CPU.
     balancing: Vec<Vec<Balancing>>,
-    /// The CPUs among which a balancing pass looks.
+    /// The CPUs that a balancing pass considers.
     candidates: Candidates,
-    /// 2.6.24: its domains and loads, which are not those of the later releases.
+    /// 2.6.24: its domains and loads, which differ from those of the later releases.
     early: Option<load_balance_2_6_22::Domains>,
-    /// 2.6.24: the tasks that a balancing pass looks at, in its order.
+    /// 2.6.24: the tasks that a balancing pass examines, in its order.
     early_order: Vec<Pid>,
-    /// A task has come to another group and kept the virtual time that it had in the old one. What
-    /// lies between the two groups' clocks has no bound, and can double with each way back.
+    /// Whether a task has changed its group and kept the virtual time of the old one. The
+    /// difference between the two groups' clocks is unbounded, and can double with each move back.
     keeps_foreign_time: bool,
     /// The groups' quotas.
     limits: Bandwidth<CfsRqId>,
     /// The rule of `cfs_interactive`.
     interactive: Interactive,
-    /// By CPU: the hrtick is armed.
+    /// By CPU: whether the hrtick is armed.
     hrtick_active: Vec<bool>,
     tick_ns: u64,
 }
 
 impl Cfs {
-    /// The class with nothing to run.
-    pub fn new(rules: Rules, rqs: &Rqs, hz: u32) -> Cfs {
+    /// The class without tasks.
+    pub fn new(version: Version, rqs: &Rqs, hz: u32) -> Cfs {
         let cpus = rqs.cpus();
         let all = || (0..cpus).map(CpuId);
         let domains = &rqs.domains;
@@ -204,8 +207,8 @@ impl Cfs {
         };
         let levels = 0..domains.levels();
         Cfs {
-            rules,
-            tunables: Tunables::at_boot(&rules, cpus),
+            version,
+            tunables: Tunables::at_boot(&version, cpus),
             scaled_for: cpus,
             online_before: cpus,
             entities: IndexVec::new(),
@@ -223,7 +226,7 @@ impl Cfs {
             early: None,
             early_order: Vec::with_capacity(64),
             keeps_foreign_time: false,
-            limits: Bandwidth::new(rules.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
+            limits: Bandwidth::new(version.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
             interactive: Interactive::default(),
             hrtick_active: alloc::vec![false; cpus as usize],
             tick_ns: 1_000_000_000 / u64::from(hz),

@@ -1,13 +1,13 @@
-//! `move_tasks`: which tasks a balancing pass takes from the busiest CPU.
+//! `move_tasks`: the tasks that a balancing pass takes from the busiest CPU.
 //!
-//! Waiting tasks move, if they may run on the new CPU and are not cache hot. The most recently
+//! Waiting tasks move if they may run on the new CPU and are not cache hot. The most recently
 //! queued come first.
 
 use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::lb_env::{CpuIdleType, Pass};
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::{Challenge, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
@@ -17,9 +17,9 @@ impl Cfs {
     /// balances.
     ///
     /// Each group on `busiest` gives its part of the imbalance. **When no group exists**, 2.6.32
-    /// skips the computation of what a queue weighs as its CPU sees it (`h_load`), which then is 0:
-    /// the part becomes hundreds of times too large, so that every movable task is pulled, and what
-    /// was moved counts as nothing, so that the pass is taken to have failed.
+    /// skips the computation of a queue's weight as seen by its CPU (`h_load`), which then is 0.
+    /// The part becomes hundreds of times too large, so that every movable task is pulled, and the
+    /// moved weight counts as nothing, so that the pass counts as failed.
     pub(super) fn move_tasks(
         &mut self,
         rqs: &mut Rqs,
@@ -30,10 +30,10 @@ impl Cfs {
         all_pinned: &mut bool,
     ) -> bool {
         if imbalance == 0 {
-            // The classes are not even asked.
+            // The classes are not asked at all.
             return false;
         }
-        if !self.groups.only_root() || !self.rules.over_pulls {
+        if !self.groups.only_root() || !self.version.over_pulls {
             self.update_h_load(busiest);
         }
         let mut rest = imbalance as i64;
@@ -62,8 +62,7 @@ impl Cfs {
         self.queues_on[cpu.index()].get(place).map_or(CfsRqId::root(cpu), |&(_, q)| q)
     }
 
-    /// `balance_tasks`: pulls tasks of one queue, up to `max` of weight. Returns how much it
-    /// pulled.
+    /// `balance_tasks`: pulls tasks of one queue, up to `max` of weight. Returns the weight pulled.
     fn balance_tasks(
         &mut self,
         rqs: &mut Rqs,
@@ -90,9 +89,9 @@ impl Cfs {
                 && self.can_migrate_task(rqs, pass.level, pass.this, e, all_pinned)
             {
                 let rule = match pass.idle {
-                    CpuIdleType::NotIdle => reasons::PERIODIC_BUSY,
-                    CpuIdleType::Idle => reasons::PERIODIC_IDLE,
-                    CpuIdleType::NewlyIdle => reasons::NEWLY_IDLE,
+                    CpuIdleType::NotIdle => rules::PERIODIC_BUSY,
+                    CpuIdleType::Idle => rules::PERIODIC_IDLE,
+                    CpuIdleType::NewlyIdle => rules::NEWLY_IDLE,
                 };
                 self.pull_task(rqs, platform, e, pass.this, rule);
                 moved += weight;
@@ -127,7 +126,7 @@ impl Cfs {
         self.balancing[level][this.index()].nr_failed > tries || !self.task_hot(rqs, e, entity)
     }
 
-    /// `task_hot`: whether the task ran a moment ago, or is a buddy.
+    /// `task_hot`: whether the task ran very recently, or is a buddy.
     fn task_hot(&self, rqs: &Rqs, e: EntityId, entity: &Entity) -> bool {
         let queue = &self.queues[entity.cfs_rq];
         if self.tunables.has(Feature::CacheHotBuddy)
@@ -143,7 +142,7 @@ impl Cfs {
         }
     }
 
-    /// `pull_task`: a waiting task comes to `this`, by `rule`.
+    /// `pull_task`: moves a waiting task to `this`, by `rule`.
     pub(super) fn pull_task(
         &mut self,
         rqs: &mut Rqs,
@@ -166,7 +165,7 @@ impl Cfs {
     }
 
     /// `active_load_balance`, by the migration thread of `busiest`: pushes one task to the CPU that
-    /// asked for it.
+    /// requested it.
     pub(super) fn move_one_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, busiest: CpuId) {
         let target = rqs.rqs[busiest.index()].push_cpu;
         if rqs.nr_running[busiest.index()] <= 1 {
@@ -181,7 +180,7 @@ impl Cfs {
             let mut next = self.queues[self.nth_queue_on(busiest, place)].newest_task;
             while let Some(e) = next {
                 if self.can_migrate_task(rqs, level, target, e, &mut false) {
-                    self.pull_task(rqs, platform, e, target, reasons::ACTIVE_BALANCE);
+                    self.pull_task(rqs, platform, e, target, rules::ACTIVE_BALANCE);
                     return;
                 }
                 next = self.entities[e].older;

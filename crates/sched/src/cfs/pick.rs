@@ -1,15 +1,15 @@
-//! Picking: which entity of a queue runs next.
+//! The pick: the entity of a queue that runs next.
 
 use super::entity::{Entity, EntityKind};
 use super::ids::{CfsRqId, EntityId};
 use super::preempt::PreemptVerdict;
-use super::rules::Buddies;
-use super::{Cfs, reasons};
+use super::releases::Buddies;
+use super::{Cfs, rules};
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl Cfs {
-    /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
+    /// `pick_next_task_fair`: from the root queue down through the groups to a task.
     #[inline]
     pub(super) fn pick_next_task_fair(
         &mut self,
@@ -28,7 +28,7 @@ impl Cfs {
         Some(pid)
     }
 
-    /// The pick with its account: the candidates are listed before it changes anything.
+    /// The pick with its account: the candidates are listed before the pick changes anything.
     #[cold]
     #[inline(never)]
     fn pick_and_account(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> Pid {
@@ -38,15 +38,15 @@ impl Cfs {
         pid
     }
 
-    /// The task that is picked on `cpu`, which has one, and the rule.
+    /// The task picked on `cpu`, which has at least one, and the rule.
     #[inline]
     fn pick_task(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> (Pid, Rule) {
         let mut q = CfsRqId::root(cpu);
-        let mut rule = reasons::ONLY;
+        let mut rule = rules::ONLY;
         let clock = rqs.clock(cpu);
         loop {
             if self.queues[q].nr_running > 1 {
-                rule = rule.max(reasons::LEFTMOST);
+                rule = rule.max(rules::LEFTMOST);
             }
             let e = self.pick_next_entity(q, &mut rule);
             let queue = &mut self.queues[q];
@@ -56,8 +56,8 @@ impl Cfs {
             entity.begin_turn(clock);
             match entity.kind {
                 EntityKind::Task(pid) => {
-                    if rule == reasons::LEFTMOST && pid == rqs.curr(cpu) {
-                        rule = reasons::CURRENT_STAYS;
+                    if rule == rules::LEFTMOST && pid == rqs.curr(cpu) {
+                        rule = rules::CURRENT_STAYS;
                     }
                     return (pid, rule);
                 }
@@ -92,23 +92,23 @@ impl Cfs {
             });
             buddy.map(|buddy| (buddy, rule))
         };
-        let next = || near(queue.next, reasons::NEXT_BUDDY);
-        let last = || near(queue.last, reasons::LAST_BUDDY);
+        let next = || near(queue.next, rules::NEXT_BUDDY);
+        let last = || near(queue.last, rules::LAST_BUDDY);
         let second = || {
             let second = queue.timeline.iter().nth(1).map(|(e, _)| e);
-            near(second.filter(|_| queue.skip == Some(left)), reasons::SKIP_BUDDY)
+            near(second.filter(|_| queue.skip == Some(left)), rules::SKIP_BUDDY)
         };
-        let buddy = match self.rules.buddies {
+        let buddy = match self.version.buddies {
             Buddies::None => None,
             Buddies::Preempting => next().or_else(last).or_else(second),
             Buddies::EveryWakeup => next().or_else(last),
             Buddies::Preempted => last().or_else(next),
         };
-        // A buddy that is the only entity is picked as that.
+        // A buddy that is the only entity is picked as such.
         buddy.filter(|_| queue.nr_running > 1).unwrap_or((left, Rule::NONE))
     }
 
-    /// `set_next_entity`: `e`, which a change of attributes had put away, is the queue's `curr`
+    /// `set_next_entity`: `e`, which was put away for a change of attributes, is the queue's `curr`
     /// again.
     pub(super) fn set_next_entity(&mut self, rqs: &Rqs, q: CfsRqId, e: EntityId) {
         if self.entities[e].on_rq {
@@ -120,8 +120,8 @@ impl Cfs {
     }
 
     /// `put_prev_entity` for the entity of `pid` and its groups, from the task up. Each level is
-    /// charged and goes back to its timeline if it is still queued; its queue is throttled if it
-    /// has run out of quota.
+    /// charged and returns to its timeline if it is still queued; its queue is throttled if it has
+    /// run out of quota.
     #[inline]
     pub(super) fn put_prev_task_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let mut level = Some(self.entity_of(pid));

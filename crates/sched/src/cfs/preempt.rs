@@ -4,39 +4,39 @@ use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::calc_delta_fair;
-use super::rules::{Buddies, GranRule};
-use super::{Cfs, reasons};
+use super::releases::{Buddies, GranRule};
+use super::{Cfs, rules};
 use crate::classes::{Challenge, ClassId, Pid, Rqs, core_2_6};
 use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
 
-/// The features that can make a wakeup preempt without a look at virtual times.
+/// The features that can make a wakeup preempt without comparing virtual times.
 const DECIDE_ALONE: u32 =
     Feature::WakeupSync.bit() | Feature::WakeupOverlap.bit() | Feature::WakeupRunning.bit();
 
-/// What [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity) finds, by how far the running entity
-/// is ahead of the woken one.
+/// Result of [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity): how far the running entity is
+/// ahead of the woken one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PreemptVerdict {
-    /// Not at all: no preemption.
+    /// It is not ahead: no preemption.
     Behind,
-    /// By no more than the wakeup granularity: no preemption.
+    /// By at most the wakeup granularity: no preemption.
     WithinGranularity,
     /// By more: the woken entity preempts.
     Preempt,
 }
 
-/// Whether a rule says that a fork makes its CPU reschedule.
+/// Whether a rule makes the CPU of a fork reschedule.
 #[inline]
 fn is_of_fork(rule: Rule) -> bool {
-    rule == reasons::CHILD_RUNS_FIRST || rule == reasons::FORK_RESCHEDULES
+    rule == rules::CHILD_RUNS_FIRST || rule == rules::FORK_RESCHEDULES
 }
 
 impl Cfs {
-    /// `check_preempt_tick`: is the turn of the running entity over?
+    /// `check_preempt_tick`: checks whether the slice of the running entity is over.
     ///
-    /// The second test of 2.6.32 compares a signed difference with an unsigned slice: on 64-bit
-    /// machines an entity that is still *behind* the leftmost one passes it, at every tick, as if
-    /// it were far ahead. It is then usually picked again, and its turn counts from there.
+    /// The second test of 2.6.32 compares a signed difference with an unsigned slice. On 64-bit
+    /// machines an entity that is still *behind* the leftmost one therefore passes it, at every
+    /// tick, as if it were far ahead. It is then usually picked again, and its slice starts afresh.
     #[inline]
     pub(super) fn check_preempt_tick(
         &mut self,
@@ -50,16 +50,16 @@ impl Cfs {
         let entity = &self.entities[curr];
         let ran = entity.sum_exec - entity.prev_sum_exec;
         if ran > ideal {
-            platform.because(Question::Preempt, cpu, reasons::SLICE_OVER, |out| {
+            platform.because(Question::Preempt, cpu, rules::SLICE_OVER, |out| {
                 self.account_of_tick(curr, ideal, out);
             });
             rqs.resched_curr(platform, cpu);
-            if self.rules.tick_clears_buddies {
+            if self.version.tick_clears_buddies {
                 self.clear_buddies(curr);
             }
             return;
         }
-        if !self.rules.tick_compares_leftmost
+        if !self.version.tick_compares_leftmost
             || !self.tunables.has(Feature::WakeupPreempt)
             || ran < self.tunables.min_granularity_ns
         {
@@ -70,20 +70,21 @@ impl Cfs {
             && let Some(leftmost) = queue.timeline.leftmost_vruntime()
             && let ahead = entity.vruntime.ahead_of(leftmost)
             && ahead as u64 > ideal
-            && !(ahead < 0 && self.rules.tick_spares_behind)
+            && !(ahead < 0 && self.version.tick_spares_behind)
         {
-            platform.because(Question::Preempt, cpu, reasons::FAR_AHEAD, |out| {
+            platform.because(Question::Preempt, cpu, rules::FAR_AHEAD, |out| {
                 self.account_of_tick(curr, ideal, out);
             });
             rqs.resched_curr(platform, cpu);
         }
     }
 
-    /// `wakeup_gran`: by how much `curr` must be ahead of `woken` to be preempted, virtual ns.
+    /// `wakeup_gran`: distance by which `curr` must be ahead of `woken` to be preempted, virtual
+    /// ns.
     #[inline]
     pub(super) fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
-        match self.rules.gran {
+        match self.version.gran {
             GranRule::OfRunning => calc_delta_fair(limit, curr.load),
             GranRule::OfHeavyRunning if curr.load.weight > 1024 => {
                 calc_delta_fair(limit, curr.load)
@@ -95,8 +96,8 @@ impl Cfs {
                 let mut gran = limit;
                 // (True at wakeups, false inside the pick.)
                 if queue.curr.is_some() && self.tunables.has(Feature::AdaptiveGran) {
-                    // `adaptive_gran`: the more the running entity has had, and the sooner the
-                    // woken one usually wakes others, the smaller.
+                    // `adaptive_gran`: smaller the longer the running entity has run and the sooner
+                    // the woken one usually wakes others.
                     let ran_ns = curr.sum_exec - curr.prev_sum_exec;
                     let wanted = 2u64
                         .wrapping_mul(woken.averages.avg_wakeup)
@@ -128,7 +129,7 @@ impl Cfs {
     #[inline]
     pub(super) fn verdict_of(&self, curr: EntityId, woken: EntityId) -> PreemptVerdict {
         let (curr, woken) = (&self.entities[curr], &self.entities[woken]);
-        if self.rules.gran == GranRule::OfRunning {
+        if self.version.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
             let limit = woken.vruntime + self.wakeup_gran(curr, woken);
             return if limit.ns() < curr.vruntime.ns() {
@@ -142,8 +143,8 @@ impl Cfs {
         self.wakeup_preempt_entity(curr, woken)
     }
 
-    /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that they are
-    /// in.
+    /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that contain
+    /// them.
     #[inline]
     pub(super) fn find_matching_se(
         &self,
@@ -156,15 +157,16 @@ impl Cfs {
                 return (a, b);
             }
             if at_a.depth >= at_b.depth {
-                a = at_a.parent.expect("the root queue is common to all");
+                a = at_a.parent.expect("all entities are below the root queue");
             }
             if at_b.depth >= at_a.depth {
-                b = at_b.parent.expect("the root queue is common to all");
+                b = at_b.parent.expect("all entities are below the root queue");
             }
         }
     }
 
-    /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Does it preempt?
+    /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Decides whether it
+    /// preempts.
     #[inline]
     pub(super) fn check_preempt_wakeup(
         &mut self,
@@ -179,7 +181,7 @@ impl Cfs {
             rqs.resched_curr(platform, cpu);
         }
         if challenge == Challenge::Fork && is_of_fork(platform.rule(Question::Preempt)) {
-            // The fork itself has made the CPU reschedule, and said so.
+            // The fork itself has made the CPU reschedule, and has named its rule.
             return;
         }
         platform.because(Question::Preempt, cpu, rule, |out| {
@@ -187,7 +189,7 @@ impl Cfs {
         });
     }
 
-    /// Whether `pid` preempts the fair task that runs on `cpu`, and by which rule.
+    /// Whether `pid` preempts the fair task that runs on `cpu`, and the rule of that decision.
     #[inline]
     fn wakeup_verdict(
         &mut self,
@@ -200,24 +202,24 @@ impl Cfs {
         let curr_pid = rqs.curr(cpu);
         let curr = self.entity_of(curr_pid);
         let &Entity { cfs_rq: q, exec_start, .. } = &self.entities[curr];
-        // (Mostly the enqueue has just charged the running task.)
-        if exec_start != rqs.clock(cpu) || self.rules.min_vruntime_on_charge_only {
+        // (Usually the enqueue has just charged the running task.)
+        if exec_start != rqs.clock(cpu) || self.version.min_vruntime_on_charge_only {
             self.update_curr(rqs, platform, q);
         }
         let thread = rqs.thread(pid);
         match thread.class {
-            ClassId::Rt | ClassId::Deadline => return (true, reasons::CLASS_ABOVE),
+            ClassId::Rt | ClassId::Deadline => return (true, rules::CLASS_ABOVE),
             ClassId::Idle => return (false, Rule::NONE),
             ClassId::Fair => {}
         }
         let woken = self.entity_of(pid);
         if pid == curr_pid {
-            return (false, reasons::RUNS_ALREADY);
+            return (false, rules::RUNS_ALREADY);
         }
         if self.limits.is_used() && self.throttled_hierarchy_of(self.entities[woken].cfs_rq) {
-            return (false, reasons::THROTTLED_GROUP);
+            return (false, rules::THROTTLED_GROUP);
         }
-        match self.rules.buddies {
+        match self.version.buddies {
             Buddies::EveryWakeup => {
                 self.set_last_buddy(curr);
                 self.set_next_buddy(woken);
@@ -232,8 +234,8 @@ impl Cfs {
             Buddies::Preempted | Buddies::Preempting | Buddies::None => {}
         }
         let running = rqs.thread(curr_pid);
-        if self.rules.checks_pending && running.need_resched {
-            return (false, reasons::RESCHED_PENDING);
+        if self.version.checks_pending && running.need_resched {
+            return (false, rules::RESCHED_PENDING);
         }
         let verdict = self.verdict_by_policy(running.policy, thread.policy).or_else(|| {
             let sync = challenge == Challenge::Wakeup { sync: true };
@@ -242,28 +244,28 @@ impl Cfs {
         verdict.unwrap_or_else(|| self.verdict_at_common_level(curr, woken, q, challenge))
     }
 
-    /// Whether queue `q` has so many entities that buddies are of use: a latency's worth.
+    /// Whether queue `q` has enough entities for buddies to be useful: a latency's worth.
     #[inline]
     fn has_many(&self, q: CfsRqId) -> bool {
         u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency
     }
 
-    /// Whether the policies of the running task and the woken one decide alone.
+    /// The decision, if it follows from the policies of the running and the woken task alone.
     #[inline]
     fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<(bool, Rule)> {
         match woken {
-            Policy::Batch => Some((false, reasons::BATCH_WAITS)),
-            Policy::Idle if self.rules.idle_policy_never_preempts => {
-                Some((false, reasons::IDLE_WAITS))
+            Policy::Batch => Some((false, rules::BATCH_WAITS)),
+            Policy::Idle if self.version.idle_policy_never_preempts => {
+                Some((false, rules::IDLE_WAITS))
             }
-            _ if running == Policy::Idle && self.rules.idle_policy_gives_way => {
-                Some((true, reasons::IDLE_YIELDS))
+            _ if running == Policy::Idle && self.version.idle_policy_gives_way => {
+                Some((true, rules::IDLE_YIELDS))
             }
             _ => None,
         }
     }
 
-    /// Whether a feature decides, without a look at virtual times.
+    /// The decision, if a feature makes it without comparing virtual times.
     #[inline]
     fn verdict_by_feature(
         &mut self,
@@ -277,24 +279,24 @@ impl Cfs {
             let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
             let sync = sync && tunables.has(Feature::SyncWakeups);
             if tunables.has(Feature::WakeupSync) && sync {
-                return Some((true, reasons::WAKEUP_SYNC));
+                return Some((true, rules::WAKEUP_SYNC));
             }
             if tunables.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap)
             {
-                return Some((true, reasons::WAKEUP_OVERLAP));
+                return Some((true, rules::WAKEUP_OVERLAP));
             }
             if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
                 self.set_next_buddy(woken);
-                return Some((true, reasons::WAKEUP_RUNNING));
+                return Some((true, rules::WAKEUP_RUNNING));
             }
         }
         let off = !self.tunables.has(Feature::WakeupPreempt);
-        off.then_some((false, reasons::NO_WAKEUP_PREEMPT))
+        off.then_some((false, rules::NO_WAKEUP_PREEMPT))
     }
 
-    /// Compares virtual times where the two, or their groups, compete with each other. A task that
-    /// is preempted in this way becomes `last` if its queue `q` has many: it may run on before the
-    /// leftmost.
+    /// Compares virtual times where the two tasks, or their groups, compete with each other. If the
+    /// queue `q` of the preempted task has many entities, the task becomes `last`, and may run
+    /// again before the leftmost.
     #[inline]
     fn verdict_at_common_level(
         &mut self,
@@ -304,39 +306,39 @@ impl Cfs {
         challenge: Challenge,
     ) -> (bool, Rule) {
         let (mut running, mut challenger) = self.find_matching_se(curr, woken);
-        let mut rule = reasons::BEYOND_GRANULARITY;
+        let mut rule = rules::BEYOND_GRANULARITY;
         loop {
             let verdict = self.verdict_of(running, challenger);
             if verdict == PreemptVerdict::Preempt {
                 break;
             }
             let parents = (self.entities[running].parent, self.entities[challenger].parent);
-            if self.rules.tries_levels_upward
+            if self.version.tries_levels_upward
                 && let (Some(above_running), Some(above_challenger)) = parents
             {
                 (running, challenger) = (above_running, above_challenger);
-                rule = reasons::BEYOND_GRANULARITY_ABOVE;
+                rule = rules::BEYOND_GRANULARITY_ABOVE;
                 continue;
             }
             return (false, self.rule_of_waiting(challenger, verdict, challenge));
         }
-        if self.rules.buddies == Buddies::Preempting {
+        if self.version.buddies == Buddies::Preempting {
             self.set_next_buddy(challenger);
         }
         let entity = &self.entities[running];
-        if matches!(self.rules.buddies, Buddies::Preempted | Buddies::Preempting)
+        if matches!(self.version.buddies, Buddies::Preempted | Buddies::Preempting)
             && self.tunables.has(Feature::LastBuddy)
             && entity.on_rq
             && entity.is_task()
             && self.has_many(q)
         {
             self.set_last_buddy(running);
-            rule = reasons::BEYOND_GRANULARITY_LAST;
+            rule = rules::BEYOND_GRANULARITY_LAST;
         }
         (true, rule)
     }
 
-    /// The rule by which `woken`, compared with the running entity, does not preempt it.
+    /// The rule by which `woken` does not preempt the running entity.
     #[inline]
     fn rule_of_waiting(
         &self,
@@ -345,18 +347,18 @@ impl Cfs {
         challenge: Challenge,
     ) -> Rule {
         if challenge == Challenge::Fork && self.tunables.has(Feature::StartDebit) {
-            reasons::START_DEBIT
+            rules::START_DEBIT
         } else if self.queues[self.entities[woken].cfs_rq].next == Some(woken) {
-            reasons::WITHIN_GRANULARITY_NEXT
+            rules::WITHIN_GRANULARITY_NEXT
         } else if verdict == PreemptVerdict::Behind {
-            reasons::NOT_BEHIND
+            rules::NOT_BEHIND
         } else {
-            reasons::WITHIN_GRANULARITY
+            rules::WITHIN_GRANULARITY
         }
     }
 
-    /// `check_preempt_curr` by the class of whatever runs on `cpu`, for a fair task that comes
-    /// there.
+    /// `check_preempt_curr` by the class of the thread that runs on `cpu`, for a fair task that
+    /// arrives there.
     pub(super) fn check_preempt_curr_of(
         &mut self,
         rqs: &mut Rqs,

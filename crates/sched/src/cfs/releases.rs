@@ -1,25 +1,171 @@
-//! The releases: the record of rules of each, and how they are listed in the registry.
+//! The releases of CFS with vruntime: their differences, as named properties of one algorithm, and
+//! the record of each. [`entries`](super::entries) lists them in the registry.
 //!
-//! Only releases whose rules are fully known are here. Left out: 2.6.25 to 2.6.27 (their buddies,
-//! and an hrtick that is on by default), 2.6.26 in particular (group arithmetic that was half-way
-//! between two designs), and 2.6.30. 2.6.23 and 2.6.28 to 2.6.31 run on one CPU only: their
-//! balancers are not known well enough.
+//! Only releases whose rules are fully known are included. Left out are 2.6.25 to 2.6.27 (their
+//! buddies, and an hrtick that is on by default), 2.6.26 in particular (its group arithmetic was
+//! half-way between two designs), and 2.6.30. 2.6.23 and 2.6.28 to 2.6.31 run on one CPU only,
+//! because their balancers are not known well enough.
 
-use super::balance_2_6_24::early_domains;
-use super::features::{FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32};
-use super::rules::{Buddies, GranRule, InverseRule, PeriodRule, PlaceRule, Rules, SliceRule};
-use super::{Cfs, domains, wait_runtime};
+use super::features::{
+    FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32, Feature,
+};
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::classes::rt::{RealTime, RtRules};
-use crate::classes::{ClassList, NoClass, Rqs};
-use alloc::borrow::Cow;
-use alloc::boxed::Box;
-use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 
-impl Rules {
+/// Formula for the inverse of a computed weight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InverseRule {
+    /// 2^32 / (weight + 1).
+    OfNext,
+    /// 2^32 / weight.
+    OfSame,
+    /// 2^32 / weight, rounded down.
+    Floor,
+}
+
+/// Length of a queue's period, in which every task should run once, for more than `nr_latency`
+/// tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeriodRule {
+    /// floor(latency * tasks / nr_latency).
+    StretchLatency,
+    /// min_granularity * tasks.
+    MinGranularityEach,
+}
+
+/// Derivation of a slice, and of a new task's initial debit, from the period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceRule {
+    /// Slice: floor(period * weight / load), on the task's own level only. Debit: floor(period *
+    /// 1024 / load), independent of the task's weight.
+    Divide,
+    /// Slice: scaled at every level of groups. Debit: the slice in virtual time.
+    ScaleEveryLevel,
+}
+
+/// Placement of new tasks and of sleepers that wake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlaceRule {
+    /// Whether a new task is put exactly there, even if it (or its parent) was further ahead.
+    pub initial_is_exact: bool,
+    /// Whether groups that wake receive credit, too, not only tasks.
+    pub groups_get_credit: bool,
+    /// Whether the normalised credit (feature `NORMALIZED_SLEEPER`) also applies to `SCHED_IDLE`
+    /// tasks.
+    pub normalize_idle_too: bool,
+}
+
+/// Distance by which a woken entity must be behind the running one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GranRule {
+    /// The granularity in the virtual time of the running entity, if its weight is not 1024.
+    /// Compared as unsigned numbers.
+    OfRunning,
+    /// The granularity in the virtual time of the running entity, if it is heavier than 1024.
+    OfHeavyRunning,
+    /// The granularity in the virtual time of the woken entity.
+    OfWoken,
+    /// In the virtual time of the woken entity. It shrinks the longer the running entity has run
+    /// and the sooner the woken one wakes others.
+    Adaptive,
+}
+
+/// The entities that become buddies, which are picked before the leftmost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buddies {
+    /// None.
+    None,
+    /// The woken entity (`next`) and the running one (`last`), at every wakeup; `next` is
+    /// preferred.
+    EveryWakeup,
+    /// The preempted entity (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
+    /// preferred.
+    Preempted,
+    /// The preempted entity (`last`), if there are many; the preempting one (`next`); one that
+    /// yields and is to be skipped (`skip`). `next` is preferred.
+    Preempting,
+}
+
+/// The properties and defaults of a release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// Version number.
+    pub name: &'static str,
+    /// `sched_latency_ns` before scaling by the number of CPUs.
+    pub latency_ns: u64,
+    /// `sched_min_granularity_ns` before scaling.
+    pub min_granularity_ns: u64,
+    /// `sched_wakeup_granularity_ns` before scaling.
+    pub wakeup_granularity_ns: u64,
+    /// `nr_latency` until the latency or the granularity is written.
+    pub nr_latency: u64,
+    /// `sched_child_runs_first`.
+    pub child_runs_first: bool,
+    /// Feature bits that can be set, and their defaults.
+    pub features: &'static [(Feature, bool)],
+    /// Formula for inverses.
+    pub inverse: InverseRule,
+    /// Formula for periods.
+    pub period: PeriodRule,
+    /// Formula for slices.
+    pub slice: SliceRule,
+    /// Placement.
+    pub place: PlaceRule,
+    /// Wakeup granularity.
+    pub gran: GranRule,
+    /// Buddies.
+    pub buddies: Buddies,
+    /// Whether a wakeup tries each level of groups, from the common one upward, until one preempts;
+    /// otherwise only the common one.
+    pub tries_levels_upward: bool,
+    /// Whether the wakeup check stops where a reschedule is pending, and follows the order of
+    /// 2.6.32 otherwise.
+    pub checks_pending: bool,
+    /// Whether a fork always makes its CPU reschedule.
+    pub resched_after_fork: bool,
+    /// Whether the tick also reschedules for an entity that is far behind.
+    pub tick_compares_leftmost: bool,
+    /// Whether that test spares an entity that is behind all others; otherwise it counts as
+    /// infinitely far ahead.
+    pub tick_spares_behind: bool,
+    /// Whether the end of a slice clears the buddies.
+    pub tick_clears_buddies: bool,
+    /// Whether a running `SCHED_IDLE` task gives way to every woken task.
+    pub idle_policy_gives_way: bool,
+    /// Whether a woken `SCHED_IDLE` task never preempts.
+    pub idle_policy_never_preempts: bool,
+    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed;
+    /// otherwise it advances at dequeues, too.
+    pub min_vruntime_on_charge_only: bool,
+    /// Whether the weight of `SCHED_IDLE` is 2, with an inverse that is wrong by mistake.
+    pub old_idle_weight: bool,
+    /// Whether there are task groups.
+    pub groups: bool,
+    /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
+    /// dequeue; otherwise shares are divided again from time to time.
+    pub shares_follow_load: bool,
+    /// Whether a wakeup searches for an idle CPU that shares the cache.
+    pub idle_sibling: bool,
+    /// Limits on the CPU time of groups, if any, and their version.
+    pub bandwidth: Option<BandwidthVersion>,
+    /// Whether CPU-bound tasks are made less nice ([`interactive`](super::interactive)).
+    pub interactive: bool,
+    /// Whether many CPUs are balanced, and the groups' shares divided over them.
+    pub many_cpus: bool,
+    /// Whether several CPUs are balanced as in 2.6.22, by weight, and each reads only its own
+    /// clock.
+    pub balances_as_2_6_24: bool,
+    /// Maximum number of CPUs counted by the boot factor.
+    pub factor_cpus_max: u32,
+    /// Whether times that were never written follow the number of CPUs online at hotplug events.
+    pub rescales: bool,
+    /// Whether the balancer counts the tasks that it moves as nothing when no group exists (2.6.32
+    /// to 2.6.34).
+    pub over_pulls: bool,
+}
+
+impl Version {
     /// 2.6.32 as first released.
-    pub const V2_6_32: Rules = Rules {
+    pub const V2_6_32: Version = Version {
         name: "2.6.32",
         latency_ns: 5_000_000,
         min_granularity_ns: 1_000_000,
@@ -59,15 +205,16 @@ impl Rules {
         over_pulls: true,
     };
 
-    /// The long-term release 2.6.32.60 as far as it is described: from 2.6.33 it has how times grow
-    /// with the number of CPUs, and that they do so again when one comes or goes. What else it has
-    /// from later releases is not described to us.
-    pub const V2_6_32_60: Rules =
-        Rules { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Rules::V2_6_32 };
+    /// The long-term release 2.6.32.60 as far as it is described. From 2.6.33 it has the growth of
+    /// times with the number of CPUs, repeated at hotplug events. Its other changes from later
+    /// releases are unknown.
+    pub const V2_6_32_60: Version =
+        Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 
-    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to
-    /// differ on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
-    pub const V3_2: Rules = Rules {
+    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and the other known differences
+    /// on one CPU. No description of its balancing of several CPUs is available; that of 2.6.32 is
+    /// used.
+    pub const V3_2: Version = Version {
         name: "3.2",
         latency_ns: 6_000_000,
         min_granularity_ns: 750_000,
@@ -82,50 +229,50 @@ impl Rules {
         factor_cpus_max: 8,
         rescales: true,
         over_pulls: false,
-        ..Rules::V2_6_32
+        ..Version::V2_6_32
     };
 
     /// 2.6.32 with the rule of [`interactive`](super::interactive).
-    pub const INTERACTIVE: Rules = Rules { interactive: true, ..Rules::V2_6_32 };
+    pub const INTERACTIVE: Version = Version { interactive: true, ..Version::V2_6_32 };
 
     /// 2.6.31: longer times, full credit for sleepers, buddies at every wakeup.
-    pub const V2_6_31: Rules = Rules {
+    pub const V2_6_31: Version = Version {
         name: "2.6.31",
         latency_ns: 20_000_000,
         min_granularity_ns: 4_000_000,
         wakeup_granularity_ns: 5_000_000,
         child_runs_first: true,
         features: FEATURES_2_6_31,
-        place: PlaceRule { initial_is_exact: true, ..Rules::V2_6_32.place },
+        place: PlaceRule { initial_is_exact: true, ..Version::V2_6_32.place },
         buddies: Buddies::EveryWakeup,
         tick_compares_leftmost: false,
         many_cpus: false,
-        ..Rules::V2_6_32
+        ..Version::V2_6_32
     };
 
     /// 2.6.29: credit by weight, granularity by the running task's weight, all levels tried at a
     /// wakeup.
-    pub const V2_6_29: Rules = Rules {
+    pub const V2_6_29: Version = Version {
         name: "2.6.29",
         features: FEATURES_2_6_28,
         gran: GranRule::OfHeavyRunning,
         tries_levels_upward: true,
-        ..Rules::V2_6_31
+        ..Version::V2_6_31
     };
 
-    /// 2.6.28: `SCHED_IDLE` tasks are ordinary ones with a tiny (and slipped) weight.
-    pub const V2_6_28: Rules = Rules {
+    /// 2.6.28: `SCHED_IDLE` tasks are ordinary ones with a tiny weight (and its wrong inverse).
+    pub const V2_6_28: Version = Version {
         name: "2.6.28",
-        place: PlaceRule { normalize_idle_too: true, ..Rules::V2_6_29.place },
+        place: PlaceRule { normalize_idle_too: true, ..Version::V2_6_29.place },
         tick_clears_buddies: false,
         idle_policy_gives_way: false,
         idle_policy_never_preempts: false,
         old_idle_weight: true,
-        ..Rules::V2_6_29
+        ..Version::V2_6_29
     };
 
     /// 2.6.24: the first with vruntime. No buddies, no hierarchy in slices, plain divisions.
-    pub const V2_6_24: Rules = Rules {
+    pub const V2_6_24: Version = Version {
         name: "2.6.24",
         wakeup_granularity_ns: 10_000_000,
         features: FEATURES_2_6_24,
@@ -145,143 +292,6 @@ impl Rules {
         balances_as_2_6_24: true,
         min_vruntime_on_charge_only: true,
         groups: false,
-        ..Rules::V2_6_28
+        ..Version::V2_6_28
     };
-}
-
-const POLICIES: &[Policy] =
-    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
-
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "2.6.32",
-    also: &[],
-    summary: "latency 5 ms, gentle sleepers, group shares over CPUs, real-time push and pull",
-    golden: &[("cfs", "2.6.32")],
-    hz_default: 1000,
-    hz_range: (100, 1000),
-    cpus_max: CPUS_MAX,
-    policies: POLICIES,
-    can: Capabilities { groups: true, user_groups: true, nohz: true, ..Capabilities::BASIC },
-    kernel: None,
-    build: Build::Ordinary(|config| build(Rules::V2_6_32, RtRules::V2_6_25, config)),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: Cow::Borrowed("cfs"),
-    title: Cow::Borrowed("CFS, the Completely Fair Scheduler"),
-    summary: Cow::Borrowed("runs the task that has had the least weighted CPU time"),
-    origin: Origin::Linux,
-    releases: &[
-        DEFAULT,
-        crate::fair_6::cfs::releases::V6_1,
-        crate::fair_6::cfs::releases::V5_10,
-        Release {
-            version: "2.6.32.60",
-            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come \
-                and go; what else this long-term release has from later ones is not described to \
-                us",
-            golden: &[],
-            build: Build::Ordinary(|config| build(Rules::V2_6_32_60, RtRules::V2_6_25, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "3.2",
-            summary: "latency 6 ms, quotas for groups, weights of groups that follow their load; \
-                checked on one CPU and with tasks bound to CPUs; its balancing of several CPUs is \
-                not described to us, and is 2.6.32's here",
-            golden: &[("cfs", "3.2")],
-            can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
-            build: Build::Ordinary(|config| build(Rules::V3_2, RtRules::V2_6_25, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "2.6.31",
-            summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of \
-                differences, not checked against a kernel",
-            golden: &[],
-            cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_31, RtRules::V2_6_25, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "2.6.29",
-            summary: "sleepers' credit by weight; one CPU; from the list of differences, not \
-                checked against a kernel",
-            golden: &[],
-            cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_29, RtRules::V2_6_25, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "2.6.28",
-            summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of \
-                differences, not checked against a kernel",
-            golden: &[],
-            cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_28, RtRules::V2_6_25, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "2.6.24",
-            summary: "the first with vruntime: latency 20 ms, no buddies, every fork \
-                reschedules; several CPUs balanced by weight",
-            golden: &[("cfs", "2.6.24")],
-            can: Capabilities { nohz: true, ..Capabilities::BASIC },
-            build: Build::Ordinary(|config| build(Rules::V2_6_24, RtRules::V2_6_23, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "2.6.23",
-            summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
-            golden: &[("cfs", "2.6.23")],
-            cpus_max: 1,
-            can: Capabilities::BASIC,
-            build: Build::Ordinary(|config| Box::new(wait_runtime::core_2_6(config))),
-            ..DEFAULT
-        },
-    ],
-};
-
-/// CFS with the rule of [`interactive`](super::interactive) in the registry.
-pub static INTERACTIVE: Entry = Entry {
-    name: Cow::Borrowed("cfs_interactive"),
-    title: Cow::Borrowed("CFS with a rule for interactivity"),
-    summary: Cow::Borrowed(
-        "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never \
-        in Linux",
-    ),
-    origin: Origin::Linux,
-    releases: &[Release {
-        version: "2.6.32",
-        also: &[],
-        summary: "on the rules and defaults of cfs@2.6.32; no kernel has it, so no golden \
-            schedules",
-        golden: &[],
-        hz_default: 1000,
-        hz_range: (100, 1000),
-        cpus_max: CPUS_MAX,
-        policies: POLICIES,
-        can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
-        kernel: None,
-        build: Build::Ordinary(|config| build(Rules::INTERACTIVE, RtRules::V2_6_25, config)),
-    }],
-};
-
-fn build(rules: Rules, rt: RtRules, config: &BuildConfig) -> Box<dyn Scheduler> {
-    Box::new(core_2_6(rules, rt, config))
-}
-
-/// A release with its classes.
-pub fn core_2_6(rules: Rules, rt: RtRules, config: &BuildConfig) -> ClassList<Cfs> {
-    let early = rules.balances_as_2_6_24.then(|| early_domains(&config.topology, config.hz));
-    let mut rqs = Rqs::new(match &early {
-        None => domains(&config.topology),
-        Some(early) => early.tree().clone(),
-    });
-    rqs.own_clocks_only = rules.balances_as_2_6_24;
-    let fair = Cfs { early, ..Cfs::new(rules, &rqs, config.hz) };
-    let rt = RealTime::new(rt, rqs.cpus(), config.hz);
-    ClassList { deadline: NoClass, rt, fair, core: rqs }
 }

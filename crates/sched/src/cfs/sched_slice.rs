@@ -1,24 +1,24 @@
-//! How long an entity may run at a time.
+//! The length of an entity's slice.
 //!
-//! Within a **period** every entity of a queue is to run once. The period is the latency; with more
-//! than `nr_latency` entities it grows, so that no turn gets shorter than the minimal
-//! granularity. An entity's **slice** is its share of the period, by weight: the population of its
-//! queue sets the period, and each level of groups above takes its share of that.
+//! Within a **period** every entity of a queue should run once. The period is the latency; with
+//! more than `nr_latency` entities it grows, so that no slice becomes shorter than the minimum
+//! granularity. An entity's **slice** is its share of the period, by weight: the number of entities
+//! in its queue determines the period, and each level of groups above takes its share of it.
 
 use super::Cfs;
 use super::ids::EntityId;
 use super::load_weight::{calc_delta_fair, calc_delta_mine, inverse};
-use super::rules::{Rules, SliceRule};
+use super::releases::{SliceRule, Version};
 use crate::classes::weights::NICE_0_LOAD;
 
 impl Cfs {
-    /// `sched_slice`: how long `e` may run at a time, ns. Counts it in if it is not queued.
+    /// `sched_slice`: the slice of `e`, ns. An entity that is not queued is counted as if it were.
     #[inline]
     pub(super) fn sched_slice(&mut self, e: EntityId) -> u64 {
         let entity = &self.entities[e];
         let queue = &self.queues[entity.cfs_rq];
         let nr_running = u64::from(queue.nr_running) + u64::from(!entity.on_rq);
-        let Rules { period, slice: rule, inverse: inverse_rule, .. } = self.rules;
+        let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
         let mut slice = self.tunables.sched_period(nr_running, period);
         if rule == SliceRule::Divide {
             return slice * entity.load.weight / queue.load;
@@ -32,16 +32,16 @@ impl Cfs {
             } else {
                 inverse(queue.load + entity.load.weight, inverse_rule)
             };
-            // (The entity of a group that never had a task weighs 0, and counts as 1.)
+            // (The entity of a group that has never had a task has weight 0, and counts as 1.)
             slice = calc_delta_mine(slice, entity.load.weight.max(1), inverse);
             level = entity.parent;
         }
         slice
     }
 
-    /// `sched_vslice`: the virtual time by which a newcomer is put off, ns.
+    /// `sched_vslice`: the virtual time by which a new task is delayed, ns.
     pub(super) fn sched_vslice(&mut self, e: EntityId) -> u64 {
-        match self.rules.slice {
+        match self.version.slice {
             SliceRule::ScaleEveryLevel => {
                 let slice = self.sched_slice(e);
                 calc_delta_fair(slice, self.entities[e].load)
@@ -50,7 +50,7 @@ impl Cfs {
                 let entity = &self.entities[e];
                 let queue = &self.queues[entity.cfs_rq];
                 let nr_running = u64::from(queue.nr_running) + 1;
-                let period = self.tunables.sched_period(nr_running, self.rules.period);
+                let period = self.tunables.sched_period(nr_running, self.version.period);
                 period * u64::from(NICE_0_LOAD) / (queue.load + entity.load.weight)
             }
         }

@@ -1,13 +1,13 @@
-//! Choosing a CPU for a woken or new task, and for one that execs.
+//! CPU selection for woken and new tasks, and for tasks that exec.
 //!
-//! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or
-//! to the CPU of the waker if that does not upset the balance (`wake_affine`). 3.2 then looks for
-//! an idle CPU that shares the cache with that one.
+//! 2.6.32 as first released does not search for an idle CPU at a wakeup: the task goes to the CPU
+//! where it last ran, or to the waker's CPU if that does not upset the balance (`wake_affine`). 3.2
+//! then searches for an idle CPU that shares the cache with that one.
 
 use super::features::Feature;
 use super::ids::EntityId;
 use super::lb_env::SCHED_LOAD_SCALE;
-use super::{Cfs, reasons};
+use super::{Cfs, rules};
 use crate::classes::domains::DomainParams;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::topology::LevelKind;
@@ -24,17 +24,17 @@ impl Cfs {
         sync: bool,
     ) -> CpuId {
         let chosen = self.affine_for_wakeup(rqs, platform, pid, sync);
-        if !self.rules.idle_sibling {
+        if !self.version.idle_sibling {
             return chosen;
         }
         let idle = idle_sibling(rqs, pid, chosen);
         if idle != chosen {
-            platform.by_rule(Question::SelectCpu, idle, reasons::IDLE_SIBLING);
+            platform.by_rule(Question::SelectCpu, idle, rules::IDLE_SIBLING);
         }
         idle
     }
 
-    /// The CPU where the task ran last, or the waker's if that does not upset the balance.
+    /// The CPU where the task last ran, or the waker's if that does not upset the balance.
     #[inline]
     fn affine_for_wakeup(
         &mut self,
@@ -49,34 +49,34 @@ impl Cfs {
             cpu
         };
         if !self.tunables.has(Feature::AffineWakeups) || !rqs.is_allowed(pid, this) {
-            return by_rule(prev, reasons::NOT_AFFINE);
+            return by_rule(prev, rules::NOT_AFFINE);
         }
         if this == prev && self.groups.only_root() {
-            // There is nothing to choose, and there are no shares to bring up to date.
-            return by_rule(prev, reasons::WAKER_HERE);
+            // There is no choice, and there are no shares to bring up to date.
+            return by_rule(prev, rules::WAKER_HERE);
         }
         let affine = rqs.domains.of(this).find(|&level| {
             let level = rqs.domains.level(level);
             level.params.wake_affine && level.share(this, prev)
         });
         let Some(level) = affine else {
-            return by_rule(prev, reasons::NO_AFFINE_DOMAIN);
+            return by_rule(prev, rules::NO_AFFINE_DOMAIN);
         };
         if self.tunables.has(Feature::LbSharesUpdate) {
             self.update_shares(rqs, platform, level, this);
         }
         if this == prev {
-            platform.by_rule(Question::SelectCpu, prev, reasons::WAKER_HERE);
+            platform.by_rule(Question::SelectCpu, prev, rules::WAKER_HERE);
             return prev;
         }
         let loads = self.affine_loads(rqs, level, pid, sync);
         let rule = loads.wake_affine();
-        let chosen = if rule == reasons::PREVIOUS_CPU { prev } else { this };
+        let chosen = if rule == rules::PREVIOUS_CPU { prev } else { this };
         platform.because(Question::SelectCpu, chosen, rule, |out| loads.account(out));
         chosen
     }
 
-    /// What `wake_affine` compares: the loads of the waker's CPU and the previous one.
+    /// The operands of `wake_affine`: the loads of the waker's CPU and of the previous one.
     fn affine_loads(&self, rqs: &Rqs, level: usize, pid: Pid, sync: bool) -> AffineLoads {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         let params = &rqs.domains.level(level).params;
@@ -89,7 +89,7 @@ impl Cfs {
         let curr = rqs.curr(this);
         let sync = self.believes_sync(curr, e, sync && self.tunables.has(Feature::SyncWakeups));
         if sync && let Some(waker) = self.entity_if_any(curr) {
-            // The waker is about to sleep: count without it.
+            // The waker is about to sleep: it is not counted.
             let group = self.group_of(waker);
             let weight = self.entities[waker].load.weight as i64;
             this_load = this_load
@@ -111,8 +111,8 @@ impl Cfs {
         AffineLoads { this_load, load, with, without, imbalance, sync, is_balanced, is_light }
     }
 
-    /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long
-    /// after a wakeup that they issued.
+    /// Whether a synchronous wakeup is treated as one. It is not if the waker or the woken task
+    /// usually runs for long after a wakeup that it issued.
     fn believes_sync(&self, waker: Pid, woken: EntityId, sync: bool) -> bool {
         let overlaps = [self.entity_if_any(waker), Some(woken)]
             .map(|e| e.map_or(0, |e| self.entities[e].averages.avg_overlap as i64));
@@ -125,7 +125,7 @@ impl Cfs {
         }
     }
 
-    /// Where a forked task starts.
+    /// Selects the CPU of a forked task.
     pub(super) fn select_for_fork(
         &mut self,
         rqs: &Rqs,
@@ -134,7 +134,7 @@ impl Cfs {
     ) -> CpuId {
         let this = rqs.this_cpu;
         let chosen = self.idlest(rqs, pid, this, |params| params.balance_fork);
-        let rule = if chosen == this { reasons::FORK_HERE } else { reasons::FORK_IDLEST };
+        let rule = if chosen == this { rules::FORK_HERE } else { rules::FORK_IDLEST };
         platform.because(Question::SelectCpu, chosen, rule, |out| {
             self.account_of_fork(this, chosen, out);
         });
@@ -142,7 +142,7 @@ impl Cfs {
     }
 
     /// `select_task_rq_fair` at a fork or an exec on `this`: from the largest domain downward the
-    /// idlest group, and in it the idlest CPU. Domains without the flag take no part.
+    /// idlest group, and in it the idlest CPU. Domains without the flag are skipped.
     pub(super) fn idlest(
         &self,
         rqs: &Rqs,
@@ -166,8 +166,8 @@ impl Cfs {
         cpu
     }
 
-    /// `find_idlest_group`: the least loaded other group of the domain, if it is less loaded by far
-    /// than the own.
+    /// `find_idlest_group`: the least loaded other group of the domain, if it is much less loaded
+    /// than the local group.
     fn find_idlest_group(&self, rqs: &Rqs, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
         let domain = rqs.domains.level(level);
         let span = domain.span(cpu);
@@ -207,7 +207,7 @@ impl Cfs {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present
+    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the current
     /// one, else the first.
     fn find_idlest_cpu(&self, rqs: &Rqs, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
         let mut best: Option<(u64, CpuId)> = None;
@@ -224,7 +224,7 @@ impl Cfs {
     }
 }
 
-/// `select_idle_sibling` (3.2): `cpu`, or if that is busy the first idle CPU that shares its cache.
+/// `select_idle_sibling` (3.2): `cpu`, or if it is busy the first idle CPU that shares its cache.
 fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
     let is_idle = |cpu: CpuId| rqs.is_idle_thread(rqs.curr(cpu));
     if is_idle(cpu) {
@@ -243,43 +243,43 @@ fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
     cpu
 }
 
-/// What `wake_affine` compares.
+/// The operands of `wake_affine`.
 struct AffineLoads {
-    /// The load of the waker's CPU; without the waker if the wakeup is taken as synchronous.
+    /// The load of the waker's CPU; without the waker if the wakeup is treated as synchronous.
     this_load: u64,
     /// The load of the previous CPU.
     load: u64,
-    /// The load of the waker's CPU with the task.
+    /// The load of the waker's CPU including the task.
     with: u64,
-    /// The load of the previous CPU as it is compared with that.
+    /// The load of the previous CPU that is compared with it.
     without: u64,
-    /// What may be on the waker's CPU for 100 on the previous one.
+    /// Permitted load of the waker's CPU per 100 on the previous one.
     imbalance: u64,
-    /// The wakeup is taken as synchronous.
+    /// Whether the wakeup is treated as synchronous.
     sync: bool,
-    /// The task does not upset the balance.
+    /// Whether the balance is not upset by the task.
     is_balanced: bool,
-    /// It does, but both loads are light.
+    /// Whether the balance is upset, but both loads are light.
     is_light: bool,
 }
 
 impl AffineLoads {
-    /// `wake_affine`: by which rule the task comes to the waker's CPU;
-    /// [`reasons::PREVIOUS_CPU`] if it does not.
+    /// `wake_affine`: the rule by which the task moves to the waker's CPU; [`rules::PREVIOUS_CPU`]
+    /// if it does not.
     #[inline]
     fn wake_affine(&self) -> Rule {
         if self.is_balanced {
             if self.sync {
-                reasons::AFFINE_SYNC
+                rules::AFFINE_SYNC
             } else if self.this_load == 0 {
-                reasons::AFFINE_IDLE
+                rules::AFFINE_IDLE
             } else {
-                reasons::AFFINE_BALANCED
+                rules::AFFINE_BALANCED
             }
         } else if self.is_light {
-            reasons::AFFINE_LIGHT
+            rules::AFFINE_LIGHT
         } else {
-            reasons::PREVIOUS_CPU
+            rules::PREVIOUS_CPU
         }
     }
 
@@ -296,9 +296,8 @@ impl AffineLoads {
     }
 }
 
-/// The first of those with the least load. Nothing is less than nothing: what comes after a load of
-/// 0 need not be looked at, and while there are idle CPUs a fork does not look at the whole
-/// machine.
+/// The first of the items with the least load. No load is less than 0, so the search ends at the
+/// first load of 0, and while there are idle CPUs a fork does not examine the whole machine.
 fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)> {
     let mut least: Option<(u64, usize)> = None;
     for (load, number) in loads {
@@ -315,8 +314,8 @@ fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Rules, core_2_6};
-    use crate::classes::rt::RtRules;
+    use crate::cfs::{Version, core_2_6};
+    use crate::classes::rt::RtVersion;
     use crate::random::Random;
     use alloc::vec::Vec;
     use schedlab_core::BuildConfig;
@@ -326,13 +325,13 @@ mod tests {
         const CPUS: u32 = 70;
         let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
-        let mut list = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
+        let mut list = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
         let (rqs, fair) = (&mut list.core, &mut list.fair);
         let anywhere = rqs.idle_thread(CpuId(0));
         rqs.thread_mut(anywhere).nr_cpus_allowed = CPUS;
         let (mut left, mut stayed) = (0, 0);
         for round in 0..200 {
-            // Forks that compare the present load or a decaying one; few or many loads, and all or
+            // Forks that compare the current load or a decaying one; few or many loads, and all or
             // hardly any of them 0.
             let bound = 1 + round % 4;
             for cpu in (0..CPUS).map(CpuId) {
@@ -343,7 +342,7 @@ mod tests {
             }
             for cpu in (0..CPUS).map(CpuId) {
                 let short = fair.find_idlest_group(rqs, 0, cpu, anywhere);
-                // As if some CPU were weak.
+                // As if some CPU had less power.
                 let strong = fair.cpu_power.replace_weak_groups(0, 1);
                 assert_eq!(
                     short,
@@ -362,7 +361,7 @@ mod tests {
     fn the_shortened_search_for_the_least_load_finds_what_a_full_one_finds() {
         let mut random = Random(1);
         for round in 0..2_000 {
-            // From hardly any idle CPU to many, and all of them equal.
+            // From hardly any idle CPU to many, and with all loads equal.
             let bound = 1 + round % 7;
             let loads: Vec<(u64, usize)> =
                 (0..random.below(40) as usize).map(|cpu| (random.below(bound), cpu)).collect();

@@ -1,4 +1,4 @@
-//! Which queue an entity belongs to: making the queues of groups, and moving tasks between queues.
+//! The queue of an entity: creating the queues of groups, and moving tasks between queues.
 
 use super::Cfs;
 use super::cfs_rq::CfsRq;
@@ -9,7 +9,7 @@ use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, GroupId};
 
 impl Cfs {
-    /// The queue of a group on a CPU, if it has one already.
+    /// The queue of a group on a CPU, if it already has one.
     #[inline]
     pub(super) fn queue_if_any(&self, group: GroupId, cpu: CpuId) -> Option<CfsRqId> {
         if group == GroupId::ROOT {
@@ -19,8 +19,7 @@ impl Cfs {
         }
     }
 
-    /// The queue of a group on a CPU. Makes it, and those of the groups it is in, if they are not
-    /// there yet.
+    /// The queue of a group on a CPU. Creates it, and those of its ancestors, if they do not exist.
     pub(super) fn queue_of(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         if let Some(q) = self.queue_if_any(group, cpu) {
             return q;
@@ -29,13 +28,13 @@ impl Cfs {
         let parent_queue = self.queue_of(parent, cpu);
         let q = CfsRqId::new(self.queues.len());
         let row = &mut self.groups[group];
-        let weight = if self.rules.shares_follow_load {
+        let weight = if self.version.shares_follow_load {
             // No task has been there.
             0
         } else {
             row.absent_weight[self.leaf_of[cpu.index()]]
         };
-        let load = LoadWeight::computed(weight, self.rules.inverse);
+        let load = LoadWeight::computed(weight, self.version.inverse);
         let mut entity =
             Entity::new(EntityKind::Group(q), load, parent_queue, self.queues[parent_queue].entity);
         entity.depth = row.depth - 1;

@@ -1,13 +1,13 @@
-//! Task groups: the tree of groups, each of which is a queue and an entity per CPU.
+//! Task groups: the tree of groups, each of which has a queue and an entity per CPU.
 //!
-//! A group competes as one entity in its parent's queue, with its shares as weight, and hands what
-//! it gets to its own members. So fairness is between groups first. On several CPUs the shares are
-//! divided over the CPUs ([`update_shares`](super::update_shares)).
+//! A group competes as one entity in its parent's queue, weighted by its shares, and passes its CPU
+//! time on to its own members. Fairness is therefore first between groups. On several CPUs the
+//! shares are divided over the CPUs ([`update_shares`](super::update_shares)).
 //!
-//! A queue is made when a CPU first needs it: thousands of groups on thousands of CPUs cost nothing
-//! where none of their tasks runs. What the kernel would by then have written into the entity of
-//! such a CPU is the same for all CPUs that are balanced alike, and kept once
-//! (`absent_weight`).
+//! A queue is created when a CPU first needs it, so thousands of groups on thousands of CPUs cost
+//! nothing where none of their tasks runs. The weight that the kernel would by then have given the
+//! entity of such a CPU is the same for all CPUs that are balanced alike, and is stored once for
+//! them (`absent_weight`).
 
 use super::ids::CfsRqId;
 use alloc::vec::Vec;
@@ -20,21 +20,21 @@ pub(super) const SHARES: RangeInclusive<u64> = 2..=1 << 18;
 /// A task group.
 #[derive(Clone, Debug)]
 pub struct TaskGroup {
-    /// The group it is in; none for the root.
+    /// The parent group. `None` for the root.
     pub(super) parent: Option<GroupId>,
     /// `cpu.shares`.
     pub(super) shares: u64,
-    /// How many groups its tasks are in.
+    /// Number of groups that contain its tasks.
     pub(super) depth: u16,
-    /// Its queues by CPU, rising. (Not those of the root group.)
+    /// Its queues by CPU, ascending. (Not for the root group.)
     pub(super) queues: Vec<(CpuId, CfsRqId)>,
-    /// For each set of CPUs that are balanced alike: the weight of its entity on those that have no
-    /// queue yet.
+    /// For each set of CPUs that are balanced alike: the weight of its entity on the CPUs without a
+    /// queue so far.
     pub(super) absent_weight: Vec<u64>,
 }
 
 impl TaskGroup {
-    /// Its queue on `cpu`, if it has one already. (Not for the root group.)
+    /// Its queue on `cpu`, if it already has one. (Not for the root group.)
     #[inline]
     pub(super) fn queue_on(&self, cpu: CpuId) -> Option<CfsRqId> {
         self.queues
@@ -66,7 +66,7 @@ impl TaskGroups {
         TaskGroups { rows: alloc::vec![root], bottom_up: Vec::new(), bottom_up_is_stale: false }
     }
 
-    /// Whether there is no group but the root.
+    /// Whether the root is the only group.
     #[inline]
     pub fn only_root(&self) -> bool {
         self.rows.len() == 1
@@ -106,7 +106,7 @@ impl TaskGroups {
             return;
         }
         self.bottom_up.clear();
-        // A walk that takes parents first and the oldest of siblings first, read backwards.
+        // A walk with parents first and the oldest of siblings first, read backwards.
         let mut first_child: Vec<Option<GroupId>> = alloc::vec![None; self.rows.len()];
         let mut next_sibling = first_child.clone();
         for (number, row) in self.rows.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! The entities of tasks, and the rule of `cfs_interactive` applied to them.
+//! The entities of tasks, and the application of the `cfs_interactive` rule to them.
 
 use super::Cfs;
 use super::entity::{Entity, EntityKind};
@@ -8,7 +8,7 @@ use crate::classes::{Pid, Rqs};
 use schedlab_core::{GroupId, Platform, Policy, SchedAttr};
 
 impl Cfs {
-    /// Makes the entity of a new task, as a member of `group` on its CPU.
+    /// Creates the entity of a new task, as a member of `group` on its CPU.
     pub(super) fn add_task(
         &mut self,
         rqs: &Rqs,
@@ -33,7 +33,7 @@ impl Cfs {
     /// The entity of a task.
     #[inline]
     pub(super) fn entity_of(&self, pid: Pid) -> EntityId {
-        self.entity_of[pid.index()].expect("it is a task")
+        self.entity_of[pid.index()].expect("the thread is a task")
     }
 
     /// The entity of a thread, if it is a task.
@@ -48,20 +48,20 @@ impl Cfs {
         self.queues[self.entities[e].cfs_rq].group
     }
 
-    /// All the time that the task `pid`, whose entity is `e`, has run, under whatever policy, ns.
+    /// Total run time of the task `pid`, whose entity is `e`, under all policies, ns.
     #[inline]
     pub(super) fn total_exec(&self, rqs: &Rqs, pid: Pid, e: EntityId) -> u64 {
         self.entities[e].sum_exec + rqs.thread(pid).rt_sum_exec
     }
 
-    /// The weight of a task by its attributes (and by the rule of `cfs_interactive`).
+    /// The weight of a task by its attributes (and by the `cfs_interactive` rule).
     pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> LoadWeight {
         let attr = self.interactive.effective(pid, attr);
-        LoadWeight::of_task(&attr, self.rules.old_idle_weight)
+        LoadWeight::of_task(&attr, self.version.old_idle_weight)
     }
 
-    /// On entry of `schedule()`: is the outgoing task CPU bound? The time since it was last charged
-    /// counts.
+    /// On entry to `schedule()`: judges whether the outgoing task is CPU bound. The time since it
+    /// was last charged counts.
     pub(super) fn interactive_judges(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         if !matches!(rqs.thread(pid).policy, Policy::Other | Policy::Batch) {
             return;
@@ -76,7 +76,7 @@ impl Cfs {
         }
     }
 
-    /// `pid`, not yet on its queue, has been woken; it has run `ran_ns` in all.
+    /// `pid`, not yet on its queue, has been woken; it has run `ran_ns` in total.
     pub(super) fn interactive_wakes(&mut self, rqs: &Rqs, pid: Pid, e: EntityId, ran_ns: u64) {
         if self.interactive.wakes(pid, rqs.clock(rqs.cpu_of(pid)), ran_ns) {
             self.entities[e].load = self.load_of(pid, &rqs.settings[pid.index()].attr);

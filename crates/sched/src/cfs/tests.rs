@@ -1,9 +1,9 @@
-//! The worked examples, rules that no golden schedule decides, and a long random life with the
-//! books checked at every step.
+//! The worked examples, rules that no golden schedule covers, and long random operation with
+//! consistency checks at every step.
 
 use super::ids::EntityId;
-use super::{Cfs, Rules, core_2_6, wait_runtime};
-use crate::classes::rt::RtRules;
+use super::{Cfs, Version, core_2_6, wait_runtime};
+use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
 use crate::random::Random;
@@ -17,13 +17,13 @@ use schedlab_core::{
 
 type Machine = Bench<ClassList<Cfs>>;
 
-fn machine(rules: Rules, cpus: u32) -> Machine {
+fn machine(version: Version, cpus: u32) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(version, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 fn machine_2_6_32(cpus: u32) -> Machine {
-    machine(Rules::V2_6_32, cpus)
+    machine(Version::V2_6_32, cpus)
 }
 
 fn vruntime(machine: &Machine, task: TaskId) -> i64 {
@@ -85,8 +85,8 @@ fn decaying_loads_follow_the_load_as_in_the_worked_example() {
 
 #[test]
 fn three_hogs_on_two_cpus_change_places_for_ever() {
-    // The small imbalance of 2 against 1: each pass moves one hog to the CPU with fewer, which is
-    // then the one with more.
+    // The small imbalance of 2 against 1: each pass moves one hog to the CPU with fewer, which then
+    // is the one with more.
     let mut m = machine_2_6_32(2);
     for _ in 0..3 {
         m.nice(0, Life::Hog);
@@ -99,7 +99,7 @@ fn three_hogs_on_two_cpus_change_places_for_ever() {
         });
         let total = cpus[0] + cpus[1];
         assert!((1500 * MS..2500 * MS).contains(&total), "task {task} ran {total} ns");
-        assert!(cpus[0] > 0 && cpus[1] > 0, "task {task} has seen one CPU only");
+        assert!(cpus[0] > 0 && cpus[1] > 0, "task {task} ran on one CPU only");
     }
 }
 
@@ -132,7 +132,7 @@ fn tunables_have_the_releases_defaults_and_the_kernels_limits() {
     assert_eq!(set("GENTLE_FAIR_SLEEPERS", 0), Ok(()));
     assert_eq!(m.sched.fair.tunables.nr_latency, 4);
     assert_eq!(value(&m, "GENTLE_FAIR_SLEEPERS"), 0);
-    // Five hogs: a period of 500 ms, a slice a little under 100 ms.
+    // Five hogs: a period of 500 ms, a slice of slightly less than 100 ms.
     let mut m = machine_2_6_32(1);
     m.sched.set_tunable(&mut m.platform, "sched_latency_ns", 400_000_000).unwrap();
     m.sched.set_tunable(&mut m.platform, "sched_min_granularity_ns", 100_000_000).unwrap();
@@ -152,8 +152,8 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_min_vrunti
     let cpu = CpuId(0);
     let running = m.current[0].unwrap();
     let child = m.start(TaskAttr::default(), Life::Hog, Parent::Task { task: running, cpu });
-    // A third of 5 ms after `min_vruntime`, a little less by the computed inverse; or where the
-    // parent is, if that is later.
+    // A third of 5 ms after `min_vruntime`, slightly less by the computed inverse; or at the
+    // parent's vruntime, if that is later.
     let earliest = m.sched.fair.min_vruntime(cpu).ns() as i64 + 1_666_000;
     let place = vruntime(&m, child);
     assert!((earliest - 1000..earliest + 1000).contains(&place) || place == vruntime(&m, running));
@@ -197,7 +197,7 @@ fn a_task_that_leaves_real_time_is_an_ordinary_one_again() {
         let slices = m.slices.iter().filter(|slice| slice.3 == task.0 && slice.1 >= 100 * MS);
         slices.map(|slice| slice.2 - slice.1).sum()
     };
-    // What it ran under real time is not held against it.
+    // Its real-time run time is not held against it.
     assert!(ran(hog).abs_diff(ran(other)) <= 10 * MS, "{} {}", ran(hog), ran(other));
 }
 
@@ -228,7 +228,7 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
     let waker =
         m.start(attr, Life::Periodic { run: MS, sleep: 20 * MS + MS / 2 }, Parent::External);
     m.run_until(500 * MS);
-    // It never gets the CPU between two ticks: only when the hog's turn is over.
+    // It never gets the CPU between two ticks: only when the hog's slice is over.
     let starts = m.slices.iter().filter(|slice| slice.3 == waker.0).map(|slice| slice.1);
     assert!(starts.into_iter().all(|from| from % MS == 0));
     let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
@@ -244,16 +244,16 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
 
 #[test]
 fn older_releases_give_sleepers_a_whole_latency() {
-    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 the same, by
+    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 does the same, by
     // weight.
-    for (rules, nice, credit) in [
-        (Rules::V2_6_31, 0, 20_000_000),
-        (Rules::V2_6_31, 5, 20_000_000),
-        (Rules::V2_6_28, 5, 61_134_328),
-        (Rules::V2_6_24, 5, 20_000_000),
-        (Rules::V2_6_32, 5, 2_500_000),
+    for (version, nice, credit) in [
+        (Version::V2_6_31, 0, 20_000_000),
+        (Version::V2_6_31, 5, 20_000_000),
+        (Version::V2_6_28, 5, 61_134_328),
+        (Version::V2_6_24, 5, 20_000_000),
+        (Version::V2_6_32, 5, 2_500_000),
     ] {
-        let mut m = machine(rules, 1);
+        let mut m = machine(version, 1);
         m.nice(0, Life::Hog);
         let sleeper = m.nice(nice, Life::Periodic { run: MS, sleep: 300 * MS });
         m.run_until(290 * MS);
@@ -261,7 +261,7 @@ fn older_releases_give_sleepers_a_whole_latency() {
         m.run_until(woken_at + 1);
         let min_vruntime = m.sched.fair.min_vruntime(CpuId(0)).ns() as i64;
         let behind = min_vruntime - vruntime(&m, sleeper);
-        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", rules.name);
+        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", version.name);
     }
 }
 
@@ -285,7 +285,7 @@ fn groups_can_be_reshared_and_tasks_moved_between_them() {
     }
 }
 
-/// Does everything that can be done to tasks, in random order, and checks the books after each.
+/// Performs all operations on tasks in random order, and checks consistency after each.
 fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool) {
     let cpus = m.current.len() as u64;
     let mut random = Random(seed);
@@ -365,7 +365,7 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
                     if random.below(2) == 0 {
                         m.sched.yield_now(&mut m.platform, CpuId(cpu), task);
                     } else {
-                        // Blocks, and is woken before it is switched away.
+                        // The task blocks, and is woken before it is switched away.
                         m.block(cpu, task, false, u64::MAX);
                         audit(&m);
                         m.wake(task, Waker::Interrupt { cpu: CpuId(cpu) });
@@ -404,7 +404,7 @@ fn hrtick_ends_turns_between_ticks() {
         m.nice(0, Life::Hog);
     }
     m.run_until(200 * MS);
-    // A third of 5 ms for everybody, give or take the computed inverse.
+    // A third of 5 ms for each, apart from the computed inverse.
     let turns: Vec<u64> = m.slices.iter().skip(6).map(|slice| slice.2 - slice.1).collect();
     let exact = turns.iter().filter(|&&turn| (1_664_000..1_668_000).contains(&turn)).count();
     assert!(turns.len() > 100 && exact * 10 > turns.len() * 9, "{turns:?}");
@@ -430,12 +430,12 @@ fn a_machine_of_many_levels_keeps_its_books() {
     ];
     let config = BuildConfig { topology: Topology::with_levels(16, levels.into()), hz: 1000 };
     for seed in 0..3 {
-        let sched = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
+        let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
     }
-    // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are
-    // worth 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
-    let sched = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
+    // Hogs that start on one CPU get one CPU each. (Not one core each: with hardware threads of
+    // power 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
+    let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
     let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let hogs: Vec<TaskId> =
@@ -479,10 +479,10 @@ fn a_long_random_life_leaves_the_books_in_order() {
         random_life(machine_2_6_32(cpus), seed, true);
         random_life(machine_2_6_32(cpus), seed + 100, false);
     }
-    for rules in [Rules::V2_6_31, Rules::V2_6_29, Rules::V2_6_28] {
-        random_life(machine(rules, 1), 6, true);
+    for version in [Version::V2_6_31, Version::V2_6_29, Version::V2_6_28] {
+        random_life(machine(version, 1), 6, true);
     }
-    random_life(machine(Rules::V2_6_24, 1), 7, false);
+    random_life(machine(Version::V2_6_24, 1), 7, false);
     let config = BuildConfig::flat(1, 1000);
     random_life(Bench::new(wait_runtime::core_2_6(&config), 1, 1000), 8, false);
 }
@@ -491,34 +491,34 @@ fn a_long_random_life_leaves_the_books_in_order() {
 fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
     let latency_ms = |m: &Machine| m.sched.fair.tunables.latency_ns / MS;
     let config = |cpus| BuildConfig::flat(cpus, 1000);
-    for (rules, expected) in [
-        // Never again after boot, and 64 CPUs count.
-        (Rules::V2_6_32, [35, 20, 20, 20, 20]),
-        // A CPU that goes is still counted: 8, 7, ... down to 4 of them leave three.
-        (Rules::V2_6_32_60, [20, 20, 20, 15, 15]),
-        (Rules::V3_2, [24, 24, 24, 18, 18]),
+    for (version, expected) in [
+        // The times are not scaled again after boot, and 64 CPUs count.
+        (Version::V2_6_32, [35, 20, 20, 20, 20]),
+        // A CPU that goes offline is still counted: 8, 7, ... down to 4 of them leave three.
+        (Version::V2_6_32_60, [20, 20, 20, 15, 15]),
+        (Version::V3_2, [24, 24, 24, 18, 18]),
     ] {
-        assert_eq!(latency_ms(&machine(rules, 64)), expected[0], "{}", rules.name);
-        let mut m = machine(rules, 8);
+        assert_eq!(latency_ms(&machine(version, 64)), expected[0], "{}", version.name);
+        let mut m = machine(version, 8);
         let mut platform = config(8).platform();
         let mut seen = alloc::vec![latency_ms(&m)];
         for (gone, look) in [(7, true), (6, false), (5, false), (4, false), (3, true)] {
-            m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("it is not the last");
+            m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("another CPU is online");
             if look {
                 seen.push(latency_ms(&m));
             }
         }
-        m.sched.cpu_online(&mut platform, CpuId(3)).expect("it was there");
+        m.sched.cpu_online(&mut platform, CpuId(3)).expect("the CPU is offline");
         seen.push(latency_ms(&m));
-        assert_eq!(seen, expected[1..], "{}", rules.name);
+        assert_eq!(seen, expected[1..], "{}", version.name);
     }
-    let mut m = machine(Rules::V3_2, 8);
+    let mut m = machine(Version::V3_2, 8);
     let mut platform = config(8).platform();
     m.sched.set_tunable(&mut platform, "sched_latency_ns", 7_000_000).expect("in range");
     for gone in [7, 6, 5, 4, 3] {
-        m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("it is not the last");
+        m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("another CPU is online");
     }
-    assert_eq!(latency_ms(&m), 7, "what was written stays");
+    assert_eq!(latency_ms(&m), 7, "a written value stays");
 }
 
 /// Nodes of two CPUs that share a cache.
@@ -527,15 +527,15 @@ fn nodes(count: u32) -> Topology {
     Topology::new((0..2 * count).map(place).collect(), &[]).unwrap()
 }
 
-fn machine_of(rules: Rules, topology: Topology) -> Machine {
+fn machine_of(version: Version, topology: Topology) -> Machine {
     let cpus = topology.cpus();
     let config = BuildConfig { topology, ..BuildConfig::flat(cpus, 1000) };
-    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(version, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 #[test]
 fn nodes_are_first_balanced_after_one_ms_and_then_after_eight() {
-    let m = machine_of(Rules::V2_6_32, nodes(2));
+    let m = machine_of(Version::V2_6_32, nodes(2));
     let levels: Vec<_> = m.sched.core.domains.of(CpuId(0)).collect();
     let params = levels.iter().map(|&level| m.sched.core.domains.level(level).params);
     assert_eq!(params.map(|params| params.min_interval_ms).collect::<Vec<_>>(), [1, 8]);
@@ -545,7 +545,7 @@ fn nodes_are_first_balanced_after_one_ms_and_then_after_eight() {
 
 #[test]
 fn what_real_time_tasks_take_of_another_node_is_never_learnt() {
-    let mut m = machine_of(Rules::V2_6_32, nodes(2));
+    let mut m = machine_of(Version::V2_6_32, nodes(2));
     m.realtime(Policy::Fifo, 10, Some(0), Life::Hog);
     m.run_until(700 * MS);
     let level = m.sched.core.domains.of(CpuId(0)).last().unwrap();
@@ -576,14 +576,14 @@ fn the_policy_that_a_task_has_already_restarts_its_turn() {
 
 #[test]
 fn an_exec_moves_a_task_away_from_others_but_not_from_an_empty_cpu() {
-    // Alone, it is sent to the idle CPU, and comes straight back: the one it left has no load.
+    // Alone, it is sent to the idle CPU, and comes straight back: the CPU that it left has no load.
     let mut m = machine_2_6_32(2);
     let a = m.nice(0, Life::Hog);
     m.run_until(3 * MS);
     m.sched.exec(&mut m.platform, CpuId(0), a);
     m.reschedule();
     assert_eq!(m.current, [Some(a), None]);
-    // Beside another task it goes for good, and comes as a sleeper.
+    // Next to another task it leaves for good, and arrives like a sleeper.
     let mut m = machine_2_6_32(2);
     let on_cpu_0 = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let pinned = m.start(on_cpu_0, Life::Hog, Parent::External);
@@ -610,7 +610,7 @@ fn an_exec_moves_a_task_away_from_others_but_not_from_an_empty_cpu() {
 
 #[test]
 fn a_group_of_3_2_weighs_two_without_tasks_and_its_shares_with_them() {
-    let mut m = machine(Rules::V3_2, 1);
+    let mut m = machine(Version::V3_2, 1);
     let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 3000).unwrap();
     let weight = |m: &Machine| {
         let fair = &m.sched.fair;
@@ -630,23 +630,23 @@ fn a_group_of_3_2_weighs_two_without_tasks_and_its_shares_with_them() {
 
 #[test]
 fn the_tick_of_3_2_leaves_a_task_alone_that_is_catching_up() {
-    // 2.6.32 takes one that is behind all others for one that is far ahead.
-    let asks = |rules: Rules| {
-        let mut m = machine(rules, 1);
+    // 2.6.32 treats an entity that is behind all others as one that is far ahead.
+    let asks = |version: Version| {
+        let mut m = machine(version, 1);
         m.nice(0, Life::Hog);
         m.nice(0, Life::Hog);
         m.run_until(MS + MS / 2);
         let (fair, rqs) = (&mut m.sched.fair, &mut m.sched.core);
         let e = fair.entity_of(rqs.pid(m.current[0].unwrap()));
         let q = fair.entities[e].cfs_rq;
-        // It has run for longer than the minimal granularity, and not for its slice.
+        // It has run for longer than the minimum granularity, but not for its slice.
         fair.entities[e].prev_sum_exec = 0;
         fair.entities[e].sum_exec = 1_200_000;
         fair.entities[e].vruntime = fair.queues[q].min_vruntime - 50_000_000;
         fair.check_preempt_tick(rqs, &mut m.platform, q, e);
         m.platform.next_resched(0).is_some()
     };
-    assert!(asks(Rules::V2_6_32));
-    assert!(asks(Rules { tick_spares_behind: false, ..Rules::V3_2 }));
-    assert!(!asks(Rules::V3_2));
+    assert!(asks(Version::V2_6_32));
+    assert!(asks(Version { tick_spares_behind: false, ..Version::V3_2 }));
+    assert!(!asks(Version::V3_2));
 }

@@ -2,8 +2,8 @@
 //! [`bandwidth`](crate::classes::bandwidth) keeps the accounts.
 //!
 //! A **throttled** queue is no longer represented in its parent's queue. Its entities stay in it,
-//! may sleep, wake and be moved there as elsewhere; but none of them counts further up, and none
-//! can be picked.
+//! and may sleep, wake and be moved as in other queues, but none of them counts further up, and
+//! none can be picked.
 
 use super::Cfs;
 use super::ids::CfsRqId;
@@ -12,8 +12,8 @@ use crate::classes::bandwidth::Expiry;
 use schedlab_core::{CpuId, Platform, TimerKey};
 
 impl Cfs {
-    /// `check_enqueue_throttle`: queue `q` has got its first entity and may have no runtime for it.
-    /// (One in which an entity runs is checked when that one is put away.)
+    /// `check_enqueue_throttle`: queue `q` has received its first entity and may have no runtime
+    /// for it. (A queue whose entity runs is checked when that entity is put away.)
     #[inline]
     pub(super) fn check_enqueue_throttle(
         &mut self,
@@ -33,7 +33,7 @@ impl Cfs {
         self.check_cfs_rq_runtime(rqs, platform, q);
     }
 
-    /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
+    /// `check_cfs_rq_runtime`: throttles queue `q` if it has no runtime left.
     #[inline]
     pub(super) fn check_cfs_rq_runtime(
         &mut self,
@@ -56,7 +56,7 @@ impl Cfs {
         self.limits.set_throttled(platform, q, rqs.clock(cpu));
     }
 
-    /// `unthrottle_cfs_rq`. The group's entity is placed as a waking sleeper.
+    /// `unthrottle_cfs_rq`. The group's entity is placed like a waking sleeper.
     pub(super) fn unthrottle_cfs_rq(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &self.queues[q];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
@@ -68,7 +68,7 @@ impl Cfs {
         if let Some(e) = e {
             self.enqueue_hierarchy(rqs, platform, cpu, e, count, true);
         }
-        // A busy CPU is not asked to reschedule: its tick will see to it.
+        // A busy CPU is not asked to reschedule: its tick does that.
         if rqs.is_idle_thread(rqs.curr(cpu)) && self.queues[CfsRqId::root(cpu)].nr_running > 0 {
             rqs.resched_curr(platform, cpu);
         }
@@ -103,8 +103,8 @@ impl Cfs {
         }
     }
 
-    /// `throttled_lb_pair`: whether the group of queue `q` is throttled there or on `other`. Its
-    /// tasks are not balanced then.
+    /// `throttled_lb_pair`: whether the group of queue `q` is throttled there or on `other`, so
+    /// that its tasks are not balanced.
     pub(super) fn throttled_lb_pair(&self, q: CfsRqId, other: CpuId) -> bool {
         if self.throttled_hierarchy_of(q) {
             return true;

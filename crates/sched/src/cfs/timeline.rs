@@ -1,16 +1,15 @@
 //! The timeline of a queue: waiting entities in the order of their virtual times.
 //!
-//! The kernel keeps a red-black tree. The algorithm asks of it no more than an order: by virtual
-//! time, and among equals as they came. Here each entity stands in a list of [`Sorted`] numbers
-//! that hold just that.
+//! The kernel keeps a red-black tree. The algorithm needs only its order: by virtual time, and
+//! among equals by arrival. Here a list of [`Sorted`] numbers provides exactly that.
 
 use super::ids::EntityId;
 use super::vruntime::Vruntime;
 use crate::classes::sorted::Sorted;
 use schedlab_core::index::TypedIndex;
 
-/// A place in the order: from the top the virtual time (64 bits), the number of the arrival, which
-/// sets equals apart (32), and the entity (32).
+/// A place in the order, from the most significant bits: the virtual time (64 bits), the arrival
+/// number, which distinguishes equals (32), and the entity (32).
 type Place = u128;
 
 #[inline]
@@ -28,7 +27,7 @@ fn entity_of(place: Place) -> EntityId {
     EntityId::new(place as u32 as usize)
 }
 
-/// Waiting entities by virtual time, those with the same in the order in which they came.
+/// The waiting entities by virtual time, and among equals by arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     places: Sorted,
@@ -37,12 +36,12 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// No entity waits.
+    /// An empty timeline.
     pub const fn new() -> Timeline {
         Timeline { places: Sorted::new(), arrivals: 0 }
     }
 
-    /// The entity that is furthest behind, the one that came first among equals.
+    /// The entity that is furthest behind, the first to arrive among equals.
     #[inline]
     pub fn leftmost(&self) -> Option<EntityId> {
         (!self.places.is_empty()).then(|| entity_of(self.places.least()))
@@ -59,7 +58,7 @@ impl Timeline {
         (!self.places.is_empty()).then(|| vruntime_of(self.places.greatest()))
     }
 
-    /// How many wait.
+    /// Number of waiting entities.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -74,15 +73,15 @@ impl Timeline {
         self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
     }
 
-    /// Whether the numbers of arrivals have run out, once in 2^32, so that the waiting entities
-    /// must be [renumbered](Timeline::renumber) before the next insertion.
+    /// Whether the arrival numbers have run out, once in 2^32, so that the waiting entities must be
+    /// [renumbered](Timeline::renumber) before the next insertion.
     #[inline]
     pub fn must_renumber(&self) -> bool {
         self.arrivals == u32::MAX
     }
 
-    /// Puts `e` in, after all with the same virtual time. Returns the number of its arrival,
-    /// without which it is not found again.
+    /// Inserts `e` after all entities with the same virtual time. Returns its arrival number, which
+    /// is needed to find it again.
     #[inline]
     pub fn insert(&mut self, e: EntityId, vruntime: Vruntime) -> u32 {
         let arrival = self.arrivals;
@@ -91,20 +90,20 @@ impl Timeline {
         arrival
     }
 
-    /// Takes out the entity that is furthest behind.
+    /// Removes the entity that is furthest behind.
     #[inline]
     pub fn pop_leftmost(&mut self) -> Option<EntityId> {
         self.places.pop().map(entity_of)
     }
 
-    /// Takes `e` out, which was put in with this virtual time and got this number.
+    /// Removes `e`, which was inserted with this virtual time and received this number.
     #[inline]
     pub fn remove(&mut self, e: EntityId, vruntime: Vruntime, arrival: u32) {
         self.places.remove(place(vruntime, arrival, e));
     }
 
-    /// Numbers the waiting entities from 0, in their order; `renumbered` is called with each and
-    /// its number.
+    /// Renumbers the waiting entities from 0, in their order; calls `renumbered` with each and its
+    /// number.
     #[cold]
     pub fn renumber(&mut self, mut renumbered: impl FnMut(EntityId, u32)) {
         let mut arrivals = 0;
@@ -117,10 +116,10 @@ impl Timeline {
         self.arrivals = arrivals;
     }
 
-    /// Checks that everything is in order.
+    /// Checks the invariants.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The invariant that does not hold.
     pub fn audit(&self) -> Result<(), &'static str> {
         self.places.audit()
     }
@@ -136,12 +135,12 @@ mod tests {
         EntityId::new(e as usize)
     }
 
-    /// The timeline beside a plain list that is sorted anew, stably, after each arrival.
+    /// A timeline and a plain list that is sorted again, stably, after each arrival.
     struct Pair {
         timeline: Timeline,
         model: Vec<(u64, u32)>,
         arrival: Vec<u32>,
-        /// All virtual times are counted from here.
+        /// All virtual times are relative to this.
         base: u64,
     }
 
@@ -199,7 +198,7 @@ mod tests {
                 let mut pair = Pair::new(1500, base);
                 let mut absent: Vec<u32> = (0..1500).collect();
                 for step in 0..12_000 {
-                    // Grows to all, shrinks to none, grows again.
+                    // Grows to all entities, shrinks to none, grows again.
                     let grows = random.below(10) < if step / 3000 % 2 == 0 { 8 } else { 2 };
                     if grows && !absent.is_empty() {
                         let e = absent.swap_remove(random.below(absent.len() as u64) as usize);

@@ -1,21 +1,22 @@
-//! The tunables, under the kernel's names: defaults, scaling by the number of CPUs, and what the
-//! kernel refuses.
+//! The tunables, under the kernel's names: defaults, scaling by the number of CPUs, and the values
+//! that the kernel refuses.
 
 use super::features::Feature;
-use super::rules::{PeriodRule, Rules};
+use super::releases::{PeriodRule, Version};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
-/// What an administrator can set.
+/// The parameters that an administrator can set.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunables {
     /// `sched_latency_ns`: the period in which every entity runs once.
     pub latency_ns: u64,
-    /// `sched_min_granularity_ns`: the least that a turn should be.
+    /// `sched_min_granularity_ns`: minimum length of a slice.
     pub min_granularity_ns: u64,
-    /// So many fit into a latency. Worked out anew whenever one of the two is written, not at boot.
+    /// Number of slices that fit into a latency. Recalculated whenever one of the two is written,
+    /// not at boot.
     pub nr_latency: u64,
-    /// `sched_wakeup_granularity_ns`: how far behind a woken task must be to preempt.
+    /// `sched_wakeup_granularity_ns`: distance by which a woken task must be behind to preempt.
     pub wakeup_granularity_ns: u64,
     /// `sched_child_runs_first`.
     pub child_runs_first: bool,
@@ -23,13 +24,13 @@ pub struct Tunables {
     pub compat_yield: bool,
     /// `sched_migration_cost`, ns: a task that ran more recently is cache hot. -1: every task is.
     pub migration_cost_ns: i64,
-    /// `sched_nr_migrate`: about so many tasks are looked at in a balancing pass.
+    /// `sched_nr_migrate`: approximate number of tasks examined in a balancing pass.
     pub nr_migrate: u32,
-    /// `sched_shares_ratelimit`, ns: group shares are divided no more often.
+    /// `sched_shares_ratelimit`, ns: minimum interval between divisions of group shares.
     pub shares_ratelimit_ns: u64,
     /// `sched_shares_thresh`: smaller changes of a group's weight are not made.
     pub shares_thresh: u64,
-    /// `sched_time_avg`, ms: over which time real-time load is averaged.
+    /// `sched_time_avg`, ms: period over which real-time load is averaged.
     pub time_avg_ms: u64,
     /// Feature bits, by [`Feature`].
     features: u32,
@@ -40,23 +41,23 @@ pub fn boot_factor(cpus: u32) -> u64 {
     1 + u64::from(cpus.ilog2())
 }
 
-/// Times that are scaled are capped at 200 ms at boot.
+/// Cap on scaled times at boot: 200 ms.
 const BOOT_CAP_NS: u64 = 200_000_000;
 
 impl Tunables {
-    /// What the release has after boot on so many CPUs.
-    pub fn at_boot(rules: &Rules, cpus: u32) -> Tunables {
-        let factor = boot_factor(cpus.min(rules.factor_cpus_max));
+    /// The values of the release after boot on `cpus` CPUs.
+    pub fn at_boot(version: &Version, cpus: u32) -> Tunables {
+        let factor = boot_factor(cpus.min(version.factor_cpus_max));
         let mut features = 0;
-        for &(feature, on) in rules.features {
+        for &(feature, on) in version.features {
             features |= u32::from(on) << feature as u32;
         }
         Tunables {
-            latency_ns: (rules.latency_ns * factor).min(BOOT_CAP_NS),
-            min_granularity_ns: (rules.min_granularity_ns * factor).min(BOOT_CAP_NS),
-            nr_latency: rules.nr_latency,
-            wakeup_granularity_ns: rules.wakeup_granularity_ns * factor,
-            child_runs_first: rules.child_runs_first,
+            latency_ns: (version.latency_ns * factor).min(BOOT_CAP_NS),
+            min_granularity_ns: (version.min_granularity_ns * factor).min(BOOT_CAP_NS),
+            nr_latency: version.nr_latency,
+            wakeup_granularity_ns: version.wakeup_granularity_ns * factor,
+            child_runs_first: version.child_runs_first,
             compat_yield: false,
             migration_cost_ns: 500_000,
             nr_migrate: 32,
@@ -67,10 +68,11 @@ impl Tunables {
         }
     }
 
-    /// The release's times follow the number of CPUs: they were for `before` and become those for
-    /// `after`. A value that was written stays.
-    pub fn rescale(&mut self, rules: &Rules, before: u32, after: u32) {
-        let (before, after) = (Tunables::at_boot(rules, before), Tunables::at_boot(rules, after));
+    /// Adapts the release's times to the number of CPUs, from `before` to `after`. A value that was
+    /// written stays.
+    pub fn rescale(&mut self, version: &Version, before: u32, after: u32) {
+        let (before, after) =
+            (Tunables::at_boot(version, before), Tunables::at_boot(version, after));
         for (tunable, before, after) in [
             (&mut self.latency_ns, before.latency_ns, after.latency_ns),
             (&mut self.min_granularity_ns, before.min_granularity_ns, after.min_granularity_ns),
@@ -112,7 +114,7 @@ impl Tunables {
     }
 }
 
-/// `sched_nr_latency` follows when the administrator writes the latency or the minimal granularity.
+/// `sched_nr_latency` follows when the administrator writes the latency or the minimum granularity.
 pub fn nr_latency(latency_ns: u64, min_granularity_ns: u64) -> u64 {
     latency_ns.div_ceil(min_granularity_ns)
 }
@@ -121,8 +123,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl Tunables {
-    /// The tunables of a release with their values; `others` stand before the feature bits.
-    pub fn list(&self, rules: &Rules, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
+    /// The tunables of a release with their values; `others` come before the feature bits.
+    pub fn list(&self, version: &Version, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
         let mut all = Vec::new();
         let mut add = |name: &'static str, value: i64, range, help| {
             all.push(Tunable { name: name.into(), value, range, help });
@@ -137,13 +139,13 @@ impl Tunables {
             "sched_min_granularity_ns",
             self.min_granularity_ns as i64,
             (100_000, SECOND_NS),
-            "the least that a turn should be",
+            "minimum length of a slice",
         );
         add(
             "sched_wakeup_granularity_ns",
             self.wakeup_granularity_ns as i64,
             (0, SECOND_NS),
-            "how far behind a woken task must be to preempt, virtual ns",
+            "distance by which a woken task must be behind to preempt, virtual ns",
         );
         add(
             "sched_child_runs_first",
@@ -163,20 +165,20 @@ impl Tunables {
             ANY,
             "a task that ran more recently is cache hot, ns; -1 = every task is",
         );
-        if rules.groups {
+        if version.groups {
             add(
                 "sched_nr_migrate",
                 i64::from(self.nr_migrate),
                 (0, i64::from(i32::MAX)),
-                "about so many tasks are looked at in a balancing pass",
+                "approximate number of tasks examined in a balancing pass",
             );
         }
-        if rules.many_cpus {
+        if version.many_cpus {
             add(
                 "sched_shares_ratelimit",
                 self.shares_ratelimit_ns as i64,
                 (0, i64::from(u32::MAX)),
-                "group shares are divided over the CPUs no more often, ns",
+                "minimum interval between divisions of group shares over the CPUs, ns",
             );
             add(
                 "sched_shares_thresh",
@@ -195,15 +197,15 @@ impl Tunables {
         let mut add = |name: &'static str, value: i64, range, help| {
             all.push(Tunable { name: name.into(), value, range, help });
         };
-        for &(feature, _) in rules.features {
+        for &(feature, _) in version.features {
             let (name, help) = feature.describe();
             add(name, i64::from(self.has(feature)), (0, 1), help);
         }
         all
     }
 
-    /// Writes a tunable whose range has been checked. False: it is not one of these.
-    pub fn write(&mut self, rules: &Rules, name: &str, value: i64) -> bool {
+    /// Writes a tunable whose range has been checked. Returns `false` if it is not one of these.
+    pub fn write(&mut self, version: &Version, name: &str, value: i64) -> bool {
         match name {
             "sched_latency_ns" => self.latency_ns = value as u64,
             "sched_min_granularity_ns" => self.min_granularity_ns = value as u64,
@@ -217,7 +219,7 @@ impl Tunables {
             "sched_time_avg" => self.time_avg_ms = value as u64,
             _ => {
                 let feature =
-                    rules.features.iter().find(|(feature, _)| feature.describe().0 == name);
+                    version.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
                     return false;
                 };
@@ -238,20 +240,20 @@ mod tests {
 
     #[test]
     fn times_grow_with_the_logarithm_of_the_cpus() {
-        let at = |rules: &Rules, cpus| {
-            let tunables = Tunables::at_boot(rules, cpus);
+        let at = |version: &Version, cpus| {
+            let tunables = Tunables::at_boot(version, cpus);
             [tunables.latency_ns, tunables.min_granularity_ns, tunables.wakeup_granularity_ns]
                 .map(|ns| ns / 1_000_000)
         };
-        assert_eq!(at(&Rules::V2_6_32, 1), [5, 1, 1]);
-        assert_eq!(at(&Rules::V2_6_32, 3), [10, 2, 2]);
-        assert_eq!(at(&Rules::V2_6_32, 4), [15, 3, 3]);
-        assert_eq!(at(&Rules::V2_6_32, 16), [25, 5, 5]);
-        assert_eq!(at(&Rules::V2_6_24, 1), [20, 4, 10]);
-        let tunables = Tunables::at_boot(&Rules::V2_6_32, 4);
+        assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
+        assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);
+        assert_eq!(at(&Version::V2_6_32, 4), [15, 3, 3]);
+        assert_eq!(at(&Version::V2_6_32, 16), [25, 5, 5]);
+        assert_eq!(at(&Version::V2_6_24, 1), [20, 4, 10]);
+        let tunables = Tunables::at_boot(&Version::V2_6_32, 4);
         assert_eq!((tunables.nr_latency, tunables.shares_ratelimit_ns), (5, 750_000));
-        // The cap of 200 ms holds for latency and granularity only.
-        assert_eq!(at(&Rules::V2_6_31, 4096), [200, 52, 65]);
+        // The cap of 200 ms applies only to latency and granularity.
+        assert_eq!(at(&Version::V2_6_31, 4096), [200, 52, 65]);
     }
 
     #[test]

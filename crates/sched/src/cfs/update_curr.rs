@@ -1,4 +1,4 @@
-//! Charging: how the running entity pays for its time.
+//! Charging: the running entity pays for its time.
 
 use super::Cfs;
 use super::ids::CfsRqId;
@@ -9,7 +9,7 @@ use schedlab_core::Platform;
 impl Cfs {
     /// `update_curr`: charges the running entity of queue `q` for the time since it was last
     /// charged or picked. Its vruntime grows by that time, scaled by its weight, and `min_vruntime`
-    /// follows. One queue only: callers that mean the whole hierarchy walk it.
+    /// follows. It affects one queue only; callers that charge the whole hierarchy walk it.
     #[inline]
     pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &mut self.queues[q];
@@ -20,7 +20,7 @@ impl Cfs {
         let clock = rqs.clock(cpu);
         let entity = &mut self.entities[curr];
         let delta = clock.wrapping_sub(entity.exec_start);
-        if delta == 0 && !self.rules.min_vruntime_on_charge_only {
+        if delta == 0 && !self.version.min_vruntime_on_charge_only {
             return;
         }
         queue.exec_clock += delta;

@@ -1,8 +1,9 @@
-//! Dividing a group's shares over the CPUs.
+//! Division of a group's shares over the CPUs.
 //!
-//! A group's entity on a CPU should weigh that part of the group's shares that its load there is of
-//! its load everywhere. The kernel computes this now and then (`sched_shares_ratelimit`), from
-//! whatever the queues hold at that moment; between two such moments the weights are out of date.
+//! The weight of a group's entity on a CPU should be the fraction of the group's shares that
+//! corresponds to the fraction of its load on that CPU. The kernel computes this from time to time
+//! (`sched_shares_ratelimit`), from the momentary content of the queues; in between the weights are
+//! out of date.
 
 use super::Cfs;
 use super::ids::CfsRqId;
@@ -12,7 +13,7 @@ use crate::classes::Rqs;
 use crate::classes::weights::NICE_0_LOAD;
 use schedlab_core::{CpuId, GroupId, Platform};
 
-/// The load of a CPU without any of a group's tasks, in this division.
+/// The load of a CPU without any tasks of a group, in this division.
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
 /// `sched_shares_window`, ns.
@@ -20,7 +21,7 @@ const SHARES_WINDOW_NS: u64 = 10_000_000;
 
 impl Cfs {
     /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was
-    /// done a moment ago.
+    /// done very recently.
     #[inline]
     pub(super) fn update_shares(
         &mut self,
@@ -41,7 +42,7 @@ impl Cfs {
         level: usize,
         cpu: CpuId,
     ) {
-        if self.rules.shares_follow_load {
+        if self.version.shares_follow_load {
             return;
         }
         let now_ns = platform.now_ns();
@@ -98,7 +99,7 @@ impl Cfs {
             {
                 queue.rq_weight = load;
                 queue.shares = if load == 0 { 0 } else { part };
-                let load = LoadWeight::computed(part, self.rules.inverse);
+                let load = LoadWeight::computed(part, self.version.inverse);
                 self.reweight_entity(rqs, platform, e, load);
             }
         }
@@ -111,10 +112,10 @@ impl Cfs {
         }
     }
 
-    /// `update_cfs_shares` (3.2): the load of queue `q` has changed, and its group's entity is to
-    /// weigh that part of the shares that this load is of the group's load everywhere; the least
-    /// there is, if it has none. (How 3.2 sums the group's load over the CPUs is not described to
-    /// us: the loads are taken as they are.)
+    /// `update_cfs_shares` (3.2): the load of queue `q` has changed. The weight of its group's
+    /// entity becomes the fraction of the shares that corresponds to this load's fraction of the
+    /// group's total load, or the minimum, if there is no load. (No description of how 3.2 sums the
+    /// group's load over the CPUs is available: the loads are used as they are.)
     pub(super) fn update_cfs_shares(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &self.queues[q];
         let Some(e) = queue.entity else {
@@ -127,13 +128,13 @@ impl Cfs {
         let queue = &mut self.queues[q];
         (queue.rq_weight, queue.shares, queue.shares_at) = (queue.load, weight, queue.exec_clock);
         if self.entities[e].load.weight != weight {
-            let load = LoadWeight::computed(weight, self.rules.inverse);
+            let load = LoadWeight::computed(weight, self.version.inverse);
             self.reweight_entity(rqs, platform, e, load);
         }
     }
 
-    /// At the tick: the same for a queue whose load stays as it is, when its tasks have run for so
-    /// long that those of other CPUs may have come or gone.
+    /// At the tick: does the same for a queue whose load has not changed, after its tasks have run
+    /// for so long that the loads on other CPUs may have changed.
     pub(super) fn update_entity_shares_tick(
         &mut self,
         rqs: &mut Rqs,
@@ -146,8 +147,8 @@ impl Cfs {
         }
     }
 
-    /// `effective_load`: by how much the weight of `cpu` would change if `own` were added to the
-    /// queue of `group` there, `all` to the group as a whole. Signed.
+    /// `effective_load`: the change of the weight of `cpu` if `own` were added to the queue of
+    /// `group` there, and `all` to the group as a whole. Signed.
     pub(super) fn effective_load(
         &self,
         group: GroupId,
@@ -182,14 +183,14 @@ impl Cfs {
         own
     }
 
-    /// `update_h_load`: what the queues of a CPU weigh as the CPU sees them, top down.
+    /// `update_h_load`: the weights of a CPU's queues as the CPU sees them, top down.
     pub(super) fn update_h_load(&mut self, cpu: CpuId) {
         self.queues[CfsRqId::root(cpu)].h_load = self.cpu_loads.weighted_load(cpu);
-        // Groups are numbered in the order of their making: parents before children.
+        // Groups are numbered in order of creation: parents before children.
         for place in (0..self.queues_on[cpu.index()].len()).rev() {
             let (group, q) = self.queues_on[cpu.index()][place];
             let parent = self.groups[group].parent.unwrap_or(GroupId::ROOT);
-            let above = self.queue_if_any(parent, cpu).expect("a queue's parent is there");
+            let above = self.queue_if_any(parent, cpu).expect("a queue's parent has a queue");
             let above = &self.queues[above];
             let h_load = above.h_load * self.queues[q].shares / (above.load + 1);
             self.queues[q].h_load = h_load;
@@ -200,7 +201,7 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::Rules;
+    use crate::cfs::Version;
     use schedlab_core::Topology;
 
     fn at(now_ns: u64) -> Platform {
@@ -210,14 +211,14 @@ mod tests {
     }
 
     fn weight_of(cfs: &Cfs, q: CfsRqId) -> u64 {
-        cfs.entities[cfs.queues[q].entity.expect("it is no root queue")].load.weight
+        cfs.entities[cfs.queues[q].entity.expect("only root queues have no entity")].load.weight
     }
 
     #[test]
     fn shares_follow_the_load() {
         let domains = crate::cfs::domains(&Topology::flat(2));
         let mut rqs = Rqs::new(domains);
-        let mut cfs = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+        let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
         let group = cfs.sched_create_group(GroupId::ROOT, 1024).unwrap();
         let queues = [0, 1].map(|cpu| cfs.queue_of(group, CpuId(cpu)));
         let weights = |cfs: &Cfs| queues.map(|q| weight_of(cfs, q));
@@ -240,7 +241,7 @@ mod tests {
         let domains = crate::cfs::domains(&Topology::flat(4));
         let mut rqs = Rqs::new(domains);
         let mut build = |early: bool| {
-            let mut cfs = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+            let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
             let group = cfs.sched_create_group(GroupId::ROOT, 2048).unwrap();
             let q = cfs.queue_of(group, CpuId(0));
             if early {

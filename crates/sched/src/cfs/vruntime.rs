@@ -2,15 +2,15 @@
 
 use core::ops::{Add, AddAssign, Sub};
 
-/// A point in virtual time, ns: for an entity, the time it has run, weighted.
+/// A point in virtual time, ns: for an entity, its weighted run time.
 ///
 /// Virtual times wrap. Two of them are compared by the sign of their difference, so there is no
-/// total order, and this type has no `Ord`.
+/// total order, and this type does not implement `Ord`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vruntime(u64);
 
 impl Vruntime {
-    /// Where virtual time begins: 2^20 ns before it wraps, so that an error in the comparison shows
+    /// The start of virtual time: 2^20 ns before it wraps, so that an error in the comparison shows
     /// early.
     pub const INIT: Vruntime = Vruntime((1u64 << 20).wrapping_neg());
 
@@ -44,7 +44,7 @@ impl Vruntime {
         if other.is_before(self) { other } else { self }
     }
 
-    /// By how much this point is after `other`; negative if it is before it.
+    /// The distance of this point after `other`; negative if it is before it.
     #[inline]
     pub const fn ahead_of(self, other: Vruntime) -> i64 {
         self.0.wrapping_sub(other.0) as i64

@@ -3,10 +3,10 @@
 //!
 //! # The idea
 //!
-//! A group may use its **quota** of CPU time in each **period**, on all CPUs together. Charging one
-//! common account at every tick of every CPU would be slow, so the account is a **pool** from which
-//! each CPU's queue of the group draws a **slice** at a time (5 ms), and charges what its tasks run
-//! against that.
+//! A group may use its **quota** of CPU time in each **period**, summed over all CPUs. Charging a
+//! single account at every tick of every CPU would be slow. The account is therefore a **pool**
+//! from which each CPU's queue of the group draws a **slice** at a time (5 ms), and the run time of
+//! its tasks is charged against that slice.
 //!
 //! ```text
 //!          refilled with the quota          a slice at a time
@@ -17,29 +17,29 @@
 //! ```
 //!
 //! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's
-//! queue as if it had gone to sleep, with all that is in it. (In 6.18 its tasks leave one by one.)
-//! At the next period the throttled queues are first brought just above zero, in the order in which
-//! they were throttled, and come back; what else they need they draw like everybody.
+//! queue, with everything in it, as if it had gone to sleep. (In 6.18 its tasks leave one by one.)
+//! At the next period the throttled queues are first raised just above zero, in the order in which
+//! they were throttled, and return; anything further they draw from the pool as usual.
 //!
-//! What a queue has drawn it may keep when the period is over. In 3.2 it then **expires**; since
-//! 5.4 it does not, so that a group on many CPUs can exceed a period's quota by what lay about on
-//! them, though never the average.
+//! A queue may keep what it has drawn when the period is over. In 3.2 that runtime then
+//! **expires**. Since 5.4 it does not, so a group on many CPUs can exceed the quota of a single
+//! period by the runtime left over on them, though never the average.
 //!
-//! If a queue gives back more than a little while others are throttled, a second timer, the **slack
-//! timer**, hands it to them without waiting for the period.
+//! If a queue returns more than a small amount while others are throttled, a second timer, the
+//! **slack timer**, hands it to them without waiting for the period.
 //!
 //! **Burst** (5.14 on): unused quota stays in the pool, up to quota + burst.
 //!
-//! # Who does what
+//! # Division of work
 //!
-//! This file keeps the accounts and the timers. Taking queues off and putting them back is the fair
-//! class's business, as only it knows what a queue is: [`Bandwidth`] tells it when.
+//! This module keeps the accounts and the timers. Only the fair class knows how a queue works, so
+//! it removes queues and puts them back; [`Bandwidth`] reports when to do so.
 //!
 //! # Cost
 //!
-//! Nothing where no group has a quota. A charge: O(1) a level of groups. A throttling: as going to
-//! sleep. The period timer of a group: O(its throttled queues). Nothing ever walks all groups, but
-//! `check_hierarchy`, when an administrator sets a quota.
+//! Nothing where no group has a quota. A charge: O(1) per level of groups. A throttling: the same
+//! as going to sleep. The period timer of a group: O(its throttled queues). Nothing walks all
+//! groups except `check_hierarchy`, when an administrator sets a quota.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -48,13 +48,14 @@ use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::GroupStats;
 use schedlab_core::{CpuId, Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
 
-/// `min_cfs_rq_runtime`: what a queue keeps when its last task leaves, ns.
+/// `min_cfs_rq_runtime`: runtime that a queue keeps when its last task leaves, ns.
 const KEPT_NS: i64 = 1_000_000;
 
-/// `cfs_bandwidth_slack_period`: how long returned runtime waits for more of it, ns.
+/// `cfs_bandwidth_slack_period`: time for which returned runtime is collected before it is handed
+/// out, ns.
 const SLACK_PERIOD_NS: u64 = 5_000_000;
 
-/// `min_bandwidth_expiration`: nothing is handed out so shortly before a refill, ns.
+/// `min_bandwidth_expiration`: no runtime is handed out in this time before a refill, ns.
 const MIN_EXPIRATION_NS: u64 = 2_000_000;
 
 /// Ranges of period, quota and burst, us.
@@ -64,20 +65,20 @@ const QUOTA_US: core::ops::RangeInclusive<u64> = 1_000..=1 << 44;
 /// `sched_cfs_bandwidth_slice_us` at boot.
 pub const SLICE_US: u64 = 5_000;
 
-/// The tunable.
+/// Name of the tunable.
 pub const TUNABLE: &str = "sched_cfs_bandwidth_slice_us";
 
-/// What differs between releases.
+/// Differences between releases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BandwidthVersion {
-    /// What a queue has drawn is lost when the period is over (3.2 to 5.3).
+    /// Whether the runtime drawn by a queue is lost at the end of the period (3.2 to 5.3).
     pub expires: bool,
-    /// Unused quota may be saved up (5.14 on).
+    /// Whether unused quota may be saved (5.14 on).
     pub burst: bool,
-    /// A group may not have a larger part of the CPU than the group it is in: the rule of the first
-    /// version of control groups, which the second does not have.
+    /// Whether a group may not have a larger fraction of the CPU than its parent group: the rule of
+    /// version 1 of control groups, which version 2 does not have.
     pub child_within_parent: bool,
-    /// What each queue has when limits are set, ns.
+    /// Runtime that each queue receives when limits are set, ns.
     pub first_ns: i64,
 }
 
@@ -89,7 +90,7 @@ impl BandwidthVersion {
     /// 6.18.
     pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
 
-    /// 5.4 to 5.13: what has been drawn keeps, but nothing can be saved up.
+    /// 5.4 to 5.13: drawn runtime does not expire, and nothing can be saved.
     pub const V5_4: BandwidthVersion = BandwidthVersion { burst: false, ..BandwidthVersion::V5_14 };
 
     /// 5.14 and later.
@@ -100,28 +101,28 @@ impl BandwidthVersion {
 /// The account of a group (`cfs_bandwidth`).
 #[derive(Clone, Debug)]
 struct Pool<Q> {
-    /// The group it is in; none for the root.
+    /// The parent group. `None` for the root.
     parent: Option<GroupId>,
-    /// What it may use in a period, ns; none = no limit.
+    /// CPU time that it may use in a period, ns. `None`: no limit.
     quota_ns: Option<u64>,
     period_ns: u64,
     burst_ns: u64,
-    /// What is left, ns.
+    /// Runtime left, ns.
     runtime_ns: u64,
-    /// What it was after the last refill, ns. (With bursts.)
+    /// Runtime after the last refill, ns. (With bursts.)
     runtime_snap_ns: u64,
-    /// When what is drawn from it expires, ns.
+    /// Time at which runtime drawn from it expires, ns.
     runtime_expires: u64,
-    /// Nothing has been drawn since the last refill.
+    /// Whether nothing has been drawn since the last refill.
     idle: bool,
-    /// When the period timer fires, ns, if it is running.
+    /// Time at which the period timer fires, ns, if it is running.
     period_ends: Option<u64>,
-    /// When it fires next, ns, or would if it were running: refills keep to a grid.
+    /// Time of its next expiry, ns, real or hypothetical: refills keep to a grid.
     expires_ns: u64,
-    /// The CPU whose timer it is: the one on which it was started.
+    /// The CPU on which the timer was started, and fires.
     timer_cpu: CpuId,
     slack_timer_active: bool,
-    /// The throttled queues, the one throttled longest first: ends of the list.
+    /// The throttled queues, the one throttled longest first: the ends of the list.
     first_throttled: Option<Q>,
     last_throttled: Option<Q>,
     nr_periods: u64,
@@ -131,37 +132,37 @@ struct Pool<Q> {
     burst_used_ns: u64,
 }
 
-/// What a queue has of its group's account.
+/// A queue's share of its group's account.
 #[derive(Clone, Copy, Debug)]
 struct Local<Q> {
     group: GroupId,
     cpu: CpuId,
-    /// `runtime_enabled`: the group has a quota.
+    /// `runtime_enabled`: whether the group has a quota.
     enabled: bool,
     throttled: bool,
-    /// `runtime_remaining`: what it may still run, ns. Negative: it has run for so much longer.
+    /// `runtime_remaining`: remaining runtime, ns. Negative: the queue has overrun by that amount.
     remaining_ns: i64,
-    /// When that expires, ns.
+    /// Time at which it expires, ns.
     expires: u64,
-    /// Since when it is throttled, ns.
+    /// Time at which it was throttled, ns.
     throttled_at: u64,
-    /// Its neighbours among the throttled.
+    /// Its neighbours in the list of throttled queues.
     earlier: Option<Q>,
     later: Option<Q>,
 }
 
-/// What a timer's expiry asks for.
+/// Action that a timer's expiry requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expiry {
     /// Nothing.
     Nothing,
-    /// Hand out what this group's pool has: release queues as long as
-    /// [`Bandwidth::next_to_release`] names one.
+    /// Distribute the runtime of this group's pool: release queues as long as
+    /// [`Bandwidth::next_to_release`] returns one.
     Distribute(GroupId),
 }
 
-/// All groups' accounts. `Q` is the fair class's index of a queue; groups rise from parents to
-/// children.
+/// The accounts of all groups. `Q` is the fair class's index of a queue. A child group has a higher
+/// number than its parent.
 #[derive(Clone, Debug)]
 pub struct Bandwidth<Q> {
     version: BandwidthVersion,
@@ -169,13 +170,13 @@ pub struct Bandwidth<Q> {
     tick_ns: u64,
     pools: Vec<Pool<Q>>,
     locals: IndexVec<Q, Local<Q>>,
-    /// How many groups have a quota: with none, nothing here costs anything.
+    /// Number of groups with a quota. With none, nothing here costs anything.
     limited: u32,
-    /// Some group has or had one.
+    /// Whether any group has or has had a quota.
     ever_used: bool,
 }
 
-/// The timers have keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
+/// The timers use keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
 const fn period_timer_of(group: GroupId) -> TimerKey {
     TimerKey(4 + 4 * group.0)
 }
@@ -184,13 +185,13 @@ const fn slack_timer_of(group: GroupId) -> TimerKey {
     TimerKey(5 + 4 * group.0)
 }
 
-/// Whether a timer is one of these.
+/// Whether a timer belongs to this module.
 pub const fn is_timer(key: TimerKey) -> bool {
     key.0 >= 4 && key.0 % 4 < 2
 }
 
 impl<Q: TypedIndex> Bandwidth<Q> {
-    /// No quotas. The root group has a queue on each CPU.
+    /// Creates the accounts without quotas. The root group has a queue on each CPU.
     pub fn new(version: BandwidthVersion, cpus: u32, hz: u32) -> Bandwidth<Q> {
         let mut all = Bandwidth {
             version,
@@ -207,12 +208,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         all
     }
 
-    /// The next group has been made, below `parent`.
+    /// The next group has been created, below `parent`.
     pub fn group_made(&mut self, parent: GroupId) {
         self.pools.push(Pool::new(Some(parent), self.version));
     }
 
-    /// The next queue has been made, of `group` on `cpu`.
+    /// The next queue has been created, of `group` on `cpu`.
     pub fn queue_made(&mut self, group: GroupId, cpu: CpuId) {
         self.locals.push(Local {
             group,
@@ -233,8 +234,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.limited > 0
     }
 
-    /// Whether any group has had a quota at any time, so that tasks may have been kept waiting
-    /// beside idle CPUs.
+    /// Whether any group has ever had a quota, so that tasks may have waited while CPUs idled.
     #[inline]
     pub fn was_ever_used(&self) -> bool {
         self.ever_used
@@ -246,8 +246,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.limited > 0 && self.locals[q].throttled
     }
 
-    /// `cfs_rq_runtime`: whether queue `q` is to be throttled as it is put away or first gets
-    /// something to run.
+    /// `cfs_rq_runtime`: whether queue `q` must be throttled when it is put away or when its first
+    /// entity arrives.
     #[inline]
     pub fn has_run_out(&self, q: Q) -> bool {
         self.limited > 0 && {
@@ -256,37 +256,38 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; it is `now_ns` by its CPU's
-    /// clock. False: it has nothing left and gets nothing more, so that what runs must give way.
+    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; its CPU's clock reads `now_ns`.
+    /// Returns `false` if it has no runtime left and gets no more, so that its running task must
+    /// yield.
     #[inline]
     pub fn account(&mut self, platform: &mut Platform, q: Q, now_ns: u64, delta_ns: u64) -> bool {
         self.limited == 0 || !self.locals[q].enabled || {
             self.locals[q].remaining_ns -= delta_ns as i64;
             self.expire(q, now_ns);
-            // (A throttled queue draws nothing, and is asked nothing.)
+            // (A throttled queue draws nothing, and the answer for it does not matter.)
             self.locals[q].remaining_ns > 0
                 || (self.version.burst && self.locals[q].throttled)
                 || self.assign(platform, q)
         }
     }
 
-    /// `expire_cfs_rq_runtime`: what was drawn in an earlier period is lost.
+    /// `expire_cfs_rq_runtime`: runtime drawn in an earlier period is lost.
     fn expire(&mut self, q: Q, now_ns: u64) {
         let local = &mut self.locals[q];
         if !self.version.expires || now_ns < local.expires || local.remaining_ns < 0 {
             return;
         }
         if local.expires >= self.pools[local.group.index()].runtime_expires {
-            // The period is over by this CPU's clock but the pool has not been refilled: clocks may
-            // differ by a tick.
+            // The period is over by this CPU's clock, but the pool has not been refilled: clocks
+            // may differ by a tick.
             local.expires += self.tick_ns;
         } else {
             local.remaining_ns = 0;
         }
     }
 
-    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it
-    /// may go on.
+    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool allows. Returns
+    /// whether it may continue.
     fn assign(&mut self, platform: &mut Platform, q: Q) -> bool {
         let Local { group, cpu, .. } = self.locals[q];
         self.start_period_timer(platform, group, cpu);
@@ -305,7 +306,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns > 0
     }
 
-    /// What later releases try before they throttle queue `q`: enough to be just above zero.
+    /// Later releases try this before they throttle queue `q`: raise it just above zero.
     pub fn gets_the_least(&mut self, platform: &mut Platform, q: Q) -> bool {
         let Local { group, cpu, .. } = self.locals[q];
         self.start_period_timer(platform, group, cpu);
@@ -320,14 +321,14 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns > 0
     }
 
-    /// If the period timer of `group` is not running, a new period begins now: the timer is started
-    /// on `cpu`.
+    /// Begins a new period if the period timer of `group` is not running: starts the timer on
+    /// `cpu`.
     fn start_period_timer(&mut self, platform: &mut Platform, group: GroupId, cpu: CpuId) {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         if pool.period_ends.is_none() {
             if !self.version.burst {
-                // (With bursts the pool was refilled when the timer last fired, and nobody has
+                // (With bursts the pool was refilled when the timer last fired, and no queue has
                 // drawn from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
@@ -337,8 +338,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `return_cfs_rq_runtime`: the last entity has left queue `q`; all but a little goes back to
-    /// the pool.
+    /// `return_cfs_rq_runtime`: the last entity has left queue `q`. All but a small amount goes
+    /// back to the pool.
     pub fn return_slack(&mut self, platform: &mut Platform, q: Q) {
         if self.limited == 0 {
             return;
@@ -382,7 +383,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.start_period_timer(platform, group, cpu);
     }
 
-    /// Queue `q` is throttled no longer. (Its entity is about to come back.)
+    /// Queue `q` is no longer throttled. (Its entity is about to return.)
     pub fn clear_throttled(&mut self, q: Q, clock_ns: u64) {
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
@@ -409,8 +410,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which
-    /// nothing was drawn.
+    /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which no
+    /// runtime was drawn.
     fn period_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
@@ -440,8 +441,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Expiry::Distribute(group)
     }
 
-    /// `do_sched_cfs_slack_timer`: there is more in the pool than a slice, and throttled queues
-    /// could use it.
+    /// `do_sched_cfs_slack_timer`: the pool has more than a slice, and throttled queues could use
+    /// it.
     fn slack_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let pool = &mut self.pools[group.index()];
         pool.slack_timer_active = false;
@@ -454,8 +455,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Expiry::Distribute(group)
     }
 
-    /// `distribute_cfs_runtime`, one step: brings the queue of `group` that is throttled longest
-    /// just above zero. None if there is none, or the pool is dry (then it has got what there was).
+    /// `distribute_cfs_runtime`, one step: raises the queue of `group` that has been throttled
+    /// longest just above zero. `None` if there is none, or if the pool runs dry (the queue then
+    /// has received the rest).
     pub fn next_to_release(&mut self, group: GroupId) -> Option<Q> {
         let pool = &mut self.pools[group.index()];
         let q = pool.first_throttled?;
@@ -470,9 +472,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         (local.remaining_ns > 0).then_some(q)
     }
 
-    /// `distribute_cfs_runtime`, all of it: brings the throttled queues of `group` just above zero,
-    /// in their order, as far as the pool goes. Those that [may go on](Bandwidth::may_go_on) then
-    /// are to be let go.
+    /// `distribute_cfs_runtime`, all steps: raises the throttled queues of `group` just above zero,
+    /// in their order, as far as the pool allows. The caller then unthrottles those that [may
+    /// continue](Bandwidth::may_go_on).
     pub fn distribute(&mut self, group: GroupId) {
         let pool = &mut self.pools[group.index()];
         let mut next = pool.first_throttled;
@@ -487,7 +489,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// Whether queue `q` has something left.
+    /// Whether queue `q` has runtime left.
     pub fn may_go_on(&self, q: Q) -> bool {
         self.locals[q].remaining_ns > 0
     }
@@ -497,7 +499,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.pools[group.index()].timer_cpu
     }
 
-    /// Whether queue `q` is in its pool's list of throttled queues, be its limit lifted just now.
+    /// Whether queue `q` is in its pool's list of throttled queues, even if its limit has just been
+    /// lifted.
     pub fn is_listed(&self, q: Q) -> bool {
         self.locals[q].throttled
     }
@@ -507,17 +510,17 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.locals[q].later
     }
 
-    /// The queue of `group` that is throttled longest.
+    /// The queue of `group` that has been throttled longest.
     pub fn first_throttled(&self, group: GroupId) -> Option<Q> {
         self.pools[group.index()].first_throttled
     }
 
-    /// `tg_set_cfs_bandwidth`, but for the throttled queues, which the fair class lets go
-    /// afterwards ([`first_throttled`](Bandwidth::first_throttled)): whatever had been drawn is
-    /// void, and the pool is full. `queues` are those of the group.
+    /// `tg_set_cfs_bandwidth`, except for the throttled queues, which the fair class unthrottles
+    /// afterwards ([`first_throttled`](Bandwidth::first_throttled)). All drawn runtime becomes
+    /// void, and the pool is full. `queues` are the queues of the group.
     ///
     /// # Errors
-    /// What the kernel refuses with `EINVAL`, and bursts where the release has none.
+    /// The refusals of the kernel (`EINVAL`), and bursts where the release has none.
     pub fn set_quota(
         &mut self,
         platform: &mut Platform,
@@ -535,7 +538,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.period_ns = quota.period_us * 1000;
         pool.burst_ns = quota.burst_us * 1000;
         pool.refill(platform.now_ns(), version.burst);
-        // Later releases leave a timer that is running alone.
+        // Later releases leave a running timer alone.
         let keeps_timer = version.burst && pool.period_ends.is_some();
         let was_active = pool.period_ends.is_some();
         if !keeps_timer {
@@ -547,7 +550,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
         if quota.quota_us.is_some() && !keeps_timer && (was_active || version.burst) {
             let ends_ns = pool.next_end(platform.now_ns());
-            // The caller is on the first CPU.
+            // The caller acts on the first CPU.
             pool.timer_cpu = CpuId(0);
             pool.arm_period_timer(platform, group, ends_ns);
         }
@@ -559,7 +562,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Ok(())
     }
 
-    /// Whether the kernel would take these numbers.
+    /// Checks that the kernel would accept these values.
     fn check(&self, group: GroupId, quota: &Quota) -> Result<(), Refused> {
         if group == GroupId::ROOT {
             return Err(Errno::Invalid.because("the root group has no quota"));
@@ -585,7 +588,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             )));
         }
         if burst_us > 0 && !self.version.burst {
-            return Err(Errno::NotSupported.because("this release has no burst: 5.14 brought it"));
+            return Err(Errno::NotSupported.because("this release has no burst: it came with 5.14"));
         }
         if burst_us > quota_us.unwrap_or(u64::MAX).min(*QUOTA_US.end()) {
             return Err(Errno::Invalid.because("the burst must not be more than the quota"));
@@ -596,8 +599,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Ok(())
     }
 
-    /// `tg_cfs_schedulable_down`: no group may have a larger part of the CPU than the one it is in,
-    /// if `group` had `part` (in 2^-20; none = no limit).
+    /// `tg_cfs_schedulable_down`: checks that no group would have a larger fraction of the CPU than
+    /// its parent if `group` had `part` (in 2^-20; `None`: no limit).
     fn check_hierarchy(&self, group: GroupId, part: Option<u64>) -> Result<(), Refused> {
         let mut parts: Vec<Option<u64>> = Vec::with_capacity(self.pools.len());
         for (number, pool) in self.pools.iter().enumerate() {
@@ -620,7 +623,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Ok(())
     }
 
-    /// `sched_cfs_bandwidth_slice_us`.
+    /// The value of `sched_cfs_bandwidth_slice_us`.
     pub fn slice_us(&self) -> i64 {
         self.slice_ns / 1000
     }
@@ -630,7 +633,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.slice_ns = value * 1000;
     }
 
-    /// The group's counters, without its usage.
+    /// The group's counters, except its usage.
     pub fn stats(&self, group: GroupId) -> GroupStats {
         let pool = &self.pools[group.index()];
         GroupStats {
@@ -643,10 +646,10 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// Checks the accounts against each other.
+    /// Checks the accounts for consistency.
     ///
     /// # Errors
-    /// What does not add up.
+    /// A description of the inconsistency.
     pub fn audit(&self) -> Result<(), String> {
         let mut throttled = 0;
         for (group, pool) in self.pools.iter().enumerate() {
@@ -665,11 +668,13 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             }
             if pool.last_throttled != earlier {
                 return Err(alloc::format!(
-                    "group {group}: its list of throttled queues has another end"
+                    "group {group}: its list of throttled queues has a wrong end"
                 ));
             }
             if pool.first_throttled.is_some() && pool.period_ends.is_none() {
-                return Err(alloc::format!("group {group} is throttled and no timer will end it"));
+                return Err(alloc::format!(
+                    "group {group} is throttled, but no timer is pending for it"
+                ));
             }
             if earlier.is_some() && pool.quota_ns.is_none() {
                 return Err(alloc::format!("group {group} is throttled without a quota"));
@@ -677,10 +682,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
         for (q, local) in self.locals.enumerate() {
             if local.enabled != self.pools[local.group.index()].quota_ns.is_some() {
-                return Err(alloc::format!(
-                    "queue {} does not know whether it is limited",
-                    q.index()
-                ));
+                return Err(alloc::format!("queue {} has a wrong enabled flag", q.index()));
             }
         }
         if throttled != self.locals.iter().filter(|local| local.throttled).count() {
@@ -690,15 +692,15 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 }
 
-/// `to_ratio`: a part of a period, in 2^-20.
+/// `to_ratio`: a fraction of a period, in 2^-20.
 fn ratio(quota: u64, period: u64) -> u64 {
     ((u128::from(quota) << 20) / u128::from(period)) as u64
 }
 
 impl<Q> Pool<Q> {
-    /// When a period ends that begins now. Timers go on where they stopped: when they were to
-    /// expire next, or whole periods after that. (The first time is a random part of a period in
-    /// later releases; 0 here.)
+    /// The end of a period that begins now. A timer continues where it stopped: at its next
+    /// scheduled expiry, or whole periods after that. (In later releases the first expiry is at a
+    /// random fraction of a period; here the fraction is 0.)
     fn next_end(&mut self, now_ns: u64) -> u64 {
         if self.expires_ns <= now_ns {
             let since = (now_ns - self.expires_ns) % self.period_ns;
@@ -716,7 +718,7 @@ impl<Q> Pool<Q> {
             runtime_ns: 0,
             runtime_snap_ns: 0,
             runtime_expires: 0,
-            // Later releases let a first period pass.
+            // Later releases let one period pass first.
             idle: !version.burst,
             period_ends: None,
             expires_ns: 0,
@@ -732,8 +734,8 @@ impl<Q> Pool<Q> {
         }
     }
 
-    /// `__refill_cfs_bandwidth_runtime`: the quota of a new period. Without bursts what is left of
-    /// the old one is lost.
+    /// `__refill_cfs_bandwidth_runtime`: adds the quota of a new period. Without bursts the
+    /// remainder of the old one is lost.
     fn refill(&mut self, now_ns: u64, burst: bool) {
         let Some(quota_ns) = self.quota_ns else {
             return;
@@ -744,7 +746,7 @@ impl<Q> Pool<Q> {
             return;
         }
         self.runtime_ns += quota_ns;
-        // More was used than a quota.
+        // More than a quota was used.
         if self.runtime_snap_ns > self.runtime_ns {
             self.nr_bursts += 1;
             self.burst_used_ns += self.runtime_snap_ns - self.runtime_ns;

@@ -1,7 +1,9 @@
-//! Quotas of task groups by rule: pools, slices, what queues keep and give back, the two timers.
+//! Quotas of task groups, checked against the rules: pools, slices, the runtime that queues keep
+//! and return, the two timers.
 //!
-//! The numbers are those of the description of 3.2: a queue draws 5 ms at a time, keeps 1 ms of
-//! what it gives back; the slack timer takes 5 ms; nothing is handed out within 2 ms of a refill.
+//! The numbers are those of the description of 3.2: a queue draws 5 ms at a time and keeps 1 ms
+//! when it returns runtime; the slack timer takes 5 ms; nothing is handed out within 2 ms before a
+//! refill.
 
 use super::bandwidth::{Bandwidth, BandwidthVersion, Expiry, Quota, is_timer};
 use crate::fair_6::cfs_rq::CfsRqId;
@@ -13,7 +15,7 @@ use schedlab_core::{CpuId, GroupId, Platform, TimerKey};
 const MS: u64 = 1_000_000;
 const GROUP: GroupId = GroupId(1);
 
-/// Group 1 with a quota, and a queue of it on each CPU: queue number CPUs + CPU.
+/// Group 1 with a quota, and its queue on each CPU: queue number CPUs + CPU.
 struct Accounts {
     all: Bandwidth<CfsRqId>,
     platform: Platform,
@@ -65,7 +67,7 @@ impl Accounts {
         }
     }
 
-    /// When timers are due, ms.
+    /// Times at which timers are due, ms.
     fn due_ms(&self) -> Vec<f64> {
         let mut all: Vec<u64> = self.timers.iter().map(|timer| timer.1).collect();
         all.sort_unstable();
@@ -87,7 +89,7 @@ impl Accounts {
         expiry
     }
 
-    /// The queue on `cpu` has run for so long. Whether it may go on.
+    /// The queue on `cpu` has run for `delta_ns`. Returns whether it may continue.
     fn runs(&mut self, cpu: u32, delta_ns: u64) -> bool {
         let (q, now_ns) = (self.q(cpu), self.platform.now_ns());
         let goes_on = self.all.account(&mut self.platform, q, now_ns, delta_ns);
@@ -95,7 +97,8 @@ impl Accounts {
         goes_on
     }
 
-    /// How long the queue on `cpu` may run from now on if nobody else draws, in steps of 1 ms.
+    /// Time for which the queue on `cpu` may run from now on if no other queue draws, in steps of 1
+    /// ms.
     fn may_run_ms(&mut self, cpu: u32) -> u64 {
         (1..).find(|_| !self.runs(cpu, MS)).unwrap()
     }
@@ -143,21 +146,22 @@ fn a_hog_draws_slices_until_the_pool_is_dry() {
 
 #[test]
 fn a_refill_ignores_what_remains() {
-    // Another CPU finds 20 ms, no more, although 15 were left of the last period.
+    // Another CPU finds 20 ms, no more, although 15 ms were left of the last period.
     let mut m = Accounts::v3_2(2);
     assert!(m.runs(0, 0));
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.may_run_ms(1), 20);
-    // Nor less, when the pool was dry.
+    // Nor does it find less if the pool was dry.
     assert_eq!(m.fire(), Expiry::Nothing);
     assert!(m.runs(1, 0));
     assert_eq!(m.may_run_ms(1), 20);
-    // Without expiry, and without a burst, it is the same; with one, up to 7 ms more are saved.
+    // Without expiry, and without a burst, the result is the same; with one, up to 7 ms more are
+    // saved.
     for (burst_ms, expected, bursts) in [(0, 20, 0), (7, 27, 1)] {
         let mut m = Accounts::new(BandwidthVersion::V5_14, 2, 20, burst_ms);
         assert!(m.runs(0, MS));
         m.fire();
-        // 20 ms on top of what is left; a queue may have a nanosecond to begin with.
+        // 20 ms on top of the remainder; a queue may have a nanosecond to begin with.
         let may_run = m.may_run_ms(1);
         assert!((expected..=expected + 1).contains(&may_run), "{may_run}");
         m.fire();
@@ -170,19 +174,19 @@ fn a_refill_ignores_what_remains() {
 fn a_period_in_which_nothing_is_drawn_stops_the_timer() {
     let mut m = Accounts::v3_2(1);
     assert!(m.runs(0, MS));
-    // Drawn from in the first period: goes on, and is marked idle.
+    // Runtime was drawn in the first period: the timer continues, and the pool is marked idle.
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.due_ms(), [200.0]);
-    // 4 ms are left locally but have expired; 1 ms later it draws, and the mark is gone.
+    // 4 ms are left locally but have expired; 1 ms later the queue draws, which clears the mark.
     m.at(150 * MS);
     assert!(m.runs(0, MS));
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.due_ms(), [300.0]);
-    // Nothing drawn between 200 and 300 ms: stopped.
+    // Nothing is drawn between 200 and 300 ms: the timer stops.
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.due_ms(), []);
     assert_eq!(m.all.stats(GROUP).nr_periods, 3);
-    // The next draw starts it again, on the old grid: the first period is short.
+    // The next draw restarts it, on the old grid: the first period is short.
     m.at(777 * MS);
     assert!(m.runs(0, 10 * MS));
     assert_eq!(m.due_ms(), [800.0]);
@@ -192,7 +196,7 @@ fn a_period_in_which_nothing_is_drawn_stops_the_timer() {
 fn the_timer_goes_on_while_somebody_is_throttled() {
     let mut m = Accounts::v3_2(1);
     assert_eq!(m.may_run_ms(0), 20);
-    // 40 ms too long: two refills bring it to 0 and not above.
+    // An overrun of 40 ms: two refills bring it to 0 and not above.
     assert!(!m.runs(0, 40 * MS));
     m.throttle(0);
     for at_ms in [100.0, 200.0] {
@@ -209,14 +213,14 @@ fn the_timer_goes_on_while_somebody_is_throttled() {
 #[test]
 fn a_queue_that_empties_keeps_a_millisecond() {
     let mut m = Accounts::v3_2(2);
-    // 5 ms drawn, 1 used, 4 left: 3 go back, so the other finds 18.
+    // 5 ms drawn, 1 used, 4 left: 3 are returned, so the other queue finds 18.
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.leaves(0);
     assert_eq!(m.may_run_ms(1), 18);
-    // What was kept is good for a millisecond less 1 ns, and then nothing is left anywhere.
+    // The kept runtime lasts for a millisecond less 1 ns, and then nothing is left anywhere.
     assert!(m.runs(0, MS - 1));
     assert!(!m.runs(0, 1));
-    // One millisecond left: it is kept.
+    // One millisecond left: the queue keeps it.
     let mut m = Accounts::v3_2(2);
     assert!(m.runs(0, 0) && m.runs(0, 4 * MS));
     m.leaves(0);
@@ -231,8 +235,8 @@ fn what_was_drawn_in_an_earlier_period_is_not_given_back() {
     m.fire();
     m.leaves(0);
     assert_eq!(m.may_run_ms(1), 20);
-    // Later releases have no expiry: 20 ms and the 3 that are given back; the pool holds no more
-    // than the quota only at a refill.
+    // Later releases have no expiry: 20 ms and the 3 that are returned; the pool is limited to the
+    // quota only at a refill.
     let mut m = Accounts::new(BandwidthVersion::V5_14, 2, 20, 0);
     assert!(m.runs(0, MS));
     m.fire();
@@ -243,14 +247,14 @@ fn what_was_drawn_in_an_earlier_period_is_not_given_back() {
 
 #[test]
 fn drawn_runtime_expires_with_its_period() {
-    // After the refill 4 ms of the old period are void: it draws 5 of the new 20.
+    // After the refill 4 ms of the old period are void: the queue draws 5 of the new 20.
     let mut m = Accounts::v3_2(2);
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.fire();
     m.at(101 * MS);
     assert!(m.runs(0, 0));
     assert_eq!(m.may_run_ms(1), 15);
-    // Where this CPU's clock is ahead of the timer the old ones last another tick.
+    // Where this CPU's clock is ahead of the timer, the old runtime lasts another tick.
     let mut m = Accounts::v3_2(2);
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.at(100 * MS);
@@ -279,10 +283,10 @@ fn the_slack_timer_hands_out_what_is_given_back() {
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.release(), Some(2));
     assert_eq!(m.release(), None);
-    // 1 ns of the 8 ms is there, the rest it draws.
+    // 1 ns of the 8 ms is already there; the queue draws the rest.
     assert!(m.runs(2, 0));
     assert_eq!(m.may_run_ms(2), 8);
-    // The period must be at least 7 ms from its end.
+    // The end of the period must be at least 7 ms away.
     for (at_ns, due_ms) in [(93 * MS, &[98.0, 100.0][..]), (93 * MS + 1, &[100.0][..])] {
         let mut m = drawn();
         m.at(at_ns);
@@ -290,7 +294,7 @@ fn the_slack_timer_hands_out_what_is_given_back() {
         m.leaves(1);
         assert_eq!(m.due_ms(), due_ms);
     }
-    // With nobody throttled there is none.
+    // Without a throttled queue there is no slack timer.
     let mut m = Accounts::new(BandwidthVersion::V3_2, 2, 10, 0);
     assert!(m.runs(0, 0) && m.runs(1, 0));
     m.leaves(0);
@@ -300,15 +304,15 @@ fn the_slack_timer_hands_out_what_is_given_back() {
 
 #[test]
 fn the_slack_timer_gives_way_to_the_refill() {
-    // Armed at 93 ms it fires at 98, 2 ms before the refill: good. What was given back may be gone
-    // by then: not more than a slice, nothing is handed out.
+    // Armed at 93 ms it fires at 98, 2 ms before the refill, which is allowed. The returned runtime
+    // may be used up by then: if the pool has no more than a slice, nothing is handed out.
     let mut m = Accounts::new(BandwidthVersion::V3_2, 3, 10, 0);
     assert!(m.runs(0, 0) && m.runs(1, 0) && !m.runs(2, 0));
     m.throttle(2);
     m.at(93 * MS);
     m.leaves(0);
     m.leaves(1);
-    // The first, which kept 1 ms, draws 4: 4 are left.
+    // The first queue, which kept 1 ms, draws 4: 4 are left.
     assert!(m.runs(0, MS));
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.due_ms(), [100.0]);
@@ -324,7 +328,7 @@ fn the_longest_throttled_is_released_first_and_any_can_leave_the_list() {
         assert!(!m.runs(cpu, 0));
         m.throttle(cpu);
     }
-    // The one in the middle goes: its group has been given another quota there, say.
+    // The middle queue leaves the list, as if its group had been given another quota there.
     let middle = m.q(3);
     m.all.clear_throttled(middle, 0);
     m.all.audit().unwrap();
@@ -336,17 +340,17 @@ fn the_longest_throttled_is_released_first_and_any_can_leave_the_list() {
 
 #[test]
 fn the_last_of_the_pool_goes_to_the_first_in_line() {
-    // A quota of 1 ms; each of three owes 0.6 ms.
+    // A quota of 1 ms; each of three queues owes 0.6 ms.
     let mut m = Accounts::new(BandwidthVersion::V3_2, 3, 1, 0);
     assert!(!m.runs(0, 2 * MS), "the pool's millisecond does not bring it above 0");
     for cpu in 0..3 {
         assert!(!m.runs(cpu, 600_000));
         m.throttle(cpu);
     }
-    // The first owes 1.6 ms, gets the whole refill and stays.
+    // The first owes 1.6 ms, receives the whole refill and stays throttled.
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.release(), None);
-    // Then 0.6 ms and 1 ns; what is left brings the second to -200,001 ns.
+    // Then it receives 0.6 ms and 1 ns; the rest brings the second to -200,001 ns.
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.release(), Some(0));
     assert_eq!(m.release(), None);
@@ -356,14 +360,14 @@ fn the_last_of_the_pool_goes_to_the_first_in_line() {
 
 #[test]
 fn the_least_is_a_nanosecond_above_zero() {
-    // What later releases try before they throttle.
+    // The attempt that later releases make before they throttle.
     let mut m = Accounts::new(BandwidthVersion::V5_14, 2, 20, 0);
     let q = m.q(0);
     m.all.account(&mut m.platform, q, 0, 5 * MS);
     assert!(m.all.gets_the_least(&mut m.platform, q));
     m.take_orders();
     assert!(m.runs(0, 0));
-    // When the pool is dry it gets nothing.
+    // If the pool is dry it receives nothing.
     while m.runs(1, MS) {}
     while m.runs(0, MS) {}
     assert!(!m.all.gets_the_least(&mut m.platform, q));
@@ -378,11 +382,11 @@ fn another_quota_voids_what_was_drawn() {
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.at(50 * MS);
     m.set(Quota { quota_us: Some(30_000), period_us: 80_000, burst_us: 0 });
-    // All of it is in the pool; the timer stays set for what it was.
+    // All of it is in the pool; the timer stays set for its old time.
     assert_eq!(m.due_ms(), [100.0]);
     assert_eq!(m.may_run_ms(1), 30);
     assert!(!m.runs(0, 0), "4 ms of the old quota are gone");
-    // And none at all: everybody may run, no timer is left.
+    // Without a limit every queue may run, and no timer is left.
     m.set(Quota { quota_us: None, period_us: 80_000, burst_us: 0 });
     assert_eq!(m.due_ms(), []);
     assert!(!m.all.is_used() && m.all.was_ever_used());
@@ -391,9 +395,9 @@ fn another_quota_voids_what_was_drawn() {
 
 #[test]
 fn what_is_drawn_at_the_very_end_of_a_period_is_good_for_a_tick_more() {
-    // 3.2: at 100 ms, the pool not yet refilled, a queue has used up just what it had, and draws 5
-    // ms. Half a ms later, after the refill, it has run for 1 ms of them: it has the other 4, and
-    // 20 in the pool.
+    // 3.2: at 100 ms, before the pool is refilled, a queue has used up exactly what it had, and
+    // draws 5 ms. Half a millisecond later, after the refill, it has run for 1 ms of them: it has
+    // the other 4, and 20 in the pool.
     let mut m = Accounts::v3_2(1);
     assert!(m.runs(0, 0));
     m.at(100 * MS);

@@ -1,12 +1,11 @@
-//! The core of a kernel with scheduling classes: what happens in which order, and which class is
-//! asked.
+//! The core of a kernel with scheduling classes: the order of operations, and which class is asked.
 //!
 //! # `schedule()`
 //!
-//! 1. Read the clock; clear the mark of the thread that is to go.
-//! 2. If it is going to sleep, take it off the runqueue.
+//! 1. Read the clock; clear the mark of the current thread.
+//! 2. If the thread is going to sleep, take it off the runqueue.
 //! 3. Its class may pull work here (real-time).
-//! 4. If nothing is left, balance: try to take something from elsewhere.
+//! 4. If the runqueue is empty, balance: try to pull a task from another CPU.
 //! 5. Put the thread away; ask the classes in order for the next.
 //! 6. Switch; the new thread's class may push work away (real-time).
 //! 7. If the new thread is marked (see [`rq`](super::rq)), start over.
@@ -14,17 +13,17 @@
 //! # A wakeup
 //!
 //! Choose a CPU, put the task on its runqueue, and let the class *of the thread that runs there*
-//! decide whether it is preempted.
+//! decide whether the task preempts it.
 //!
 //! # The migration thread
 //!
-//! Each CPU has one, real-time priority 99, bound to it. It is woken to push a task away from its
-//! CPU (active balancing, an affinity that forbids the CPU, an exec), and takes no time: its whole
-//! turn lies within one call of `schedule()`, so that the machine never sees it.
+//! Each CPU has one, of real-time priority 99, bound to it. It is woken to push a task away from
+//! its CPU (active balancing, an affinity that forbids the CPU, an exec). It takes no time: its
+//! whole run lies within one call of `schedule()`, so the machine never sees it.
 //!
 //! A task that calls `execve(2)`, and for which another CPU is better, asks the migration thread
-//! and sleeps. The thread moves it and wakes it, from the CPU that it leaves: so it comes as a
-//! sleeper does, and may be taken straight back.
+//! and sleeps. The thread moves it and wakes it, from the CPU that it leaves. It therefore arrives
+//! like a sleeper, and may be pulled straight back.
 
 use super::bandwidth::Quota;
 use super::rq::{ClassId, Settings, Thread, prio_of};
@@ -44,24 +43,24 @@ schedlab_core::define_rules! {
         1 IDLE Pick "idle":
             "No class has a thread for this CPU: its idle thread runs.";
         5 IDLE_GIVES_WAY Preempt "idle_gives_way":
-            "The CPU idles, and the idle thread gives way to every other.";
+            "The CPU is idle: the idle thread gives way to every other thread.";
         6 RENICED Preempt "reniced":
-            "The task has become more urgent, or is the current one and has another nice value: \
-             its CPU chooses anew.";
+            "The task has become more urgent, or is the current one and has a new nice value: \
+             its CPU picks again.";
         10 STILL_QUEUED SelectCpu "still_queued":
             "The task has not left its runqueue since it blocked: it stays on its CPU.";
         11 FEWEST_THREADS SelectCpu "fewest_threads":
             "The task comes from outside the machine's load: it starts on the allowed CPU with \
              the fewest threads.";
         12 FIRST_ALLOWED SelectCpu "first_allowed":
-            "The affinity forbids the CPU that was chosen: the task starts on the first that is \
-             allowed.";
+            "The affinity forbids the CPU that was chosen: the task starts on the first CPU that \
+             is allowed.";
         20 PLACED Migrate "placed_at_wakeup":
-            "The task was woken on another CPU than the one where it ran last.";
+            "The task was woken on a CPU other than the one where it last ran.";
         21 AFFINITY Migrate "affinity":
-            "The affinity of the task forbids the CPU where it is.";
+            "The affinity of the task forbids the CPU on which it is.";
         22 HOTPLUG Migrate "hotplug":
-            "The CPU goes off line: its tasks must leave it.";
+            "The CPU goes offline: its tasks must leave it.";
         23 EXEC Migrate "exec":
             "The task has called execve(2), and another CPU has less load.";
     }
@@ -80,14 +79,14 @@ pub struct ClassList<F, D = NoClass> {
     pub fair: F,
 }
 
-/// Calls a hook of the class of a thread.
+/// Calls a hook of a thread's class.
 macro_rules! class {
     ($self:ident, $class:expr, $hook:ident($($arg:expr),*)) => {
         match $class {
             ClassId::Fair => $self.fair.$hook(&mut $self.core, $($arg),*),
             ClassId::Rt => $self.rt.$hook(&mut $self.core, $($arg),*),
             ClassId::Deadline => $self.deadline.$hook(&mut $self.core, $($arg),*),
-            ClassId::Idle => unreachable!("the idle threads are asked nothing"),
+            ClassId::Idle => unreachable!("no hook is called for the idle threads"),
         }
     };
 }
@@ -99,21 +98,21 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.core.thread(pid).class
     }
 
-    /// The class that chooses a CPU for `pid`.
+    /// The class that selects a CPU for `pid`.
     #[inline]
     fn selecting_class(&self, pid: Pid) -> ClassId {
         if self.fair.selects_for_all() { ClassId::Fair } else { self.class_of(pid) }
     }
 
     /// `activate_task`: `pid` joins the runqueue of its CPU.
-    // (Always inlined, as `deactivate_task` and `check_preempt_curr`: each is the thin way from an
-    // event to the class's hook.)
+    // (Always inlined, like `deactivate_task` and `check_preempt_curr`: each is a thin layer
+    // between an event and the class's hook.)
     #[inline(always)]
     fn activate_task(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
         let &Thread { cpu, class, .. } = self.core.thread(pid);
         class!(self, class, enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        // The fair class counts its own, as those of throttled groups do not count.
+        // The fair class counts its own threads, because those of throttled groups do not count.
         if class != ClassId::Fair {
             self.core.add_nr_running(cpu, 1);
         }
@@ -143,7 +142,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// Reports to the fair class what another class has moved.
+    /// Reports threads that another class has moved to the fair class.
     #[inline]
     fn report_migrations(&mut self) {
         while let Some((pid, from)) = self.core.moved.pop() {
@@ -152,7 +151,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// `check_preempt_curr`: lets the class of the thread that runs on the CPU of `pid` decide
-    /// whether it is preempted.
+    /// whether `pid` preempts it.
     #[inline(always)]
     fn check_preempt_curr(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
         let cpu = self.core.cpu_of(pid);
@@ -222,7 +221,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.core.idle_thread(cpu)
     }
 
-    /// The whole turn of a migration thread: do what it was woken for, and sleep.
+    /// Runs a migration thread from its wakeup to its sleep: does the work for which it was woken.
     fn migration_thread(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if self.core.rqs[cpu.index()].active_balance {
             let Self { core: rqs, rt, fair, .. } = self;
@@ -238,7 +237,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.core.thread_mut(pid).runnable = false;
     }
 
-    /// `__migrate_task`: `pid` goes to `to`, unless it has left, or may no longer run there.
+    /// `__migrate_task`: moves `pid` to `to`, unless it has left, or may no longer run there.
     fn migrate_task(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid, to: CpuId) {
         if self.core.cpu_of(pid) != cpu || !self.core.is_allowed(pid, to) {
             return;
@@ -261,8 +260,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is none for an interrupt and for
-    /// what is none of the workload's tasks.
+    /// `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is `None` for an interrupt and for
+    /// anything that is not a task of the workload.
     fn try_to_wake_up(
         &mut self,
         platform: &mut Platform,
@@ -295,14 +294,14 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.report_migrations();
     }
 
-    /// Names the rule by which a task leaves `cpu`, which is forbidden to it, for `to`.
+    /// Names the rule by which a task leaves `cpu`, where it may no longer run, for `to`.
     fn must_leave(&self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
         let rule = if self.core.is_online(cpu) { AFFINITY } else { HOTPLUG };
         platform.by_rule(Question::Migrate, to, rule);
     }
 
-    /// Where a new task goes whose parent holds no CPU: the allowed CPU with the fewest threads,
-    /// the lowest number among equals.
+    /// Selects the CPU for a new task whose parent holds no CPU: the allowed CPU with the fewest
+    /// threads, the lowest number among equals.
     fn emptiest_cpu(&self, allowed: &CpuSet) -> CpuId {
         let mut best: Option<(u32, CpuId)> = None;
         for (cpu, &nr_running) in self.core.nr_running.iter().enumerate() {
@@ -314,10 +313,10 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
                 }
             }
         }
-        best.expect("a task may run on at least one CPU of the machine").1
+        best.expect("a task is allowed on at least one CPU of the machine").1
     }
 
-    /// `set_user_nice`: another nice value under a fair policy.
+    /// `set_user_nice`: sets the nice value under a fair policy.
     fn set_user_nice(&mut self, platform: &mut Platform, pid: Pid, nice: i32) {
         let cpu = self.core.cpu_of(pid);
         let old = self.core.settings[pid.index()].attr;
@@ -329,7 +328,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.change_attr(pid, SchedAttr { nice, ..old });
         if queued {
             self.fair.enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
-            // More urgent than before, or running and less urgent than before.
+            // The task has become more urgent, or is running and has become less urgent.
             if nice < old.nice || self.core.is_running(pid) {
                 platform.because(Question::Preempt, cpu, RENICED, |evidence| {
                     let (old, new) = (i64::from(old.nice), i64::from(nice));
@@ -340,7 +339,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// `sched_setscheduler`: another policy, real-time priority or deadline.
+    /// `sched_setscheduler`: sets the policy, real-time priority or deadline.
     fn set_scheduler(&mut self, platform: &mut Platform, pid: Pid, attr: SchedAttr) {
         let cpu = self.core.cpu_of(pid);
         let Thread { on_rq: queued, class: old_class, prio: old_prio, .. } = *self.core.thread(pid);
@@ -370,7 +369,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.report_migrations();
     }
 
-    /// Gives `pid`, taken off its runqueue, other attributes.
+    /// Sets the attributes of `pid`, which has been taken off its runqueue.
     fn change_attr(&mut self, pid: Pid, attr: SchedAttr) {
         let old = core::mem::replace(&mut self.core.settings[pid.index()].attr, attr);
         let thread = self.core.thread_mut(pid);
@@ -512,7 +511,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
         while self.schedule_once(platform, cpu) {}
-        // A mark that was set on the way sits on the thread that went, not on the CPU.
+        // A mark set in the meantime belongs to the thread that was switched out, not to the CPU.
         platform.clear_resched(cpu);
         self.core.task(self.core.curr(cpu))
     }
@@ -529,8 +528,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let pid = self.core.pid(task);
         self.core.act_on(by);
         let present = self.core.settings[pid.index()].attr;
-        // setpriority(2) changes the nice value alone; all else is sched_setscheduler(2)'s, and a
-        // call that does both does one after the other.
+        // setpriority(2) changes the nice value alone; sched_setscheduler(2) changes everything
+        // else. A call that changes both performs one after the other.
         let but_nice = SchedAttr { nice: present.nice, ..*attr };
         if but_nice != present {
             self.set_scheduler(platform, pid, but_nice);
@@ -589,7 +588,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             self.core.rqs[cpu.index()].migration_queue.push((pid, to));
             let Self { core: rqs, rt, fair, .. } = self;
             wake_migration_thread(fair, rqs, rt, platform, cpu);
-            // Also in place of a task of its own priority.
+            // This applies even if the current task has the same priority.
             self.core.resched_curr(platform, cpu);
         } else {
             self.must_leave(platform, cpu, to);
@@ -671,7 +670,7 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
         RULES.iter().chain(rt::rules::RULES).chain(fair).collect()
     }
 
-    /// Of the first class that has anybody.
+    /// The candidates of the first class that has any.
     fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let before = out.len();
         self.rt.candidates(&self.core, cpu, out);
@@ -776,7 +775,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
         if queued {
             class!(self, class, enqueue_task(platform, cpu, pid, Enqueue::Restored));
-            // It was held back, and may run now.
+            // The task was throttled, and may run now.
             if self.core.is_idle_thread(self.core.curr(cpu)) {
                 self.core.resched_curr(platform, cpu);
             }

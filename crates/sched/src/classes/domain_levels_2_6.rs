@@ -1,24 +1,24 @@
 //! The levels at which 2.6.22 to 2.6.32 build scheduling domains.
 //!
 //! From the smallest: the hardware threads of a core (SMT), the cores that share their last cache
-//! (MC), the CPUs of a node (CPU), up to 16 nodes (NODE), and all nodes where there are more
-//! (ALLNODES). Every CPU gets a domain at each; those that bring nothing are dropped
+//! (MC), the CPUs of a node (CPU), up to 16 nodes (NODE), and, on larger machines, all nodes
+//! (ALLNODES). Every CPU has a domain at each; redundant domains are dropped
 //! ([`Dropping::NoNewFlags`](super::domains::Dropping)).
 //!
-//! The distances of nodes decide only which of them share a NODE domain on a machine of more than
-//! 16. The kernel takes the nearest 16 as each node sees them, spans that may overlap; here the
-//! largest distance that divides the nodes cleanly into parts of at most 16 is taken, and none of
-//! them if there is no such distance. (No kernel was driven on so many.)
+//! Node distances decide only which nodes share a NODE domain on a machine of more than 16. The
+//! kernel takes the 16 nearest as seen from each node, so that spans may overlap. Here the largest
+//! distance that divides the nodes cleanly into parts of at most 16 is used, and no NODE level if
+//! there is no such distance. (No kernel was run on so many nodes for comparison.)
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use schedlab_core::Topology;
 use schedlab_core::topology::{Level, LevelKind, Place};
 
-/// How many nodes a NODE domain has at most (`SD_NODES_PER_DOMAIN`).
+/// Maximum number of nodes of a NODE domain (`SD_NODES_PER_DOMAIN`).
 const NODES_PER_DOMAIN: u32 = 16;
 
-/// The levels of a machine; none if it has one CPU.
+/// The levels of a machine. A machine of one CPU has none.
 pub fn levels(topology: &Topology) -> Vec<Level> {
     if topology.cpus() == 1 {
         return Vec::new();
@@ -51,7 +51,7 @@ pub fn levels(topology: &Topology) -> Vec<Level> {
     levels
 }
 
-/// How many nodes the largest span of a level has.
+/// Number of nodes of the largest span of a level.
 fn most_nodes(topology: &Topology, level: &Level) -> u32 {
     let mut nodes: Vec<(u32, u32)> =
         topology.iter().map(|cpu| (level.span_of[cpu.index()], topology.place(cpu).node)).collect();

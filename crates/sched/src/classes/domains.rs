@@ -2,11 +2,11 @@
 //!
 //! Each CPU has a list of domains, the smallest first. A domain is a **span** of CPUs, divided into
 //! **groups**: the spans of the level below, or single CPUs at the lowest level. Balancing compares
-//! groups of one domain. As seen by a CPU the groups form a ring that starts at its own group and
+//! groups of one domain. As seen by a CPU, the groups form a ring that starts at its own group and
 //! goes round in CPU order.
 //!
-//! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the
-//! class that balances keeps that.
+//! All CPUs of a span have the same domain, except for the state of each CPU's own balancing, which
+//! the balancing class keeps.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,46 +15,47 @@ use schedlab_core::cpu_set::cpu_list;
 use schedlab_core::topology::{Level, LevelKind};
 use schedlab_core::{CpuId, CpuSet, Topology};
 
-/// What a release gives the domains of a level.
+/// Parameters that a release gives to the domains of a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainParams {
-    /// Shortest time between two balancings, ms.
+    /// Shortest time between two balancing passes, ms.
     pub min_interval_ms: u32,
-    /// Longest, ms.
+    /// Longest time between two balancing passes, ms.
     pub max_interval_ms: u32,
-    /// By how much longer a busy CPU waits.
+    /// Factor by which a busy CPU waits longer.
     pub busy_factor: u32,
-    /// How much more the busiest must have, per cent of the own (125 = a quarter more).
+    /// Load that the busiest group must have, as a percentage of the local group's (125: a quarter
+    /// more).
     pub imbalance_pct: u32,
-    /// So many failed balancings in a row make cache-hot tasks movable.
+    /// Number of successive failed passes after which cache-hot tasks may be moved.
     pub cache_nice_tries: u32,
-    /// Which of the decaying loads a busy CPU compares (0 = the present load).
+    /// Index of the decaying load that a busy CPU compares (0: the current load).
     pub busy_idx: u8,
-    /// Which an idle one compares.
+    /// Index that an idle CPU compares.
     pub idle_idx: u8,
-    /// Which a CPU compares that is just going idle.
+    /// Index that a CPU compares when it is about to go idle.
     pub newidle_idx: u8,
-    /// Which a wakeup compares.
+    /// Index that a wakeup compares.
     pub wake_idx: u8,
-    /// Which fork and exec compare.
+    /// Index that fork and exec compare.
     pub forkexec_idx: u8,
-    /// Balance when going idle.
+    /// Whether to balance when a CPU goes idle.
     pub balance_newidle: bool,
-    /// Choose the idlest CPU at exec.
+    /// Whether to select the idlest CPU at exec.
     pub balance_exec: bool,
-    /// Choose the idlest CPU at fork.
+    /// Whether to select the idlest CPU at fork.
     pub balance_fork: bool,
-    /// Look for the idlest CPU at a wakeup.
+    /// Whether to search for the idlest CPU at a wakeup.
     pub balance_wake: bool,
-    /// A wakeup may pull the task to the waker's CPU.
+    /// Whether a wakeup may pull the task to the waker's CPU.
     pub wake_affine: bool,
-    /// A wakeup on a busy CPU looks here for an idle one (2.6.22, 2.6.24).
+    /// Whether a wakeup on a busy CPU searches here for an idle one (2.6.22, 2.6.24).
     pub wake_idle: bool,
-    /// Hardware threads that share a core's power.
+    /// Whether its CPUs are hardware threads that share a core's power.
     pub share_cpupower: bool,
-    /// Each group of the level above should hold one task before any holds two.
+    /// Whether each group of the level above should hold one task before any holds two.
     pub prefer_sibling: bool,
-    /// What all hardware threads of a core are worth together (1024 = one CPU).
+    /// Power of all hardware threads of a core together (1024: one CPU).
     pub smt_gain: u32,
 }
 
@@ -98,8 +99,8 @@ impl DomainParams {
         text
     }
 
-    /// The flags as bits: first those that mean something between two groups or more, then those
-    /// that mean something within a single one.
+    /// The flags as bits: first the flags that are meaningful between two or more groups, then
+    /// those that are meaningful within a single group.
     fn flags(&self, kind: LevelKind) -> (u32, u32) {
         let bits = |flags: &[bool]| {
             let bit = |(place, &is_set): (usize, &bool)| u32::from(is_set) << place;
@@ -123,15 +124,15 @@ impl DomainParams {
     }
 }
 
-/// Which domains are dropped that have the span of the one below.
+/// Rule for dropping domains that have the same span as the one below.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dropping {
-    /// All.
+    /// Drop all of them.
     EqualSpans,
-    /// Those that bring no flag that the one below lacks (`sd_parent_degenerate`). Flags that mean
-    /// something between groups only do not count in a domain of one group.
+    /// Drop those without a flag that the one below lacks (`sd_parent_degenerate`). In a domain of
+    /// one group, flags that are meaningful only between groups are ignored.
     NoNewFlags {
-        /// After each drop the next domain up stays, whatever it brings (2.6.22, 2.6.24).
+        /// Whether, after each drop, the next domain up is kept unconditionally (2.6.22, 2.6.24).
         next_stays: bool,
     },
 }
@@ -139,35 +140,35 @@ pub enum Dropping {
 /// The domains of one level of the machine.
 #[derive(Clone, Debug)]
 pub struct DomainLevel {
-    /// What kind of level.
+    /// Kind of level.
     pub kind: LevelKind,
     /// Its parameters.
     pub params: DomainParams,
-    /// For every CPU the number of its span.
+    /// For each CPU, the number of its span.
     span_of: Vec<u32>,
-    /// For every CPU the number of its group within its span.
+    /// For each CPU, the number of its group within its span.
     group_of: Vec<u32>,
     spans: Vec<Span>,
-    /// What it was made of ...
+    /// The CPUs that each CPU reaches, from which the level was built.
     reach: Reach,
-    /// ... and what its groups are made of: what each CPU reaches on the level below.
+    /// The CPUs that each CPU reaches on the level below, which form the groups.
     below: Reach,
-    /// Spans, or their groups, overlap.
+    /// Whether spans, or their groups, overlap.
     overlaps: bool,
 }
 
-/// Which CPUs each CPU reaches at a level.
+/// The CPUs that each CPU reaches at a level.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// For every CPU the number of its span: the level divides the machine.
+    /// For each CPU, the number of its span: the level divides the machine.
     Divided(Vec<u32>),
-    /// For every CPU the number of the row that lists, rising, the CPUs that it reaches; what two
-    /// CPUs reach may overlap.
+    /// For each CPU, the number of the row that lists, in ascending order, the CPUs that it
+    /// reaches. The rows of two CPUs may overlap.
     Overlapping(Vec<u32>, Vec<Vec<CpuId>>),
 }
 
 impl Reach {
-    /// The CPUs that `cpu` reaches, rising, as far as they are on line.
+    /// The online CPUs that `cpu` reaches, ascending.
     fn of(&self, cpu: CpuId, is_online: impl Fn(CpuId) -> bool) -> Vec<CpuId> {
         match self {
             Reach::Divided(span_of) => {
@@ -186,15 +187,15 @@ impl Reach {
 /// The CPUs of a domain and their groups.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// The CPUs, rising.
+    /// The CPUs, ascending.
     pub cpus: Vec<CpuId>,
-    /// The groups in the order of their first CPUs; their members rising.
+    /// The groups in the order of their first CPUs; their members ascending.
     pub groups: Vec<Vec<CpuId>>,
     /// The CPUs as a set.
     pub set: CpuSet,
     /// Whether every group is a single CPU.
     pub single_cpu_groups: bool,
-    /// Where groups overlap: those of each group's CPUs that may balance for it.
+    /// For overlapping groups: the CPUs of each group that may balance for it.
     balancers: Vec<Vec<CpuId>>,
 }
 
@@ -204,8 +205,8 @@ pub struct Domains {
     cpus: u32,
     levels: Vec<DomainLevel>,
     dropping: Dropping,
-    /// By CPU: bit i = it has a domain at level i. (A span of one CPU, or one equal to that of a
-    /// level below, is [dropped](Dropping).)
+    /// By CPU: bit i is set if it has a domain at level i. (A span of one CPU, or one equal to that
+    /// of a level below, is [dropped](Dropping).)
     present: Vec<u32>,
 }
 
@@ -214,7 +215,7 @@ struct Described {
     kind: LevelKind,
     params: DomainParams,
     reach: Reach,
-    /// What each CPU reaches on the level below, or itself.
+    /// The CPUs that each CPU reaches on the level below, or only itself.
     below: Reach,
 }
 
@@ -224,8 +225,8 @@ impl Domains {
         Domains::of_levels(topology.cpus(), topology.levels(), params)
     }
 
-    /// The same, of levels that a release has made of the topology in its own way. Smallest level
-    /// first; each span of a level lies within one of the next.
+    /// The domains of levels that a release has built from the topology in its own way. Smallest
+    /// level first; each span of a level lies within a span of the next.
     pub fn of_levels(
         cpus: u32,
         machine: &[Level],
@@ -234,7 +235,8 @@ impl Domains {
         Domains::build(cpus, described(cpus, machine, params), Dropping::EqualSpans, |_| true)
     }
 
-    /// The same, by the flags of the domains. Levels at which no CPU has a domain are left out.
+    /// Like `of_levels`, but the flags decide which are dropped. Levels at which no CPU has a
+    /// domain are left out.
     pub fn by_flags(
         cpus: u32,
         machine: &[Level],
@@ -248,14 +250,14 @@ impl Domains {
         let levels = described(cpus, machine, &params).into_iter().enumerate();
         let kept = levels.filter(|(number, _)| used >> number & 1 == 1);
         let fewer = build(kept.map(|(_, level)| level).collect());
-        // Without those left out another domain may be the one that stays after a drop.
+        // Without the levels left out, a different domain may be the one that is kept after a drop.
         let counts = |domains: &Domains| -> Vec<u32> {
             domains.present.iter().map(|present| present.count_ones()).collect()
         };
         if counts(&all) == counts(&fewer) { fewer } else { all }
     }
 
-    /// The same, of levels that may overlap.
+    /// The domains of levels that may overlap.
     pub fn of_reaches(cpus: u32, levels: Vec<(LevelKind, DomainParams, Reach)>) -> Domains {
         let mut below = Reach::Divided((0..cpus).collect());
         let levels = levels.into_iter().map(|(kind, params, reach)| {
@@ -265,8 +267,8 @@ impl Domains {
         Domains::build(cpus, levels.collect(), Dropping::EqualSpans, |_| true)
     }
 
-    /// A CPU has gone off line or come back: the domains of those that are on line. The others have
-    /// none.
+    /// Rebuilds the domains over the online CPUs after a CPU has gone offline or come back. Offline
+    /// CPUs have none.
     pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
         let levels = core::mem::take(&mut self.levels).into_iter();
         let levels = levels.map(Described::from).collect();
@@ -296,7 +298,7 @@ impl Domains {
         self.cpus
     }
 
-    /// How many levels there are, counting those that no CPU has a domain at.
+    /// Number of levels, including those at which no CPU has a domain.
     #[inline]
     pub fn levels(&self) -> usize {
         self.levels.len()
@@ -321,20 +323,20 @@ impl Domains {
         self.present[cpu.index()] >> level >> 1 == 0
     }
 
-    /// The domains in words: what a level has of its release, then each span with its groups, as
-    /// far as any CPU has that domain.
+    /// Describes the domains: the release's parameters of each level, then each span at which any
+    /// CPU has a domain, with its groups.
     pub fn describe(&self) -> String {
         self.describe_as(|level, _| {
             alloc::format!("{}: {}", level.kind.name(), level.params.describe(level.kind))
         })
     }
 
-    /// The same, with the release's own words for what a level has. They get the level and the
-    /// first of its spans.
+    /// Like [`describe`](Domains::describe), with the release's own description of a level.
+    /// `heading` receives the level and the first of its spans.
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
-            // Where spans overlap their owners are not simply their members.
+            // Where spans overlap, the owner of a span is not just any of its members.
             let mut is_present = alloc::vec![false; level.spans.len()];
             for cpu in (0..self.cpus).map(CpuId) {
                 is_present[level.span_of[cpu.index()] as usize] |=
@@ -374,20 +376,20 @@ impl Span {
     /// The CPUs of the group with this number.
     #[inline]
     pub fn group(&self, number: usize) -> &[CpuId] {
-        // Groups of single CPUs need not be looked up.
+        // Groups of single CPUs need no lookup.
         if self.single_cpu_groups { &self.cpus[number..=number] } else { &self.groups[number] }
     }
 
-    /// Those of the CPUs of the group with this number that may balance for it: all of them, but
-    /// where groups overlap. The first stands for the group.
+    /// The CPUs of the group with this number that may balance for it: all of them, unless groups
+    /// overlap. The first represents the group.
     #[inline]
     pub fn balancers(&self, number: usize) -> &[CpuId] {
         if self.balancers.is_empty() { self.group(number) } else { &self.balancers[number] }
     }
 }
 
-/// The levels of a machine with the parameters that a release gives them. The groups of each are
-/// the spans of the one below, and single CPUs at the lowest.
+/// The levels of a machine with the parameters that a release gives them. The groups of each level
+/// are the spans of the one below, or single CPUs at the lowest.
 fn described(
     cpus: u32,
     machine: &[Level],
@@ -423,7 +425,7 @@ fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     present
 }
 
-/// [`Dropping::NoNewFlags`]: the levels that `cpu` has a domain at, as bits.
+/// [`Dropping::NoNewFlags`]: the levels at which `cpu` has a domain, as bits.
 fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
     let Some(lowest) = levels.first() else {
         return 0;
@@ -440,12 +442,12 @@ fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
         below = next;
         next += 1;
     }
-    // At the bottom a domain of one CPU goes, too.
+    // At the bottom a domain of one CPU is dropped, too.
     if lowest.span(cpu).cpus.len() == 1 { present & !1 } else { present }
 }
 
 impl DomainLevel {
-    /// `sd_parent_degenerate`: whether the domain of `cpu` is of no use above that of `below`.
+    /// `sd_parent_degenerate`: whether the domain of `cpu` is redundant above that of `below`.
     fn adds_nothing_to(&self, below: &DomainLevel, cpu: CpuId) -> bool {
         let (span, span_below) = (self.span(cpu), below.span(cpu));
         if span.cpus.len() == 1 {
@@ -477,7 +479,7 @@ impl DomainLevel {
             })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
-        // For each group of the machine its number within its span.
+        // For each group of the machine, its number within its span.
         let mut numbers =
             alloc::vec![u32::MAX; parts.iter().max().map_or(0, |&max| max as usize + 1)];
         for (cpu, &span) in span_of.iter().enumerate() {
@@ -503,9 +505,10 @@ impl DomainLevel {
         DomainLevel { kind, params, span_of, group_of, spans, reach, below, overlaps }
     }
 
-    /// A level whose spans overlap, or whose groups do: those of the level below overlap. Each CPU
-    /// walks its span from itself on, all round; each CPU that is not covered yet brings what it
-    /// reaches on the level below as a group. The own group is the first of each list.
+    /// Builds a level whose spans overlap, or whose groups do because the spans of the level below
+    /// overlap. Each CPU walks around its span, starting at itself. Each CPU not covered so far
+    /// contributes the CPUs that it reaches on the level below as a group. The CPU's own group is
+    /// the first of each list.
     fn overlapping(
         kind: LevelKind,
         params: DomainParams,
@@ -535,7 +538,7 @@ impl DomainLevel {
                 balancers.push(group.iter().filter(may).copied().collect());
                 groups.push(group.clone());
             }
-            // CPUs of a node see the same.
+            // CPUs of a node have the same span and groups.
             let same = |span: &Span| span.cpus == reached && span.groups == groups;
             let number = spans.iter().position(same).unwrap_or(spans.len());
             span_of[cpu.index()] = number as u32;
@@ -555,7 +558,7 @@ impl DomainLevel {
         &self.spans[self.span_of[cpu.index()] as usize]
     }
 
-    /// Whether `b` is in the domain of `a` at this level, both being on line.
+    /// Whether `b`, like `a` online, is in the domain of `a` at this level.
     #[inline]
     pub fn share(&self, a: CpuId, b: CpuId) -> bool {
         if self.overlaps {
@@ -564,7 +567,7 @@ impl DomainLevel {
         self.span_of[a.index()] == self.span_of[b.index()]
     }
 
-    /// The number of the own group of `cpu` within its span.
+    /// The number of the group of `cpu` within its span.
     #[inline]
     pub fn group_of(&self, cpu: CpuId) -> usize {
         self.group_of[cpu.index()] as usize
@@ -575,7 +578,7 @@ impl DomainLevel {
 pub(crate) mod tests {
     use super::*;
 
-    /// Parameters for tests that look at shapes only.
+    /// Parameters for tests that examine only the structure of domains.
     pub(crate) const SOME: DomainParams = DomainParams {
         min_interval_ms: 1,
         max_interval_ms: 4,
@@ -644,7 +647,7 @@ pub(crate) mod tests {
         );
         let mut domains = Domains::new(&topology, |_| SOME);
         domains.rebuild(|cpu| cpu.0 != 0);
-        assert_eq!(domains.of(CpuId(0)).count(), 0, "off line");
+        assert_eq!(domains.of(CpuId(0)).count(), 0, "offline");
         assert_eq!(domains.of(CpuId(1)).collect::<Vec<_>>(), [1], "alone in its package");
         assert_eq!(domains.of(CpuId(2)).collect::<Vec<_>>(), [0, 1]);
         let whole = domains.level(1).span(CpuId(3));

@@ -1,5 +1,5 @@
-//! Quotas of 6.18, where the tasks of a throttled group leave one by one: what can be worked out by
-//! hand, with ticks of 1 ms.
+//! Quotas of 6.18, in which the tasks of a throttled group leave one by one: cases that can be
+//! calculated by hand, with ticks of 1 ms.
 
 use super::testing::{Bench, Life, MS};
 use crate::registry::find;
@@ -10,16 +10,16 @@ use schedlab_core::{Administer, BuildConfig, GroupId, Quota, Scheduler, TaskId};
 type Machine = Bench<Box<dyn Scheduler>>;
 
 fn machine(cpus: u32) -> Machine {
-    let (_, release) = find("eevdf@6.18").expect("it is registered");
+    let (_, release) = find("eevdf@6.18").expect("a registered release");
     Bench::new(
-        release.build(&BuildConfig::flat(cpus, 1000)).expect("it is of the registry"),
+        release.build(&BuildConfig::flat(cpus, 1000)).expect("a registered release"),
         cpus,
         1000,
     )
 }
 
 impl Machine {
-    /// A group with a quota in ms of each 100 ms; none = no limit.
+    /// A group with a quota in ms of each 100 ms. `None`: no limit.
     fn limited(&mut self, quota_ms: Option<u64>) -> GroupId {
         let group = self.sched.group_new(&mut self.platform, GroupId::ROOT, 1024).unwrap();
         self.write_limit(group, quota_ms);
@@ -33,7 +33,7 @@ impl Machine {
         self.sched.inspect().audit().unwrap();
     }
 
-    /// When some tasks run from `from_ms` on, ms; what is adjacent joined.
+    /// The spans from `from_ms` on in which the given tasks run, ms; adjacent spans are joined.
     fn turns(&self, tasks: &[TaskId], from_ms: u64) -> Vec<(f64, f64)> {
         let mut turns: Vec<(f64, f64)> = Vec::new();
         for &(_, start, end, task) in &self.slices {
@@ -52,7 +52,7 @@ impl Machine {
 
 #[test]
 fn the_first_nanosecond_is_worth_a_tick_and_is_paid_for_by_nobody_else() {
-    // 1 ns and 20 ms last for 20 ticks and one more; the next quota pays for what was overdrawn.
+    // 1 ns and 20 ms last for 20 ticks and one more; the next quota pays for the overrun.
     let mut m = machine(1);
     let group = m.limited(Some(20));
     m.in_group(group, Life::Hog);
@@ -87,7 +87,7 @@ fn tasks_leave_one_by_one_and_all_come_back() {
     for &task in &hogs {
         assert!(!m.turns(&[task], 300).is_empty(), "{task:?} has come back each time");
     }
-    // Of each period the group had its quota, and the hog the rest.
+    // In each period the group had its quota, and the hog the rest.
     let sum = |turns: Vec<(f64, f64)>| turns.iter().map(|turn| turn.1 - turn.0).sum::<f64>();
     let used = sum(m.turns(&hogs, 0));
     assert!((40. ..=41.).contains(&used), "{used}");
@@ -104,8 +104,8 @@ fn without_a_limit_they_are_back_at_once() {
     m.write_limit(group, None);
     m.reschedule();
     m.run_until(90 * MS);
-    // A limit written anew: 1 ns in hand, and its quota is in the pool at once. It pays for the
-    // tick that is due just then, too.
+    // The limit is written again: 1 ns in hand, and the quota is in the pool at once. It also pays
+    // for the tick that is due at that moment.
     m.write_limit(group, Some(5));
     m.run_until(120 * MS);
     assert_eq!(m.slices_ms()[1..], [(0, 60., 95.), (0, 100., 105.)]);
@@ -130,7 +130,7 @@ fn what_wakes_in_a_throttled_group_waits_too() {
 fn a_timer_that_has_stopped_keeps_its_grid() {
     let mut m = machine(1);
     let group = m.limited(Some(20));
-    // Two periods in which nobody draws anything stop it.
+    // Two periods in which nothing is drawn stop the timer.
     m.run_until(350 * MS);
     assert_eq!(m.sched.inspect().group_stats(group).unwrap().nr_periods, 2);
     m.in_group(group, Life::Hog);

@@ -1,5 +1,5 @@
-//! Groups and their limits, for all releases that have them: quotas kept, weights kept, and the
-//! books in order whatever happens.
+//! Groups and their limits in all releases that have them: quotas and weights are respected, and
+//! the data structures stay consistent under all operations.
 
 use super::testing::{Bench, Life, MS, State};
 use crate::random::Random;
@@ -17,13 +17,13 @@ type Machine = Bench<Box<dyn Scheduler>>;
 const LIMITED: [&str; 4] = ["cfs@3.2", "eevdf@6.6", "eevdf@6.12", "eevdf@6.18"];
 const GROUPED: [&str; 5] = ["cfs@2.6.32", "cfs@3.2", "eevdf@6.6", "eevdf@6.12", "eevdf@6.18"];
 
-/// How far the use of a group's CPUs may be from its quota in the long run: one slice.
+/// Tolerance of a group's CPU use against its quota in the long run: one slice.
 const SLICE_NS: u64 = 5 * MS;
 
 fn machine(spec: &str, cpus: u32) -> Machine {
-    let (_, release) = find(spec).expect("it is registered");
+    let (_, release) = find(spec).expect("a registered release");
     Bench::new(
-        release.build(&BuildConfig::flat(cpus, 1000)).expect("it is of the registry"),
+        release.build(&BuildConfig::flat(cpus, 1000)).expect("a registered release"),
         cpus,
         1000,
     )
@@ -34,7 +34,7 @@ impl Machine {
         self.sched.group_new(&mut self.platform, parent, shares).unwrap()
     }
 
-    /// A quota in ms of each 100 ms.
+    /// Sets a quota in ms of each 100 ms.
     fn limit(&mut self, group: GroupId, quota_ms: u64) {
         self.set_quota(group, Some(quota_ms * 1000), 100_000, 0).unwrap();
     }
@@ -55,7 +55,7 @@ impl Machine {
         self.start(attr, life, Parent::External)
     }
 
-    /// CPU time of some tasks between two times, ns.
+    /// CPU time of the given tasks between two times, ns.
     fn ran(&self, tasks: &[TaskId], from: u64, until: u64) -> u64 {
         self.slices
             .iter()
@@ -104,14 +104,14 @@ fn a_quota_is_kept_to_within_a_slice() {
                 used.abs_diff(periods * 20 * MS) <= SLICE_NS,
                 "{spec}, {cpus} CPUs: {used} ns in {periods} periods"
             );
-            // In a single period on many CPUs what was drawn before can come on top.
+            // In a single period on many CPUs, runtime drawn earlier can come on top.
             for period in 0..periods {
                 let used = m.ran(&limited, period * 100 * MS, (period + 1) * 100 * MS);
                 let limit = 20 * MS + SLICE_NS + (u64::from(cpus) - 1) * 2 * MS;
                 assert!(used <= limit, "{spec}, {cpus} CPUs, period {period}: {used} ns");
             }
             let others = m.ran(&[free], 0, m.now());
-            assert!(cpus > 1 || used + others == m.now(), "{spec}: nobody idles");
+            assert!(cpus > 1 || used + others == m.now(), "{spec}: the CPU never idles");
             let stats = m.sched.inspect().group_stats(group).unwrap();
             assert!(stats.nr_periods >= periods - 1 && stats.nr_throttled >= stats.nr_periods - 1);
             assert!(stats.usage_ns.abs_diff(used) <= u64::from(cpus) * MS);
@@ -177,9 +177,9 @@ fn tasks_of_a_throttled_group_live_on_without_running() {
         let used = m.ran(&all, 0, m.now());
         let born = m.pinned(group, 0, Life::Hog);
         m.audit(spec);
-        // One may now go elsewhere, but balancing does not move it while it is held back.
+        // One task may now move, but balancing does not move it while it is throttled.
         m.sched.set_affinity(&mut m.platform, hogs[0], &CpuSet::All);
-        // One must, one goes to another group, one gets another weight, one ends.
+        // One task must move, one changes its group, one changes its weight, one ends.
         m.sched.set_affinity(&mut m.platform, hogs[1], &CpuSet::only(CpuId(1)));
         m.reschedule();
         m.audit(spec);
@@ -197,14 +197,14 @@ fn tasks_of_a_throttled_group_live_on_without_running() {
         }
         assert_eq!(m.sched.cpu_of(hogs[1]), CpuId(1), "{spec}");
         let all = [hogs[0], hogs[1], hogs[3], sleeper, born, mover];
-        // Where it went there was nothing left to draw.
+        // At its destination there was nothing left to draw.
         let meanwhile = m.ran(&[hogs[0], hogs[1], hogs[3], sleeper, born], 40 * MS, m.now());
         // (6.18 leaves 1 ns on each CPU when limits are written, which is enough for a tick.)
         let first_tick = if spec == "eevdf@6.18" { MS } else { 0 };
         assert_eq!(meanwhile, first_tick, "{spec}");
         assert!(m.ran(&[mover], 40 * MS, m.now()) >= 57 * MS, "{spec}");
         assert!(used <= 20 * MS + SLICE_NS, "{spec}: {used}");
-        // And back into the held group, while it runs.
+        // It moves back into the throttled group while it runs.
         m.sched.set_group(&mut m.platform, mover, group).unwrap();
         m.reschedule();
         m.audit(spec);
@@ -297,7 +297,7 @@ fn the_kernels_limits_on_limits_hold() {
     }
     assert!(m.set_quota(GroupId::ROOT, Some(20_000), 100_000, 0).is_err());
     assert!(m.set_quota(GroupId(7), Some(20_000), 100_000, 0).is_err());
-    // 3.2: no group may have a larger part than the one it is in.
+    // 3.2: no group may have a larger fraction than its parent.
     m.set_quota(outer, Some(50_000), 100_000, 0).unwrap();
     assert!(m.set_quota(inner, Some(50_001), 100_000, 0).is_err());
     m.set_quota(inner, Some(500_000), 1_000_000, 0).unwrap();
@@ -305,7 +305,7 @@ fn the_kernels_limits_on_limits_hold() {
     m.set_quota(outer, None, 100_000, 0).unwrap();
     m.set_quota(inner, Some(400_000), 100_000, 0).unwrap();
     assert!(m.set_quota(outer, Some(399_999), 100_000, 0).is_err());
-    // Later the limit of the outer one simply acts too.
+    // In later releases the limit of the outer group simply applies, too.
     let mut m = machine("eevdf", 1);
     let outer = m.group(GroupId::ROOT, 1024);
     let inner = m.group(outer, 1024);
@@ -313,7 +313,7 @@ fn the_kernels_limits_on_limits_hold() {
     m.limit(inner, 60);
     assert!(m.set_quota(inner, Some(60_000), 100_000, 60_001).is_err());
     m.set_quota(inner, Some(60_000), 100_000, 60_000).unwrap();
-    // Before 3.2 there are none.
+    // Before 3.2 there are no quotas.
     let mut m = machine("cfs@2.6.32", 1);
     let group = m.group(GroupId::ROOT, 1024);
     let refusal = m.set_quota(group, Some(20_000), 100_000, 0).unwrap_err();
@@ -329,8 +329,8 @@ fn the_kernels_limits_on_limits_hold() {
 
 #[test]
 fn a_smaller_slice_is_drawn_more_often() {
-    // The first CPU's task ends with almost all of its slice undrawn, so that the other CPU has the
-    // more.
+    // The first CPU's task ends with almost all of its slice undrawn, so that more is left for the
+    // other CPU.
     let used = |slice_us| {
         let mut m = machine("cfs@3.2", 2);
         let tunable = "sched_cfs_bandwidth_slice_us";
@@ -345,7 +345,7 @@ fn a_smaller_slice_is_drawn_more_often() {
     assert_eq!([5_000, 20_000].map(used), [10 * MS, 0]);
 }
 
-/// The group's parts of the CPU time after `seconds`, in millionths of all of it.
+/// The groups' fractions of the CPU time after `seconds`, in millionths.
 fn parts(m: &mut Machine, groups: &[GroupId], seconds: u64) -> Vec<u64> {
     let from: Vec<u64> = groups.iter().map(|&group| m.usage(group)).collect();
     let start = m.now();
@@ -379,7 +379,7 @@ fn nested_groups_get_what_their_shares_say_on_one_cpu() {
         let all = [a, b, ba, bb];
         let found = parts(&mut m, &all, 20);
         assert_parts(spec, &found, &[250_000, 750_000, 187_500, 562_500]);
-        // Other shares, in mid-run.
+        // The shares change during the run.
         m.sched.group_set_shares(&mut m.platform, a, 9216).unwrap();
         let found = parts(&mut m, &all, 20);
         assert_parts(spec, &found, &[750_000, 250_000, 62_500, 187_500]);
@@ -389,8 +389,8 @@ fn nested_groups_get_what_their_shares_say_on_one_cpu() {
         let stays = TaskId(1);
         m.sched.set_group(&mut m.platform, stays, GroupId::ROOT).unwrap();
         m.reschedule();
-        // A task of 2.6.32 takes its virtual time along from one group to the other, where it may
-        // mean years or nothing.
+        // A task of 2.6.32 keeps its virtual time when it changes its group, where it may be far
+        // ahead or meaningless.
         let settled = m.now() + 20_000 * MS;
         m.run_until(settled);
         let found = parts(&mut m, &all, 20);
@@ -450,8 +450,7 @@ fn an_idle_group_gets_what_three_in_a_thousand_are() {
     assert!(m.sched.group_set_idle(&mut m.platform, group, true).is_err());
 }
 
-/// Does everything that can be done to tasks and groups, in random order, and checks the books
-/// after each.
+/// Performs all operations on tasks and groups in random order, and checks consistency after each.
 fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
     let about = alloc::format!("{spec}, seed {seed}");
     let mut m = machine(spec, cpus);
@@ -523,7 +522,7 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
                     if random.below(2) == 0 {
                         m.sched.yield_now(&mut m.platform, cpu, task);
                     } else {
-                        // Blocks, and is woken before it is switched away.
+                        // The task blocks, and is woken before it is switched away.
                         m.block(cpu.0, task, false, u64::MAX);
                         m.audit(&about);
                         m.wake(task, Waker::Interrupt { cpu });
@@ -538,7 +537,7 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
                 m.kill(task);
             }
             (11, _) if group != GroupId::ROOT => {
-                // Refused where there are no idle groups, and for shares of idle ones.
+                // Refused where there are no idle groups, and for the shares of idle groups.
                 let idle = random.below(2) == 0;
                 let _ = m.sched.group_set_idle(&mut m.platform, group, idle);
                 let shares = random.below(5000);

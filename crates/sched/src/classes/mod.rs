@@ -1,28 +1,28 @@
-//! Scheduling classes: how Linux is built since 2.6.23.
+//! Scheduling classes: the structure of Linux since 2.6.23.
 //!
 //! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) for the next
-//! thread; the first class that has one decides. A [`Class`] is one member of the list.
-//! [`ClassList`] is the list itself with the core of the kernel around it (`schedule()`,
+//! thread. The first class that has a runnable thread decides. A [`Class`] is one member of the
+//! list. [`ClassList`] is the list itself with the core of the kernel around it (`schedule()`,
 //! `try_to_wake_up()`, `scheduler_tick()` ...), and is therefore a
 //! [`Scheduler`](schedlab_core::Scheduler): a whole release.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | [`rq`] | threads, runqueues, the request to reschedule: what all classes share |
+//! | [`rq`] | threads, runqueues, reschedule requests: the state that all classes share |
 //! | [`core_2_6`] | the core of 2.6.23 to 2.6.32: the order of events, and which class is asked |
 //! | [`core_6`] | the core of 6.x |
 //! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
 //! | [`deadline`] | the deadline class of 6.x |
 //! | [`bandwidth`] | limits on the CPU time of task groups |
-//! | [`domains`] | which CPUs are balanced against each other |
-//! | [`domain_levels_2_6`] | the levels at which 2.6.22 to 2.6.32 have them |
+//! | [`domains`] | scheduling domains: which CPUs are balanced against each other |
+//! | [`domain_levels_2_6`] | the levels of the domains of 2.6.22 to 2.6.32 |
 //! | [`load_balance_2_6_22`] | balancing before there were classes: O(1) and the staircase |
 //! | [`pelt`] | per-entity load tracking |
-//! | [`weights`] | what a nice value is worth |
-//! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
-//! | [`sorted`] | sorted numbers, where only the order matters and not the tree (CFS) |
+//! | [`weights`] | the load weights of nice values |
+//! | [`rbtree`] | the red-black tree in which fair classes keep their entities |
+//! | [`sorted`] | sorted numbers, for CFS, where the order matters and the tree does not |
 //!
-//! The classes are known types, so that every hook is called directly.
+//! The classes are concrete types, so every hook is a direct call.
 
 pub mod bandwidth;
 #[cfg(test)]
@@ -60,7 +60,7 @@ use schedlab_core::{
     RuleDoc, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 
-/// Why a thread is put on a runqueue.
+/// Reason for which a thread is put on a runqueue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Enqueue {
     /// It wakes up.
@@ -69,11 +69,11 @@ pub enum Enqueue {
     New,
     /// It comes from another CPU.
     Migrated,
-    /// It was taken off only to change something about it.
+    /// It was taken off only to change one of its attributes.
     Restored,
 }
 
-/// Why a thread is taken off a runqueue.
+/// Reason for which a thread is taken off a runqueue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dequeue {
     /// It sleeps, stops or has ended.
@@ -82,13 +82,13 @@ pub enum Dequeue {
     Special,
     /// It goes to another CPU.
     Migrate,
-    /// Something about it is changed; it comes back at once.
+    /// One of its attributes is changed; it returns at once.
     Save,
-    /// The same, and it comes back on the queue of another group (6.x).
+    /// Like `Save`, but it returns to the queue of another group (6.x).
     Move,
 }
 
-/// What makes a thread a challenger for the CPU.
+/// Reason for which a thread challenges the current one for the CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Challenge {
     /// It was woken.
@@ -102,7 +102,7 @@ pub enum Challenge {
     Other,
 }
 
-/// For what a CPU is chosen.
+/// Reason for which a CPU is selected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Select {
     /// A wakeup, executed on [`Rqs::this_cpu`].
@@ -116,9 +116,9 @@ pub enum Select {
 
 /// A scheduling class: one member of the list.
 ///
-/// `cpu` is the CPU whose runqueue a hook is about; [`Rqs::this_cpu`] the one that executes it.
-/// The core has read the clock of `cpu`, and keeps [`Rqs::nr_running`] (but for fair threads),
-/// [`Thread::on_rq`](rq::Thread::on_rq) and [`Rq::curr`](rq::Rq::curr) itself.
+/// `cpu` is the CPU whose runqueue a hook is about; [`Rqs::this_cpu`] is the CPU that executes it.
+/// The core has read the clock of `cpu`. It maintains [`Rqs::nr_running`] (except for fair
+/// threads), [`Thread::on_rq`](rq::Thread::on_rq) and [`Rq::curr`](rq::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
     /// `pid` joins the runqueue.
@@ -131,8 +131,8 @@ pub trait Class {
         why: Enqueue,
     );
 
-    /// `pid` leaves the runqueue. False if the class keeps it there a while longer (EEVDF's delayed
-    /// dequeue).
+    /// `pid` leaves the runqueue. Returns `false` if the class keeps it there for a while (EEVDF's
+    /// delayed dequeue).
     fn dequeue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -142,11 +142,11 @@ pub trait Class {
         why: Dequeue,
     ) -> bool;
 
-    /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
+    /// `pid`, running, calls `sched_yield(2)`. The core requests the reschedule afterwards.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, of whatever class, is new on the runqueue on which a thread *of this class* runs: is
-    /// that one to be preempted?
+    /// `pid`, of any class, is new on a runqueue whose running thread is *of this class*. Decides
+    /// whether it preempts that thread.
     fn check_preempt_curr(
         &mut self,
         rqs: &mut Rqs,
@@ -156,17 +156,17 @@ pub trait Class {
         challenge: Challenge,
     );
 
-    /// The next thread, if the class has one. It runs from now on.
+    /// Returns the next thread, if the class has one. It runs from now on.
     fn pick_next_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId)
     -> Option<Pid>;
 
-    /// `pid` stops running, and goes on waiting if it is still on the runqueue.
+    /// `pid` stops running. If it is still on the runqueue it continues to wait.
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, which was put away only to be changed, runs on.
+    /// `pid`, which was put away only to be changed, continues to run.
     fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// Where `pid`, on no runqueue, is to go. Any CPU it may run on.
+    /// Selects the CPU of `pid`, which is on no runqueue: any CPU on which it may run.
     fn select_task_rq(
         &mut self,
         rqs: &mut Rqs,
@@ -175,7 +175,7 @@ pub trait Class {
         select: Select,
     ) -> CpuId;
 
-    /// The tick found `pid` running.
+    /// The tick interrupted `pid`.
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid` is new. It joins the runqueue.
@@ -190,17 +190,18 @@ pub trait Class {
         self.enqueue_task(rqs, platform, cpu, pid, Enqueue::New);
     }
 
-    /// `pid` has been woken or born on `cpu`, and the preemption check is over.
+    /// `pid` has been woken or created on `cpu`, and the preemption check is over.
     fn task_woken(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
 
-    /// In `schedule()`, before the pick; `prev` is of this class and may have left the runqueue.
+    /// Called in `schedule()` before the pick. `prev` is of this class and may have left the
+    /// runqueue.
     fn pre_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, prev: Pid) {}
 
-    /// At the end of `schedule()`, if [`Rq::post_schedule`](rq::Rq::post_schedule) was set
+    /// Called at the end of `schedule()`, if [`Rq::post_schedule`](rq::Rq::post_schedule) was set
     /// and a thread of this class was picked.
     fn post_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {}
 
-    /// `pid` may from now on run on `nr` CPUs. [`Rqs`] still has the old number, and already the
+    /// From now on `pid` may run on `nr` CPUs. [`Rqs`] still has the old number, but already the
     /// new set.
     fn set_cpus_allowed(
         &mut self,
@@ -218,7 +219,7 @@ pub trait Class {
     /// `pid`, on the runqueue, has joined this class.
     fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, on the runqueue, has another priority than `old_prio` within this class.
+    /// `pid`, on the runqueue, has a new priority, other than `old_prio`, within this class.
     fn prio_changed(
         &mut self,
         rqs: &mut Rqs,
@@ -229,28 +230,28 @@ pub trait Class {
     );
 }
 
-/// The fair class of a release: besides its turn in the list it does the balancing, keeps the
-/// groups, and answers for the release's tunables and promises.
+/// The fair class of a release. Besides its part in the list it balances, keeps the groups, and
+/// provides the release's tunables and promises.
 #[allow(unused_variables)]
 pub trait FairClass: Class {
-    /// Whether a task that blocks leaves its runqueue in that moment rather than in its CPU's
-    /// `schedule()`. (Either is true of real kernels: what happens in between is a matter of when
-    /// the CPU gets there. The golden schedules differ by release.)
+    /// Whether a task that blocks leaves its runqueue at that moment rather than in its CPU's
+    /// `schedule()`. (Real kernels do both: the interval depends on when the CPU gets there. The
+    /// golden schedules differ by release.)
     const DEQUEUES_AT_BLOCK: bool = false;
 
-    /// Makes room for `pid`, and notes what it is born with. It is on no runqueue yet; [`Rqs`] has
-    /// its row.
+    /// Makes room for `pid` and records its initial attributes. It is on no runqueue yet; [`Rqs`]
+    /// has its row.
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent);
 
-    /// `pid` has other attributes. It is on no runqueue (or taken off for the moment); [`Rqs`] has
-    /// the new ones.
+    /// The attributes of `pid` have changed. It is on no runqueue (or has been taken off for the
+    /// change); [`Rqs`] has the new ones.
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, old: &SchedAttr);
 
-    /// `pid`, of whatever class, came from `from` to the CPU that [`Rqs`] has for it. It is on no
-    /// fair runqueue.
+    /// `pid`, of any class, has moved from `from` to the CPU recorded in [`Rqs`]. It is on no fair
+    /// runqueue.
     fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId);
 
-    /// Where `pid`, which runs, is to go now that it has called `execve(2)`. Any CPU it may run on.
+    /// Selects a CPU for `pid`, which runs and has called `execve(2)`: any CPU on which it may run.
     fn select_for_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
         rqs.cpu_of(pid)
     }
@@ -258,20 +259,20 @@ pub trait FairClass: Class {
     /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {}
 
-    /// `pid`, of whatever class, is about to leave the runqueue as a sleeper.
+    /// `pid`, of any class, is about to leave the runqueue as a sleeper.
     fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {}
 
-    /// `waker`, a running task of whatever class, wakes another task.
+    /// `waker`, a running task of any class, wakes another task.
     fn task_wakes_other(&mut self, rqs: &Rqs, waker: Pid) {}
 
-    /// `pid`, of whatever class, is about to be put away.
+    /// `pid`, of any class, is about to be put away.
     fn task_put(&mut self, rqs: &Rqs, pid: Pid) {}
 
-    /// The tick, before the running thread's class has it: decaying loads.
+    /// The tick, before the hook of the running thread's class: decaying loads.
     fn update_cpu_load(&mut self, rqs: &Rqs, cpu: CpuId);
 
-    /// The tick, after it: periodic balancing. To wake a migration thread:
-    /// [`core_2_6::wake_migration_thread`].
+    /// The tick, after the hook of the running thread's class: periodic balancing.
+    /// [`core_2_6::wake_migration_thread`] wakes a migration thread.
     fn trigger_load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -280,10 +281,11 @@ pub trait FairClass: Class {
         cpu: CpuId,
     );
 
-    /// A CPU has gone off line or come back, and [`Rqs::domains`] has been built anew.
+    /// A CPU has gone offline or come back, and [`Rqs::domains`] has been rebuilt.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {}
 
-    /// `cpu` is about to go idle: find it something to do. (2.6.24 balances `rt`'s tasks, too.)
+    /// `cpu` is about to go idle: tries to pull work to it. (2.6.24 also balances the tasks of
+    /// `rt`.)
     fn idle_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -292,8 +294,8 @@ pub trait FairClass: Class {
         cpu: CpuId,
     );
 
-    /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance)
-    /// set: push a task away. (2.6.24: one of `rt`, too.)
+    /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance) set:
+    /// pushes a task away. (2.6.24: possibly a task of `rt`.)
     fn active_load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -302,19 +304,19 @@ pub trait FairClass: Class {
         cpu: CpuId,
     );
 
-    /// Whether it chooses the CPU of every woken or forked task, of whatever class.
+    /// Whether it selects the CPU of every woken or forked task, of any class.
     #[inline]
     fn selects_for_all(&self) -> bool {
         false
     }
 
-    /// A timer that is not the real-time class's.
+    /// A timer that does not belong to the real-time class has expired.
     fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {}
 
     /// See [`Administer::group_new`](schedlab_core::Administer::group_new).
     ///
     /// # Errors
-    /// If there are no groups, or not so deep.
+    /// If there are no groups, or the nesting is too deep.
     fn group_new(&mut self, rqs: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, Refused> {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
@@ -355,13 +357,13 @@ pub trait FairClass: Class {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
-    /// Whether `pid`, on its runqueue, is in a throttled group: it is not counted there and cannot
-    /// be picked.
+    /// Whether `pid`, on its runqueue, is in a throttled group, so that it is not counted there and
+    /// cannot be picked.
     fn throttled_hierarchy(&self, pid: Pid) -> bool {
         false
     }
 
-    /// `pid`, taken off its runqueue for the moment, belongs to `group` from now on.
+    /// `pid`, taken off its runqueue for the change, belongs to `group` from now on.
     ///
     /// # Errors
     /// If there are no groups. Nothing has changed then.
@@ -384,31 +386,31 @@ pub trait FairClass: Class {
     /// If the kernel refuses the value for another reason.
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError>;
 
-    /// The rules by which the class decides: 120 to 199.
+    /// The rules of the class: 120 to 199.
     fn rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 
-    /// Those of balancing, if it shares it with other schedulers: 200 and later.
+    /// The rules of balancing, if it is shared with other schedulers: 200 and above.
     fn more_rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 
-    /// Adds those among whom the class would choose on `cpu` now; see
+    /// Adds the candidates from which the class would choose on `cpu` now; see
     /// [`Inspect::candidates`](schedlab_core::Inspect::candidates).
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {}
 
-    /// What the release promises.
+    /// The promises of the release.
     fn promises(&self, rqs: &Rqs, load: &Load) -> Promises;
 
-    /// Checks the class's books.
+    /// Checks the class's data structures for consistency.
     ///
     /// # Errors
-    /// What does not add up.
+    /// A description of the inconsistency.
     fn audit(&self, rqs: &Rqs) -> Result<(), String>;
 }
 
-/// No class: the place of the deadline class in releases that have none.
+/// An empty class, in place of the deadline class in releases without one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoClass;
 

@@ -2,29 +2,28 @@
 //!
 //! # Why a tree, and why this one
 //!
-//! A fair class must find the entity that is furthest behind, put another in at its place, and take
-//! any of them out: O(log n) each. The leftmost entity is cached, so that looking at it costs
-//! nothing.
+//! A fair class must find the entity that is furthest behind, insert entities at their place, and
+//! remove any of them: O(log n) each. The leftmost entity is cached, so reading it costs nothing.
 //!
-//! Nodes are entities, by a typed index `I`. Their [`Links`] stand where the class wants them,
-//! beside what else it looks at on the way down ([`Rows`]); a tree is no more than its [`Root`].
-//! [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are virtual times,
-//! which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is negative. An
-//! entity goes to the right of all with an equal key, so that equals keep the order in which they
-//! came.
+//! Nodes are entities, identified by a typed index `I`. Their [`Links`] are stored where the class
+//! chooses, next to the other data that it reads on the way down ([`Rows`]); a tree itself is only
+//! its [`Root`]. [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are
+//! virtual times, which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is
+//! negative. An entity is inserted to the right of all with an equal key, so equals keep the order
+//! of their arrival.
 //!
 //! # Augmentation
 //!
-//! A class may keep something about each subtree (the smallest of something in it).
-//! [`RowsMut::recompute`] and [`RowsMut::hand_over`] tell it when a node's subtree has changed. The
-//! order of these calls, and the shape of the tree, are those of the textbook's algorithms
-//! (insertion and deletion by recolouring and rotating; a node with two children is replaced by its
-//! in-order successor), which the kernel follows too: both are visible where a class keeps inexact
+//! A class may maintain a value for each subtree (the minimum of something in it).
+//! [`RowsMut::recompute`] and [`RowsMut::hand_over`] notify it when a node's subtree has changed.
+//! The order of these calls, and the shape of the tree, are those of the textbook algorithms
+//! (insertion and deletion by recolouring and rotation; a node with two children is replaced by its
+//! in-order successor), which the kernel also uses. Both are visible where a class keeps inexact
 //! minima or breaks ties by shape.
 
 use schedlab_core::index::{IndexVec, TypedIndex};
 
-/// Where an entity stands in its tree.
+/// An entity's position in its tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Links<I> {
     parent: Option<I>,
@@ -72,73 +71,71 @@ impl<I> Default for Root<I> {
 }
 
 impl<I: Copy> Root<I> {
-    /// The entity with the smallest key, the one that came first among equals; none if the tree is
+    /// The entity with the smallest key, the first to arrive among equals. `None` if the tree is
     /// empty.
     #[inline]
     pub fn leftmost(&self) -> Option<I> {
         self.leftmost
     }
 
-    /// The entity with the largest key, the one that came last among equals; none if the tree is
+    /// The entity with the largest key, the last to arrive among equals. `None` if the tree is
     /// empty.
     #[inline]
     pub fn rightmost(&self) -> Option<I> {
         self.rightmost
     }
 
-    /// The topmost node; none if the tree is empty.
+    /// The topmost node. `None` if the tree is empty.
     #[inline]
     pub fn top(&self) -> Option<I> {
         self.root
     }
 }
 
-/// The table in which entities stand, as a tree reads it.
+/// Read access of a tree to the table of its entities.
 pub trait Rows<I> {
-    /// What `node` is ordered by.
+    /// The key of `node`.
     fn key(&self, node: I) -> u64;
 
-    /// Where `node` stands.
+    /// The links of `node`.
     fn links(&self, node: I) -> &Links<I>;
 
     /// The colour of `node`.
     fn is_red(&self, node: I) -> bool;
 }
 
-/// The table in which entities stand, as a tree changes it; and what a class keeps about each
-/// subtree, which by default is nothing.
+/// Write access of a tree to the table of its entities, and the maintenance of values for each
+/// subtree, of which there are none by default.
 pub trait RowsMut<I>: Rows<I> {
-    /// Where `node` stands.
+    /// The links of `node`.
     fn links_mut(&mut self, node: I) -> &mut Links<I>;
 
     /// Colours `node`.
     fn set_red(&mut self, node: I, red: bool);
 
-    /// The children of `node`, or what is below them, have changed: works out anew what is kept
-    /// about `node`. Whether that changed anything.
+    /// The children of `node`, or nodes below them, have changed: recomputes the value maintained
+    /// for `node`. Returns whether it changed.
     #[inline]
     fn recompute(&mut self, node: I) -> bool {
         let _ = node;
         false
     }
 
-    /// [`recompute`](RowsMut::recompute) of `node`, of which is known that only `new` has come
-    /// below it.
+    /// [`recompute`](RowsMut::recompute) for a `node` below which only `new` has been added.
     #[inline]
     fn recompute_with(&mut self, node: I, new: I) -> bool {
         let _ = new;
         self.recompute(node)
     }
 
-    /// [`recompute`](RowsMut::recompute) of `node`, of which is known that only `old` has left from
-    /// below it.
+    /// [`recompute`](RowsMut::recompute) for a `node` below which only `old` has been removed.
     #[inline]
     fn recompute_without(&mut self, node: I, old: I) -> bool {
         let _ = old;
         self.recompute(node)
     }
 
-    /// `new` takes the place of `old`: what is kept about the subtree there becomes that of `new`.
+    /// `new` replaces `old`: the value maintained for the subtree there becomes that of `new`.
     #[inline]
     fn hand_over(&mut self, old: I, new: I) {
         let _ = (old, new);
@@ -193,7 +190,7 @@ fn first_below<I: TypedIndex>(rows: &impl Rows<I>, mut node: I) -> I {
     node
 }
 
-/// Everybody in a tree, in order.
+/// All entities of a tree, in order.
 pub fn iter<I: TypedIndex, R: Rows<I>>(
     rows: R,
     root: &Root<I>,
@@ -206,8 +203,8 @@ pub fn iter<I: TypedIndex, R: Rows<I>>(
     })
 }
 
-/// Puts `new` into the tree, to the right of equals. What is kept about `new` must already be its
-/// own.
+/// Inserts `new` into the tree, to the right of equals. The value maintained for `new` must already
+/// cover `new` itself.
 #[inline]
 pub fn insert<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, new: I) {
     let (parent, left) = place_of(rows, root, rows.key(new));
@@ -240,8 +237,9 @@ pub fn insert<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, new
     }
 }
 
-/// Below which node, and whether on its left, one with this key belongs. Going down a large tree
-/// costs a cache miss for each node, and many come last, so that the ends are looked at first.
+/// The node below which a new node with this key belongs, and on which side. Descending a large
+/// tree costs a cache miss for each node, and many new nodes come last, so the ends are examined
+/// first.
 #[inline]
 fn place_of<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>, key: u64) -> (Option<I>, bool) {
     let is_before = |node: I| (key.wrapping_sub(rows.key(node)) as i64) < 0;
@@ -259,7 +257,7 @@ fn place_of<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>, key: u64) -> (Op
     (parent, left)
 }
 
-/// Works out anew what is kept about `from` and its ancestors, as far up as anything changes.
+/// Recomputes the values of `from` and its ancestors, as far up as anything changes.
 #[inline]
 pub fn recompute_upward<I: TypedIndex>(rows: &mut impl RowsMut<I>, from: Option<I>) {
     let mut next = from;
@@ -270,7 +268,7 @@ pub fn recompute_upward<I: TypedIndex>(rows: &mut impl RowsMut<I>, from: Option<
     }
 }
 
-/// As [`recompute_upward`], when only `old` has left from below `from`; up to below `stop`.
+/// Like [`recompute_upward`], when only `old` has been removed below `from`; stops below `stop`.
 #[inline]
 fn recompute_without<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
@@ -322,7 +320,7 @@ fn insert_fixup<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, m
     }
 }
 
-/// Takes `node` out of the tree.
+/// Removes `node` from the tree.
 #[inline]
 pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, node: I) {
     if root.leftmost == Some(node) {
@@ -333,8 +331,8 @@ pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, nod
     }
     let Links { parent, left, right } = *rows.links(node);
     let red = rows.is_red(node);
-    // Where a black node is missing now: below `hole_parent`, on its left or right; and the child
-    // that fills the gap.
+    // The place where a black node is missing now: below `hole_parent`, on its left or right; and
+    // the child that fills the gap.
     let (hole_parent, hole_is_left, filler, lost_black);
     match (left, right) {
         (Some(left), Some(right)) => {
@@ -386,7 +384,7 @@ pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, nod
     }
 }
 
-/// Makes `new` (or nothing) stand where `old` stood below `parent`.
+/// Puts `new` (or nothing) in the place of `old` below `parent`.
 #[inline]
 fn put_in_place<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
@@ -419,7 +417,7 @@ fn remove_fixup<I: TypedIndex>(
     is_left: bool,
 ) {
     let (mut hole, mut is_left) = (hole, is_left);
-    // Where a black node is missing on one side there is a sibling on the other.
+    // Where a black node is missing on one side, there is a sibling on the other.
     while let Some(parent) = hole
         && let Some(mut sibling) = rows.links(parent).child(!is_left)
     {
@@ -462,7 +460,7 @@ fn remove_fixup<I: TypedIndex>(
     }
 }
 
-/// Rotates `top` down, to the left or to the right. The child that comes up must be there.
+/// Rotates `top` down, to the left or to the right. The child that moves up must exist.
 fn rotate<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, top: I, to_left: bool) {
     let links = rows.links_mut(top);
     let parent = links.parent;
@@ -487,11 +485,11 @@ fn rotate<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, top: I,
     rows.recompute(top);
 }
 
-/// Checks that a tree is ordered, balanced and linked in both directions. Returns how many nodes it
-/// has.
+/// Checks that a tree is ordered, balanced and linked in both directions. Returns the number of
+/// nodes.
 ///
 /// # Errors
-/// What is wrong.
+/// The invariant that does not hold.
 pub fn audit<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>) -> Result<usize, &'static str> {
     let mut count = 0;
     let mut at = root.root.map(|top| first_below(rows, top));
@@ -522,7 +520,7 @@ fn black_height<I: TypedIndex>(rows: &impl Rows<I>, top: Option<I>) -> Result<u3
     let links = rows.links(node);
     for child in [links.left, links.right].into_iter().flatten() {
         if rows.links(child).parent != Some(node) {
-            return Err("a child does not know its parent");
+            return Err("a child has a wrong parent link");
         }
         if rows.is_red(node) && rows.is_red(child) {
             return Err("a red node has a red child");
@@ -541,8 +539,8 @@ pub struct Nodes<I> {
     nodes: IndexVec<I, Node<I>>,
 }
 
-/// A row of [`Nodes`]. So aligned that none lies across two cache lines: in a large tree every node
-/// on the way is a cache miss.
+/// A row of [`Nodes`]. Its alignment keeps it within one cache line: in a large tree every node on
+/// the way down is a cache miss.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Node<I> {
@@ -558,7 +556,7 @@ impl<I: TypedIndex> Default for Nodes<I> {
 }
 
 impl<I: TypedIndex> Nodes<I> {
-    /// No entities.
+    /// An empty table.
     pub const fn new() -> Nodes<I> {
         Nodes { nodes: IndexVec::new() }
     }
@@ -582,23 +580,23 @@ impl<I: TypedIndex> Nodes<I> {
         next(self, node)
     }
 
-    /// Puts `node` into the tree at `key`, to the right of equals.
+    /// Inserts `node` at `key`, to the right of equals.
     #[inline]
     pub fn insert(&mut self, root: &mut Root<I>, node: I, key: u64) {
         self.nodes[node].key = key;
         insert(self, root, node);
     }
 
-    /// Takes `node` out of the tree.
+    /// Removes `node` from the tree.
     #[inline]
     pub fn remove(&mut self, root: &mut Root<I>, node: I) {
         remove(self, root, node);
     }
 
-    /// Checks a tree. Returns how many nodes it has.
+    /// Checks a tree. Returns the number of nodes.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The invariant that does not hold.
     pub fn audit(&self, root: &Root<I>) -> Result<usize, &'static str> {
         audit(self, root)
     }
@@ -641,7 +639,7 @@ mod tests {
         struct NodeId;
     }
 
-    /// Keeps the smallest of `own` in each subtree.
+    /// Maintains the minimum of `own` for each subtree.
     struct Least {
         nodes: Nodes<NodeId>,
         own: IndexVec<NodeId, u64>,

@@ -1,19 +1,21 @@
-//! What the core of a kernel with scheduling classes keeps: threads, runqueues, and which thread
-//! runs on each CPU.
+//! The state that the core of a kernel with scheduling classes keeps: threads, runqueues, and the
+//! thread that runs on each CPU.
 //!
-//! Nothing here decides anything. All classes share one [`Rqs`]: each hook of a class gets it.
+//! This module makes no decisions. All classes share one [`Rqs`], which every hook of a class
+//! receives.
 //!
 //! # Threads
 //!
-//! A [`Pid`] names any thread the kernel schedules: every CPU's idle thread, every CPU's migration
-//! thread, and the tasks of the machine, all in one row of numbers. So a runqueue always has a
-//! current thread, and a request to reschedule always has a thread to sit on.
+//! A [`Pid`] names any thread that the kernel schedules: the idle thread of each CPU, the migration
+//! thread of each CPU, and the tasks of the machine, all numbered in one sequence. A runqueue
+//! therefore always has a current thread, and a reschedule request always has a thread to which it
+//! belongs.
 //!
-//! # The request to reschedule belongs to the thread
+//! # The reschedule request belongs to the thread
 //!
 //! `TIF_NEED_RESCHED` is a flag *of the running thread*, not of the CPU. `schedule()` clears it at
-//! its beginning, for the thread it starts from. If something marks that thread afterwards, while
-//! it is on its way out, the mark stays on it, through its sleep too, and makes it reschedule at
+//! its beginning, for the thread from which it switches. If the thread is marked afterwards, while
+//! it is being switched out, the mark stays on it, even while it sleeps, and makes it reschedule at
 //! once when it is next switched to.
 
 use super::domains::Domains;
@@ -58,7 +60,7 @@ impl ClassId {
     }
 }
 
-/// The kernel's internal priority, smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139
+/// The kernel's internal priority; smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139
 /// fair, 140 idle threads.
 pub const fn prio_of(attr: &SchedAttr) -> i16 {
     match attr.policy {
@@ -71,12 +73,12 @@ pub const fn prio_of(attr: &SchedAttr) -> i16 {
 /// The internal priority of an idle thread.
 pub const IDLE_PRIO: i16 = 140;
 
-/// What every decision needs of a thread.
+/// The properties of a thread that every decision needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
     /// The CPU whose runqueue it belongs to, or last belonged to.
     pub cpu: CpuId,
-    /// How many of the machine's CPUs it may run on.
+    /// Number of the machine's CPUs on which it may run.
     pub nr_cpus_allowed: u32,
     /// Internal priority ([`prio_of`]).
     pub prio: i16,
@@ -84,18 +86,18 @@ pub struct Thread {
     pub class: ClassId,
     /// Its policy.
     pub policy: Policy,
-    /// Not asleep: `TASK_RUNNING`.
+    /// Whether it is awake: `TASK_RUNNING`.
     pub runnable: bool,
-    /// On a runqueue, waiting or running. A thread that has just blocked stays so until its CPU's
-    /// `schedule()`.
+    /// Whether it is on a runqueue, waiting or running. A thread that has just blocked remains so
+    /// until its CPU's `schedule()`.
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
-    /// It has called `execve(2)`, and sleeps until its CPU's migration thread has moved it (2.6.24
-    /// to 2.6.32).
+    /// Whether it has called `execve(2)` and sleeps until its CPU's migration thread has moved it
+    /// (2.6.24 to 2.6.32).
     pub execs: bool,
-    /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run
-    /// is the fair class's business; this is added to it when the task becomes an ordinary one.)
+    /// CPU time used under a real-time policy since it received one, ns. (The fair class keeps the
+    /// rest; this is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
 }
 
@@ -116,41 +118,42 @@ impl Default for Thread {
     }
 }
 
-/// What a thread's owner has set. It is read less often than [`Thread`].
+/// The attributes that a thread's owner has set. They are read less often than [`Thread`].
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Policy and priorities.
     pub attr: SchedAttr,
-    /// Where it may run.
+    /// The CPUs on which it may run.
     pub allowed: CpuSet,
     /// Its address space.
     pub address_space: u32,
 }
 
-/// What a runqueue holds for all classes together. (How many threads are on it stands in
-/// [`Rqs::nr_running`].)
+/// The part of a runqueue that all classes share. ([`Rqs::nr_running`] has the number of its
+/// threads.)
 #[derive(Clone, Debug)]
 pub struct Rq {
-    /// The machine's time as this CPU last read it, ns. Read at wakeups, ticks, `schedule()` and
-    /// before balancing.
+    /// The machine's time as this CPU last read it, ns. It is read at wakeups, ticks, `schedule()`
+    /// and before balancing.
     pub clock: u64,
-    /// The running thread; the idle thread if there is no other.
+    /// The running thread, or the idle thread.
     pub curr: Pid,
-    /// A class wants to act when the switch is over.
+    /// Whether a class requests its `post_schedule` hook after the switch.
     pub post_schedule: bool,
-    /// Active balancing is under way: the migration thread is to push a task to `push_cpu`.
+    /// Whether active balancing is in progress: the migration thread is to push a task to
+    /// `push_cpu`.
     pub active_balance: bool,
     /// The CPU that the migration thread pushes to.
     pub push_cpu: CpuId,
-    /// Its migration thread has been given something to do and waits for its turn; 6.x counts it
-    /// among the threads meanwhile.
+    /// Whether its migration thread has work and waits to run; 6.x counts it among the threads
+    /// meanwhile.
     pub stopper_waits: bool,
-    /// Tasks that must leave this CPU, with the CPU each is to go to. The migration thread moves
+    /// Tasks that must leave this CPU, with the destination of each. The migration thread moves
     /// them.
     pub migration_queue: Vec<(Pid, CpuId)>,
     /// Decaying sum of the time spent on real-time tasks, ns.
     pub rt_avg: u64,
-    /// Up to when `rt_avg` has been decayed, ns.
+    /// Time up to which `rt_avg` has been decayed, ns.
     pub age_stamp: u64,
 }
 
@@ -160,44 +163,44 @@ pub struct Rqs {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running; not those of throttled
-    /// groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
+    /// By CPU: threads of all classes on its runqueue, waiting or running, except those of
+    /// throttled groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
     pub nr_running: Vec<u32>,
-    /// The CPUs with more than one thread, 64 a word: those that could give something away.
+    /// The CPUs with more than one thread, which could give one away, 64 per word.
     overcommitted: Vec<u64>,
-    /// How many CPUs those are.
+    /// Number of those CPUs.
     overcommitted_count: u32,
-    /// The CPUs with no thread on their runqueues, 64 a word.
+    /// The CPUs with no thread on their runqueues, 64 per word.
     vacant: Vec<u64>,
     /// The CPUs whose [`nr_running`](Rqs::nr_running) or current thread has changed since
-    /// [`take_changed`](Rqs::take_changed), 64 a word.
+    /// [`take_changed`](Rqs::take_changed), 64 per word.
     changed: Vec<u64>,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
     /// By [`Pid`].
     pub settings: Vec<Settings>,
-    /// How the CPUs are balanced.
+    /// The scheduling domains.
     pub domains: Domains,
-    /// By CPU: it is on line.
+    /// By CPU: whether it is online.
     is_online: Vec<bool>,
-    /// How many are.
+    /// Number of CPUs online.
     online_cpus: u32,
     /// The CPU on which the kernel is acting (`smp_processor_id()`).
     pub this_cpu: CpuId,
-    /// The kernel acts there for something that is none of its threads (a parent outside the
-    /// machine's workload).
+    /// Whether the kernel acts there for something other than one of its threads (a parent outside
+    /// the machine's workload).
     pub external: bool,
-    /// A CPU's clock is read only when the kernel acts on that CPU (2.6.24).
+    /// Whether a CPU's clock is read only when the kernel acts on that CPU (2.6.24).
     pub own_clocks_only: bool,
     /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
     pub rt_avg_period_ns: u64,
-    /// Tasks that a class other than the fair one has moved, and from where. The core reports them
-    /// to the fair class.
+    /// Tasks that a class other than the fair one has moved, and their previous CPUs. The core
+    /// reports them to the fair class.
     pub moved: Vec<(Pid, CpuId)>,
 }
 
 impl Rqs {
-    /// All CPUs idle.
+    /// The initial state, in which all CPUs idle.
     pub fn new(domains: Domains) -> Rqs {
         let cpus = domains.cpus();
         let mut threads = Vec::with_capacity(2 * cpus as usize + 64);
@@ -222,8 +225,8 @@ impl Rqs {
                 ..Thread::default()
             });
         }
-        // Idle and migration threads run on their own CPUs and nowhere else: balancers that move
-        // real-time tasks see the latter on the queue.
+        // Idle and migration threads run only on their own CPUs: balancers that move real-time
+        // tasks see the latter on the queue.
         let bound =
             |thread: &Thread| Settings { allowed: CpuSet::only(thread.cpu), ..Settings::default() };
         let settings = threads.iter().map(bound).collect();
@@ -254,19 +257,19 @@ impl Rqs {
         self.cpus
     }
 
-    /// How many CPUs are on line.
+    /// Number of CPUs online.
     #[inline]
     pub fn online_cpus(&self) -> u32 {
         self.online_cpus
     }
 
-    /// Whether `cpu` is on line.
+    /// Whether `cpu` is online.
     #[inline]
     pub fn is_online(&self, cpu: CpuId) -> bool {
         self.is_online[cpu.index()]
     }
 
-    /// `cpu`, which was not so, is on line from now on, or off line; the domains follow.
+    /// `cpu` goes online or offline (a change of its state); the domains follow.
     pub fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.is_online[cpu.index()] = online;
         self.online_cpus = if online { self.online_cpus + 1 } else { self.online_cpus - 1 };
@@ -285,19 +288,19 @@ impl Rqs {
         Pid(self.cpus + cpu.0)
     }
 
-    /// The thread that is `task`.
+    /// The thread of `task`.
     #[inline]
     pub fn pid(&self, task: TaskId) -> Pid {
         Pid(2 * self.cpus + task.0)
     }
 
-    /// The task that `pid` is; none for idle and migration threads.
+    /// The task of `pid`. `None` for idle and migration threads.
     #[inline]
     pub fn task(&self, pid: Pid) -> Option<TaskId> {
         pid.0.checked_sub(2 * self.cpus).map(TaskId)
     }
 
-    /// Whom an account of a decision names for `pid`.
+    /// The name of `pid` in an account of a decision.
     pub fn who(&self, pid: Pid) -> Who {
         match self.task(pid) {
             Some(task) => Who::Task(task),
@@ -342,7 +345,7 @@ impl Rqs {
         self.rqs[cpu.index()].curr
     }
 
-    /// Whether `pid` has its CPU (also when it has blocked and not yet been switched away).
+    /// Whether `pid` occupies its CPU (even if it has blocked and has not yet been switched out).
     #[inline]
     pub fn is_running(&self, pid: Pid) -> bool {
         self.curr(self.cpu_of(pid)) == pid
@@ -361,8 +364,8 @@ impl Rqs {
         self.rqs[cpu.index()].clock
     }
 
-    /// `update_rq_clock`: `cpu` reads the time. Where CPUs read [their own
-    /// clocks](Rqs::own_clocks_only) only, nothing happens for another one.
+    /// `update_rq_clock`: `cpu` reads the time. Where a CPU reads [only its own
+    /// clock](Rqs::own_clocks_only), nothing happens for another CPU.
     #[inline]
     pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
         if self.own_clocks_only && cpu != self.this_cpu {
@@ -393,7 +396,7 @@ impl Rqs {
         !self.external && self.resched_pending(self.this_cpu)
     }
 
-    /// So many more threads on the runqueue of `cpu`.
+    /// Adds a number of threads to the runqueue of `cpu`.
     #[inline]
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
@@ -408,7 +411,7 @@ impl Rqs {
         }
     }
 
-    /// So many less.
+    /// Removes a number of threads from the runqueue of `cpu`.
     #[inline]
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
@@ -423,21 +426,21 @@ impl Rqs {
         }
     }
 
-    /// `curr` has `cpu` from now on.
+    /// `curr` occupies `cpu` from now on.
     #[inline]
     pub fn set_curr(&mut self, cpu: CpuId, curr: Pid) {
         self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         self.rqs[cpu.index()].curr = curr;
     }
 
-    /// Of the 64 CPUs from 64 `word` on those whose number of threads or current thread may have
-    /// changed since this was last asked: bit 0 is the first.
+    /// Returns those of the 64 CPUs from 64 `word` on whose number of threads or current thread may
+    /// have changed since the last call: bit 0 is the first.
     #[inline]
     pub fn take_changed(&mut self, word: usize) -> u64 {
         core::mem::take(&mut self.changed[word])
     }
 
-    /// Whether [`take_changed`](Rqs::take_changed) would name `cpu`.
+    /// Whether [`take_changed`](Rqs::take_changed) would return `cpu`.
     pub fn is_changed(&self, cpu: CpuId) -> bool {
         self.changed[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
     }
@@ -448,27 +451,27 @@ impl Rqs {
         self.overcommitted_count > 0
     }
 
-    /// The CPUs from `from` to `until` - 1 that have more than one thread, rising.
+    /// The CPUs from `from` to `until` - 1 that have more than one thread, ascending.
     #[inline]
     pub fn overcommitted(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.overcommitted, from, until)
     }
 
-    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, rising. (Their
+    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, ascending. (The
     /// last one may still be about to leave.)
     #[inline]
     pub fn vacant(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.vacant, from, until)
     }
 
-    /// Names the CPU on which the kernel acts from now on.
+    /// Sets the CPU on which the kernel acts from now on.
     #[inline]
     pub fn act_on(&mut self, cpu: CpuId) {
         self.this_cpu = cpu;
         self.external = false;
     }
 
-    /// `pid`, on no runqueue, belongs to `to` from now on. Returns where it came from.
+    /// `pid`, on no runqueue, belongs to `to` from now on. Returns its previous CPU.
     #[inline]
     pub fn set_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) -> CpuId {
         let from = self.cpu_of(pid);
@@ -479,14 +482,14 @@ impl Rqs {
         from
     }
 
-    /// As [`set_cpu`](Rqs::set_cpu), by a class that is not the fair one: the core reports it to
-    /// the fair class, which keeps account of every task's place.
+    /// Like [`set_cpu`](Rqs::set_cpu), for a class other than the fair one: the core reports the
+    /// move to the fair class, which tracks the CPU of every task.
     pub fn set_cpu_and_report(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = self.set_cpu(platform, pid, to);
         self.moved.push((pid, from));
     }
 
-    /// `sched_avg_update`: lets the account of real-time time of `cpu` fade.
+    /// `sched_avg_update`: decays the average of real-time work of `cpu`.
     pub fn rt_avg_decay(&mut self, cpu: CpuId) {
         let period = self.rt_avg_period_ns;
         let rq = &mut self.rqs[cpu.index()];
@@ -502,7 +505,7 @@ impl Rqs {
         self.rt_avg_decay(cpu);
     }
 
-    /// Makes room for the thread of `task` and those before it.
+    /// Makes room for the thread of `task` and for the threads before it.
     pub fn make_room(&mut self, task: TaskId) {
         let rows = self.pid(task).index() + 1;
         if self.threads.len() < rows {
@@ -512,7 +515,7 @@ impl Rqs {
     }
 }
 
-/// The members of a set of CPUs from `from` to `until` - 1, rising.
+/// The members of a set of CPUs from `from` to `until` - 1, ascending.
 #[inline]
 fn members(set: &[u64], from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
     let mut word = from as usize / 64;

@@ -1,31 +1,33 @@
-//! Numbers in their order: [`Sorted`], what the timeline of CFS is made of.
+//! Sorted numbers: [`Sorted`], on which the timeline of CFS is built.
 //!
 //! # Why not a tree
 //!
-//! A timeline is asked for its least all the time, and gets newcomers that belong anywhere. Here
-//! the numbers stand one after the other in **sorted blocks**, which the caches and the branch
-//! predictor of a real CPU like far better than the links of a tree: **the greatest first**, so
-//! that the least is at the very end and is taken out by making the list shorter.
+//! The least element of a timeline is read constantly, and new elements belong anywhere. Here the
+//! numbers are stored next to each other in **sorted blocks**, which suit the caches and the branch
+//! predictor of a real CPU far better than the links of a tree. **The greatest comes first**, so
+//! that the least is at the very end and is removed by shortening the list.
 //!
 //! A block that overflows is split, and blocks are found through the list of their least numbers.
-//! They are not merged again, but go when they are empty: as time goes on all of them are emptied.
+//! They are not merged again, but are dropped when they are empty: as time passes all of them are
+//! emptied.
 //!
 //! # Cost
 //!
-//! The least: nothing. Taking it out: O(1). Insertion and removal elsewhere: a binary search, and a
-//! move of at most one block (1 KiB). Once in `BLOCK` / 2 insertions at most a block is split,
-//! which moves up to half of the list of blocks; nothing of it if that happens at one of its ends.
+//! Reading the least: nothing. Removing it: O(1). Insertion and removal elsewhere: a binary search,
+//! and a move of at most one block (1 KiB). At most once in `BLOCK` / 2 insertions a block is
+//! split, which moves up to half of the list of blocks, or nothing of it if the block is at either
+//! end.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// How many numbers a block has at most.
+/// Maximum number of elements of a block.
 const BLOCK: usize = 64;
 
-/// Up to so many blocks are searched one by one, which is quicker than halving.
+/// Up to this number of blocks a linear search is used, which is faster than a binary one.
 const FEW: usize = 6;
 
-/// Neighbours in the order, the greatest first. Never empty.
+/// A run of neighbouring numbers, the greatest first. Never empty.
 #[derive(Clone, Debug)]
 struct Block {
     /// The last of `numbers`.
@@ -33,24 +35,24 @@ struct Block {
     numbers: Vec<u128>,
 }
 
-/// Different numbers in their order. They may wrap: `a` comes before `b` if the difference `a - b`,
-/// taken as signed, is negative, so that all of them must lie within 2^127 of each other.
+/// A sorted set of distinct numbers. They may wrap: `a` comes before `b` if the difference `a - b`,
+/// taken as signed, is negative. All of them must therefore lie within 2^127 of each other.
 #[derive(Clone, Debug)]
 pub struct Sorted {
-    /// The least of all, [`Sorted::NONE`] if there is none.
+    /// The least of all. [`Sorted::NONE`] if the set is empty.
     least: u128,
     len: usize,
     /// The last block holds the least.
     blocks: VecDeque<Block>,
-    /// Room of blocks that have become empty.
+    /// Buffers of blocks that have become empty, for reuse.
     spare: Vec<Vec<u128>>,
 }
 
 impl Sorted {
-    /// Stands for no number, and cannot be a member.
+    /// Represents the absence of a number; it cannot be a member.
     pub const NONE: u128 = u128::MAX;
 
-    /// Without a number.
+    /// An empty set.
     pub const fn new() -> Sorted {
         Sorted { least: Self::NONE, len: 0, blocks: VecDeque::new(), spare: Vec::new() }
     }
@@ -60,35 +62,35 @@ impl Sorted {
         (a.wrapping_sub(b) as i128) < 0
     }
 
-    /// The least, [`Sorted::NONE`] if there is none.
+    /// The least number. [`Sorted::NONE`] if the set is empty.
     #[inline]
     pub fn least(&self) -> u128 {
         self.least
     }
 
-    /// The greatest, [`Sorted::NONE`] if there is none.
+    /// The greatest number. [`Sorted::NONE`] if the set is empty.
     pub fn greatest(&self) -> u128 {
         self.blocks.front().map_or(Self::NONE, |block| block.numbers[0])
     }
 
-    /// How many there are.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All of them, rising.
+    /// All numbers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u128> + '_ {
         self.blocks.iter().rev().flat_map(|block| block.numbers.iter().rev()).copied()
     }
 
-    /// Puts a number in that is not there.
+    /// Inserts a number that is not a member.
     #[inline]
     pub fn insert(&mut self, new: u128) {
         debug_assert_ne!(new, Self::NONE);
@@ -111,7 +113,7 @@ impl Sorted {
         }
     }
 
-    /// Takes out a number that is there.
+    /// Removes a member.
     #[inline]
     pub fn remove(&mut self, old: u128) {
         if old == self.least {
@@ -130,7 +132,7 @@ impl Sorted {
         }
     }
 
-    /// Takes out the least.
+    /// Removes the least.
     #[inline]
     pub fn pop(&mut self) -> Option<u128> {
         let block = self.blocks.back_mut()?;
@@ -149,7 +151,7 @@ impl Sorted {
         popped
     }
 
-    /// Gives each number, rising, another in its place. The order must stay as it is.
+    /// Replaces each number, in ascending order, by another. The order must stay the same.
     pub fn replace_all(&mut self, mut other: impl FnMut(u128) -> u128) {
         for block in self.blocks.iter_mut().rev() {
             for number in block.numbers.iter_mut().rev() {
@@ -160,10 +162,10 @@ impl Sorted {
         self.least = self.blocks.back().map_or(Self::NONE, |block| block.least);
     }
 
-    /// The place of the block in which `number` stands, or belongs.
+    /// The index of the block that contains `number`, or to which it belongs.
     #[inline]
     fn block_of(&self, number: u128) -> usize {
-        // What is less than all belongs in the last block.
+        // A number less than all others belongs in the last block.
         let last = self.blocks.len() - 1;
         if last > FEW {
             return self
@@ -178,7 +180,7 @@ impl Sorted {
         place
     }
 
-    /// The only one.
+    /// Inserts the first number.
     fn begin(&mut self, new: u128) {
         self.least = new;
         let mut numbers = self.spare.pop().unwrap_or_default();
@@ -186,7 +188,7 @@ impl Sorted {
         self.blocks.push_back(Block { least: new, numbers });
     }
 
-    /// The lesser half of a block becomes a block of its own.
+    /// Splits the lesser half of a block off into a block of its own.
     #[cold]
     fn split(&mut self, place: usize) {
         let mut lesser = self.spare.pop().unwrap_or_default();
@@ -197,23 +199,23 @@ impl Sorted {
         self.blocks.insert(place + 1, Block { least, numbers: lesser });
     }
 
-    /// A block is empty.
+    /// Drops an empty block.
     fn drop_block(&mut self, place: usize) {
         if let Some(block) = self.blocks.remove(place) {
             self.spare.push(block.numbers);
         }
     }
 
-    /// Checks that everything is in order.
+    /// Checks the invariants.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The invariant that does not hold.
     pub fn audit(&self) -> Result<(), &'static str> {
         if self.blocks.iter().any(|block| block.numbers.last() != Some(&block.least)) {
-            return Err("a block is empty or does not know its least number");
+            return Err("a block is empty or has a wrong least number");
         }
         if self.least != self.blocks.back().map_or(Self::NONE, |block| block.least) {
-            return Err("the least number is another one");
+            return Err("the least number is wrong");
         }
         if self.len != self.iter().count() {
             return Err("the count of numbers is wrong");
@@ -238,8 +240,8 @@ mod tests {
     use crate::random::Random;
     use alloc::collections::BTreeSet;
 
-    /// Beside a set, growing to thousands, shrinking to a few, and so on. The numbers are even,
-    /// from `base` on.
+    /// Compares it with a `BTreeSet` while both grow to thousands of numbers, shrink to a few, and
+    /// so on. The numbers are even and start at `base`.
     fn agrees_with_a_set(base: u128, spread: u64) {
         let mut random = Random(1);
         let mut sorted = Sorted::new();
@@ -278,7 +280,7 @@ mod tests {
     fn it_agrees_with_a_set_under_random_use() {
         for spread in [100, 1 << 30] {
             let wide = u128::from(spread);
-            // At the beginning, around where numbers wrap, and half way round.
+            // At the beginning, around the point where numbers wrap, and half way round.
             for base in [0, 0u128.wrapping_sub(wide), (1 << 127) - wide] {
                 agrees_with_a_set(base, spread);
             }

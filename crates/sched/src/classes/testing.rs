@@ -1,5 +1,5 @@
-//! A little machine for the tests of this crate: tasks that run for ever, or run and sleep by
-//! turns, in the golden order of events, on a scheduler whose insides can be looked at.
+//! A small machine for the tests of this crate. Its tasks run forever, or run and sleep
+//! alternately, in the golden order of events, on a scheduler whose internals can be inspected.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -12,14 +12,14 @@ use schedlab_core::{
 const NEVER: u64 = u64::MAX;
 pub(crate) const MS: u64 = 1_000_000;
 
-/// What a task does.
+/// Behaviour of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
-    /// Runs for ever.
+    /// Runs forever.
     Hog,
-    /// Runs and sleeps by turns, ns.
+    /// Runs and sleeps alternately, ns.
     Periodic { run: u64, sleep: u64 },
-    /// Runs for so long and ends.
+    /// Runs for this time and ends, ns.
     Work(u64),
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct Bench<S> {
     pub platform: Platform,
     pub tasks: Vec<Task>,
     pub current: Vec<Option<TaskId>>,
-    /// When each CPU's current task got it.
+    /// Time at which each CPU switched to its current task.
     since: Vec<u64>,
     timers: BTreeMap<TimerKey, (u64, TimerPhase)>,
     ticks: u64,
-    /// What ran where: CPU, from, to (ns), task; joined.
+    /// The slices that ran: CPU, from, to (ns), task; adjacent ones are joined.
     pub slices: Vec<(u32, u64, u64, u32)>,
 }
 
@@ -71,7 +71,7 @@ impl<S: Scheduler> Bench<S> {
         self.platform.now_ns()
     }
 
-    /// Brings a task into being now.
+    /// Creates a task now.
     pub fn start(&mut self, attr: TaskAttr, life: Life, parent: Parent) -> TaskId {
         let task = TaskId(self.tasks.len() as u32);
         let remaining = match life {
@@ -84,19 +84,19 @@ impl<S: Scheduler> Bench<S> {
         task
     }
 
-    /// A task of an ordinary policy.
+    /// Creates a task of an ordinary policy.
     pub fn nice(&mut self, nice: i32, life: Life) -> TaskId {
         let attr = TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() };
         self.start(attr, life, Parent::External)
     }
 
-    /// A task in a group.
+    /// Creates a task in a group.
     pub fn in_group(&mut self, group: GroupId, life: Life) -> TaskId {
         let attr = TaskAttr { group, ..TaskAttr::default() };
         self.start(attr, life, Parent::External)
     }
 
-    /// A real-time task, on one CPU only if so wished.
+    /// Creates a real-time task, optionally bound to one CPU.
     pub fn realtime(
         &mut self,
         policy: Policy,
@@ -117,7 +117,7 @@ impl<S: Scheduler> Bench<S> {
         for order in self.platform.timer_orders.drain(..) {
             match order {
                 TimerOrder::Arm { key, phase, at_ns } => {
-                    // What is due already fires at once.
+                    // A timer already due fires at once.
                     self.timers.insert(key, (at_ns.max(now), phase));
                 }
                 TimerOrder::Cancel { key } => {
@@ -138,7 +138,7 @@ impl<S: Scheduler> Bench<S> {
         (self.ticks + 1) * 1_000_000_000 / u64::from(self.platform.hz())
     }
 
-    /// Ends the running of `task` on `cpu` for a reason.
+    /// Ends the running of `task` on `cpu`.
     pub fn block(&mut self, cpu: u32, task: TaskId, dead: bool, wake_at: u64) {
         self.account(cpu as usize);
         let row = &mut self.tasks[task.index()];
@@ -162,7 +162,7 @@ impl<S: Scheduler> Bench<S> {
         self.take_orders();
     }
 
-    /// Notes that a task has been killed.
+    /// Records that a task has been killed.
     pub fn kill(&mut self, task: TaskId) {
         let row = &mut self.tasks[task.index()];
         row.state = State::Dead;
@@ -170,7 +170,7 @@ impl<S: Scheduler> Bench<S> {
         self.take_orders();
     }
 
-    /// Takes note of the time that the current task has run.
+    /// Accounts for the time that the current task has run.
     fn account(&mut self, cpu: usize) {
         let now = self.now();
         if let Some(task) = self.current[cpu] {
@@ -189,7 +189,7 @@ impl<S: Scheduler> Bench<S> {
         self.since[cpu] = now;
     }
 
-    /// Lets all CPUs that were asked to reschedule.
+    /// Reschedules all CPUs that were asked to.
     pub fn reschedule(&mut self) {
         loop {
             let mut from = 0;
@@ -209,7 +209,7 @@ impl<S: Scheduler> Bench<S> {
                     );
                     let elsewhere = (0..self.current.len())
                         .find(|&other| other != cpu.index() && self.current[other] == Some(task));
-                    assert_eq!(elsewhere, None, "{task:?} is to run on {cpu:?} too");
+                    assert_eq!(elsewhere, None, "{task:?} is about to run on {cpu:?} too");
                 }
                 self.current[cpu.index()] = next;
             }
@@ -257,7 +257,7 @@ impl<S: Scheduler> Bench<S> {
             if self.done_at(cpu) != now {
                 continue;
             }
-            let task = self.current[cpu].expect("it has done its work");
+            let task = self.current[cpu].expect("only a current task can finish its work");
             match self.tasks[task.index()].life {
                 Life::Periodic { sleep, .. } => self.block(cpu as u32, task, false, now + sleep),
                 Life::Work(_) | Life::Hog => self.block(cpu as u32, task, true, NEVER),

@@ -1,4 +1,5 @@
-//! Real-time tasks under the kernels of 5.x and 6.x: where they start, wake, and are pushed to.
+//! Real-time tasks under the kernels of 5.x and 6.x: where they start and wake, and where they are
+//! pushed to.
 
 use super::rt;
 use super::testing::{Bench, Life, MS};
@@ -19,7 +20,7 @@ fn fifo(priority: u32, allowed: CpuSet) -> TaskAttr {
     TaskAttr { sched, allowed, ..TaskAttr::default() }
 }
 
-/// A real-time task runs on CPU 0 and forks; CPU 1 idles.
+/// A real-time task runs on CPU 0 and forks; CPU 1 is idle.
 fn forks(priority: u32, allowed: CpuSet) -> (Bench<Eevdf>, TaskId) {
     let mut m = machine(2);
     let parent = m.realtime(Policy::Fifo, 50, None, Life::Hog);
@@ -35,7 +36,7 @@ fn a_real_time_child_that_has_to_wait_is_pushed_at_once() {
     let (m, child) = forks(40, CpuSet::All);
     assert_eq!(m.sched.cpu_of(child), CpuId(1));
     assert!(m.platform.resched_pending(CpuId(1)));
-    // One that is bound stays and waits, one that is more urgent runs here.
+    // A bound child stays and waits; a more urgent child runs here.
     let (m, child) = forks(40, CpuSet::only(CpuId(0)));
     assert_eq!(m.sched.cpu_of(child), CpuId(0));
     let (m, child) = forks(60, CpuSet::All);
@@ -50,7 +51,7 @@ fn a_real_time_child_starts_where_it_may_run() {
     assert_eq!(m.current[1], Some(child));
 }
 
-/// A task of priority 10 wakes on CPU 0, where another one runs; CPU 1 idles.
+/// A task of priority 10 wakes on CPU 0, where another task runs; CPU 1 is idle.
 #[test]
 fn a_woken_task_stays_only_over_a_lesser_one() {
     use rt::rules::{RT_LOWEST_CPU, RT_TASK_CPU};
@@ -70,8 +71,8 @@ fn a_woken_task_stays_only_over_a_lesser_one() {
     }
 }
 
-/// Two bound tasks on CPU 0, of which one waits, and an ordinary one, which becomes a real-time
-/// task: it is the first that can be pushed, and goes to CPU 1, which idles.
+/// Two bound tasks on CPU 0, of which one waits, and an ordinary task that becomes a real-time
+/// task: it is the first that can be pushed, and goes to the idle CPU 1.
 #[test]
 fn only_what_may_go_elsewhere_is_in_the_way_of_a_push() {
     let mut m = machine(2);
@@ -88,7 +89,7 @@ fn only_what_may_go_elsewhere_is_in_the_way_of_a_push() {
     assert_eq!(m.sched.cpu_of(ordinary), CpuId(1));
 }
 
-/// 6.1, which limits real-time tasks: a machine on which one has run for 950 ms and is held back.
+/// 6.1, which limits real-time tasks: a machine on which one has run for 950 ms and is throttled.
 fn throttled() -> (Bench<Cfs6>, TaskId) {
     let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
     let mut m = Bench::new(sched, 1, 1000);
@@ -112,13 +113,13 @@ fn a_cpu_idles_when_nobody_is_held_back_any_more() {
     assert_eq!(pick(&mut m), super::core_6::rules::IDLE);
 }
 
-/// The limit's periods begin anew with the first real-time task after a pause in which the timer
-/// has stopped, as it does when it finds that nobody has run and nobody waits: from 5.5 s on there
-/// are 950 ms until the hog is held back at 6.45 s. (Counted on from the first one it could have
-/// the rest of a period and the next.)
+/// The limit's periods begin again with the first real-time task after a pause in which the timer
+/// has stopped. It stops when it finds that no real-time task has run and none waits. From 5.5 s on
+/// there are 950 ms until the hog is throttled at 6.45 s. (Counted from the first task it could
+/// have the rest of a period and the next.)
 #[test]
 fn periods_begin_anew_after_a_pause() {
-    // The one before the pause has run for 10 ms, or was killed before it could run.
+    // The task before the pause has run for 10 ms, or was killed before it could run.
     for kills in [false, true] {
         let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
         let mut m = Bench::new(sched, 1, 1000);

@@ -1,11 +1,11 @@
-//! What a nice value is worth: the weight tables of the fair classes since 2.6.23.
+//! The load weights of nice values: the tables of the fair classes since 2.6.23.
 //!
-//! A task's share of a CPU is its weight over the sum of the weights of all that are runnable
-//! there. Each step of nice is about a factor of 1.25, so that one step up or down moves some 10 %
-//! of a CPU between two hogs.
+//! A task's share of a CPU is its weight divided by the sum of the weights of all tasks runnable
+//! there. Each nice step is a factor of about 1.25, so that one step moves some 10 % of a CPU
+//! between two CPU hogs.
 //!
-//! The kernel cannot afford to divide by a weight, so the table carries the rounded inverse, 2^32 /
-//! weight, of each.
+//! Because division by a weight is too expensive for the kernel, the table includes the rounded
+//! inverse, 2^32 / weight, of each.
 
 /// The weight of nice 0.
 pub const NICE_0_LOAD: u32 = 1024;

@@ -2,7 +2,7 @@
 
 use super::{Entity, WaitRuntime};
 use crate::cfs::load_weight::LoadWeight;
-use crate::cfs::reasons;
+use crate::cfs::rules;
 use crate::classes::rt::RealTime;
 use crate::classes::{
     Challenge, Class, ClassId, Dequeue, Enqueue, FairClass, Pid, Rqs, Select, core_2_6,
@@ -66,7 +66,7 @@ impl Class for WaitRuntime {
     ) {
         let thread = rqs.thread(pid);
         if thread.class == ClassId::Rt {
-            platform.by_rule(Question::Preempt, cpu, reasons::CLASS_ABOVE);
+            platform.by_rule(Question::Preempt, cpu, rules::CLASS_ABOVE);
             self.update_curr(rqs, cpu);
             rqs.resched_curr(platform, cpu);
             return;
@@ -77,12 +77,12 @@ impl Class for WaitRuntime {
             self.tunables.wakeup_granularity_ns
         };
         let rule = match self.curr {
-            Some(curr) if curr == pid => reasons::RUNS_ALREADY,
+            Some(curr) if curr == pid => rules::RUNS_ALREADY,
             Some(curr) if self.is_preempted_by(curr, pid, gran) => {
                 rqs.resched_curr(platform, cpu);
-                reasons::BEYOND_GRANULARITY_KEY
+                rules::BEYOND_GRANULARITY_KEY
             }
-            _ => reasons::WITHIN_GRANULARITY_KEY,
+            _ => rules::WITHIN_GRANULARITY_KEY,
         };
         platform.because(Question::Preempt, cpu, rule, |out| self.account_of_check(pid, gran, out));
     }
@@ -95,11 +95,11 @@ impl Class for WaitRuntime {
     ) -> Option<Pid> {
         let pid = self.timeline.leftmost()?.pid();
         let rule = if self.nr_running == 1 {
-            reasons::ONLY
+            rules::ONLY
         } else if pid == rqs.curr(cpu) {
-            reasons::CURRENT_LEAST_FAIR_KEY
+            rules::CURRENT_LEAST_FAIR_KEY
         } else {
-            reasons::LEAST_FAIR_KEY
+            rules::LEAST_FAIR_KEY
         };
         platform.because(Question::Pick, cpu, rule, |out| self.account_of_pick(rqs, out));
         self.set_curr_task(rqs, platform, cpu, pid);
@@ -132,7 +132,7 @@ impl Class for WaitRuntime {
         _: Select,
     ) -> CpuId {
         let cpu = rqs.cpu_of(pid);
-        platform.by_rule(Question::SelectCpu, cpu, reasons::ONE_CPU);
+        platform.by_rule(Question::SelectCpu, cpu, rules::ONE_CPU);
         cpu
     }
 
@@ -142,7 +142,7 @@ impl Class for WaitRuntime {
         let first = self.timeline.leftmost().map_or(pid, |first| first.pid());
         let gran = self.granularity();
         if first != pid && self.is_preempted_by(pid, first, gran) {
-            let rule = reasons::BEYOND_GRANULARITY_KEY;
+            let rule = rules::BEYOND_GRANULARITY_KEY;
             platform.because(Question::Preempt, cpu, rule, |out| {
                 self.account_of_check(first, gran, out);
             });
@@ -150,8 +150,8 @@ impl Class for WaitRuntime {
         }
     }
 
-    /// With `sched_child_runs_first` a child that shares nothing with its parent goes just ahead of
-    /// the running task, and then owes half a granularity.
+    /// With `sched_child_runs_first` a child that shares nothing with its parent is placed just
+    /// ahead of the running task, and then owes half a granularity.
     fn task_new(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
         let curr = match parent {
             Parent::External => None,
@@ -196,7 +196,7 @@ impl Class for WaitRuntime {
         let curr = rqs.curr(cpu);
         if curr == pid {
             if rqs.thread(pid).prio > old_prio {
-                platform.by_rule(Question::Preempt, cpu, reasons::PRIORITY_LOWERED);
+                platform.by_rule(Question::Preempt, cpu, rules::PRIORITY_LOWERED);
                 rqs.resched_curr(platform, cpu);
             }
             return;
@@ -225,7 +225,7 @@ impl FairClass for WaitRuntime {
         };
     }
 
-    /// A task that gets another weight is owed nothing any more.
+    /// A task whose weight changes is no longer owed anything.
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, _old: &SchedAttr) {
         let entity = &mut self.entities[pid.index()];
         entity.load = LoadWeight::of_task(&rqs.settings[pid.index()].attr, true);
@@ -258,7 +258,7 @@ impl FairClass for WaitRuntime {
     }
 
     fn rules(&self) -> &'static [RuleDoc] {
-        reasons::RULES
+        rules::RULES
     }
 
     fn candidates(&self, rqs: &Rqs, _: CpuId, out: &mut Vec<Candidate>) {

@@ -1,12 +1,12 @@
-//! Linux 2.6.23: the first CFS, whose algorithm is another one.
+//! Linux 2.6.23: the first CFS, which has a different algorithm.
 //!
 //! # The algorithm
 //!
 //! There is no vruntime. A queue has a **fair clock**, which runs at the speed at which an ideal
-//! machine would serve a nice-0 task: with total weight W, `1024 / W` of the real clock. An entity
-//! has a **wait_runtime**: what the ideal machine still owes it, in ns of CPU time. It grows while
-//! the entity waits and shrinks while it runs (by what it got beyond its share). Its key in the
-//! tree is
+//! machine would serve a nice-0 task: with a total weight W, at `1024 / W` of the real clock. An
+//! entity has a **wait_runtime**: the CPU time, in ns, that the ideal machine still owes it. It
+//! grows while the entity waits and shrinks while it runs (by the excess over its share). Its key
+//! in the tree is
 //!
 //! ```text
 //! fair_key = fair_clock - wait_runtime        (by weight, if it is not nice 0)
@@ -15,28 +15,28 @@
 //! and the smallest key runs. The running entity **stays in the tree**; each tick takes it out and
 //! puts it back at its new key. `wait_runtime` is kept within plus and minus `runtime_limit`.
 //!
-//! A **sleeper** is owed the time that it slept, on the fair clock, as if it had waited. What is
-//! given so is noted as `sleeper_bonus`, and taken bit by bit from those that run.
+//! A **sleeper** is owed the time that it slept, on the fair clock, as if it had waited. The amount
+//! is recorded as `sleeper_bonus`, and is gradually deducted from the tasks that run.
 //!
 //! # Cost
 //!
 //! The tick costs a removal and an insertion; everything else as in later releases.
 //!
-//! # What is not here
+//! # Not modelled
 //!
 //! One CPU only, and no groups (they had no user interface). Feature bits other than
-//! `FAIR_SLEEPERS` and `START_DEBIT` (those with a fixed value: `SLEEPER_AVG` off,
-//! `SLEEPER_LOAD_AVG` and `PRECISE_CPU_LOAD` on without effect then, `SKIP_INITIAL` off) and
+//! `FAIR_SLEEPERS` and `START_DEBIT` (their values are fixed: `SLEEPER_AVG` off, `SLEEPER_LOAD_AVG`
+//! and `PRECISE_CPU_LOAD` on without effect then, `SKIP_INITIAL` off) and
 //! `sched_stat_granularity_ns` (0) cannot be changed.
 
 mod class;
-mod reasons;
+mod grounds;
 mod tunables;
 
 use super::load_weight::{LoadWeight, calc_delta_mine, inverse};
-use super::rules::InverseRule;
+use super::releases::InverseRule;
 use crate::classes::rbtree::{Nodes, Root};
-use crate::classes::rt::{RealTime, RtRules};
+use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::NICE_0_LOAD;
 use crate::classes::{ClassList, NoClass, Pid, Rqs};
 use alloc::vec::Vec;
@@ -53,22 +53,22 @@ const WMULT_SHIFT: u32 = 32;
 #[derive(Clone, Copy, Debug)]
 struct Entity {
     load: LoadWeight,
-    /// Place in the tree, as of when it was last put there.
+    /// Key in the tree, as of its last insertion.
     fair_key: u64,
-    /// What the ideal machine owes it, ns.
+    /// Time that the ideal machine owes it, ns.
     wait_runtime: i64,
-    /// The fair clock when it began to wait; 0 = it does not wait.
+    /// The fair clock when it began to wait; `0`: it does not wait.
     wait_start_fair: u64,
-    /// The fair clock when it fell asleep; 0 = it does not sleep.
+    /// The fair clock when it fell asleep; `0`: it does not sleep.
     sleep_start_fair: u64,
-    /// Clock when last charged or picked, ns.
+    /// Clock when it was last charged or picked, ns.
     exec_start: u64,
     sum_exec: u64,
     /// `sum_exec` when it was last picked.
     prev_sum_exec: u64,
     address_space: u32,
     on_rq: bool,
-    /// The number of its arrival in the tree.
+    /// Its arrival number in the tree.
     arrival: u64,
 }
 
@@ -91,7 +91,7 @@ impl Default for Entity {
 }
 
 schedlab_core::define_index! {
-    /// An entity in the timeline, by the number of its thread.
+    /// The thread number of an entity in the timeline.
     struct TreeNode;
 }
 
@@ -105,25 +105,25 @@ impl TreeNode {
     }
 }
 
-/// The fair class of 2.6.23 on its one CPU.
+/// The fair class of 2.6.23 on its single CPU.
 #[derive(Clone, Debug)]
 pub struct WaitRuntime {
     tunables: Tunables,
     /// By [`Pid`].
     entities: Vec<Entity>,
     nodes: Nodes<TreeNode>,
-    /// All queued entities, the running one included.
+    /// All queued entities, including the running one.
     timeline: Root<TreeNode>,
     /// The running task.
     curr: Option<Pid>,
     nr_running: u64,
     /// Sum of the weights.
     load: u64,
-    /// How much service the ideal machine has given a nice-0 task, ns.
+    /// Service that the ideal machine has given a nice-0 task, ns.
     fair_clock: u64,
-    /// What sleepers were given and runners have yet to pay for, ns.
+    /// Time that sleepers were given and running tasks have yet to pay for, ns.
     sleeper_bonus: u64,
-    /// The number of the next arrival in the tree.
+    /// The next arrival number in the tree.
     arrivals: u64,
 }
 
@@ -132,14 +132,14 @@ pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
     let rqs = Rqs::new(super::domains(&config.topology));
     ClassList {
         deadline: NoClass,
-        rt: RealTime::new(RtRules::V2_6_23, rqs.cpus(), config.hz),
+        rt: RealTime::new(RtVersion::V2_6_23, rqs.cpus(), config.hz),
         fair: WaitRuntime::new(rqs.cpus()),
         core: rqs,
     }
 }
 
 impl WaitRuntime {
-    /// The class with nothing to run.
+    /// The class without tasks.
     pub fn new(cpus: u32) -> WaitRuntime {
         WaitRuntime {
             tunables: Tunables::at_boot(cpus),
@@ -149,7 +149,7 @@ impl WaitRuntime {
             curr: None,
             nr_running: 0,
             load: 0,
-            // Not 0, which stands for "never".
+            // Not 0, which means "never".
             fair_clock: 1,
             sleeper_bonus: 0,
             arrivals: 0,
@@ -160,7 +160,8 @@ impl WaitRuntime {
         &mut self.entities[pid.index()]
     }
 
-    /// Adds to what an entity is owed, within the limit. What was really added.
+    /// Adds to the time that an entity is owed, within the limit. Returns the amount actually
+    /// added.
     fn add_wait_runtime(&mut self, pid: Pid, delta: i64) -> i64 {
         let limit = self.tunables.runtime_limit_ns as i64;
         let wait_runtime = &mut self.entity(pid).wait_runtime;
@@ -169,14 +170,14 @@ impl WaitRuntime {
         *wait_runtime - before
     }
 
-    /// A span of fair-clock time as an entity's own: at most two limits, by weight.
+    /// Converts a span of fair-clock time to that of an entity, by its weight: at most two limits.
     fn weighted(&self, pid: Pid, fair_span: u64) -> i64 {
         let span = fair_span.min(2 * self.tunables.runtime_limit_ns);
         ((span * self.entities[pid.index()].load.weight) >> NICE_0_SHIFT) as i64
     }
 
-    /// `update_curr`: charges the running entity. It was due `mine` of the time that has passed and
-    /// got all of it.
+    /// `update_curr`: charges the running entity. Its share of the elapsed time was `mine`, and it
+    /// received all of it.
     fn update_curr(&mut self, rqs: &Rqs, cpu: CpuId) {
         let Some(curr) = self.curr else {
             return;
@@ -204,7 +205,7 @@ impl WaitRuntime {
         self.add_wait_runtime(curr, mine.wrapping_sub(delta) as i64);
     }
 
-    /// `update_stats_wait_end`: the entity waits no longer, and is owed for it.
+    /// `update_stats_wait_end`: the entity stops waiting, and is owed for its wait.
     fn wait_end(&mut self, pid: Pid) {
         let start = core::mem::take(&mut self.entity(pid).wait_start_fair);
         if start != 0 {
@@ -213,7 +214,8 @@ impl WaitRuntime {
         }
     }
 
-    /// `enqueue_sleeper`: it is owed for its sleep too, unless runners have enough to pay for.
+    /// `enqueue_sleeper`: the entity is owed for its sleep, too, unless running tasks already have
+    /// enough to pay for.
     fn enqueue_sleeper(&mut self, pid: Pid) {
         let start = core::mem::take(&mut self.entity(pid).sleep_start_fair);
         if start == 0 || self.sleeper_bonus > self.tunables.runtime_limit_ns {
@@ -224,7 +226,7 @@ impl WaitRuntime {
         self.sleeper_bonus = self.sleeper_bonus.wrapping_add(added as u64);
     }
 
-    /// The key at which an entity belongs now.
+    /// The current key of an entity.
     fn fair_key(&self, pid: Pid) -> u64 {
         let Entity { load, wait_runtime, .. } = self.entities[pid.index()];
         if load.weight == u64::from(NICE_0_LOAD) {
@@ -286,7 +288,8 @@ impl WaitRuntime {
         self.timeline_remove(pid);
     }
 
-    /// `sched_granularity`: how far the running entity may get ahead, the less the more there are.
+    /// `sched_granularity`: distance that the running entity may get ahead; the more entities, the
+    /// smaller.
     fn granularity(&self) -> u64 {
         let mut gran = self.tunables.latency_ns;
         if self.nr_running > 1 {
@@ -308,9 +311,8 @@ impl WaitRuntime {
         }
     }
 
-    /// `__check_preempt_curr_fair`: whether the running task is ahead of `pid` by more than
-    /// `gran`.
-    /// One that has run for more than its part of the latency has no margin left.
+    /// `__check_preempt_curr_fair`: whether the running task is ahead of `pid` by more than `gran`.
+    /// A task that has run for more than its part of the latency has no margin left.
     fn is_preempted_by(&self, running: Pid, pid: Pid, gran: u64) -> bool {
         let curr = &self.entities[running.index()];
         let ideal = (self.tunables.latency_ns / self.nr_running.max(1))

@@ -9,10 +9,10 @@ use schedlab_core::Tunable;
 pub(super) struct Tunables {
     pub(super) latency_ns: u64,
     pub(super) min_granularity_ns: u64,
-    /// Does not follow a minimal granularity that is set later.
+    /// It does not follow a minimum granularity that is set later.
     pub(super) wakeup_granularity_ns: u64,
     pub(super) batch_wakeup_granularity_ns: u64,
-    /// Follows the latency.
+    /// It follows the latency.
     pub(super) runtime_limit_ns: u64,
     pub(super) child_runs_first: bool,
     pub(super) compat_yield: bool,
@@ -58,25 +58,25 @@ impl Tunables {
             "sched_min_granularity_ns",
             self.min_granularity_ns as i64,
             times,
-            "the least that a turn should be",
+            "minimum length of a slice",
         );
         add(
             "sched_wakeup_granularity_ns",
             self.wakeup_granularity_ns as i64,
             (0, times.1),
-            "how far ahead the running task must be for a woken one to preempt it",
+            "distance by which the running task must be ahead for a woken one to preempt it",
         );
         add(
             "sched_batch_wakeup_granularity_ns",
             self.batch_wakeup_granularity_ns as i64,
             (0, times.1),
-            "the same for a woken SCHED_BATCH task",
+            "sched_wakeup_granularity_ns for a woken SCHED_BATCH task",
         );
         add(
             "sched_runtime_limit_ns",
             self.runtime_limit_ns as i64,
             times,
-            "the most that a task can be owed, or owe; follows sched_latency_ns",
+            "maximum that a task can be owed, or owe; follows sched_latency_ns",
         );
         add(
             "sched_child_runs_first",

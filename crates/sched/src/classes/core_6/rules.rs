@@ -1,4 +1,4 @@
-//! By which rules the core of a 6.x kernel decides, before and after it has asked the classes.
+//! The decision rules of the core of a 6.x kernel, before and after it asks the classes.
 
 schedlab_core::define_rules! {
     /// The rules of the core: 1 to 39.
@@ -15,7 +15,7 @@ schedlab_core::define_rules! {
         7 IDLE_CPU Preempt "cpu_idle":
             "The CPU is idle: the task runs at once.";
         10 FEWEST_RUNNABLE SelectCpu "fewest_runnable":
-            "A task that nobody forked starts on the allowed CPU with the fewest runnable tasks.";
+            "A task without a parent starts on the allowed CPU with the fewest runnable tasks.";
         11 PARENT_CPU SelectCpu "parent_cpu":
             "A real-time or deadline child starts on the CPU of its parent.";
         12 AFFINITY_FORCED SelectCpu "affinity_forced":
@@ -24,10 +24,10 @@ schedlab_core::define_rules! {
         13 STILL_CURRENT SelectCpu "still_current":
             "The task is woken before its CPU has switched away from it: it stays there.";
         20 WAKE_PLACEMENT Migrate "wake_placement":
-            "The task wakes on another CPU than it slept on.";
+            "The task wakes on a CPU other than the one where it slept.";
         21 AFFINITY Migrate "affinity":
             "The task may no longer run where it is queued (sched_setaffinity).";
         22 HOTPLUG Migrate "hotplug":
-            "The CPU of the task has gone off line.";
+            "The CPU of the task has gone offline.";
     }
 }

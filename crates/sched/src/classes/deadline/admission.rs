@@ -1,23 +1,24 @@
-//! Admission: deadline tasks are promised their budgets, so no more are taken than can be served.
+//! Admission control: deadline tasks are guaranteed their budgets, so only as many are admitted as
+//! can be served.
 
 use super::cbs::to_ratio;
 
-/// What of the machine is given out.
+/// Bandwidth of the machine that has been allocated.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    /// Bandwidth of all admitted tasks, in parts of 2^20 of a CPU.
+    /// Bandwidth of all admitted tasks, in units of 2^-20 of a CPU.
     total_bw: u64,
-    /// How much of each CPU may be given out; none = no limit.
+    /// Bandwidth of each CPU that may be allocated. `None`: no limit.
     per_cpu: Option<u64>,
     cpus: u64,
-    /// What that follows from: so much of every period, us; negative = no limit.
+    /// The runtime in every period from which that limit follows, us. Negative: no limit.
     runtime_us: i64,
     period_us: u64,
 }
 
 impl Admission {
-    /// Nothing is given out. `runtime_us` of every `period_us` may be (`sched_rt_runtime_us`);
-    /// negative: no limit.
+    /// No bandwidth is allocated. The limit is `runtime_us` of every `period_us`
+    /// (`sched_rt_runtime_us`); negative: no limit.
     pub fn new(cpus: u32, runtime_us: i64, period_us: u64) -> Admission {
         Admission {
             total_bw: 0,
@@ -28,26 +29,26 @@ impl Admission {
         }
     }
 
-    /// Runtime and period that the limit follows from, us.
+    /// The runtime and period from which the limit follows, us.
     pub fn limit_us(&self) -> (i64, u64) {
         (self.runtime_us, self.period_us)
     }
 
-    /// Whether what is given out would be within another limit.
+    /// Whether the allocated bandwidth would be within a different limit.
     pub fn would_fit(&self, runtime_us: i64, period_us: u64) -> bool {
         let per_cpu = per_cpu(runtime_us, period_us);
         per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw)
     }
 
-    /// Another limit.
+    /// Sets the limit.
     pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
         self.per_cpu = per_cpu(runtime_us, period_us);
         self.runtime_us = runtime_us;
         self.period_us = period_us;
     }
 
-    /// A CPU is to go off line, and `own` of bandwidth that is its own: whether it may. It may not
-    /// if less would be left than is given out.
+    /// Takes a CPU offline, with `own` of bandwidth that belongs to it, if that is possible.
+    /// Returns `false` if less would remain than has been allocated.
     pub fn cpu_offline(&mut self, own: u64) -> bool {
         self.cpus -= 1;
         let enough = self.fits(own, 0);
@@ -59,28 +60,28 @@ impl Admission {
         enough
     }
 
-    /// A CPU has come back, with `own` of bandwidth.
+    /// Brings a CPU back online, with `own` of bandwidth.
     pub fn cpu_online(&mut self, own: u64) {
         self.cpus += 1;
         self.replace(0, own);
     }
 
-    /// How many CPUs are on line.
+    /// Number of CPUs online.
     pub fn cpus(&self) -> u64 {
         self.cpus
     }
 
-    /// Whether `new` fits in place of `old` (0: nothing).
+    /// Whether `new` fits in place of `old` (`0`: nothing).
     pub fn fits(&self, old: u64, new: u64) -> bool {
         self.per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
     }
 
-    /// `new` takes the place of `old`.
+    /// Replaces `old` by `new`.
     pub fn replace(&mut self, old: u64, new: u64) {
         self.total_bw = self.total_bw - old + new;
     }
 
-    /// What is given out.
+    /// The allocated bandwidth.
     pub fn total_bw(&self) -> u64 {
         self.total_bw
     }
@@ -104,9 +105,9 @@ mod tests {
         assert_eq!((half, fits, refused), (524_288, 471_859, 482_344));
         one.replace(0, half);
         assert!(one.fits(0, fits) && !one.fits(0, refused));
-        // Changing its own parameters a task gives up the old ones.
+        // A task that changes its parameters gives up the old ones.
         assert!(one.fits(half, 996_147) && !one.fits(half, 996_148));
-        // A fair server of 50 ms a second takes its part.
+        // A fair server of 50 ms a second takes its share.
         one.replace(0, to_ratio(1000 * MS, 50 * MS));
         assert!(!one.fits(0, fits));
     }

@@ -1,31 +1,31 @@
-//! One task's constant bandwidth server: its budget, its deadline, and how they are renewed.
-//! Nothing here knows of CPUs.
+//! The constant bandwidth server of one task: its budget, its deadline, and their renewal. This
+//! module is independent of CPUs.
 
 use schedlab_core::SchedAttr;
 
-/// Bandwidths are in parts of this: a whole CPU.
+/// Bandwidths are in units of 2^-20: a whole CPU is 2^20.
 pub const BW_UNIT_SHIFT: u32 = 20;
 
 /// The smallest budget, ns.
 const RUNTIME_MIN_NS: u64 = 1024;
 
-/// a comes before b, on the circle of u64s.
+/// Whether `a` comes before `b` on the circle of `u64` values.
 #[inline]
 pub fn before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
-/// `to_ratio`: runtime over period, in parts of 2^20.
+/// `to_ratio`: runtime divided by period, in units of 2^-20.
 pub fn to_ratio(period_ns: u64, runtime_ns: u64) -> u64 {
     ((u128::from(runtime_ns) << BW_UNIT_SHIFT) / u128::from(period_ns.max(1))) as u64
 }
 
-/// What a task of the deadline class has.
+/// The deadline parameters and state of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Server {
-    /// Q: budget of each period, ns.
+    /// Q: budget in each period, ns.
     pub dl_runtime: u64,
-    /// D: from the beginning of a period to its deadline, ns.
+    /// D: time from the beginning of a period to its deadline, ns.
     pub dl_deadline: u64,
     /// P, ns.
     pub dl_period: u64,
@@ -35,24 +35,24 @@ pub struct Server {
     pub density: u64,
     /// Budget left, ns. Negative: overrun, to be paid back.
     pub runtime: i64,
-    /// Absolute deadline, ns; 0 = never set.
+    /// Absolute deadline, ns; `0`: never set.
     pub deadline: u64,
-    /// Out of budget; waits for its replenishment timer.
+    /// Whether it is out of budget and waits for its replenishment timer.
     pub throttled: bool,
-    /// It gave up what was left of this period.
+    /// Whether it gave up the rest of this period.
     pub yielded: bool,
 }
 
-/// Why parameters are refused.
+/// Reason for which parameters are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Invalid;
 
 impl Server {
-    /// The server that `attr` asks for, with deadline and budget never set. A period of 0 means
-    /// that of the deadline.
+    /// The server that `attr` requests, without a deadline and budget so far. A period of 0 means
+    /// that the period equals the deadline.
     ///
     /// # Errors
-    /// If the kernel would say `EINVAL`; periods must lie within `period_us`.
+    /// If the kernel would return `EINVAL`; periods must lie within `period_us`.
     pub fn new(attr: &SchedAttr, period_us: (u64, u64)) -> Result<Server, Invalid> {
         let (runtime, deadline) = (attr.runtime_ns, attr.deadline_ns);
         let period = if attr.period_ns == 0 { deadline } else { attr.period_ns };
@@ -76,47 +76,47 @@ impl Server {
         })
     }
 
-    /// Its deadline is the end of its period.
+    /// Whether its deadline is the end of its period.
     #[inline]
     pub fn is_implicit(&self) -> bool {
         self.dl_deadline == self.dl_period
     }
 
-    /// When the next period begins.
+    /// Time at which the next period begins.
     #[inline]
     pub fn next_period(&self) -> u64 {
         self.deadline.wrapping_sub(self.dl_deadline).wrapping_add(self.dl_period)
     }
 
-    /// Whether it has never had a deadline. (Not to be told from the clock: at time 0 a deadline
-    /// of 0 is not past.)
+    /// Whether it has never had a deadline. (The clock does not show that: at time 0 a deadline of
+    /// 0 is not past.)
     #[inline]
     pub fn is_unset(&self) -> bool {
         self.deadline == 0
     }
 
-    /// Whether the deadline that it has, if it has one, is past.
+    /// Whether its deadline, if it has one, is past.
     #[inline]
     pub fn is_past(&self, now_ns: u64) -> bool {
         self.is_unset() || before(self.deadline, now_ns)
     }
 
-    /// A new period from now on.
+    /// Starts a new period now.
     pub fn renew(&mut self, now_ns: u64) {
         self.deadline = now_ns.wrapping_add(self.dl_deadline);
         self.runtime = self.dl_runtime as i64;
     }
 
-    /// `replenish_dl_entity`: the timer has fired, or should have long ago.
+    /// `replenish_dl_entity`: the timer has fired, or was due long ago.
     pub fn replenish(&mut self, now_ns: u64) {
         if self.is_unset() {
             self.renew(now_ns);
         }
-        // What was given up does not come back.
+        // Budget that was given up does not come back.
         if self.yielded && self.runtime > 0 {
             self.runtime = 0;
         }
-        // An overrun is paid back, if it takes several periods.
+        // An overrun is paid back, over several periods if necessary.
         while self.runtime <= 0 {
             self.deadline = self.deadline.wrapping_add(self.dl_period);
             self.runtime += self.dl_runtime as i64;
@@ -128,21 +128,22 @@ impl Server {
         self.throttled = false;
     }
 
-    /// Whether the budget left is more than its bandwidth allows in the time left.
+    /// Whether the remaining budget is more than its bandwidth allows in the remaining time.
     pub fn overflows(&self, now_ns: u64) -> bool {
         let left = (self.dl_deadline >> 10).wrapping_mul((self.runtime >> 10) as u64);
         let right = (self.deadline.wrapping_sub(now_ns) >> 10).wrapping_mul(self.dl_runtime >> 10);
         before(right, left)
     }
 
-    /// `update_dl_entity`, the CBS rule: a woken task keeps what it has if that harms nobody.
+    /// `update_dl_entity`, the CBS rule: a woken task keeps its budget and deadline if that harms
+    /// no other task.
     pub fn wake(&mut self, now_ns: u64) {
         let past = self.is_past(now_ns);
         if !past && !self.overflows(now_ns) {
             return;
         }
         if !self.is_implicit() && !past {
-            // Constrained, and the deadline still ahead: as much as its density allows until then.
+            // Constrained, with the deadline still ahead: as much as its density allows until then.
             let left = self.deadline.wrapping_sub(now_ns);
             self.runtime = (self.density.wrapping_mul(left) >> BW_UNIT_SHIFT) as i64;
             return;
@@ -150,15 +151,15 @@ impl Server {
         self.renew(now_ns);
     }
 
-    /// Constrained, and woken between its deadline and the next period: it would exceed its
-    /// bandwidth. (Shortly after time 0 the unset deadline of a new one looks like a past one: the
-    /// kernel asks no further, and the golden schedules have it so.)
+    /// Whether it is constrained and woken between its deadline and the next period, where it would
+    /// exceed its bandwidth. (Shortly after time 0 the unset deadline of a new server looks like a
+    /// past one; the kernel does not check that, and the golden schedules agree.)
     pub fn wakes_too_early(&self, now_ns: u64) -> bool {
         !self.is_implicit() && before(self.deadline, now_ns) && before(now_ns, self.next_period())
     }
 
-    /// When the budget it has left would have been used up at its bandwidth: until then the
-    /// bandwidth is not free again.
+    /// Time at which its remaining budget would be used up at its bandwidth. Until then the
+    /// bandwidth stays allocated.
     pub fn zero_lag_ns(&self) -> u64 {
         let used = i128::from(self.runtime) * i128::from(self.dl_period)
             / i128::from(self.dl_runtime.max(1));
@@ -205,12 +206,12 @@ mod tests {
 
     #[test]
     fn an_overrun_is_paid_back() {
-        // Q 2 ms, P 10 ms, charged only at 4 ms: from -2 ms it takes two periods.
+        // Q 2 ms, P 10 ms, charged only at 4 ms: paying back -2 ms takes two periods.
         let mut task = server(2000, 10_000, 10_000);
         (task.deadline, task.runtime) = (10 * MS, -2 * MS as i64);
         task.replenish(10 * MS);
         assert_eq!((task.deadline, task.runtime), (30 * MS, 2 * MS as i64));
-        // Q 3 ms: from -1 ms one is enough, and 2 ms are left.
+        // Q 3 ms: paying back -1 ms takes one period, and 2 ms are left.
         let mut task = server(3000, 10_000, 10_000);
         (task.deadline, task.runtime) = (10 * MS, -(MS as i64));
         task.replenish(10 * MS);
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_server_that_was_never_used_begins_its_first_period_when_it_wakes() {
-        // Also at time 0, where a deadline of 0 looks as if it were ahead.
+        // This also holds at time 0, where a deadline of 0 looks as if it were ahead.
         for at in [0, 1, MS, 50 * MS] {
             let mut implicit = server(3000, 10_000, 10_000);
             implicit.wake(at);

@@ -1,4 +1,4 @@
-//! Servers whose deadline is not the end of their period, by rule.
+//! Servers whose deadline is not the end of their period, checked against the rules.
 
 use super::cbs::Server;
 use crate::classes::testing::{Bench, Life, MS};
@@ -22,12 +22,12 @@ fn server(runtime_ms: u64, deadline_ms: u64, period_ms: u64) -> Server {
 
 #[test]
 fn zero_lag_is_counted_by_the_period() {
-    // z = deadline - runtime x P / Q. Q 2, P 10, whatever D: 1 ms left is worth 5 ms.
+    // z = deadline - runtime x P / Q. Q 2, P 10, any D: 1 ms left is worth 5 ms.
     for deadline_ms in [2, 5, 10] {
         let mut task = server(2, deadline_ms, 10);
         (task.deadline, task.runtime) = (100 * MS, MS as i64);
         assert_eq!(task.zero_lag_ns(), 95 * MS, "D {deadline_ms}");
-        // An overrun puts it off.
+        // An overrun delays it.
         task.runtime = -(MS as i64);
         assert_eq!(task.zero_lag_ns(), 105 * MS, "D {deadline_ms}");
     }
@@ -43,7 +43,7 @@ fn periods_begin_a_period_after_the_last_and_not_at_the_deadline() {
     let mut task = server(2, 5, 10);
     task.deadline = 25 * MS;
     assert_eq!(task.next_period(), 30 * MS);
-    // Replenished there: the deadline is P later, the budget Q.
+    // If it is replenished there, the deadline is P later and the budget is Q.
     task.runtime = 0;
     task.replenish(30 * MS);
     assert_eq!((task.deadline, task.runtime), (35 * MS, 2 * MS as i64));
@@ -62,8 +62,8 @@ fn start(m: &mut Bench<Eevdf>, sched: SchedAttr, life: Life) -> TaskId {
 #[test]
 fn a_dead_tasks_bandwidth_is_free_at_zero_lag() {
     // Q 6, D 9, P 12, from 10 ms on: deadline 19 ms. It ends after 3 ms with 3 left: z = 19 - 3 x
-    // 12/6 = 13 ms, which is now: half of the CPU is free at once. (By D it would be 14.5 ms.)
-    // With 4 left, at 12 ms: z = 19 - 8 = 11 ms, past.
+    // 12/6 = 13 ms, which is now: half of the CPU is free at once. (By D it would be 14.5 ms.) With
+    // 4 left, at 12 ms: z = 19 - 8 = 11 ms, past.
     for (runs_ms, free_at) in [(3, 13), (2, 12), (1, 11)] {
         let mut m = machine();
         m.run_until(10 * MS);
@@ -85,8 +85,8 @@ fn a_dead_tasks_bandwidth_is_free_at_zero_lag() {
 
 #[test]
 fn who_wakes_between_deadline_and_period_waits_for_the_period() {
-    // Q 2, D 4, P 10 from 10 ms: runs 1, sleeps 5, wakes at 16 ms: past the deadline 14 ms and
-    // before the period's end 20 ms. It runs at 20, and its next 1 ms is over at 21.
+    // Q 2, D 4, P 10 from 10 ms: it runs 1, sleeps 5, and wakes at 16 ms, after the deadline at 14
+    // ms and before the period's end at 20 ms. It runs at 20, and its next 1 ms is over at 21.
     let mut m = machine();
     m.run_until(10 * MS);
     let task = start(&mut m, attr(2, 4, 10), Life::Periodic { run: MS, sleep: 5 * MS });

@@ -2,33 +2,32 @@
 //!
 //! # The algorithm
 //!
-//! A task asks for a **budget** Q in every **period** P, to be had within D of the period's
-//! beginning. Of all tasks the one with the earliest absolute deadline runs (EDF). So that nobody
-//! takes more than it asked for, each has a *constant bandwidth server*: what it runs is taken from
-//! its budget, and when that is used up it is **throttled** until its next period begins; then a
-//! timer gives it a new budget and a later deadline. What it overran by is paid back.
+//! A task requests a **budget** Q in every **period** P, to be delivered within D of the period's
+//! beginning. The task with the earliest absolute deadline runs (EDF). To keep tasks from taking
+//! more than they requested, each has a *constant bandwidth server*: its run time is deducted from
+//! its budget, and when the budget is used up the task is **throttled** until its next period
+//! begins. Then a timer gives it a new budget and a later deadline. An overrun is paid back.
 //!
-//! A task that wakes keeps its old budget and deadline if it could not do harm with them, that is
-//! if
+//! A task that wakes keeps its old budget and deadline if they could harm no other task, that is if
 //!
 //! ```text
 //!   budget left / time to the deadline  <=  Q / D
 //! ```
 //!
-//! and else begins a new period. Whoever wants into the class must fit: the sum of all Q / P is
-//! limited.
+//! and otherwise begins a new period. A task that enters the class must fit: the sum of all Q / P
+//! is limited.
 //!
-//! The budget is looked at only when time is charged: at ticks, dequeues, yields and puts. So a
-//! task may overrun by up to a tick.
+//! The budget is checked only when time is charged: at ticks, dequeues, yields and puts. A task may
+//! therefore overrun by up to a tick.
 //!
-//! | what | where |
+//! | topic | place |
 //! |---|---|
 //! | queue, charge, throttle, pick, preempt | this file |
 //! | budget and deadline of one task | [`cbs`] |
-//! | who is taken | [`admission`] |
+//! | admission control | [`admission`] |
 //! | several CPUs: push and pull | [`push_pull`] |
-//! | the fair class's own reservation | [`server`] |
-//! | the rules by number, and their grounds | [`rules`] |
+//! | the reservation of the fair class | [`server`] |
+//! | the decision rules and their grounds | [`rules`] |
 //!
 //! # Not modelled
 //!
@@ -63,14 +62,14 @@ use server::FairServer;
 /// The tunables of the class.
 pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline_period_max_us"];
 
-/// A thread's replenishment timer and its zero-lag timer have these keys, plus four times its
-/// number (0 and 1 modulo 4 are the groups' quotas').
+/// The keys of a thread's replenishment timer and zero-lag timer are these, plus four times its
+/// number (0 and 1 modulo 4 belong to the groups' quotas).
 const DL_TIMER: u32 = 2;
 pub(crate) const INACTIVE_TIMER: u32 = 3;
 
 schedlab_core::define_index! {
-    /// An entity of the class (`sched_dl_entity`), by the number of its thread. That of an idle
-    /// thread is its CPU's fair server.
+    /// An entity of the class (`sched_dl_entity`), by the number of its thread. The entity of an
+    /// idle thread is its CPU's fair server.
     struct DlEntityId;
 }
 
@@ -84,26 +83,26 @@ impl DlEntityId {
     }
 }
 
-/// What the class keeps of a thread.
+/// Deadline state of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct DlTask {
     server: Server,
-    /// Clock when it was last charged or picked, ns.
+    /// Clock at which it was last charged or picked, ns.
     exec_start: u64,
-    /// In its CPU's tree.
+    /// Whether it is in its CPU's tree.
     queued: bool,
-    /// Bandwidth that admission still counts for it although it has left.
+    /// Bandwidth that admission still counts for it after it has left.
     leaving_bw: u64,
 }
 
 /// The deadline side of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct DlRq {
-    /// Runnable tasks that are not throttled, the running one included, by deadline.
+    /// Runnable tasks that are not throttled, including the running one, by deadline.
     tree: Root<DlEntityId>,
-    /// How many those are.
+    /// Number of those tasks.
     nr_running: u32,
-    /// How many of them are allowed on several CPUs.
+    /// Number of those tasks that are allowed on several CPUs.
     nr_migratory: u32,
 }
 
@@ -120,13 +119,13 @@ pub struct Deadline {
     period_us: (u64, u64),
     /// By CPU.
     servers: Vec<FairServer>,
-    /// The fair servers' budget, ns; 0 = there are none.
+    /// The fair servers' budget, ns; `0`: there are none.
     server_runtime_ns: u64,
     server_period_ns: u64,
 }
 
 impl Deadline {
-    /// No task of the class anywhere.
+    /// The initial state: no task of the class anywhere.
     pub fn new(cpus: u32) -> Deadline {
         Deadline {
             rqs: alloc::vec![DlRq::default(); cpus as usize],
@@ -156,11 +155,11 @@ impl Deadline {
 
     // ---- admission ----
 
-    /// `pid`, which has been made room for, asks for `attr`: takes it in, or says why not. Nothing
-    /// has changed then. (What it has been given before is given up.)
+    /// Admits `pid`, which has a row, with the parameters `attr`. Its previous allocation is given
+    /// up.
     ///
     /// # Errors
-    /// What the kernel would say.
+    /// The error that the kernel would return. Nothing has changed then.
     pub fn admit(
         &mut self,
         rqs: &Rqs,
@@ -170,7 +169,7 @@ impl Deadline {
     ) -> Result<(), Errno> {
         let server = Server::new(attr, self.period_us).map_err(|_| Errno::Invalid)?;
         if allowed.count(rqs.cpus()) < rqs.online_cpus() {
-            // Bandwidth is given out for the machine as a whole.
+            // Bandwidth is allocated for the machine as a whole.
             return Err(Errno::NotPermitted);
         }
         let task = &mut self.tasks[pid.index()];
@@ -190,8 +189,8 @@ impl Deadline {
         Ok(())
     }
 
-    /// `pid` exits or changes to another class: its bandwidth is free again when it would have used
-    /// up its budget.
+    /// `pid` exits or changes to another class: its bandwidth is free again at the time at which it
+    /// would have used up its budget.
     pub fn leave(&mut self, platform: &mut Platform, pid: Pid) {
         let task = &mut self.tasks[pid.index()];
         let bw = task.server.bw;
@@ -233,7 +232,7 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    /// The earliest deadline among those runnable on `cpu`.
+    /// The earliest deadline among the tasks runnable on `cpu`.
     fn earliest(&self, cpu: CpuId) -> Option<u64> {
         self.rqs[cpu.index()].tree.leftmost().map(|first| self.nodes.key(first))
     }
@@ -253,7 +252,7 @@ impl Deadline {
 
     // ---- charging ----
 
-    /// `update_curr_dl`: charges the running task, and throttles it when its budget is gone or
+    /// `update_curr_dl`: charges the running task, and throttles it when its budget is used or
     /// given up.
     fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         let pid = rqs.curr(cpu);
@@ -279,12 +278,12 @@ impl Deadline {
         }
     }
 
-    /// `start_dl_timer`: the replenishment of `pid` comes when its next period begins. False: that
-    /// is past already.
+    /// `start_dl_timer`: schedules the replenishment of `pid` for the beginning of its next period.
+    /// Returns `false` if that is already past.
     fn start_timer(&mut self, platform: &mut Platform, pid: Pid) -> bool {
         let at_ns = self.tasks[pid.index()].server.next_period();
         let ahead_ns = at_ns.wrapping_sub(platform.now_ns()) as i64;
-        // Past by less than a microsecond does not count as past.
+        // A time past by less than a microsecond does not count as past.
         if ahead_ns / 1000 < 0 {
             return false;
         }
@@ -292,8 +291,7 @@ impl Deadline {
         true
     }
 
-    /// A timer of the class has fired. `fair_waits` tells of a CPU whether fair tasks are queued
-    /// there.
+    /// A timer of the class has fired. `fair_waits` returns whether fair tasks are queued on a CPU.
     pub fn timer(
         &mut self,
         rqs: &mut Rqs,
@@ -320,7 +318,7 @@ impl Deadline {
         }
         server.replenish(now_ns);
         if !thread.on_rq {
-            // It sleeps meanwhile.
+            // The task sleeps meanwhile.
             return;
         }
         let cpu = rqs.cpu_of(pid);
@@ -349,10 +347,10 @@ impl Deadline {
         ]
     }
 
-    /// A CPU is to go off line.
+    /// A CPU is about to go offline.
     ///
     /// # Errors
-    /// If the bandwidth that is given out would not be there any more.
+    /// If the allocated bandwidth would no longer be available.
     pub fn cpu_offline(&mut self) -> Result<(), Refused> {
         if self.admission.cpu_offline(self.server_bw()) {
             Ok(())
@@ -361,12 +359,12 @@ impl Deadline {
         }
     }
 
-    /// A CPU has come back.
+    /// A CPU has come back online.
     pub fn cpu_online(&mut self) {
         self.admission.cpu_online(self.server_bw());
     }
 
-    /// Writes a tunable; its range has been checked. What is admitted stays so.
+    /// Writes a tunable; its range has been checked. Tasks already admitted are not affected.
     pub fn set_tunable(&mut self, name: &str, value: i64) {
         if name == TUNABLES[0] {
             self.period_us.0 = value as u64;
@@ -375,25 +373,25 @@ impl Deadline {
         }
     }
 
-    /// The limit on what is given out: runtime and period, us.
+    /// The limit on the allocated bandwidth: runtime and period, us.
     pub fn limit_us(&self) -> (i64, u64) {
         self.admission.limit_us()
     }
 
-    /// Whether another limit leaves room for what is given out.
+    /// Whether a different limit leaves room for the allocated bandwidth.
     pub fn takes_limit(&self, runtime_us: i64, period_us: u64) -> bool {
         self.admission.would_fit(runtime_us, period_us)
     }
 
-    /// Another limit.
+    /// Sets the limit.
     pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
         self.admission.set_limit(runtime_us, period_us);
     }
 
-    /// Checks the books.
+    /// Checks the trees and counts for consistency.
     ///
     /// # Errors
-    /// What does not add up.
+    /// A description of the inconsistency.
     pub fn audit(&self, rqs: &Rqs) -> Result<(), String> {
         for (number, rq) in self.rqs.iter().enumerate() {
             let found = self.nodes.audit(&rq.tree)?;
@@ -418,7 +416,7 @@ impl Deadline {
         }
         if bw != self.admission.total_bw() {
             return Err(alloc::format!(
-                "deadline bandwidth given out is {}, but tasks have {bw}",
+                "allocated deadline bandwidth is {}, but tasks have {bw}",
                 self.admission.total_bw()
             ));
         }
@@ -604,7 +602,7 @@ impl Class for Deadline {
         _old_prio: i16,
     ) {
         if rqs.curr(cpu) == pid {
-            // It may be no longer the earliest.
+            // It may no longer be the earliest.
             platform.by_rule(Question::Preempt, cpu, rules::DL_NO_LONGER_FIRST);
             rqs.resched_curr(platform, cpu);
         } else {

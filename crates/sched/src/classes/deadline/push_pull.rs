@@ -1,11 +1,11 @@
 //! Several CPUs: the n earliest deadlines of the machine are to run on its n CPUs.
 //!
-//! A CPU with more than one task of the class, one of which may go elsewhere, is *overloaded*. It
-//! **pushes** the earliest that waits to a CPU without deadline tasks, or to the one whose earliest
-//! deadline is latest if that is later; a CPU whose deadline task leaves **pulls** from the
-//! overloaded ones. There is no periodic balancing.
+//! A CPU with more than one task of the class, at least one of which may move, is *overloaded*. It
+//! **pushes** the earliest waiting task to a CPU without deadline tasks, or to the CPU whose
+//! earliest deadline is the latest, if that is later than the task's. A CPU whose deadline task
+//! leaves **pulls** from the overloaded ones. There is no periodic balancing.
 //!
-//! The kernel keeps a heap of CPUs by earliest deadline; here it is searched for.
+//! The kernel keeps a heap of CPUs by earliest deadline; here a search finds the CPU.
 
 use super::cbs::before;
 use super::{Deadline, rules};
@@ -13,19 +13,19 @@ use crate::classes::{Class, ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
-/// Who has how much of the class.
+/// The CPUs with tasks of the class.
 #[derive(Clone, Debug)]
 pub struct Overload {
-    /// Overloaded CPUs, 64 a word.
+    /// Overloaded CPUs, 64 per word.
     overloaded: Vec<u64>,
-    /// How many.
+    /// Number of overloaded CPUs.
     count: u32,
-    /// CPUs with a task of the class, 64 a word.
+    /// CPUs with a task of the class, 64 per word.
     busy: Vec<u64>,
 }
 
 impl Overload {
-    /// Nobody.
+    /// No CPU has tasks.
     pub fn new(cpus: u32) -> Overload {
         let words = (cpus as usize).div_ceil(64);
         Overload { overloaded: alloc::vec![0; words], count: 0, busy: alloc::vec![0; words] }
@@ -49,7 +49,7 @@ fn set_bit(words: &mut [u64], cpu: CpuId, to: bool) {
 }
 
 impl Deadline {
-    /// The tasks of `cpu` have changed: is it overloaded, is it free?
+    /// The tasks of `cpu` have changed: updates whether it is overloaded and whether it has any.
     pub(super) fn earliest_changed(&mut self, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
@@ -61,16 +61,16 @@ impl Deadline {
         set_bit(&mut self.overload.busy, cpu, rq.nr_running > 0);
     }
 
-    /// Equal deadlines: whether the running task could go elsewhere, and the new one could not.
+    /// For equal deadlines: whether the running task could move while the new one could not.
     pub(super) fn could_swap(&self, rqs: &Rqs, new: Pid, curr: Pid) -> bool {
         rqs.thread(curr).nr_cpus_allowed > 1
             && self.find_later_cpu(rqs, curr).is_some()
             && (rqs.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(rqs, new).is_none())
     }
 
-    /// `find_later_rq`: a CPU that `pid` may go to and that has no deadline tasks (its own, the
-    /// executing one, any), or whose earliest deadline is later than that of `pid`, the latest of
-    /// those.
+    /// `find_later_rq`: a CPU on which `pid` may run and that has no deadline tasks (its own CPU,
+    /// the executing one, any other), or else, among the CPUs whose earliest deadline is later than
+    /// that of `pid`, the one with the latest.
     pub(super) fn find_later_cpu(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
         if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -103,8 +103,8 @@ impl Deadline {
         best.filter(|&(latest, _)| before(self.deadline_of(pid), latest)).map(|(_, cpu)| cpu)
     }
 
-    /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way
-    /// to it; and by which rule.
+    /// Selects the CPU on which `pid` wakes: its last CPU, unless a deadline task runs there that
+    /// does not give way to it. Returns the rule, too.
     pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> (CpuId, Rule) {
         let cpu = rqs.cpu_of(pid);
         let curr = rqs.curr(cpu);
@@ -124,7 +124,7 @@ impl Deadline {
         }
     }
 
-    /// The earliest task of `cpu` that waits and may go elsewhere (to `target`, if given).
+    /// The earliest task of `cpu` that waits and may move (to `target`, if given).
     fn earliest_pushable(&self, rqs: &Rqs, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
         let mut next = self.rqs[cpu.index()].tree.leftmost();
         while let Some(entity) = next {
@@ -140,7 +140,7 @@ impl Deadline {
         None
     }
 
-    /// Moves `pid`, waiting, to `to`, by `rule`: a push or a pull.
+    /// Moves the waiting `pid` to `to`, by `rule`: a push or a pull.
     fn move_task(
         &mut self,
         rqs: &mut Rqs,
@@ -186,7 +186,8 @@ impl Deadline {
         }
     }
 
-    /// `pull_dl_task`: takes from overloaded CPUs what is earlier than all that `cpu` has.
+    /// `pull_dl_task`: takes from overloaded CPUs tasks whose deadlines are earlier than all of
+    /// `cpu`.
     pub(super) fn pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.overload.count == 0 {
             return;

@@ -1,4 +1,4 @@
-//! Global earliest deadline first: who is pushed to another CPU, and who is not.
+//! Global earliest deadline first: which tasks are pushed to another CPU, and which are not.
 
 use super::rules;
 use crate::classes::Class;
@@ -12,7 +12,7 @@ fn machine(cpus: u32) -> Bench<Eevdf> {
     Bench::new(Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000)), cpus, 1000)
 }
 
-/// A deadline task of 10 ms in so many.
+/// Starts a deadline task with a budget of 10 ms and the given deadline.
 fn start(m: &mut Bench<Eevdf>, deadline_ms: u64, life: Life) -> TaskId {
     let sched = SchedAttr {
         policy: Policy::Deadline,
@@ -28,8 +28,8 @@ fn start(m: &mut Bench<Eevdf>, deadline_ms: u64, life: Life) -> TaskId {
 
 #[test]
 fn an_earlier_task_takes_the_cpu_and_the_later_one_is_pushed() {
-    // The sleeper's CPU runs a task of later deadline that may go elsewhere, and the other CPU is
-    // free: the woken one stays on its own, and who ran there goes.
+    // The sleeper's CPU runs a task of later deadline that may move, and the other CPU is free: the
+    // woken task stays on its own CPU, and the task that ran there moves.
     let mut m = machine(2);
     m.run_until(MS);
     let sleeper = start(&mut m, 50, Life::Periodic { run: MS, sleep: 1000 * MS });
@@ -51,11 +51,11 @@ fn the_earliest_deadlines_have_the_cpus() {
     m.run_until(MS);
     let tasks = [60, 80, 40, 70, 50].map(|ms| start(&mut m, ms, Life::Hog));
     m.sched.inspect().audit().unwrap();
-    // 40 and 50 ms.
+    // The deadlines of 40 and 50 ms.
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
     assert_eq!(running, [Some(tasks[2]), Some(tasks[4])]);
-    // When their 10 ms are over, those of 60 and 70.
+    // When their 10 ms are over, those of 60 and 70 ms.
     m.run_until(12 * MS);
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
@@ -63,9 +63,9 @@ fn the_earliest_deadlines_have_the_cpus() {
     assert_eq!(m.sched.cpu_of(tasks[0]).max(m.sched.cpu_of(tasks[3])), CpuId(1));
 }
 
-/// One of 10 in 50 ms that has used up its budget, and one of 10 in 200 ms that runs on its CPU
-/// when the next period begins, at 51 ms. The replenished one has the earlier deadline, 101 ms: it
-/// stays, and the other one, which may go elsewhere, goes to CPU 1.
+/// A task of 10 in 50 ms has used up its budget, and a task of 10 in 200 ms runs on its CPU when
+/// the next period begins, at 51 ms. The replenished task has the earlier deadline, 101 ms: it
+/// stays, and the other task, which may move, goes to CPU 1.
 #[test]
 fn who_is_replenished_is_not_pushed_before_a_later_one() {
     let mut m = machine(2);
@@ -89,7 +89,7 @@ fn a_woken_task_stays_over_a_later_one_that_may_go_elsewhere() {
     let [sleeper, later] = [sleeper, later].map(|task| m.sched.core.pid(task));
     let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
     assert_eq!(deadline.select_at_wakeup(rqs, sleeper), (CpuId(0), rules::DL_TASK_CPU));
-    // (A CPU may have come on line since.)
+    // (A CPU may have come online since.)
     rqs.thread_mut(later).nr_cpus_allowed = 1;
     assert_eq!(deadline.select_at_wakeup(rqs, sleeper), (CpuId(1), rules::DL_LATER_CPU));
 }
@@ -110,13 +110,13 @@ fn tasks_that_may_go_elsewhere_are_counted() {
 
 #[test]
 fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere() {
-    // CPU 1 is free. The running one could go there, the new one, bound by hand, could not.
+    // CPU 1 is free. The running task could move there; the new one, bound by hand, could not.
     let mut m = machine(2);
     m.run_until(MS);
     let [a, b] = [0; 2].map(|_| start(&mut m, 50, Life::Hog));
     let [a, b] = [a, b].map(|task| m.sched.core.pid(task));
     let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
-    // Both CPUs have one: nowhere to go.
+    // Both CPUs have a deadline task, so there is no destination.
     assert!(!deadline.could_swap(rqs, b, a));
     let mut m = machine(2);
     m.run_until(MS);
@@ -124,7 +124,7 @@ fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere()
     let curr = m.sched.core.pid(curr);
     let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
     for (bound, swaps) in [(true, true), (false, false)] {
-        // (Any other thread will do for the new one: it is asked only where it may run.)
+        // (Any thread will do as the new one: only its affinity is examined.)
         let new = rqs.migration_thread(CpuId(1));
         rqs.thread_mut(new).nr_cpus_allowed = if bound { 1 } else { 2 };
         assert_eq!(deadline.could_swap(rqs, new, curr), swaps, "bound: {bound}");

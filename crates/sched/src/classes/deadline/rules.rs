@@ -1,4 +1,4 @@
-//! By which rules the deadline class decides, and on what grounds.
+//! The decision rules of the deadline class and their grounds.
 
 use super::{Deadline, DlEntityId};
 use crate::classes::{ClassId, Pid, Rqs};
@@ -21,7 +21,7 @@ schedlab_core::define_rules! {
             "Of two tasks with one deadline the new one can run nowhere else and the current one \
              can: it preempts, and the current one is pushed away.";
         88 DL_NO_LONGER_FIRST Preempt "dl_changed":
-            "The current deadline task has other parameters: the CPU picks anew.";
+            "The parameters of the current deadline task have changed: the CPU picks again.";
         92 DL_TASK_CPU SelectCpu "dl_task_cpu":
             "The deadline task wakes on its CPU: no deadline task runs there, the one that does \
              gives way, or it may run nowhere else.";
@@ -43,9 +43,9 @@ schedlab_core::define_rules! {
 }
 
 impl Deadline {
-    /// Those among whom `cpu` would choose now: the tasks that are not throttled, and the fair
-    /// server if it competes, ranked by deadline; among equals by the place in the tree, where
-    /// who came later stands behind.
+    /// Adds the candidates from which `cpu` would choose now: the tasks that are not throttled, and
+    /// the fair server if it competes. They are ranked by deadline, and among equals by place in
+    /// the tree, where later arrivals come later.
     pub fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
         let now_ns = rqs.clock(cpu);
         let mut next = self.rqs[cpu.index()].tree.leftmost();
@@ -60,7 +60,7 @@ impl Deadline {
                     rqs.who(pid)
                 },
                 within: GroupId::ROOT,
-                // Deadlines wrap: compared by how far off they are.
+                // Deadlines wrap, so they are compared by their distance from now.
                 rank: [server.deadline.wrapping_sub(now_ns) as i64, place, 0, 0],
                 terms: Vec::new(),
             };
@@ -79,7 +79,7 @@ impl Deadline {
         self.is_leftmost(cpu, rqs.idle_thread(cpu))
     }
 
-    /// What the fair server of `cpu` has: its deadline and budget.
+    /// Adds the deadline and budget of the fair server of `cpu` to the evidence.
     pub fn account_of_fair_server(&self, rqs: &Rqs, cpu: CpuId, evidence: &mut Evidence) {
         let server = &self.tasks[rqs.idle_thread(cpu).index()].server;
         evidence
@@ -95,8 +95,8 @@ impl Deadline {
         self.candidates(rqs, cpu, &mut evidence.candidates);
     }
 
-    /// Names the rule of a decision that compares `pid` with the earliest deadline of `cpu` or
-    /// with its current task.
+    /// Names the rule of a decision that compares `pid` with the earliest deadline of `cpu` or with
+    /// its current task.
     #[inline]
     pub(super) fn because(
         &self,
@@ -111,8 +111,8 @@ impl Deadline {
         });
     }
 
-    /// The deadline of `pid`, that of the current task of `cpu`, and the earliest there, as far as
-    /// there are such.
+    /// The deadline of `pid`, that of the current task of `cpu`, and the earliest one there, as far
+    /// as they exist.
     #[cold]
     #[inline(never)]
     fn account_of_deadlines(&self, rqs: &Rqs, cpu: CpuId, pid: Pid, evidence: &mut Evidence) {

@@ -1,15 +1,15 @@
-//! The fair server (6.12): a deadline reservation that stands for the fair class, so that real-time
-//! tasks cannot starve it.
+//! The fair server (6.12): a deadline reservation for the fair class, so that real-time tasks
+//! cannot starve it.
 //!
 //! Each CPU has one: 50 ms of each second by default. It is **deferred**: it does not compete at
-//! once, but what the fair class runs anyway is charged to it, and when that comes to its budget a
-//! new period begins. Only if the fair class is kept waiting until the last moment at which the
-//! budget could still be had (the deadline less what is left, the *zero-laxity* time), it enters
-//! the tree as a deadline task, and when it is picked, the fair class picks. It took the place of
-//! real-time throttling.
+//! once. The time that the fair class runs anyway is charged to it, and when that reaches its
+//! budget a new period begins. Only if the fair class is kept waiting until the last moment at
+//! which the budget could still be delivered (the deadline less the remaining budget, the
+//! *zero-laxity* time), the server enters the tree as a deadline task. When it is picked, the fair
+//! class picks. It replaced real-time throttling.
 //!
-//! The kernel keeps its timer running as long as there are fair tasks. Here it is set only while
-//! something more urgent has the CPU, which is when it can matter.
+//! The kernel keeps its timer running as long as there are fair tasks. Here the timer is set only
+//! while a more urgent task has the CPU, which is when it can matter.
 
 use super::cbs::{before, to_ratio};
 use super::{DL_TIMER, Deadline, DlEntityId};
@@ -19,35 +19,35 @@ use schedlab_core::{CpuId, Errno, Platform, TimerKey, TimerPhase, Tunable};
 /// The tunables.
 pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_ns"];
 
-/// What a fair server does.
+/// State of a fair server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    /// Nobody is kept waiting, as far as it knows.
+    /// No fair task is kept waiting, as far as the server knows.
     #[default]
     Idle,
     /// Its timer is set for the zero-laxity time.
     Deferred,
-    /// In the tree.
+    /// It is in the tree.
     Competing,
-    /// Out of budget until its deadline, for which its timer is set.
+    /// It is out of budget until its deadline, for which its timer is set.
     Throttled,
 }
 
-/// One CPU's fair server. Its runtime and deadline stand in the row of the CPU's idle thread, which
-/// is its name in the tree.
+/// The fair server of one CPU. Its runtime and deadline are in the row of the CPU's idle thread,
+/// which represents it in the tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FairServer {
     state: State,
-    /// The fair class's time on this CPU up to which it has been charged, ns.
+    /// The fair class's run time on this CPU that has been charged so far, ns.
     charged: u64,
 }
 
 impl Deadline {
-    /// Gives each CPU a server of `runtime_ns` every `period_ns`; 0: none. Part of the machine's
-    /// bandwidth is theirs.
+    /// Gives each CPU a server of `runtime_ns` every `period_ns`; `0`: none. They take a part of
+    /// the machine's bandwidth.
     ///
     /// # Errors
-    /// If so much is not free. Nothing has changed then.
+    /// If that bandwidth is not free. Nothing has changed then.
     pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Errno> {
         let (cpus, online) = (self.rqs.len(), self.admission.cpus());
         let [old, new] = [self.server_bw(), to_ratio(period_ns, runtime_ns)].map(|bw| bw * online);
@@ -57,7 +57,7 @@ impl Deadline {
         self.admission.replace(old, new);
         self.server_runtime_ns = runtime_ns;
         self.server_period_ns = period_ns;
-        // The idle threads' rows come first.
+        // The rows of the idle threads come first.
         for task in &mut self.tasks[..cpus] {
             task.server.dl_runtime = runtime_ns;
             task.server.dl_deadline = period_ns;
@@ -66,7 +66,7 @@ impl Deadline {
         Ok(())
     }
 
-    /// What each CPU's server takes.
+    /// The bandwidth that each CPU's server takes.
     pub(super) fn server_bw(&self) -> u64 {
         to_ratio(self.server_period_ns, self.server_runtime_ns)
     }
@@ -84,7 +84,7 @@ impl Deadline {
         self.has_fair_server() && self.servers[cpu.index()].state == State::Competing
     }
 
-    /// When `cpu` must serve the fair class at the latest.
+    /// Latest time at which `cpu` must serve the fair class.
     fn zero_laxity_ns(&self, rqs: &Rqs, cpu: CpuId) -> u64 {
         let server = &self.tasks[rqs.idle_thread(cpu).index()].server;
         server.deadline.wrapping_sub(server.runtime.max(0) as u64)
@@ -95,7 +95,7 @@ impl Deadline {
         platform.arm_timer(key, TimerPhase::BeforeWakeups, at_ns);
     }
 
-    /// The fair class has run for `exec_ns` on `cpu` in all.
+    /// The fair class has run for `exec_ns` on `cpu` in total.
     pub fn fair_server_charge(
         &mut self,
         rqs: &mut Rqs,
@@ -111,7 +111,7 @@ impl Deadline {
             return;
         }
         match state {
-            // It has had its budget without asking.
+            // The fair class has used its budget without competing.
             State::Idle | State::Deferred => server.renew(platform.now_ns()),
             State::Competing => {
                 *state = State::Throttled;
@@ -124,7 +124,8 @@ impl Deadline {
         }
     }
 
-    /// Something more urgent has `cpu`, and fair tasks wait: how long they may be kept waiting.
+    /// A more urgent task has `cpu`, and fair tasks wait: limits the time for which they may be
+    /// kept waiting.
     pub fn fair_server_defer(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.servers[cpu.index()].state != State::Idle {
             return;
@@ -153,7 +154,7 @@ impl Deadline {
                 if !fair_waits || rqs.thread(rqs.curr(cpu)).class < ClassId::Rt {
                     self.servers[cpu.index()].state = State::Idle;
                 } else if before(now_ns, at_ns) {
-                    // It was charged meanwhile.
+                    // Time was charged to it meanwhile.
                     self.server_timer_at(rqs, platform, cpu, at_ns);
                 } else {
                     self.servers[cpu.index()].state = State::Competing;
@@ -173,7 +174,7 @@ impl Deadline {
         }
     }
 
-    /// The server of `cpu` was picked, but the fair class has nobody.
+    /// The server of `cpu` was picked, but the fair class has no task.
     pub fn fair_server_stop(&mut self, rqs: &Rqs, cpu: CpuId) {
         self.server_leaves_tree(rqs, cpu);
         self.servers[cpu.index()].state = State::Idle;
@@ -204,14 +205,14 @@ impl Deadline {
                 name: TUNABLES[0].into(),
                 value: self.server_runtime_ns as i64,
                 range: (0, self.server_period_ns as i64),
-                help: "what the fair class is sure to get of each period on each CPU, ns; \
+                help: "runtime guaranteed to the fair class in each period on each CPU, ns; \
                        0 = nothing",
             },
             Tunable {
                 name: TUNABLES[1].into(),
                 value: self.server_period_ns as i64,
                 range: (100_000.max(self.server_runtime_ns as i64), 1 << 32),
-                help: "that period, ns",
+                help: "period of the fair server, ns",
             },
         ]
     }

@@ -1,4 +1,4 @@
-//! What the deadline class says of its decisions.
+//! The rules and grounds that the deadline class reports for its decisions.
 
 use super::rules;
 use crate::classes::core_6;
@@ -66,7 +66,7 @@ fn the_fair_servers_turn_names_the_fair_task() {
         assert_eq!(account.evidence.best(), Ok(Some(Who::Task(fair))));
         assert_eq!(account.evidence.terms[0].name, "fair_server_deadline_ns");
     }
-    // Now the hog runs, and the fair task is hidden below it.
+    // Now the hog runs, and the fair task is out of sight below it.
     let mut candidates = Vec::new();
     m.sched.candidates(CpuId(0), &mut candidates);
     assert_eq!(candidates.len(), 1);
@@ -78,7 +78,7 @@ fn a_period_that_has_begun_less_than_a_microsecond_ago_is_not_past() {
     m.run_until(100 * MS);
     let task = deadline_task(&mut m, 100 * MS);
     let pid = m.sched.core.pid(task);
-    // Deadline and period are the same: the next period begins at the deadline.
+    // Deadline and period are equal: the next period begins at the deadline.
     for (ahead_ns, is_to_come) in [
         (-2000, false),
         (-1000, false),
@@ -109,14 +109,14 @@ fn who_is_queued_again_after_a_change_keeps_its_period() {
     // Begun at 1 ms; 3 ms of 10 are used.
     m.sched.set_group(&mut m.platform, task, group).unwrap();
     assert_eq!(server(&m), (101 * MS, 7 * MS as i64));
-    // Unless that is past: as new.
+    // If that is past, it starts like a new one.
     m.sched.deadline.tasks[pid.index()].server.deadline = 3 * MS;
     m.sched.set_group(&mut m.platform, task, GroupId::ROOT).unwrap();
     assert_eq!(server(&m), (104 * MS, 10 * MS as i64));
 }
 
-/// A hog of real time and an ordinary one: from the last moment on at which the fair class can have
-/// its 50 ms of the second, its server competes, until it has had them.
+/// A real-time hog and an ordinary one: from the last moment at which the fair class can have its
+/// 50 ms of the second, its server competes, until the fair class has had them.
 #[test]
 fn the_fair_server_competes_while_it_serves() {
     let mut m = machine();
@@ -133,9 +133,9 @@ fn the_fair_server_competes_while_it_serves() {
     assert!((49..=51).contains(&competed), "{competed} ms");
 }
 
-/// A hog of real time runs from 1 ms on, and an ordinary one comes at 1500 ms. No period of the
-/// fair server is under way then, as nobody has waited: one begins, and the last 50 of its 1000 ms
-/// are the ordinary task's.
+/// A real-time hog runs from 1 ms on, and an ordinary one arrives at 1500 ms. No period of the fair
+/// server is in progress then, because no task has waited: one begins, and the last 50 of its 1000
+/// ms go to the ordinary task.
 #[test]
 fn a_period_of_the_fair_server_begins_when_somebody_begins_to_wait() {
     let mut m = machine();
@@ -149,8 +149,8 @@ fn a_period_of_the_fair_server_begins_when_somebody_begins_to_wait() {
     assert_eq!(m.current, [Some(fair)]);
 }
 
-/// 8 ms of 10 from 1 ms on; at 3 ms it sleeps and is killed. The 6 ms that are left until 11 ms are
-/// worth 7.5: its bandwidth is free again at 3.5 ms.
+/// 8 ms of 10 from 1 ms on; at 3 ms the task sleeps and is killed. The 6 ms that are left until 11
+/// ms are worth 7.5: its bandwidth is free again at 3.5 ms.
 #[test]
 fn who_is_killed_gives_its_bandwidth_back_at_zero_lag() {
     let mut m = machine();

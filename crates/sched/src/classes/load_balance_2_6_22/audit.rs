@@ -1,4 +1,4 @@
-//! Checks the books: sums and marks against the CPUs' loads.
+//! Consistency checks: sums and marks against the CPUs' loads.
 
 use super::Domains;
 use alloc::format;
@@ -6,10 +6,10 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl Domains {
-    /// Checks everything that is kept up to date.
+    /// Checks everything that is updated incrementally.
     ///
     /// # Errors
-    /// What does not add up.
+    /// A description of the inconsistency.
     pub fn audit(&self) -> Result<(), String> {
         for (average, &kept) in self.source_totals.iter().enumerate() {
             let total: u64 = self.loads.iter().map(|load| load.source_load(average)).sum();

@@ -1,14 +1,14 @@
-//! Where a forked task starts, where one goes that calls `execve(2)`, and where a woken one finds
-//! an idle CPU.
+//! CPU selection: for a forked task, for a task that calls `execve(2)`, and for a woken task that
+//! seeks an idle CPU.
 
 use super::{Balanced, CpuLoad, Domains};
 use schedlab_core::{CpuId, CpuSet};
 
-/// For what the idlest CPU is looked for.
+/// Purpose of a search for the idlest CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Walk {
-    /// A fork: only domains of nodes take part, so that it chooses a node and, if it is another
-    /// one, the CPU of the least load there.
+    /// A fork: only node domains take part, so that it chooses a node and, if it is another node,
+    /// the CPU of the least load there.
     Fork,
     /// An exec: all domains take part.
     Exec,
@@ -39,8 +39,8 @@ impl Domains {
         cpu
     }
 
-    /// `find_idlest_group`: the number of the group with the least load for its power, if the own
-    /// one has so much more that going there is worth it.
+    /// `find_idlest_group`: the number of the group with the least load for its power, if the local
+    /// group has enough more load that the move is worthwhile.
     fn find_idlest_group(&self, cpu: CpuId, level: usize, allowed: &CpuSet) -> Option<usize> {
         let domain = self.tree.level(level);
         let (span, own) = (domain.span(cpu), domain.group_of(cpu));
@@ -82,9 +82,9 @@ impl Domains {
     }
 }
 
-/// `wake_idle`: where a task wakes for which `cpu` was chosen. If exactly one task is there, an
-/// idle thread of the same core is better (in 2.6.24 an idle CPU of the same cache, too); the
-/// lowest number, if there are several. `may_run_on`: which CPUs it may use.
+/// `wake_idle`: the CPU on which a task wakes for which `cpu` was chosen. If exactly one task is
+/// there, an idle thread of the same core is better (in 2.6.24 also an idle CPU of the same cache);
+/// the lowest-numbered, if there are several. `may_run_on` returns whether the task may use a CPU.
 pub fn wake_idle<Q: Balanced>(
     queues: &mut Q,
     cpu: CpuId,
@@ -115,8 +115,8 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of two cores of two threads each that share a cache; a task of weight 128 for each
-    /// time that a CPU is named.
+    /// Two nodes of two cores of two threads each that share a cache, with a task of weight 128 for
+    /// each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Fake {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn a_fork_chooses_a_node_and_an_exec_any_cpu() {
-        // The own core is full, the other core of the node idles, and so does the other node.
+        // The local core is full; the other core of the node is idle, and so is the other node.
         let fake = machine(&[0, 1]);
         assert_eq!(idlest(&fake, 0, Walk::Fork), 4);
-        // Between groups without any load it goes to the other one, at each level.
+        // Between groups without load it goes to the other one, at each level.
         assert_eq!(idlest(&fake, 0, Walk::Exec), 7);
         // A task on each node: a fork stays on its own CPU, an exec leaves its core.
         let fake = machine(&[0, 4]);
@@ -141,7 +141,7 @@ mod tests {
         let fake = machine(&[0, 0, 4, 4]);
         assert_eq!(idlest(&fake, 0, Walk::Fork), 0);
         assert_eq!(idlest(&fake, 0, Walk::Exec), 3);
-        // Where it may not run it does not look.
+        // CPUs on which it may not run are not considered.
         let only_own_core = CpuSet::from_cpus([CpuId(0), CpuId(1)]);
         assert_eq!(fake.domains.idlest(CpuId(0), Walk::Exec, &only_own_core), CpuId(1));
     }
@@ -151,15 +151,15 @@ mod tests {
         let anywhere = |_: &Fake, _: CpuId| true;
         let wakes = |tasks: &[u32], cpu| wake_idle(&mut machine(tasks), CpuId(cpu), anywhere).0;
         assert_eq!(wakes(&[0], 0), 1);
-        assert_eq!(wakes(&[], 1), 1, "it idles itself");
-        assert_eq!(wakes(&[0, 0], 0), 0, "two are there");
+        assert_eq!(wakes(&[], 1), 1, "that CPU is idle itself");
+        assert_eq!(wakes(&[0, 0], 0), 0, "it has two tasks");
         assert_eq!(wakes(&[0, 1], 0), 0, "the other thread is busy, other cores do not count");
         let never = |_: &Fake, _: CpuId| false;
         assert_eq!(wake_idle(&mut machine(&[0]), CpuId(0), never), CpuId(0));
     }
 
-    /// Three nodes: of one cache, of two, and of one. 200 in the second is 100 for the power of
-    /// one, less than the 150 of the third.
+    /// Three nodes: of one cache, of two, and of one. A load of 200 in the second is 100 for the
+    /// power of one, less than the 150 of the third.
     #[test]
     fn groups_are_compared_by_what_they_could_do() {
         let cache = [0, 0, 1, 1, 2, 2, 3, 3];

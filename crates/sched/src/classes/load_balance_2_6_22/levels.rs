@@ -1,10 +1,11 @@
 //! 2.6.22 and 2.6.24 on machines that are not flat: their levels, and the comparison of groups of
 //! several CPUs.
 //!
-//! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has
-//! the power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache, be
-//! they two or ten: it counts as full with one task, so that each cache, and each core, gets one
-//! task before any gets two. Other groups have what their parts have together.
+//! The load of a group is the sum of its CPUs' loads in proportion to its **power**. A single CPU
+//! has a power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache,
+//! whether they are two or ten: such a group counts as full with one task, so that each cache, and
+//! each core, receives one task before any receives two. The power of any other group is the sum
+//! over its parts.
 
 use super::{Busiest, Domains, Idle, Version};
 use crate::classes::domain_levels_2_6;
@@ -12,7 +13,7 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
-/// What a level gets (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
+/// The parameters of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
 /// x86-64).
 pub(super) fn params(version: Version, kind: LevelKind, cpus: u32) -> DomainParams {
     let params = params_2_6_22(kind, cpus);
@@ -76,7 +77,7 @@ const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
             wake_affine: false,
             ..cpu
         },
-        // (As far as 2.6.32 has it; the description of 2.6.22 does not go so far.)
+        // (As in 2.6.32; the description of 2.6.22 does not cover this level.)
         LevelKind::AllNodes => DomainParams {
             min_interval_ms: 64,
             max_interval_ms: 64 * cpus,
@@ -95,7 +96,8 @@ const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
     }
 }
 
-/// `balance_interval` of a new domain, ms: shorter than a domain of nodes ever has later.
+/// `balance_interval` of a new domain, ms: shorter than that of a domain of nodes ever becomes
+/// later.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     match kind {
         LevelKind::AllNodes => 64,
@@ -109,22 +111,22 @@ pub(super) fn build(version: Version, topology: &Topology) -> Tree {
     Tree::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), true, params)
 }
 
-/// A group of CPUs as balancing sees it.
+/// A group of CPUs as seen by balancing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
-    /// Load for the power of one CPU.
+    /// Load in proportion to the power of one CPU.
     avg_load: u64,
     load: u64,
     power: u64,
-    /// Present weight of what is runnable.
+    /// Current weight of its runnable tasks.
     weighted: u64,
     nr_running: u64,
-    /// 2.6.24: the loads of its CPUs differ by more than one ordinary task.
+    /// 2.6.24: whether the loads of its CPUs differ by more than one ordinary task.
     imbalanced: bool,
 }
 
 impl Domains {
-    /// The power of the group of this level that `first` is the first CPU of.
+    /// The power of the group of this level whose first CPU is `first`.
     pub(super) fn power(&self, level: usize, first: CpuId) -> u64 {
         let Some(below) = self.tree.child(first, level) else {
             return self.scale;
@@ -201,7 +203,8 @@ impl Domains {
         queue.map(|cpu| Busiest { cpu, imbalance })
     }
 
-    /// How much weight should move from the busiest group to the own one. None: they are balanced.
+    /// The weight that should move from the busiest group to the local one. `None`: they are
+    /// balanced.
     fn imbalance(&self, own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
         let (max, mine) = (busiest.avg_load, own.avg_load);
         let mut per_task = busiest.weighted / busiest.nr_running;
@@ -219,7 +222,7 @@ impl Domains {
                 return Some(imbalance);
             }
         }
-        // Less than a task. One may help nevertheless.
+        // Less than a task. Moving one may help nevertheless.
         let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(self.scale);
         let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
         let fuzz = match self.version {
@@ -246,8 +249,8 @@ mod tests {
     use super::*;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of one package of two cores of two threads each; a task of weight 128 for each
-    /// time that a CPU is named.
+    /// Two nodes of one package of two cores of two threads each, with a task of weight 128 for
+    /// each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Domains {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
@@ -270,12 +273,12 @@ mod tests {
 
     #[test]
     fn cores_and_nodes_are_full_with_one_task() {
-        // Both threads of the first core are busy. Another core should have one of the two, and the
-        // other node.
+        // Both threads of the first core are busy. Another core, and the other node, should have
+        // one of the two tasks.
         let domains = machine(&[0, 1]);
         assert_eq!(from(&domains, 2, 1), Some(0));
         assert_eq!(from(&domains, 4, 2), Some(0));
-        // One task may stay alone where it is.
+        // A lone task may stay where it is.
         let domains = machine(&[0]);
         assert_eq!(
             (from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 2)),
@@ -288,14 +291,14 @@ mod tests {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 4, node: cpu / 4 };
         let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
         let domains = Domains::new(&topology, 1000);
-        // MC, CPU, NODE: SMT has a CPU each, and is dropped.
+        // MC, CPU, NODE: SMT has one CPU each and is dropped.
         assert_eq!([0, 1, 2].map(|level| domains.power(level, CpuId(0))), [128, 128, 256]);
     }
 
     #[test]
     fn domains_begin_at_one_ms_whatever_their_least_interval() {
         let domains = machine(&[]);
-        // Levels SMT, MC, NODE: the CPUs of a node share a cache, so that CPU adds nothing.
+        // Levels SMT, MC, NODE: the CPUs of a node share a cache, so the CPU level is redundant.
         assert_eq!(domains.tree.levels(), 3);
         assert_eq!(domains.tree.level(2).params.min_interval_ms, 8);
         assert!(domains.domains.iter().all(|domain| domain.balance_interval == 1));
@@ -326,7 +329,7 @@ mod tests {
             nr_running,
             imbalanced: false,
         };
-        // Three hogs on two CPUs: one to one and a half of an average.
+        // Three CPU hogs on two CPUs: a load of 1 against an average of 1.5.
         let imbalance = |version: Version| {
             let one = version.load_scale();
             let domains = Domains::of(version, &Topology::flat(2), 1000);
@@ -337,8 +340,8 @@ mod tests {
         assert_eq!(imbalance(Version::V2_6_24), Some(1024));
     }
 
-    /// Single CPUs in 2.6.22, tasks of 128: one moves if the other has two of them more, or one, if
-    /// the own ones are lighter.
+    /// Single CPUs in 2.6.22, tasks of 128: one moves if the other CPU has two more such tasks, or
+    /// one more, if the local tasks are lighter.
     #[test]
     fn less_than_a_task_moves_one_if_two_more_are_there() {
         let domains = Domains::of(Version::V2_6_22, &Topology::flat(2), 1000);

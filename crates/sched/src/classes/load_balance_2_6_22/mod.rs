@@ -1,34 +1,35 @@
-//! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all
-//! CPUs. Other machines have domains of threads, caches, packages and nodes (`levels.rs`).
+//! Load balancing between CPUs in 2.6.22. A flat machine is one scheduling domain over all CPUs.
+//! Other machines have domains of threads, caches, packages and nodes (`levels.rs`).
 //!
 //! # The idea
 //!
-//! A CPU's **load** is the sum of its runnable tasks' weights (`raw_weighted_load`), and, so that a
-//! short burst does not count, three running averages of it (`cpu_load`), renewed at each tick. A
-//! CPU pulls: when it becomes idle, and now and then at its tick (every 1 to 4 ms when idle, every
-//! 64 to 256 ms when busy), it looks for the **busiest** other CPU, works out how much weight would
+//! A CPU's **load** is the sum of its runnable tasks' weights (`raw_weighted_load`). To smooth
+//! short bursts there are also three running averages of it (`cpu_load`), updated at each tick. A
+//! CPU pulls when it becomes idle, and periodically at its tick (every 1 to 4 ms when idle, every
+//! 64 to 256 ms when busy). It finds the **busiest** other CPU, calculates the weight that would
 //! have to move to bring both to the average (the **imbalance**), and takes waiting tasks of at
-//! most that weight. Where nothing moves again and again, although it should, the busiest CPU's
-//! **migration thread** is woken to push a task that never waits, the running one.
+//! most that weight. When repeated attempts move nothing, the busiest CPU's **migration thread** is
+//! woken to push a task that never waits: the running one.
 //!
-//! A thread of a core whose other thread is busy is not as good as an idle CPU: it does not look
-//! beyond the core when it goes idle, and at its tick it balances what is larger than the core as
-//! seldom as a busy one (**the busy sibling**).
+//! A hardware thread of a core whose other thread is busy is worth less than an idle CPU. It does
+//! not look beyond the core when it goes idle, and at its tick it balances domains larger than the
+//! core as rarely as a busy CPU does (**the busy sibling**).
 //!
-//! A fork chooses a node, and in another node the CPU of the least load; an exec chooses among all
+//! A fork chooses a node and, in another node, the CPU of the least load; an exec chooses among all
 //! CPUs (`idlest.rs`).
 //!
-//! # What is here and what is not
+//! # Scope
 //!
-//! Here: loads, intervals, the search for the busiest CPU, the imbalance, failed attempts. Not
-//! here: which tasks move (`move_tasks`), as that depends on how a scheduler keeps its runqueues:
-//! it fills the [`Balanced`] trait.
+//! This module contains the loads, the intervals, the search for the busiest CPU, the imbalance,
+//! and the handling of failed attempts. It does not choose the tasks to move (`move_tasks`),
+//! because that depends on how a scheduler keeps its runqueues: the scheduler implements the
+//! [`Balanced`] trait.
 //!
 //! # Cost
 //!
-//! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of
-//! all loads, kept up to date, and a set of those CPUs that have two runnable tasks, as only they
-//! have any to give: O(CPUs / 64 + overloaded CPUs).
+//! The kernel's search reads every CPU's load: O(CPUs). This one gives the same answer from the sum
+//! of all loads, which is kept up to date, and a set of the CPUs with at least two runnable tasks,
+//! which alone have any to give: O(CPUs / 64 + overloaded CPUs).
 
 mod audit;
 mod idlest;
@@ -44,13 +45,13 @@ use levels::first_interval_ms;
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 
-/// Whose balancing it is.
+/// The release whose balancing is modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
     /// 2.6.22.
     V2_6_22,
-    /// 2.6.24, whose loads are CFS's: groups whose CPUs differ much count as overloaded, any number
-    /// of tasks may move at a time, and a CPU is busy if anything is queued there.
+    /// 2.6.24, whose loads are those of CFS: groups whose CPUs differ much count as overloaded, any
+    /// number of tasks may move at a time, and a CPU is busy if anything is queued there.
     V2_6_24,
 }
 
@@ -63,15 +64,16 @@ impl Version {
         }
     }
 }
-/// `MAX_PINNED_INTERVAL`: up to here the interval doubles when affinity lets nothing move, ms.
+/// `MAX_PINNED_INTERVAL`: limit up to which the interval doubles when affinity lets nothing move,
+/// ms.
 const MAX_PINNED_INTERVAL_MS: u32 = 512;
-/// `imbalance_pct` of the flat machine's domain: less than a quarter more than here is not worth
-/// it.
+/// `imbalance_pct` of the flat machine's domain: a load less than a quarter above the local one is
+/// not worth moving.
 const IMBALANCE_PCT: u64 = 125;
-/// The longest time without looking at a domain's intervals, s.
+/// Longest time without checking a domain's intervals, s.
 const LONGEST_S: u64 = 60;
 
-/// What a CPU is doing as it balances: which average of the other CPUs' loads it goes by.
+/// State of a CPU as it balances. It selects the average of the other CPUs' loads that is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
     /// It idles (`idle_idx` 1: `cpu_load[0]`).
@@ -92,25 +94,25 @@ impl Idle {
     }
 }
 
-/// A CPU's load.
+/// The load of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuLoad {
-    /// Weights of all its runnable tasks, the running one included.
+    /// Sum of the weights of its runnable tasks, including the running one.
     raw_weighted_load: u64,
     /// Averages of it over about 1, 2 and 4 ticks.
     cpu_load: [u64; 3],
-    /// How many tasks that are.
+    /// Number of those tasks.
     nr_running: u32,
 }
 
 impl CpuLoad {
-    /// Weights of all its runnable tasks, the running one included.
+    /// Sum of the weights of its runnable tasks, including the running one.
     #[inline]
     pub fn raw_weighted_load(&self) -> u64 {
         self.raw_weighted_load
     }
 
-    /// Its runnable tasks, the running one included.
+    /// Number of its runnable tasks, including the running one.
     #[inline]
     pub fn nr_running(&self) -> u32 {
         self.nr_running
@@ -149,33 +151,33 @@ struct Domain {
     nr_balance_failed: u32,
 }
 
-/// What a CPU has besides its domains.
+/// The state of a CPU apart from its domains.
 #[derive(Clone, Copy, Default, Debug)]
 struct CpuState {
-    /// jiffies; the tick does not look before.
+    /// Time before which the tick does not balance, jiffies.
     next_balance: u64,
-    /// Where this CPU's migration thread has been asked to push a task.
+    /// The CPU to which this CPU's migration thread has been asked to push a task.
     push_cpu: Option<CpuId>,
     is_offline: bool,
 }
 
-/// What came of an attempt to move tasks.
+/// Result of an attempt to move tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// How many moved.
+    /// Number of tasks moved.
     pub tasks: u32,
-    /// No task that was examined may run on the CPU that wanted it.
+    /// Whether no task that was examined may run on the destination CPU.
     pub all_pinned: bool,
 }
 
-/// The busiest CPU, and how much weight should come from there.
+/// The busiest CPU, and the weight that should move from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Busiest {
     cpu: CpuId,
     imbalance: u64,
 }
 
-/// How many of the averages are used: `cpu_load[0]` and `cpu_load[1]`.
+/// Number of averages in use: `cpu_load[0]` and `cpu_load[1]`.
 const AVERAGES_USED: usize = 2;
 
 /// The loads and domains of all CPUs.
@@ -185,13 +187,13 @@ pub struct Domains {
     /// Its `SCHED_LOAD_SCALE`.
     scale: u64,
     hz: u64,
-    /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the
+    /// Number of CPUs online. An offline CPU has nothing on its queue, and therefore no part in the
     /// sums.
     online: u32,
     loads: Vec<CpuLoad>,
-    /// Which CPUs are balanced with each other.
+    /// The scheduling domains.
     tree: Tree,
-    /// All CPUs are one domain, a group each.
+    /// Whether all CPUs form one domain, each CPU being a group.
     is_flat: bool,
     /// By CPU and level.
     domains: Vec<Domain>,
@@ -202,21 +204,22 @@ pub struct Domains {
     source_totals: [u64; AVERAGES_USED],
     /// CPUs with more than one runnable task.
     overloaded: CpuBits,
-    /// CPUs that the present attempt has given up on: a mark for each, and a list for wiping it.
+    /// CPUs on which the current attempt has given up: a mark for each, and a list for clearing the
+    /// marks.
     excluded: Vec<bool>,
     excluded_list: Vec<CpuId>,
 }
 
-/// A scheduler that balances its CPUs in this way.
+/// A scheduler whose CPUs are balanced in this way.
 pub trait Balanced {
     /// Its loads and domains.
     fn domains(&mut self) -> &mut Domains;
 
-    /// Brings the loads up to date, where they are not kept so.
+    /// Brings the loads up to date, where they are not updated incrementally.
     fn refresh_loads(&mut self) {}
 
-    /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to
-    /// the CPU `to`, and names `why` as the rule by which each moves.
+    /// Moves up to `max_tasks` waiting tasks with a total load of about `max_load` from the CPU
+    /// `from` to the CPU `to`, and names `why` as the rule of each move.
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
@@ -227,24 +230,24 @@ pub trait Balanced {
         max_load: u64,
     ) -> Moved;
 
-    /// Whether `cpu` runs its idle task, and nothing that is about to leave.
+    /// Whether `cpu` runs its idle task, and no task that is about to leave.
     fn is_idle(&self, cpu: CpuId) -> bool;
 
     /// Whether the task that runs on `busiest` may run on `cpu`. The idle task may not.
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool;
 
-    /// Wakes the migration thread of `cpu`; it gets the CPU to which it pushes a task from
+    /// Wakes the migration thread of `cpu`. The thread gets the CPU to which it pushes a task from
     /// [`Domains::take_push_cpu`].
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId);
 }
 
 impl Domains {
-    /// The idle CPUs of `topology`.
+    /// The domains of `topology`, all of whose CPUs are idle.
     pub fn new(topology: &Topology, hz: u32) -> Domains {
         Domains::of(Version::V2_6_22, topology, hz)
     }
 
-    /// The same of a version.
+    /// Like `new`, for a given version.
     pub fn of(version: Version, topology: &Topology, hz: u32) -> Domains {
         let cpus = topology.cpus() as usize;
         let tree = levels::build(version, topology);
@@ -269,21 +272,21 @@ impl Domains {
         domains
     }
 
-    /// A CPU has gone off line: the domains are built anew over those that are left.
+    /// A CPU has gone offline: the domains are rebuilt over the remaining CPUs.
     pub fn cpu_offline(&mut self, platform: &Platform, cpu: CpuId) {
         self.online -= 1;
         self.cpus[cpu.index()].is_offline = true;
         self.rebuild(platform.jiffies());
     }
 
-    /// A CPU has come back.
+    /// A CPU has come back online.
     pub fn cpu_online(&mut self, platform: &Platform, cpu: CpuId) {
         self.online += 1;
         self.cpus[cpu.index()].is_offline = false;
         self.rebuild(platform.jiffies());
     }
 
-    /// CPUs have gone off line or come back.
+    /// CPUs have gone offline or come back.
     pub fn set_online(&mut self, jiffies: u64, is_online: impl Fn(CpuId) -> bool) {
         for (cpu, state) in (0..).map(CpuId).zip(&mut self.cpus) {
             state.is_offline = !is_online(cpu);
@@ -291,7 +294,7 @@ impl Domains {
         self.rebuild(jiffies);
     }
 
-    /// The domains, without what CPUs note about them.
+    /// The domains, without the state of individual CPUs.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -322,7 +325,7 @@ impl Domains {
         &self.loads[cpu.index()]
     }
 
-    /// Changes the load of `cpu`, and keeps the sums in step.
+    /// Changes the load of `cpu` and updates the sums.
     #[inline]
     fn change(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuLoad)) {
         let load = &mut self.loads[cpu.index()];
@@ -335,7 +338,7 @@ impl Domains {
         }
     }
 
-    /// A task of this weight has become runnable on `cpu`.
+    /// A task of this weight becomes runnable on `cpu`.
     #[inline]
     pub fn inc_nr_running(&mut self, cpu: CpuId, weight: u64) {
         self.change(cpu, |load| {
@@ -365,8 +368,8 @@ impl Domains {
         self.change(cpu, |load| load.raw_weighted_load = load.raw_weighted_load - old + new);
     }
 
-    /// `cpu` has so many tasks of so much weight together. (For a scheduler that does not report
-    /// each coming and going.)
+    /// Sets the number and total weight of the tasks of `cpu`. (For a scheduler that does not
+    /// report each arrival and departure.)
     pub fn set_load(&mut self, cpu: CpuId, raw_weighted_load: u64, nr_running: u32) {
         let load = &self.loads[cpu.index()];
         if (load.raw_weighted_load, load.nr_running) != (raw_weighted_load, nr_running) {
@@ -376,8 +379,8 @@ impl Domains {
         }
     }
 
-    /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later
-    /// their number. What rises is rounded up, so that it gets there.
+    /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the higher their
+    /// index the more slowly. Rising averages are rounded up, so that they reach the load.
     #[inline]
     pub fn update_cpu_load(&mut self, cpu: CpuId) {
         let load = &self.loads[cpu.index()];
@@ -396,37 +399,38 @@ impl Domains {
         });
     }
 
-    /// The overloaded CPUs of a range, rising.
+    /// The overloaded CPUs of a range, ascending.
     fn overloaded(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
         self.overloaded.range(range)
     }
 
-    /// Whether `cpu` has failed to balance so often that it takes tasks from warm caches too.
+    /// Whether `cpu` has failed to balance so often that it also takes cache-hot tasks.
     #[inline]
     pub fn takes_cache_hot(&self, cpu: CpuId) -> bool {
         let domain = &self.domains[cpu.index() * self.tree.levels() + self.level];
         domain.nr_balance_failed > self.params().cache_nice_tries
     }
 
-    /// The migration thread of `cpu` runs: where it has been asked to push a task.
+    /// Takes the CPU to which the migration thread of `cpu`, which now runs, has been asked to push
+    /// a task.
     pub fn take_push_cpu(&mut self, cpu: CpuId) -> Option<CpuId> {
         let to = self.cpus[cpu.index()].push_cpu.take()?;
-        // It counts as a balancing of the smallest domain that has both.
+        // This counts as a balancing of the smallest domain that contains both.
         let has_both = |&level: &usize| self.tree.level(level).share(cpu, to);
         self.level = self.tree.of(to).find(has_both).unwrap_or(self.level);
         Some(to)
     }
 
-    /// Whether the smallest domain of `this` that has `prev`, too, is one for affine wakeups.
+    /// Whether the smallest domain of `this` that also contains `prev` allows affine wakeups.
     pub fn is_affine(&self, this: CpuId, prev: CpuId) -> bool {
         let mut levels = self.tree.of(this).map(|level| self.tree.level(level));
         let smallest = levels.find(|level| level.share(this, prev));
         smallest.is_some_and(|level| level.params.wake_affine)
     }
 
-    /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes on
-    /// `this` CPU, its waker's, instead; none if it does not. `leaving` is the weight of the waker
-    /// if it promises to sleep at once.
+    /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes
+    /// instead on `this` CPU, its waker's. `None`: it does not. `leaving` is the weight of the
+    /// waker if it promises to sleep at once.
     pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> Option<Rule> {
         let has_both = |&level: &usize| self.tree.level(level).share(this, prev);
         let level = self.tree.of(this).find(has_both)?;
@@ -454,8 +458,8 @@ impl Domains {
         (100 * (this_load + weight) <= imbalance_pct * load).then_some(rules::WAKE_AFFINE)
     }
 
-    /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is
-    /// balanced.
+    /// `find_busiest_group`: the busiest CPU as seen by `this`, and the imbalance. `None`: the
+    /// domain is balanced.
     fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
         if !self.is_flat {
             return self.find_busiest_of_groups(this, self.level, idle);
@@ -469,7 +473,7 @@ impl Domains {
             - excluded;
         let mut max_load = 0;
         let mut busiest = None;
-        // From the next CPU upwards, and round; the first among equals.
+        // From the next CPU upwards, and around; the first among equals.
         let upwards = self.overloaded(this.0 + 1..self.loads.len() as u32);
         for cpu in upwards.chain(self.overloaded(0..this.0)) {
             let load = self.load(cpu).source_load(average);
@@ -499,9 +503,9 @@ impl Domains {
         None
     }
 
-    /// The imbalance is less than a task. Returns whether both CPUs together would do more if an
-    /// average task moved nevertheless: a CPU with less than one task's weight idles some of the
-    /// time.
+    /// The imbalance is less than a task. Returns whether both CPUs together would do more work if
+    /// an average task moved nevertheless: a CPU with less than one task's weight is idle part of
+    /// the time.
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
         let own_per_task = own.per_task(self.scale);
@@ -516,12 +520,12 @@ impl Domains {
         then > now
     }
 
-    /// The domains in words.
+    /// Describes the domains.
     pub fn describe(&self) -> String {
         self.tree.describe()
     }
 
-    /// For tests: `cpu` has so many tasks of so much weight together, and averages as given.
+    /// For tests: sets the number and total weight of the tasks of `cpu`, and the averages.
     #[cfg(test)]
     pub(crate) fn set_for_test(&mut self, cpu: CpuId, running: u32, weight: u64, averages: u64) {
         while self.load(cpu).nr_running < running {
@@ -536,20 +540,20 @@ impl Domains {
         });
     }
 
-    /// For tests: the busiest CPU as the idle CPU `this` sees it, and the imbalance.
+    /// For tests: the busiest CPU as seen by the idle CPU `this`, and the imbalance.
     #[cfg(test)]
     pub(crate) fn busiest_for_test(&self, this: CpuId) -> Option<(u32, u64)> {
         let found = self.find_busiest(this, Idle::Idle)?;
         Some((found.cpu.0, found.imbalance))
     }
 
-    /// For tests: ms.
+    /// For tests: the interval, ms.
     #[cfg(test)]
     pub(crate) fn balance_interval(&self, cpu: CpuId) -> u32 {
         self.domains[cpu.index() * self.tree.levels()].balance_interval
     }
 
-    /// For tests: `to` has failed so often that it asks for a push from `busiest`.
+    /// For tests: `to` has failed so often that it requests a push from `busiest`.
     #[cfg(test)]
     pub(crate) fn ask_push_for_test(&mut self, busiest: CpuId, to: CpuId) {
         self.domain(to).nr_balance_failed = self.params().cache_nice_tries + 1;
@@ -577,13 +581,13 @@ impl Domains {
         (u64::from(self.domain(cpu).balance_interval) * factor * self.hz).div_ceil(1000)
     }
 
-    /// Notes that the domain is balanced, or that nothing can move.
+    /// Records that the domain is balanced, or that nothing can move.
     fn found_balanced(&mut self, cpu: CpuId, all_pinned: bool) {
         self.domain(cpu).nr_balance_failed = 0;
         self.lengthen_interval(cpu, all_pinned);
     }
 
-    /// Doubles the interval, of a balanced domain or of one where affinity lets nothing move.
+    /// Doubles the interval of a balanced domain, or of one in which affinity lets nothing move.
     fn lengthen_interval(&mut self, cpu: CpuId, all_pinned: bool) {
         let max = self.params().max_interval_ms;
         let interval = &mut self.domain(cpu).balance_interval;
@@ -593,8 +597,8 @@ impl Domains {
     }
 }
 
-/// `rebalance_domains`, at each tick of `cpu`: balances its domains, the smallest first, if it is
-/// time. `is_idle`: whether the tick found it idle.
+/// `rebalance_domains`, at each tick of `cpu`: balances its domains, the smallest first, where the
+/// interval is over. `is_idle`: whether the tick found the CPU idle.
 pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, is_idle: bool) {
     let jiffies = platform.jiffies();
     let domains = queues.domains();
@@ -630,7 +634,7 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
     queues.domains().cpus[cpu.index()].next_balance = next;
 }
 
-/// Whether `cpu` is the one of its group that balances this level and those above: the first idle
+/// Whether `cpu` is the CPU of its group that balances this level and those above: the first idle
 /// one, or the first.
 fn is_its_turn(queues: &mut impl Balanced, cpu: CpuId, level: usize) -> bool {
     let domains = queues.domains();
@@ -649,8 +653,8 @@ fn is_its_turn(queues: &mut impl Balanced, cpu: CpuId, level: usize) -> bool {
     member(queues, 0) == cpu
 }
 
-/// Whether the domain that is being balanced is a core, and a CPU of it that the attempt looks at
-/// is busy. In 2.6.22 one that is about to idle still has its last task, and so counts itself.
+/// Whether the domain that is being balanced is a core of which a CPU that the attempt examines is
+/// busy. In 2.6.22 a CPU that is about to idle still has its last task, and so counts itself.
 fn has_busy_sibling(queues: &mut impl Balanced, cpu: CpuId) -> bool {
     let domains = queues.domains();
     if !domains.params().share_cpupower {
@@ -670,7 +674,7 @@ fn has_busy_sibling(queues: &mut impl Balanced, cpu: CpuId) -> bool {
 }
 
 /// `load_balance`: pulls tasks to `cpu`. Returns whether the CPU counts as busy in the domains
-/// above: some came, or a sibling is busy.
+/// above: it received tasks, or a sibling is busy.
 fn load_balance(
     queues: &mut impl Balanced,
     platform: &mut Platform,
@@ -713,8 +717,8 @@ fn load_balance(
     busy_sibling
 }
 
-/// There is an imbalance, but nothing moved. After the fourth time in a row the running task is
-/// pushed.
+/// There is an imbalance, but nothing moved. After the fourth successive failure the running task
+/// is pushed.
 fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, busiest: CpuId) {
     let domains = queues.domains();
     let DomainParams { cache_nice_tries, min_interval_ms, max_interval_ms, .. } = *domains.params();
@@ -731,7 +735,7 @@ fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuI
             queues.domains().cpus[busiest.index()].push_cpu = Some(cpu);
             queues.wake_migration_thread(platform, busiest);
         }
-        // More than `cache_nice_tries`, so the push takes cache-hot tasks too.
+        // More than `cache_nice_tries`, so that the push also takes cache-hot tasks.
         queues.domains().domain(cpu).nr_balance_failed = cache_nice_tries + 1;
     }
     let interval = &mut queues.domains().domain(cpu).balance_interval;
@@ -742,8 +746,8 @@ fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuI
     }
 }
 
-/// `idle_balance`: `cpu`, about to idle, pulls what it can get from the smallest domain that has
-/// anything. Returns whether it got anything.
+/// `idle_balance`: `cpu`, about to idle, pulls what it can from the smallest domain that has
+/// anything. Returns whether it received a task.
 pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let jiffies = platform.jiffies();
     if queues.domains().loads.len() == 1 {
@@ -759,7 +763,7 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
         let domains = queues.domains();
         let is_early = domains.version == Version::V2_6_22;
         if is_early && found != NewlyIdle::Nothing {
-            // When it looks next stays as it was for a busy CPU.
+            // The time of its next balancing is still that of a busy CPU.
             return found == NewlyIdle::Pulled;
         }
         let interval = domains.interval(cpu, 1);
@@ -772,24 +776,24 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     let domains = queues.domains();
     let next_balance = &mut domains.cpus[cpu.index()].next_balance;
     if domains.version == Version::V2_6_22 || jiffies > *next_balance {
-        // As an idle CPU it will look again soon.
+        // As an idle CPU it will balance again soon.
         *next_balance = next;
     }
     false
 }
 
-/// What a CPU that is about to idle has found in one domain.
+/// Result of the search of a CPU about to idle in one domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NewlyIdle {
-    /// It has something to run.
+    /// A task was pulled.
     Pulled,
-    /// Nothing, and its sibling is busy: it looks no further.
+    /// No task, and the sibling is busy: the search ends.
     BusySibling,
-    /// Nothing.
+    /// No task.
     Nothing,
 }
 
-/// `load_balance_newidle`: the same of one domain.
+/// `load_balance_newidle`: searches one domain.
 fn newly_idle_balance_of(
     queues: &mut impl Balanced,
     platform: &mut Platform,
@@ -811,7 +815,7 @@ fn newly_idle_balance_of(
         };
         let waiting = queues.domains().load(from).nr_running - 1;
         if waiting == 0 {
-            // A task alone is not to be had; the CPU stays among those that are looked at.
+            // A lone task cannot be taken; the CPU remains a candidate.
             break NewlyIdle::Nothing;
         }
         let why = rules::NEWLY_IDLE_BALANCE;
@@ -842,7 +846,7 @@ pub(super) mod tests {
     }
 
     impl Fake {
-        /// A task for each time that a CPU is named, for a long time.
+        /// A long-lasting load with a task for each occurrence of a CPU in `tasks`.
         pub fn new(mut domains: Domains, tasks: &[u32]) -> Fake {
             for &cpu in tasks {
                 domains.inc_nr_running(CpuId(cpu), 128);
@@ -855,7 +859,7 @@ pub(super) mod tests {
             Fake { domains, leaving: Vec::new() }
         }
 
-        /// Cores of two threads, two of them in each node.
+        /// Cores of two threads, two cores in each node.
         fn of_cores(tasks: &[u32]) -> Fake {
             let place =
                 |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
@@ -899,9 +903,9 @@ pub(super) mod tests {
         let turns = |fake: &mut Fake| -> Vec<u32> {
             (0..4).filter(|&cpu| is_its_turn(fake, CpuId(cpu), 2)).collect()
         };
-        assert_eq!(turns(&mut Fake::of_cores(&[0, 2])), [1], "the first idle one of the node");
-        assert_eq!(turns(&mut Fake::of_cores(&[0, 1, 2, 3])), [0], "the first one");
-        // Nothing is queued on CPU 1, but its last task is still there: it does not idle yet.
+        assert_eq!(turns(&mut Fake::of_cores(&[0, 2])), [1], "the first idle CPU of the node");
+        assert_eq!(turns(&mut Fake::of_cores(&[0, 1, 2, 3])), [0], "the first CPU");
+        // Nothing is queued on CPU 1, but its last task is still there: it is not idle yet.
         let mut fake = Fake::of_cores(&[0, 2]);
         fake.leaving.push(1);
         assert_eq!(turns(&mut fake), [3]);
@@ -912,7 +916,7 @@ pub(super) mod tests {
         let looked_at = |tasks: &[u32]| {
             let mut fake = Fake::of_cores(tasks);
             rebalance(&mut fake, &mut at(1), CpuId(0), true);
-            // When SMT and MC were last balanced.
+            // Times at which SMT and MC were last balanced.
             [0, 1].map(|level| fake.domains.domains[level].last_balance)
         };
         assert_eq!(looked_at(&[]), [1, 1]);
@@ -930,10 +934,10 @@ pub(super) mod tests {
         };
         assert_eq!(next(&[]), 1, "last_balance + balance_interval");
         assert_eq!(next(&[1]), 77, "the sibling is busy");
-        assert_eq!(next(&[0]), 77, "it still has the task that leaves");
+        assert_eq!(next(&[0]), 77, "it still has the task that is leaving");
     }
 
-    /// CPUs with (weight of each task, how many), their averages settled.
+    /// CPUs with the given (weight of each task, number of tasks), and settled averages.
     fn domains(cpus: &[(u64, u32)]) -> Domains {
         let mut domains = Domains::new(&Topology::flat(cpus.len() as u32), 1000);
         for (number, &(weight, tasks)) in cpus.iter().enumerate() {
@@ -988,14 +992,14 @@ pub(super) mod tests {
         assert_eq!(
             domains.find_busiest(CpuId(1), Idle::Busy),
             None,
-            "it is above the average itself"
+            "its own load is above the average"
         );
     }
 
     #[test]
     fn a_quarter_more_is_not_worth_it() {
-        // 400 here, 500 or 505 there; the third pulls the average above 400. Tasks are light, so
-        // one would help.
+        // 400 here, 500 or 505 there; the third CPU pulls the average above 400. Tasks are light,
+        // so moving one would help.
         for (tasks, worth) in [(100, false), (101, true)] {
             let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);
             assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy).is_some(), worth, "{tasks} * 5");
@@ -1045,7 +1049,7 @@ pub(super) mod tests {
             |this, prev, leaving| domains.wakes_here(CpuId(this), CpuId(prev), 128, leaving);
         assert!(wakes(0, 1, 0).is_some(), "128 here is at most 112 % of 128 there");
         assert_eq!(wakes(1, 0, 0), None);
-        // Both idle: the sum of both loads is at most one task's.
+        // Both are idle: the sum of both loads is at most that of one task.
         assert_eq!(wakes(0, 2, 0), Some(rules::WAKE_AFFINE_ONE_TASK));
         // The waker is about to leave.
         assert!(wakes(1, 0, 128).is_some());

@@ -1,13 +1,13 @@
 //! Per-entity load tracking (PELT, since 3.8; this arithmetic since 4.15, checked against 6.18.15):
-//! how much something ran, waited and weighed *lately*.
+//! how much an entity ran, waited and weighed *recently*.
 //!
 //! # The idea
 //!
-//! Time is cut into periods of 1024 us (a us here is 1024 ns, so that shifts do for divisions).
-//! What happened in a period that is n periods old counts with y^n, where y^32 = 1/2: after 32 ms
-//! half is forgotten, after a third of a second almost all. A sum over all periods of "how many us
-//! of it" times y^n is a number between 0 and [`LOAD_AVG_MAX`] = 47742, and is brought up to date
-//! by one multiplication, however long nobody looked:
+//! Time is divided into periods of 1024 us (a us here is 1024 ns, so that shifts replace
+//! divisions). Activity in a period that is n periods old counts with y^n, where y^32 = 1/2: half
+//! is forgotten after 32 ms, and almost all after a third of a second. The sum over all periods of
+//! "us of activity" times y^n is a number between 0 and [`LOAD_AVG_MAX`] = 47742. A single
+//! multiplication brings it up to date, however long ago the last update was:
 //!
 //! ```text
 //!          oldest          whole periods           newest
@@ -27,19 +27,19 @@
 //! | runnable | 1 while queued or running (0 while delayed) | number of runnable tasks |
 //! | util | 1 while running | 1 while any of its tasks runs |
 //!
-//! The averages are the sums divided by what they would be had the thing been there for ever; they
-//! are renewed only when a period has ended.
+//! The averages are the sums divided by the values they would have if the condition had held
+//! forever. They are recalculated only when a period has ended.
 //!
-//! Everything truncates as the kernel's integers do, and the vectors in `vectors/` (made with the
-//! kernel's own arithmetic) are met to the last bit.
+//! All results are truncated as the kernel's integers are, and they match the vectors in `vectors/`
+//! (made with the kernel's own arithmetic) to the last bit.
 
 /// The limit of the sum of 1024 * y^n in this arithmetic.
 pub const LOAD_AVG_MAX: u64 = 47742;
 
-/// What a full sum is divided by when a period has just ended: the newest period is still empty.
+/// The divisor of a full sum at the start of a period: the newest period is still empty.
 pub const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX - 1024;
 
-/// 2^32 * y^n for n = 0..31, as the kernel's table has it.
+/// 2^32 * y^n for n = 0..31, as in the kernel's table.
 const INVERSE: [u32; 32] = [
     0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796,
     0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9, 0xbd08a39e, 0xb8fbaf46,
@@ -52,12 +52,12 @@ const INVERSE: [u32; 32] = [
 struct Decay {
     /// Whole half-lives.
     shift: u32,
-    /// 2^32 times the rest.
+    /// 2^32 times the remaining factor.
     factor: u32,
 }
 
 impl Decay {
-    /// Of so many periods.
+    /// The decay over `periods` periods.
     #[inline]
     fn of(periods: u64) -> Decay {
         if periods > 63 * 32 {
@@ -66,14 +66,14 @@ impl Decay {
         Decay { shift: periods as u32 / 32, factor: INVERSE[(periods % 32) as usize] }
     }
 
-    /// `value` as it counts then.
+    /// Decays `value`.
     #[inline]
     fn apply(self, value: u64) -> u64 {
         ((u128::from(value >> self.shift) * u128::from(self.factor)) >> 32) as u64
     }
 }
 
-/// `value` as it counts `periods` later.
+/// Decays `value` over `periods` periods.
 #[inline]
 pub fn decay(value: u64, periods: u64) -> u64 {
     Decay::of(periods).apply(value)
@@ -82,7 +82,7 @@ pub fn decay(value: u64, periods: u64) -> u64 {
 /// The sums and averages of an entity or a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Average {
-    /// Up to when the sums are counted, ns.
+    /// Time up to which the sums are counted, ns.
     pub last_update_time: u64,
     /// us * y^n of load: for a queue times its weight.
     pub load_sum: u64,
@@ -90,7 +90,7 @@ pub struct Average {
     pub runnable_sum: u64,
     /// us * y^n * 1024 of running.
     pub util_sum: u32,
-    /// How far into the newest period, us, 0..1023.
+    /// Elapsed part of the newest period, us, 0..1023.
     pub period_contrib: u32,
     /// Average load, in weights.
     pub load_avg: u64,
@@ -101,23 +101,24 @@ pub struct Average {
 }
 
 impl Average {
-    /// What a full sum would be now.
+    /// The value of a full sum now.
     #[inline]
     pub fn divider(&self) -> u64 {
         PELT_MIN_DIVIDER + u64::from(self.period_contrib)
     }
 
-    /// Whether there is anything to count up to `now_ns`: at least a us, or time that went back.
+    /// Whether there is anything to count up to `now_ns`: at least 1 us, or a clock that went back.
     #[inline]
     pub fn is_due(&self, now_ns: u64) -> bool {
         now_ns.wrapping_sub(self.last_update_time) >= 1024
     }
 
-    /// Counts the time up to `now_ns`, during which the signals stood at `load`, `runnable` and
-    /// `running`. A period has ended if it returns true: the averages are to be renewed.
+    /// Counts the time up to `now_ns`, during which the signals had the values `load`, `runnable`
+    /// and `running`. Returns whether a period has ended, so that the averages must be
+    /// recalculated.
     #[inline]
     pub fn accumulate(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool) -> bool {
-        // What is less than a us is left for the next time.
+        // A remainder of less than 1 us is left for the next call.
         if !self.is_due(now_ns) {
             return false;
         }
@@ -136,13 +137,13 @@ impl Average {
             self.load_sum = decay.apply(self.load_sum);
             self.runnable_sum = decay.apply(self.runnable_sum);
             self.util_sum = decay.apply(u64::from(self.util_sum)) as u32;
-            // d1 decayed, the whole periods between, and d3.
+            // d1 decayed, the whole periods in between, and d3.
             contrib = decay.apply(u64::from(1024 - self.period_contrib))
                 + (LOAD_AVG_MAX - decay.apply(LOAD_AVG_MAX) - 1024)
                 + total % 1024;
         }
         self.period_contrib = (total % 1024) as u32;
-        // What weighs nothing neither waits nor runs.
+        // An entity without load neither waits nor runs.
         if load > 0 {
             self.load_sum += load * contrib;
             self.runnable_sum += (runnable * contrib) << 10;
@@ -153,8 +154,8 @@ impl Average {
         periods > 0
     }
 
-    /// Renews the averages from the sums. `weight` is the entity's unscaled weight, or 1 for a
-    /// queue, whose load sum has its weights in it.
+    /// Recalculates the averages from the sums. `weight` is the entity's unscaled weight, or 1 for
+    /// a queue, whose load sum includes its weights.
     #[inline]
     pub fn renew(&mut self, weight: u64) {
         let divider = self.divider();
@@ -163,8 +164,8 @@ impl Average {
         self.util_avg = u64::from(self.util_sum) / divider;
     }
 
-    /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended,
-    /// which is returned.
+    /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended.
+    /// Returns whether one has.
     pub fn update(
         &mut self,
         now_ns: u64,
@@ -222,9 +223,9 @@ mod tests {
         assert_eq!((average.last_update_time, average.load_sum), (4_000_000, 7));
     }
 
-    /// Each line: now, load, runnable, running, weight, then what comes of it: renewed,
-    /// last_update_time, period_contrib, the three sums, the three averages. The first line is the
-    /// state to begin with, in the order of the last eight.
+    /// Each line has now, load, runnable, running and weight, then the expected results: whether
+    /// the averages were recalculated, last_update_time, period_contrib, the three sums, the three
+    /// averages. The first line is the initial state, in the order of the last eight columns.
     fn check(vectors: &str) {
         let mut average = Average::default();
         let mut steps = 0;

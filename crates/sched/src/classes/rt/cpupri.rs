@@ -1,8 +1,8 @@
-//! `cpupri`: at which level each CPU runs, so that a pushed task finds a CPU that runs something
-//! less urgent (2.6.27).
+//! `cpupri`: the priority level of each CPU, with which a pushed task finds a CPU that runs
+//! something less urgent (2.6.27).
 //!
-//! Levels: 1 = no real-time task queued, 101 - prio for the best queued one (2..=101). For each
-//! level there is the set of CPUs that are at it.
+//! Levels: 1 = no real-time task queued, 101 - prio for the best queued one (2..=101). Each level
+//! has a set of the CPUs at that level.
 
 use super::super::Pid;
 use super::super::Rqs;
@@ -19,9 +19,9 @@ pub struct CpuPri {
     /// Sets of CPUs, by level, `words` words each.
     sets: Vec<u64>,
     words: usize,
-    /// How many CPUs are at each level.
+    /// Number of CPUs at each level.
     counts: [u32; LEVELS],
-    /// Bit l = level l has a CPU.
+    /// Bit l is set if level l has a CPU.
     occupied: u128,
 }
 
@@ -51,7 +51,7 @@ impl CpuPri {
         self.level_of[cpu.index()] = level;
     }
 
-    /// `cpupri_set`: the best queued priority of `cpu` is now `prio` (100 = none).
+    /// `cpupri_set`: the best queued priority of `cpu` is now `prio` (100: none).
     pub fn set(&mut self, cpu: CpuId, prio: u8) {
         let level = 101 - prio;
         let old = self.level_of[cpu.index()];
@@ -66,7 +66,7 @@ impl CpuPri {
         self.join(cpu, level);
     }
 
-    /// `cpupri_find`: the lowest level below that of `pid` that has a CPU allowed to it.
+    /// `cpupri_find`: the lowest level below that of `pid` with a CPU on which it may run.
     pub fn find(&self, rqs: &Rqs, pid: Pid) -> Option<LowestMask> {
         let own = 101 - rqs.thread(pid).prio as u32;
         let mut below = self.occupied & ((1 << own) - 1);
@@ -109,7 +109,7 @@ impl CpuPri {
     }
 }
 
-/// The CPUs of the lowest level that are allowed to the task for which they were found.
+/// The CPUs of the lowest level on which the task may run for which they were found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LowestMask {
     level: usize,

@@ -9,21 +9,21 @@
 //!
 //! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they
 //! become invisible to the pick until the period timer has paid the excess back. Before a CPU is
-//! throttled it **borrows** what others have not used.
+//! throttled it **borrows** runtime that other CPUs have not used.
 //!
-//! **Push and pull** (2.6.25). The n most urgent tasks of the machine are to run on its n CPUs. A
-//! CPU that has a movable real-time task waiting is *overloaded*. It **pushes** waiting tasks to
-//! CPUs that run something less urgent, and a CPU whose running task became less urgent **pulls**
-//! from the overloaded ones. The fair class's balancer never moves these tasks.
+//! **Push and pull** (2.6.25). The goal is that the n most urgent tasks of the machine run on its n
+//! CPUs. A CPU with a waiting, movable real-time task is *overloaded*. It **pushes** waiting tasks
+//! to CPUs that run something less urgent. A CPU whose running task became less urgent **pulls**
+//! from overloaded CPUs. The fair class's balancer never moves real-time tasks.
 //!
-//! | what | where |
+//! | topic | place |
 //! |---|---|
 //! | queue, pick, put, tick, preempt | this file |
 //! | throttling, borrowing, the period timer | [`throttle`] |
 //! | push, pull, choice of CPU | [`push_pull`] |
-//! | at which level each CPU runs | [`cpupri`] |
+//! | the priority level of each CPU | [`cpupri`] |
 //! | the lists | [`prio_array`] |
-//! | the rules by number, and their grounds | [`rules`] |
+//! | the decision rules and their grounds | [`rules`] |
 //!
 //! # Cost
 //!
@@ -50,28 +50,28 @@ pub use throttle::TUNABLES;
 /// The period timer. The fair and deadline classes use other keys.
 pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
-/// What a release's real-time class has.
+/// Differences of a release's real-time class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RtRules {
-    /// Real-time time is limited (2.6.25).
+pub struct RtVersion {
+    /// Whether real-time tasks are throttled (2.6.25).
     pub throttling: bool,
-    /// Throttled CPUs borrow runtime from others.
+    /// Whether a CPU borrows runtime from others before it is throttled.
     pub runtime_share: bool,
-    /// Overloaded CPUs push, others pull (2.6.25).
+    /// Whether overloaded CPUs push tasks and others pull them (2.6.25).
     pub push_pull: bool,
-    /// A task that wakes over a less urgent one, which could go elsewhere, stays, and has it pushed
-    /// away (5.x, 6.x).
+    /// Whether a task that preempts a less urgent, movable one at its wakeup stays on its CPU and
+    /// has the other pushed away (5.x, 6.x).
     pub stays_over_lesser: bool,
-    /// The periods of the limit begin 1 ns after the first real-time task has come (5.x, 6.x), and
-    /// go on from there; not at multiples of the period.
+    /// Whether the periods of the limit begin 1 ns after the arrival of the first real-time task
+    /// (5.x, 6.x) and continue from there, rather than at multiples of the period.
     pub periods_from_start: bool,
-    /// The real-time tasks of a throttled CPU do not count among its running ones (5.x, 6.x).
+    /// Whether the real-time tasks of a throttled CPU do not count as running (5.x, 6.x).
     pub throttled_uncounted: bool,
 }
 
-impl RtRules {
+impl RtVersion {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtRules = RtRules {
+    pub const V2_6_23: RtVersion = RtVersion {
         throttling: false,
         runtime_share: false,
         push_pull: false,
@@ -80,7 +80,7 @@ impl RtRules {
         throttled_uncounted: false,
     };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtRules = RtRules {
+    pub const V2_6_25: RtVersion = RtVersion {
         throttling: true,
         runtime_share: true,
         push_pull: true,
@@ -90,35 +90,35 @@ impl RtRules {
     };
 }
 
-/// What the class keeps of a thread.
+/// Real-time state of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct RtTask {
-    /// Clock when it was last charged or picked, ns.
+    /// Clock at which it was last charged or picked, ns.
     exec_start: u64,
-    /// Ticks left of its turn (`SCHED_RR`).
+    /// Ticks left of its timeslice (`SCHED_RR`).
     time_slice: u32,
 }
 
 /// `rt_rq`: the real-time side of a CPU.
 #[derive(Clone, Debug)]
 struct RtRq {
-    /// All queued tasks, the running one included.
+    /// All queued tasks, including the running one.
     queue: RtPrioArray,
-    /// Those that could be pushed: waiting, and allowed on several CPUs.
+    /// Tasks that could be pushed: waiting, and allowed on several CPUs.
     pushable: RtPrioArray,
     rt_nr_running: u32,
-    /// Queued tasks that are allowed on several CPUs.
+    /// Number of queued tasks that are allowed on several CPUs.
     rt_nr_migratory: u32,
     /// The best queued priority, [`MAX_RT_PRIO`] if none.
     highest_curr: u8,
-    /// Roughly the best priority among those that wait and could be pulled; see
+    /// Approximately the best priority among the tasks that wait and could be pulled; see
     /// [`RealTime::prio_joined`].
     highest_next: u8,
-    /// In the set of CPUs that others pull from.
+    /// Whether it is in the set of CPUs from which others pull.
     overloaded: bool,
-    /// Takes no part in borrowing and lending, and is not limited.
+    /// Whether it is offline: it does not borrow or lend, and is not limited.
     offline: bool,
-    /// Used up its runtime; invisible to the pick.
+    /// Whether it has used up its runtime; its tasks are invisible to the pick.
     throttled: bool,
     /// Time used in this period, ns.
     rt_time: u64,
@@ -129,7 +129,7 @@ struct RtRq {
 /// The real-time class on all CPUs.
 #[derive(Clone, Debug)]
 pub struct RealTime {
-    rules: RtRules,
+    version: RtVersion,
     rqs: Vec<RtRq>,
     tasks: Vec<RtTask>,
     /// Neighbours in the queue.
@@ -137,7 +137,7 @@ pub struct RealTime {
     /// Neighbours in the pushable list.
     push_links: Vec<Link>,
     cpupri: CpuPri,
-    /// `rto_mask`: the overloaded CPUs, 64 a word.
+    /// `rto_mask`: the overloaded CPUs, 64 per word.
     overloaded: Vec<u64>,
     /// `rto_count`.
     overloaded_count: u32,
@@ -147,8 +147,8 @@ pub struct RealTime {
 }
 
 impl RealTime {
-    /// No real-time task anywhere but the migration threads, asleep.
-    pub fn new(rules: RtRules, cpus: u32, hz: u32) -> RealTime {
+    /// The initial state: no real-time task anywhere except the sleeping migration threads.
+    pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
             queue: RtPrioArray::new(),
@@ -165,7 +165,7 @@ impl RealTime {
         };
         let threads = 2 * cpus as usize;
         RealTime {
-            rules,
+            version,
             rqs: alloc::vec![rq; cpus as usize],
             tasks: alloc::vec![RtTask::default(); threads],
             links: alloc::vec![Link::default(); threads],
@@ -178,8 +178,8 @@ impl RealTime {
         }
     }
 
-    /// Makes room for `pid`. A child inherits what its parent has left of its turn; one that comes
-    /// from outside has a full one.
+    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice; a task from
+    /// outside has a full one.
     pub fn thread_born(&mut self, rqs: &Rqs, _platform: &mut Platform, pid: Pid, parent: Parent) {
         if self.tasks.len() <= pid.index() {
             self.tasks.resize(rqs.threads.len(), RtTask::default());
@@ -193,13 +193,13 @@ impl RealTime {
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
 
-    /// Those on the queue of `cpu`, the running one included, as 2.6.24's balancing takes them: the
-    /// most urgent priority first, each list from its tail.
+    /// The tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
+    /// balancing: the most urgent priority first, each list from its tail.
     pub fn from_tails(&self, cpu: CpuId) -> impl Iterator<Item = Pid> + '_ {
         self.rqs[cpu.index()].queue.iter_from_tails(&self.links)
     }
 
-    /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
+    /// `enqueue_task`, a class hook; public so that balancing can wake migration threads.
     pub fn enqueue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -218,11 +218,11 @@ impl RealTime {
         }
     }
 
-    /// Counts a task that was put on the queue, and keeps the best priorities.
+    /// Counts a task that was put on the queue, and maintains the best priorities.
     ///
-    /// `highest_next` is exact only where that was cheap: it is worked out anew only when a
-    /// newcomer is better than it. A task that was running at that moment and was preempted later
-    /// may be missing from it.
+    /// `highest_next` is exact only where that was cheap: it is recalculated only when a new task
+    /// has a better priority. A task that was running at that moment and was preempted later may be
+    /// missing from it.
     fn prio_joined(&mut self, rqs: &Rqs, cpu: CpuId, prio: u8) {
         let migratory = self.rqs[cpu.index()]
             .queue
@@ -244,7 +244,7 @@ impl RealTime {
         self.update_overloaded(cpu);
     }
 
-    /// Counts a task of `prio` that was taken off the queue.
+    /// Counts out a task of `prio` that was taken off the queue.
     fn prio_left(&mut self, rqs: &Rqs, cpu: CpuId, prio: u8, migratory: bool) {
         let rq = &mut self.rqs[cpu.index()];
         rq.rt_nr_running -= 1;
@@ -287,8 +287,8 @@ impl RealTime {
         self.account_bandwidth(rqs, platform, cpu, delta);
     }
 
-    /// `pick_next_task_rt`, where real-time tasks are queued: the head of the most urgent list,
-    /// unless the CPU is throttled.
+    /// `pick_next_task_rt`, if real-time tasks are queued: the head of the most urgent list, unless
+    /// the CPU is throttled.
     fn pick_next_task_rt(
         &mut self,
         rqs: &mut Rqs,
@@ -313,10 +313,10 @@ impl RealTime {
         picked
     }
 
-    /// Checks the books.
+    /// Checks the queues and counts for consistency.
     ///
     /// # Errors
-    /// What does not add up.
+    /// A description of the inconsistency.
     pub fn audit(&self, rqs: &Rqs) -> Result<(), String> {
         for (number, rq) in self.rqs.iter().enumerate() {
             let mut queued = 0;
@@ -341,7 +341,7 @@ impl RealTime {
             }
             if rq.highest_curr != rq.queue.best() {
                 return Err(alloc::format!(
-                    "CPU {number}: best real-time priority noted as {}, is {}",
+                    "CPU {number}: best real-time priority recorded as {}, is {}",
                     rq.highest_curr,
                     rq.queue.best()
                 ));
@@ -400,7 +400,7 @@ impl Class for RealTime {
             rules::RT_HIGHER
         } else if prio > curr_prio {
             rules::RT_LOWER
-        } else if self.rules.push_pull
+        } else if self.version.push_pull
             && !rqs.need_resched_here()
             && self.check_preempt_equal_prio(rqs, platform, cpu, pid)
         {
@@ -450,11 +450,11 @@ impl Class for RealTime {
             Select::Fork => (rqs.this_cpu, rules::RT_FORK),
             Select::Wakeup { .. } => {
                 let curr = rqs.thread(rqs.curr(cpu));
-                let gives_way = self.rules.stays_over_lesser
+                let gives_way = self.version.stays_over_lesser
                     && curr.nr_cpus_allowed > 1
                     && curr.prio > rqs.thread(pid).prio;
                 let runs_rt = curr.class == ClassId::Rt && !gives_way;
-                if self.rules.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
+                if self.version.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
                     match self.find_lowest_rq(rqs, pid) {
                         Some(lowest) => (lowest, rules::RT_LOWEST_CPU),
                         None => (cpu, rules::RT_NO_LOWER_CPU),
@@ -576,7 +576,7 @@ impl Class for RealTime {
             }
             return;
         }
-        if !self.rules.push_pull {
+        if !self.version.push_pull {
             if old_prio < prio {
                 rqs.resched_curr(platform, cpu);
             }

@@ -1,14 +1,14 @@
-//! `rt_prio_array`: a list for each of 100 priorities, and a bitmap of those that are not empty:
-//! O(1) whatever the number of tasks.
+//! `rt_prio_array`: a list for each of 100 priorities, and a bitmap of the non-empty ones: O(1) for
+//! any number of tasks.
 
 use super::super::Pid;
 use alloc::vec::Vec;
 
-/// Priorities 0..=98 are real-time; 99 is never used, and this one means that no real-time task is
-/// queued.
+/// Priorities 0..=98 are real-time, and 99 is never used. This value means that no real-time task
+/// is queued.
 pub const MAX_RT_PRIO: u8 = 100;
 
-/// A thread's neighbours in the list it is in.
+/// A thread's neighbours in its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Link {
     prev: Option<Pid>,
@@ -25,14 +25,14 @@ impl Link {
     }
 }
 
-/// The ends of a list.
+/// The two ends of a list.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     head: Option<Pid>,
     tail: Option<Pid>,
 }
 
-/// The lists: head and tail for each priority. The links are a table of their own, one row a
+/// The lists: head and tail for each priority. The links are in a separate table, one row per
 /// thread.
 #[derive(Clone, Debug)]
 pub struct RtPrioArray {
@@ -41,12 +41,12 @@ pub struct RtPrioArray {
 }
 
 impl RtPrioArray {
-    /// All empty.
+    /// Empty lists.
     pub fn new() -> RtPrioArray {
         RtPrioArray { ends: Vec::new(), bitmap: 0 }
     }
 
-    /// Whether all are empty.
+    /// Whether all lists are empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bitmap == 0
@@ -58,26 +58,26 @@ impl RtPrioArray {
         if self.bitmap == 0 { MAX_RT_PRIO } else { self.bitmap.trailing_zeros() as u8 }
     }
 
-    /// The most urgent one after `prio` whose list is not empty, else [`MAX_RT_PRIO`].
+    /// The most urgent priority after `prio` whose list is not empty, else [`MAX_RT_PRIO`].
     #[inline]
     pub fn next_best(&self, prio: u8) -> u8 {
         let rest = self.bitmap & !((2u128 << prio) - 1);
         if rest == 0 { MAX_RT_PRIO } else { rest.trailing_zeros() as u8 }
     }
 
-    /// The first of a priority.
+    /// The first thread of a priority.
     #[inline]
     pub fn head(&self, prio: u8) -> Option<Pid> {
         self.ends.get(prio as usize)?.head
     }
 
-    /// The last of a priority.
+    /// The last thread of a priority.
     #[inline]
     pub fn tail(&self, prio: u8) -> Option<Pid> {
         self.ends.get(prio as usize)?.tail
     }
 
-    /// The one after `pid` in its list.
+    /// The thread after `pid` in its list.
     #[inline]
     pub fn next(&self, links: &[Link], pid: Pid) -> Option<Pid> {
         links[pid.index()].next
@@ -90,7 +90,7 @@ impl RtPrioArray {
         link.prev.is_none() && link.next.is_none()
     }
 
-    /// Puts `pid` at the end of its priority's list.
+    /// Appends `pid` to the list of its priority.
     pub fn push_back(&mut self, links: &mut [Link], pid: Pid, prio: u8) {
         if self.ends.is_empty() {
             // The first real-time task of this CPU.
@@ -106,7 +106,7 @@ impl RtPrioArray {
         self.bitmap |= 1 << prio;
     }
 
-    /// Puts `pid` at the head of its priority's list.
+    /// Prepends `pid` to the list of its priority.
     pub fn push_front(&mut self, links: &mut [Link], pid: Pid, prio: u8) {
         let Some(old) = self.head(prio) else {
             self.push_back(links, pid, prio);
@@ -117,7 +117,7 @@ impl RtPrioArray {
         self.ends[prio as usize].head = Some(pid);
     }
 
-    /// Takes `pid` out, if it is in a list.
+    /// Removes `pid`, if it is in a list.
     pub fn remove(&mut self, links: &mut [Link], pid: Pid) {
         let link = core::mem::take(&mut links[pid.index()]);
         if !link.linked {
@@ -137,7 +137,7 @@ impl RtPrioArray {
         }
     }
 
-    /// All, the most urgent priority first, each list from its tail.
+    /// All threads, the most urgent priority first, each list from its tail.
     pub fn iter_from_tails<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
         let mut prio = self.best();
         let mut at = self.tail(prio);
@@ -152,7 +152,7 @@ impl RtPrioArray {
         })
     }
 
-    /// All, the most urgent priority first, each list from its head.
+    /// All threads, the most urgent priority first, each list from its head.
     pub fn iter<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
         let mut prio = self.best();
         let mut at = self.head(prio);

@@ -6,9 +6,9 @@ use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl RealTime {
-    /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.
+    /// `enqueue_pushable_task`: puts `pid` behind its equals, even if it is already there.
     pub(super) fn make_pushable(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid) {
-        if !self.rules.push_pull {
+        if !self.version.push_pull {
             return;
         }
         let prio = rqs.thread(pid).prio as u8;
@@ -25,10 +25,10 @@ impl RealTime {
         }
     }
 
-    /// `update_rt_migration`: a CPU is overloaded if it has a movable task and another one.
+    /// `update_rt_migration`: a CPU is overloaded if it has a movable task and at least one other.
     pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
-        let overloaded = self.rules.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
+        let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
         if overloaded == rq.overloaded {
             return;
         }
@@ -55,7 +55,7 @@ impl RealTime {
         Some(CpuId(word as u32 * 64 + bits.trailing_zeros()))
     }
 
-    /// `pick_next_highest_task_rt`: the best task of `source` that waits, is not bound, and may run
+    /// `pick_next_highest_task_rt`: the best task of `source` that waits, is movable, and may run
     /// on `target`.
     fn best_movable(&self, rqs: &Rqs, source: CpuId, target: CpuId) -> Option<Pid> {
         self.rqs[source.index()].queue.iter(&self.links).find(|&pid| {
@@ -70,8 +70,8 @@ impl RealTime {
         self.best_movable(rqs, cpu, cpu).map_or(MAX_RT_PRIO, |pid| rqs.thread(pid).prio as u8)
     }
 
-    /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does,
-    /// else one that is near.
+    /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`: its own CPU if possible,
+    /// else a near one.
     pub(super) fn find_lowest_rq(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
         if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -99,9 +99,9 @@ impl RealTime {
         here.or_else(|| self.cpupri.first(rqs, pid, mask, |_| true))
     }
 
-    /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If it can only run here,
-    /// and the running one could go elsewhere, `pid` goes to the head of the list and the running
-    /// one is to be pushed away. Whether that is so.
+    /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If `pid` can only run
+    /// here and the running task could go elsewhere, `pid` moves to the head of the list and the
+    /// running task is to be pushed away. Returns whether that is so.
     pub(super) fn check_preempt_equal_prio(
         &mut self,
         rqs: &mut Rqs,
@@ -150,8 +150,8 @@ impl RealTime {
         }
     }
 
-    /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try
-    /// once more.
+    /// `push_rt_task`: pushes the first pushable task of `cpu` away. Returns whether another
+    /// attempt makes sense.
     pub(super) fn push_rt_task(
         &mut self,
         rqs: &mut Rqs,
@@ -178,7 +178,7 @@ impl RealTime {
                 self.move_task(rqs, platform, pid, (cpu, target), rules::RT_PUSH);
                 rqs.resched_curr(platform, target);
             }
-            // It stays until another CPU pulls it.
+            // It remains until another CPU pulls it.
             None => self.make_unpushable(cpu, pid),
         }
         true
@@ -190,7 +190,7 @@ impl RealTime {
     }
 
     /// `pull_rt_task`: takes from each overloaded CPU the best waiting task, if it is better than
-    /// all that `cpu` has.
+    /// all tasks of `cpu`.
     pub(super) fn pull_rt_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.overloaded_count == 0 {
             return;
@@ -207,7 +207,7 @@ impl RealTime {
                 continue;
             };
             let prio = rqs.thread(pid).prio;
-            // One that is better than what its own CPU runs is about to run there.
+            // A task more urgent than its CPU's current task is about to run there.
             if prio >= i16::from(highest) || prio < rqs.thread(rqs.curr(source)).prio {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! By which rules the real-time class decides, and on what grounds.
+//! The decision rules of the real-time class and their grounds.
 
 use super::prio_array::MAX_RT_PRIO;
 use super::{RealTime, RtRq};
@@ -15,7 +15,7 @@ schedlab_core::define_rules! {
             "The CPU's real-time tasks have used up the runtime of this period: the next class is \
              asked.";
         45 RT_HIGHER Preempt "rt_higher_priority":
-            "The real-time task has a better priority than the current one, and preempts it.";
+            "The real-time task has a better priority than the current task and preempts it.";
         46 RT_EQUAL Preempt "rt_equal_priority":
             "The real-time task has the priority of the current one, and waits at the end of the \
              list.";
@@ -23,7 +23,7 @@ schedlab_core::define_rules! {
             "Of two real-time tasks of one priority the new one can run nowhere else and the \
              current one can: it preempts, and the current one is pushed away.";
         48 RT_LOWER Preempt "rt_lower_priority":
-            "The current real-time task has the better priority, and runs on.";
+            "The current real-time task has the better priority and continues to run.";
         52 RT_TASK_CPU SelectCpu "rt_task_cpu":
             "The real-time task wakes on its CPU: no real-time task runs there, or it may run \
              nowhere else.";
@@ -45,9 +45,9 @@ schedlab_core::define_rules! {
 }
 
 impl RealTime {
-    /// Those among whom `cpu` would choose now: all that are queued there, ranked by priority and
-    /// then by the place in the priority's list; while the CPU is throttled nobody but the
-    /// migration thread.
+    /// Adds the candidates from which `cpu` would choose now: all queued tasks, ranked by priority
+    /// and then by place in the priority's list. While the CPU is throttled the migration thread is
+    /// the only candidate.
     pub fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
         let rq = &self.rqs[cpu.index()];
         let mover = mover(rqs, cpu);
@@ -71,7 +71,7 @@ impl RealTime {
         }
     }
 
-    /// `pid`, which stands at `place` of its list.
+    /// The candidate for `pid`, which is at `place` of its list.
     fn candidate(&self, rqs: &Rqs, pid: Pid, place: i64) -> Candidate {
         let thread = rqs.thread(pid);
         let prio = i64::from(thread.prio);
@@ -89,7 +89,7 @@ impl RealTime {
         candidate
     }
 
-    /// Whether real-time tasks wait on `cpu` that are throttled.
+    /// Whether throttled real-time tasks wait on `cpu`.
     pub fn holds_back(&self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.throttled && rq.rt_nr_running > 0
@@ -108,17 +108,18 @@ impl RealTime {
     }
 }
 
-/// The migration thread of `cpu`, if it has been given a task that may no longer run there. It runs
-/// before all others, also tasks of its own priority, and also where real-time tasks are throttled:
-/// from 2.6.37 on it is in a class of its own; in kernels before a task could stay where it must
-/// not be until the period ended or a hog of priority 99 slept, and we do without that.
+/// The migration thread of `cpu`, if it has work: a task that may no longer run there. It runs
+/// before all tasks, including tasks of its own priority, and even where real-time tasks are
+/// throttled. Since 2.6.37 it is in a class of its own. In earlier kernels a task could stay on a
+/// forbidden CPU until the period ended or a CPU hog of priority 99 slept; that is not modelled
+/// here.
 pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     let thread = rqs.migration_thread(cpu);
     let waits = !rqs.rqs[cpu.index()].migration_queue.is_empty() && rqs.thread(thread).on_rq;
     waits.then_some(thread)
 }
 
-/// What of its runtime a CPU has used. (Without a limit the runtime is -1.)
+/// The part of its runtime that a CPU has used. (Without a limit the runtime is -1.)
 fn account_of_runtime(rq: &RtRq, evidence: &mut Evidence) {
     evidence.term("rt_time_ns", rq.rt_time as i64).term("rt_runtime_ns", rq.rt_runtime as i64);
 }
@@ -129,7 +130,7 @@ pub(super) fn preempts(platform: &mut Platform, rqs: &Rqs, cpu: CpuId, pid: Pid,
     platform.because(Question::Preempt, cpu, rule, |evidence| priorities(rqs, cpu, pid, evidence));
 }
 
-/// The priorities of `pid` and of the current thread of `cpu`, the smaller the better.
+/// The priorities of `pid` and of the current thread of `cpu`; the smaller, the better.
 #[cold]
 #[inline(never)]
 pub(super) fn priorities(rqs: &Rqs, cpu: CpuId, pid: Pid, evidence: &mut Evidence) {

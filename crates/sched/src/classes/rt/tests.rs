@@ -1,7 +1,7 @@
-//! The worked examples of the real-time class, and rules that no golden schedule decides.
+//! The worked examples of the real-time class, and rules that no golden schedule covers.
 
-use super::{RtRules, rules};
-use crate::cfs::{Cfs, Rules, core_2_6};
+use super::{RtVersion, rules};
+use crate::cfs::{Cfs, Version, core_2_6};
 use crate::classes::ClassList;
 use crate::classes::testing::{Bench, Life, MS};
 use alloc::vec::Vec;
@@ -14,20 +14,20 @@ type Machine = Bench<ClassList<Cfs>>;
 
 fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), cpus, 1000);
+    let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), cpus, 1000);
     let mut set = |name, value| m.sched.set_tunable(&mut m.platform, name, value).unwrap();
     set("sched_rt_period_us", period_us);
     set("sched_rt_runtime_us", runtime_us);
     m
 }
 
-/// When `task` ran, in µs.
+/// The spans in which `task` ran, in µs.
 fn spans(m: &Machine, task: TaskId) -> Vec<(u64, u64)> {
     let slices = m.slices.iter().filter(|slice| slice.3 == task.0);
     slices.map(|slice| (slice.1 / 1000, slice.2 / 1000)).collect()
 }
 
-/// A hog that comes at `start_us`, over an ordinary hog.
+/// A real-time CPU hog that arrives at `start_us` and preempts an ordinary hog.
 fn hog_from(m: &mut Machine, start_us: u64) -> TaskId {
     m.nice(0, Life::Hog);
     m.run_until(start_us * 1000);
@@ -54,7 +54,7 @@ fn a_hog_gets_its_runtime_of_each_period_and_pays_back_what_it_overran() {
         spans(&m, hog),
         [(100_300, 601_000), (1_000_000, 1_500_000), (2_000_000, 2_500_000)]
     );
-    // From the middle of a period on: the first is not limited at all.
+    // The hog arrives in the middle of a period: the first period is not limited at all.
     let mut m = machine(1, 1_000_000, 950_000);
     let hog = hog_from(&mut m, 300_000);
     m.run_until(3000 * MS);
@@ -83,7 +83,7 @@ fn without_a_limit_nobody_is_throttled() {
 fn round_robin_tasks_take_turns_of_100_ms() {
     let mut m = machine(1, 1_000_000, 950_000);
     let fair = m.nice(0, Life::Hog);
-    // Just after the tick of 10 ms, which is the ordinary hog's to pay.
+    // Just after the tick of 10 ms, which is charged to the ordinary hog.
     m.run_until(10 * MS + 1);
     let tasks: Vec<TaskId> = [1, 0, 0]
         .map(|late| m.realtime(Policy::RoundRobin, 10, None, Life::Work(300 * MS - late)))
@@ -120,16 +120,17 @@ fn the_most_urgent_tasks_get_the_cpus() {
     let middle = m.realtime(Policy::Fifo, 20, None, Life::Hog);
     m.run_until(5 * MS);
     assert_eq!(m.current, [Some(low), Some(middle)]);
-    // It starts where fewest threads are, CPU 0, and what it preempts finds no better place.
+    // It starts on the CPU with the fewest threads, CPU 0; the task that it preempts finds no
+    // better CPU.
     let high = m.realtime(Policy::Fifo, 30, None, Life::Work(5 * MS));
     m.run_until(7 * MS);
     assert_eq!(m.current, [Some(high), Some(middle)]);
-    // Bound to CPU 1: the middle one is pushed to where the low one waits.
+    // Bound to CPU 1: the middle task is pushed to the CPU on which the low one waits.
     let bound = m.realtime(Policy::Fifo, 40, Some(1), Life::Hog);
     m.run_until(8 * MS);
     assert_eq!(m.current, [Some(high), Some(bound)]);
     m.run_until(12 * MS);
-    // The high one is done: the better of the two waiting ones has been pulled.
+    // The high task is done: the better of the two waiting ones has been pulled.
     assert_eq!(m.current, [Some(middle), Some(bound)]);
     m.sched.inspect().audit().unwrap();
 }
@@ -142,7 +143,7 @@ fn a_wakeup_looks_for_a_cpu_that_runs_something_less_urgent() {
     let sleeper = m.realtime(Policy::Fifo, 40, None, life);
     m.run_until(5 * MS);
     assert_eq!(m.sched.cpu_of(sleeper), CpuId(3));
-    // Its own CPU is taken while it sleeps, and the others are free by the time it wakes.
+    // Its own CPU is taken while it sleeps, and the others are free when it wakes.
     let better = m.realtime(Policy::Fifo, 60, Some(3), Life::Hog);
     m.run_until(11 * MS + 1);
     assert_eq!(m.current, [Some(sleeper), None, None, Some(better)]);
@@ -172,14 +173,14 @@ fn a_pick_is_the_head_of_the_best_priority_and_says_so() {
     assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(first))));
     let slice = Term { name: "time_slice_ticks", value: 100 };
     assert_eq!(pick.evidence.candidates[0].terms[2], slice);
-    // Another of the same priority waits behind both, one of a better priority does not.
+    // Another task of the same priority waits behind both; one of a better priority does not.
     m.realtime(Policy::Fifo, 20, None, Life::Hog);
     assert_eq!(m.platform.rule(Question::Preempt), rules::RT_EQUAL);
     m.realtime(Policy::Fifo, 5, None, Life::Hog);
     assert_eq!(m.platform.rule(Question::Preempt), rules::RT_LOWER);
     m.realtime(Policy::Fifo, 30, None, Life::Hog);
     assert_eq!(m.platform.rule(Question::Preempt), rules::RT_HIGHER);
-    // They have used up their runtime: nobody of the class is a candidate.
+    // They have used up their runtime: no task of the class is a candidate.
     m.run_until(960 * MS);
     let accounts = m.platform.take_accounts();
     let throttled = accounts.iter().find(|account| account.rule == rules::RT_THROTTLED).unwrap();
@@ -210,7 +211,7 @@ fn affinity_and_priority_changes_keep_the_books() {
     }
 }
 
-/// CPU 1 is taken; on CPU 0 one of priority 49 runs, and those of 69 and 79 wait and could be
+/// CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69 and 79 wait and could be
 /// pulled.
 fn two_wait() -> (Machine, [TaskId; 2]) {
     let mut m = machine(2, 1_000_000, -1);
@@ -230,14 +231,14 @@ fn two_wait() -> (Machine, [TaskId; 2]) {
 #[test]
 fn who_is_next_is_looked_for_anew_only_when_one_as_urgent_leaves() {
     let (mut m, [better, worse]) = two_wait();
-    // As if the better one had run when that was last worked out: 75, which is stale.
+    // As if the better task had been running when the value was last calculated: 75 is stale.
     m.sched.rt.rqs[0].highest_next = 75;
     m.sched.kill(&mut m.platform, worse);
     m.kill(worse);
     assert_eq!(m.sched.rt.rqs[0].highest_next, 75, "79 is worse than 75");
     m.sched.kill(&mut m.platform, better);
     m.kill(better);
-    assert_eq!(m.sched.rt.rqs[0].highest_next, 100, "nobody waits any more");
+    assert_eq!(m.sched.rt.rqs[0].highest_next, 100, "no task waits any more");
 }
 
 #[test]
@@ -266,7 +267,8 @@ fn the_audit_finds_what_does_not_add_up() {
 #[test]
 fn in_2_6_24_one_that_becomes_less_urgent_gives_way() {
     let config = BuildConfig::flat(1, 1000);
-    let mut m: Machine = Bench::new(core_2_6(Rules::V2_6_24, RtRules::V2_6_23, &config), 1, 1000);
+    let mut m: Machine =
+        Bench::new(core_2_6(Version::V2_6_24, RtVersion::V2_6_23, &config), 1, 1000);
     let first = m.realtime(Policy::Fifo, 50, None, Life::Hog);
     let second = m.realtime(Policy::Fifo, 40, None, Life::Hog);
     m.run_until(MS);

@@ -1,7 +1,8 @@
-//! Throttling: real-time tasks of a CPU get `sched_rt_runtime_us` of each `sched_rt_period_us`.
+//! Throttling: the real-time tasks of a CPU get `sched_rt_runtime_us` of each `sched_rt_period_us`.
 //!
-//! Time is charged as it is used, and looked at when it is charged: at ticks, dequeues and puts. So
-//! a hog overruns its runtime by up to a tick, and pays for it in the next period.
+//! Time is charged after it is used, and compared with the limit when it is charged: at ticks,
+//! dequeues and puts. A CPU hog therefore overruns its runtime by up to a tick, and repays the
+//! excess in the next period.
 
 use super::{PERIOD_TIMER, RealTime};
 use crate::classes::Rqs;
@@ -11,14 +12,14 @@ use schedlab_core::{CpuId, Platform, TimerPhase, Tunable, TunableError};
 /// The tunables of the class.
 pub const TUNABLES: [&str; 2] = ["sched_rt_period_us", "sched_rt_runtime_us"];
 
-/// `def_rt_bandwidth`: how much, how often.
+/// `def_rt_bandwidth`: the runtime and its period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bandwidth {
     period_us: u64,
-    /// -1 = no limit.
+    /// `-1`: no limit.
     runtime_us: i64,
     timer_active: bool,
-    /// When the timer expires, or would.
+    /// Time of the timer's next expiry, real or hypothetical.
     expires_ns: u64,
 }
 
@@ -40,12 +41,12 @@ impl Bandwidth {
 
 impl RealTime {
     fn is_limited(&self) -> bool {
-        self.rules.throttling && self.bandwidth.runtime_us >= 0
+        self.version.throttling && self.bandwidth.runtime_us >= 0
     }
 
     /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from
-    /// time 0 (5.x, 6.x: at once, and then every period; a timer that has stopped and would not
-    /// have expired yet goes on).
+    /// time 0. (5.x, 6.x: at once, and then every period; a timer that has stopped before its next
+    /// expiry continues.)
     #[inline]
     pub(super) fn start_period_timer(&mut self, platform: &mut Platform) {
         if !self.is_limited() || self.bandwidth.timer_active {
@@ -54,7 +55,7 @@ impl RealTime {
         self.bandwidth.timer_active = true;
         let (now_ns, period) = (platform.now_ns(), self.bandwidth.period_ns());
         let expires_ns = &mut self.bandwidth.expires_ns;
-        if !self.rules.periods_from_start {
+        if !self.version.periods_from_start {
             *expires_ns = (now_ns / period + 1) * period;
         } else if *expires_ns <= now_ns {
             *expires_ns = now_ns + 1;
@@ -95,23 +96,23 @@ impl RealTime {
         self.borrow_runtime(cpu);
         let rq = &mut self.rqs[cpu.index()];
         rq.throttled = rq.rt_time > rq.rt_runtime;
-        if rq.throttled && self.rules.throttled_uncounted {
+        if rq.throttled && self.version.throttled_uncounted {
             rqs.sub_nr_running(cpu, rq.rt_nr_running);
         }
         rq.throttled
     }
 
-    /// Whether the real-time tasks of `cpu` count among its running ones. To balancing a throttled
-    /// CPU has ordinary tasks only.
+    /// Whether the real-time tasks of `cpu` count as running. For balancing, a throttled CPU has
+    /// ordinary tasks only.
     pub fn counts(&self, cpu: CpuId) -> bool {
-        !(self.rules.throttled_uncounted && self.rqs[cpu.index()].throttled)
+        !(self.version.throttled_uncounted && self.rqs[cpu.index()].throttled)
     }
 
-    /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of what
-    /// that one has not used. What was lent does not come back by itself.
+    /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of that
+    /// CPU's unused runtime. Borrowed runtime is not returned automatically.
     fn borrow_runtime(&mut self, cpu: CpuId) {
         let own = &self.rqs[cpu.index()];
-        if !self.rules.runtime_share || own.rt_time <= own.rt_runtime {
+        if !self.version.runtime_share || own.rt_time <= own.rt_runtime {
             return;
         }
         let cpus = self.rqs.iter().filter(|rq| !rq.offline).count() as u64;
@@ -131,9 +132,9 @@ impl RealTime {
         self.rqs[cpu.index()].rt_runtime = runtime;
     }
 
-    /// `__disable_runtime`: `cpu` goes off line. What it has lent it takes back, from the lowest
-    /// CPU up as far as each has it; what it has borrowed goes to the lowest CPU. From now on it is
-    /// not limited, so that its tasks can leave.
+    /// `__disable_runtime`: `cpu` goes offline. It reclaims the runtime that it has lent, from the
+    /// lowest CPU up as far as each has any; the runtime that it has borrowed goes to the lowest
+    /// CPU. From now on it is not limited, so that its tasks can leave.
     pub fn cpu_offline(&mut self, rqs: &mut Rqs, cpu: CpuId) {
         let fair_part = self.bandwidth.runtime_ns();
         let mut own = self.rqs[cpu.index()].rt_runtime;
@@ -155,13 +156,13 @@ impl RealTime {
         }
         let rq = &mut self.rqs[cpu.index()];
         rq.offline = true;
-        if core::mem::take(&mut rq.throttled) && self.rules.throttled_uncounted {
+        if core::mem::take(&mut rq.throttled) && self.version.throttled_uncounted {
             rqs.add_nr_running(cpu, rq.rt_nr_running);
         }
         rq.rt_runtime = fair_part;
     }
 
-    /// `__enable_runtime`: `cpu` is back, with a fresh allowance.
+    /// `__enable_runtime`: `cpu` is back online, with a fresh allowance.
     pub fn cpu_online(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         rq.offline = false;
@@ -170,8 +171,8 @@ impl RealTime {
         rq.rt_runtime = self.bandwidth.runtime_ns();
     }
 
-    /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts
-    /// is `rt_time` as of the last charge.
+    /// `do_sched_rt_period_timer`: a period is over. The running task is not charged first:
+    /// `rt_time` as of the last charge counts.
     pub fn period_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform) {
         let mut idle = true;
         for number in 0..self.rqs.len() {
@@ -189,7 +190,7 @@ impl RealTime {
                 idle &= rq.rt_time == 0 && rq.rt_nr_running == 0;
                 if released {
                     rq.throttled = false;
-                    if self.rules.throttled_uncounted {
+                    if self.version.throttled_uncounted {
                         rqs.add_nr_running(cpu, rq.rt_nr_running);
                     }
                     if rq.rt_nr_running > 0 {
@@ -209,7 +210,7 @@ impl RealTime {
 
     /// The tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        if !self.rules.throttling {
+        if !self.version.throttling {
             return Vec::new();
         }
         alloc::vec![
@@ -217,13 +218,13 @@ impl RealTime {
                 name: TUNABLES[0].into(),
                 value: self.bandwidth.period_us as i64,
                 range: (1, i64::from(i32::MAX)),
-                help: "period of the limit on real-time time, us",
+                help: "period of the limit on real-time CPU time, us",
             },
             Tunable {
                 name: TUNABLES[1].into(),
                 value: self.bandwidth.runtime_us,
                 range: (-1, i64::from(i32::MAX)),
-                help: "real-time time in each period, us; -1 = no limit",
+                help: "real-time CPU time in each period, us; -1 = no limit",
             },
         ]
     }
@@ -262,7 +263,7 @@ impl RealTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::rt::RtRules;
+    use crate::classes::rt::RtVersion;
     use schedlab_core::Topology;
 
     const MS: u64 = 1_000_000;
@@ -271,9 +272,9 @@ mod tests {
         rt.rqs.iter().map(|rq| rq.rt_runtime / MS).collect()
     }
 
-    /// Three CPUs of 950 ms each, CPU 0 having borrowed.
+    /// Three CPUs of 950 ms each, where CPU 0 has borrowed.
     fn borrowed() -> RealTime {
-        let mut rt = RealTime::new(RtRules::V2_6_25, 3, 1000);
+        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
         rt.rqs[0].rt_time = 951 * MS;
         rt.borrow_runtime(CpuId(0));
         assert_eq!(runtimes(&rt), [1000, 900, 950]);
@@ -291,15 +292,15 @@ mod tests {
         assert_eq!(runtimes(&rt), [950, 950, 950], "the borrower gives it back");
     }
 
-    /// Two real-time tasks and an ordinary one: while the CPU is throttled one runs, as far as
-    /// balancing can see, and all three again afterwards; in old kernels always all.
+    /// Two real-time tasks and an ordinary one: while the CPU is throttled, balancing sees one
+    /// running task, and all three again afterwards; in old kernels always all three.
     #[test]
     fn tasks_of_a_throttled_cpu_are_not_counted() {
         for uncounted in [false, true] {
-            let rules = RtRules {
+            let rules = RtVersion {
                 throttled_uncounted: uncounted,
                 runtime_share: false,
-                ..RtRules::V2_6_25
+                ..RtVersion::V2_6_25
             };
             let mut rt = RealTime::new(rules, 2, 1000);
             let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(2)));
@@ -310,19 +311,22 @@ mod tests {
             assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)));
             assert_eq!(rqs.nr_running[0], if uncounted { 1 } else { 3 });
             assert_eq!(rt.counts(CpuId(0)), !uncounted);
-            assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)), "it stays so, and is counted once");
+            assert!(
+                rt.runtime_exceeded(&mut rqs, CpuId(0)),
+                "it stays exceeded, and is counted once"
+            );
             rt.period_timer(&mut rqs, &mut platform);
             assert_eq!((rqs.nr_running[0], rt.counts(CpuId(0))), (3, true));
             rt.rqs[0].rt_time = 951 * MS;
             assert!(rt.runtime_exceeded(&mut rqs, CpuId(0)));
             rt.cpu_offline(&mut rqs, CpuId(0));
-            assert_eq!(rqs.nr_running[0], 3, "off line it is not limited");
+            assert_eq!(rqs.nr_running[0], 3, "an offline CPU is not limited");
         }
     }
 
     #[test]
     fn a_cpu_that_is_off_line_neither_lends_nor_is_limited() {
-        let mut rt = RealTime::new(RtRules::V2_6_25, 3, 1000);
+        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
         let mut rqs = Rqs::new(crate::cfs::domains(&Topology::flat(3)));
         rt.cpu_offline(&mut rqs, CpuId(1));
         rt.rqs[1].rt_time = 2000 * MS;

@@ -1,4 +1,5 @@
-//! On what grounds 2.6.23 decides. (Its rules are among [those of the class](crate::cfs::reasons).)
+//! The grounds of 2.6.23's decisions. (Its rules are among the
+//! [rules of the class](crate::cfs::rules).)
 
 use super::WaitRuntime;
 use crate::classes::{Pid, Rqs};
@@ -6,8 +7,8 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, GroupId};
 
 impl WaitRuntime {
-    /// Those among whom the CPU would choose now: all queued tasks, the running one with the key
-    /// that it last got. The smallest `fair_key` is chosen, and among equals who came first.
+    /// Adds the candidates from which the CPU would choose now: all queued tasks, the running one
+    /// with its last key. The smallest `fair_key` is chosen, and the first to arrive among equals.
     pub(super) fn candidates_fair(&self, rqs: &Rqs, out: &mut Vec<Candidate>) {
         for (number, entity) in self.entities.iter().enumerate() {
             if !entity.on_rq {

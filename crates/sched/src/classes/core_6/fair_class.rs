@@ -1,0 +1,335 @@
+//! The interface between the core and the fair class of a 6.x kernel.
+
+use super::super::bandwidth::Quota;
+use super::super::{ClassId, Dequeue, Enqueue, Pid, Rqs};
+use alloc::string::String;
+use alloc::vec::Vec;
+use schedlab_core::{
+    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Refused, RuleDoc,
+    SchedAttr, TimerKey, Tunable, Waker,
+};
+
+/// The fair class of a 6.x kernel. Besides its part among the classes it balances, keeps the groups
+/// and their quotas, and provides the release's tunables and promises.
+///
+/// The core has read the clock of the CPU that a hook is about. The class maintains
+/// [`Rqs::nr_running`] for its own threads, because it may throttle some, and
+/// [`Thread::on_rq`](super::super::rq::Thread::on_rq).
+pub trait FairClass6 {
+    // ---- creation and exit ----
+
+    /// Makes room for `pid`, of any class, which is created in `group` on `cpu`.
+    fn thread_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId);
+
+    /// `set_load_weight`: `pid`, of any class and on no runqueue, has the attributes `attr`.
+    fn set_load_weight(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        attr: &SchedAttr,
+    );
+
+    /// `task_fork`: `pid` is new, is on the CPU of its parent, and has its attributes.
+    fn task_fork(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; sets its initial
+    /// averages.
+    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
+
+    /// `pid` exits.
+    fn task_dead(&mut self, pid: Pid);
+
+    /// `pid`, of any class, has left its CPU; it may be dead.
+    fn task_switched_away(&mut self, rqs: &Rqs, pid: Pid);
+
+    /// The state of the dead `pid` is no longer needed.
+    fn reap(&mut self, pid: Pid);
+
+    // ---- the queue ----
+
+    /// `pid` joins the runqueue.
+    fn enqueue_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    );
+
+    /// `pid` leaves the runqueue. Returns `false` if its dequeue is delayed.
+    fn dequeue_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Dequeue,
+    ) -> bool;
+
+    /// Whether the dequeue of `pid` is delayed: it sleeps, but is still queued (since 6.12).
+    fn is_delayed(&self, pid: Pid) -> bool {
+        let _ = pid;
+        false
+    }
+
+    /// `pid`, whose dequeue is delayed, is woken.
+    fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
+    }
+
+    /// `pid`, whose dequeue is delayed, leaves the runqueue now.
+    fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
+    }
+
+    /// Whether fair tasks are queued on `cpu`, including delayed ones.
+    fn is_wanted(&self, cpu: CpuId) -> bool;
+
+    // ---- running ----
+
+    /// `pick_task`: the next task on `cpu`, if any is queued. Nothing is switched.
+    fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+
+    /// [`pick_task`](FairClass6::pick_task); if no task is queued, balances (`newidle_balance`).
+    fn pick_or_pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+
+    /// `pid` stops running, and continues to wait if it is still on the runqueue.
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `set_next_task`: `pid` runs.
+    fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `prev` stops running and `next` runs. Both are fair.
+    fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
+
+    /// The tick interrupted `pid`.
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// `pid`, running, calls `sched_yield(2)`. The core requests the reschedule afterwards.
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// `pid` has become runnable on the CPU of the running `curr`; both are fair. Decides whether
+    /// it preempts. `fork`: `pid` is new.
+    fn wakeup_preempt(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        curr: Pid,
+        pid: Pid,
+        fork: bool,
+    );
+
+    /// The nice value of `pid`, on the runqueue, has changed.
+    fn prio_changed(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        old_nice: i32,
+        nice: i32,
+    );
+
+    /// `switched_from`: `pid`, queued or not, has left the fair class.
+    fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
+
+    /// `switched_to`: `pid`, queued or not, has joined the fair class. The core decides about
+    /// preemption.
+    fn switched_to(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
+
+    /// Whether `pid`, whose nice value has changed, needs a preemption check as at a wakeup.
+    fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool;
+
+    /// `update_curr` of the running `pid`.
+    fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// Total run time of the class on `cpu`, as last charged, ns.
+    fn exec_clock(&self, cpu: CpuId) -> u64;
+
+    // ---- CPUs ----
+
+    /// The CPU of a new task without a parent.
+    fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
+
+    /// `select_task_rq` at a fork by a task on `cpu`.
+    fn select_at_fork(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        allowed: &CpuSet,
+        cpu: CpuId,
+    ) -> CpuId;
+
+    /// `select_task_rq` at an exec by the running `pid`.
+    fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId;
+
+    /// `child` has just been forked by `parent`: it inherits the parent's wakeup statistics.
+    fn inherit(&mut self, child: Pid, parent: Pid);
+
+    /// A wakeup has put a task on the runqueue of `cpu`.
+    fn woken_on(&mut self, now_ns: u64, cpu: CpuId);
+
+    /// `select_task_rq` at a wakeup.
+    fn select_at_wakeup(
+        &mut self,
+        rqs: &Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        waker: Waker,
+    ) -> CpuId;
+
+    /// `set_task_cpu`: `pid`, of any class and on no runqueue, belongs to `to` from now on.
+    /// `waking`: it was asleep.
+    fn set_task_cpu(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        to: CpuId,
+        waking: bool,
+    );
+
+    /// Another class, or the core, has moved `pid` to `to`.
+    fn came_to_cpu(&mut self, pid: Pid, to: CpuId);
+
+    /// Takes `pid`, fair and not running, off its queue; it belongs to `to` from now on.
+    fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId);
+
+    // ---- balancing ----
+
+    /// Adds `count` threads, of any class, to `cpu`.
+    fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32);
+
+    /// Another class has counted an additional thread on `cpu`.
+    fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
+
+    /// `cpu` idles from now on.
+    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId);
+
+    /// A task of class `from` gives `cpu` to a task of class `to`, which changes the CPU capacity
+    /// left for this class.
+    fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId);
+
+    /// `sched_balance_trigger`: the tick, after the hook of the running thread's class. Returns
+    /// whether [`periodic_balance`](FairClass6::periodic_balance) must follow.
+    fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool;
+
+    /// `sched_balance_softirq`.
+    fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+
+    /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+
+    /// A CPU has gone offline or come back, and [`Rqs::domains`] has been rebuilt.
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform);
+
+    /// See [`Inspect::describe_domains`](schedlab_core::Inspect::describe_domains).
+    fn describe_domains(&self, rqs: &Rqs) -> String;
+
+    // ---- groups ----
+
+    /// Whether the group exists.
+    fn has_group(&self, group: GroupId) -> bool;
+
+    /// Creates a group below `parent`.
+    fn group_new(&mut self, parent: GroupId, shares: u64) -> GroupId;
+
+    /// Writes the shares of `group`.
+    fn group_set_shares(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    );
+
+    /// Whether `group` counts as `SCHED_IDLE` (`cpu.idle`).
+    fn is_idle_group(&self, group: GroupId) -> bool;
+
+    /// Writes `cpu.idle` of `group`.
+    fn group_set_idle(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    );
+
+    /// Writes the quota of `group`.
+    ///
+    /// # Errors
+    /// The refusals of the kernel.
+    fn group_set_quota(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), Refused>;
+
+    /// Usage and throttling statistics of `group`.
+    fn group_stats(&self, group: GroupId) -> GroupStats;
+
+    /// `sched_move_task`, middle part: `pid`, taken off its queue, now belongs to `group`.
+    /// `asleep`: it was on no queue.
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId, asleep: bool);
+
+    /// A timer of the quotas has fired.
+    fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
+
+    /// A CPU has switched to the fair `pid`, which was not running before.
+    #[inline]
+    fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
+    }
+
+    /// `cpu` has entered `schedule()`.
+    #[inline]
+    fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+        let _ = (rqs, platform, cpu);
+    }
+
+    /// A timer has fired. Returns whether it belongs to the rules of picking.
+    fn pick_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
+        let _ = (rqs, platform, key);
+        false
+    }
+
+    /// Whether `pid`, fair and just picked, leaves its CPU instead of returning to user mode,
+    /// because its group has no runtime.
+    fn must_leave(&self, pid: Pid) -> bool;
+
+    /// Such a running `pid` leaves its queue and is throttled.
+    fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
+    fn throttled_hierarchy(&self, pid: Pid) -> bool;
+
+    // ---- the administrator ----
+
+    /// Whether fair servers, instead of real-time throttling, keep real-time tasks from starving
+    /// the others (since 6.12).
+    fn has_fair_server(&self) -> bool;
+
+    /// The class's tunables.
+    fn tunables(&self) -> Vec<Tunable>;
+
+    /// Writes a tunable; name and range have been checked.
+    fn set_tunable(&mut self, name: &str, value: i64);
+
+    /// The promises for fair tasks.
+    fn promises(&self, load: &Load) -> Promises;
+
+    /// The decision rules of the class: those of picking, and the others.
+    fn rules(&self) -> [&'static [RuleDoc]; 2];
+
+    /// Adds the candidates from which the class would choose on `cpu` now.
+    fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>);
+
+    /// Checks the class's data structures for consistency.
+    ///
+    /// # Errors
+    /// A description of the inconsistency.
+    fn audit(&self, rqs: &Rqs) -> Result<(), String>;
+}
