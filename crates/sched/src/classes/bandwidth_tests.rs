@@ -4,7 +4,7 @@
 //! what it gives back; the slack timer takes 5 ms; nothing is handed out within 2 ms of a refill.
 
 use super::bandwidth::{Bandwidth, BandwidthVersion, Expiry, Quota, is_timer};
-use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::ids::CfsRqId;
 use alloc::vec::Vec;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::platform::TimerOrder;

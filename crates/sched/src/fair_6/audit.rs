@@ -1,7 +1,7 @@
 //! Whether the books add up.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
+use super::ids::CfsRqId;
 use super::pick_rule::PickRule;
 use super::timeline;
 use crate::classes::{ClassId, Pid, Rqs};

@@ -2,7 +2,7 @@
 //! one that goes on when another has left).
 
 use super::class::Fair;
-use super::entity::EntityId;
+use super::ids::EntityId;
 use super::pick_rule::PickRule;
 
 impl<R: PickRule> Fair<R> {

@@ -14,26 +14,14 @@
 //! decision sees it. The kernels move it at different times; here it is moved when V has got
 //! 17 ms away from it.
 
-use super::entity::{Entity, EntityId, Vruntime};
+use super::entity::{Entity, Vruntime};
+use super::ids::{CfsRqId, EntityId};
 use super::timeline;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Root;
-use schedlab_core::index::{IndexVec, TypedIndex};
+use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, GroupId};
-
-schedlab_core::define_index! {
-    /// A fair runqueue: the CPUs' own by CPU, then groups'.
-    pub struct CfsRqId;
-}
-
-impl CfsRqId {
-    /// The own queue of `cpu`, that of the root group.
-    #[inline]
-    pub fn of_cpu(cpu: CpuId) -> CfsRqId {
-        CfsRqId::new(cpu.index())
-    }
-}
 
 /// All fair runqueues.
 pub type CfsRqs = IndexVec<CfsRqId, CfsRq>;

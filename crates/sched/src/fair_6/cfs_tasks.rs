@@ -1,7 +1,7 @@
 //! The list of a CPU's fair tasks (`cfs_tasks`), the latest queued or run first: balancing takes
 //! from its end.
 
-use super::entity::EntityId;
+use super::ids::EntityId;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::CpuId;

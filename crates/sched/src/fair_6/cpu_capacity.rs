@@ -10,17 +10,13 @@
 //!
 //! As long as only fair tasks run every CPU has 1024, and nothing is looked at.
 
-use super::cfs_rq::CfsRqId;
-use super::class::Fair;
-use super::domains::{is_numa, min_interval};
-use super::lb_env::{CpuIdleType, LbEnv};
-use super::lb_stats::{CAPACITY, Stats};
-use super::pick_rule::PickRule;
+use super::domains::is_numa;
+use super::lb_stats::CAPACITY;
+use crate::classes::ClassId;
 use crate::classes::domains::{DomainLevel, Domains};
 use crate::classes::pelt::Average;
-use crate::classes::{ClassId, Rqs};
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::CpuId;
 
 /// What the class keeps of others' use of its CPUs.
 #[derive(Debug)]
@@ -32,7 +28,7 @@ pub(super) struct CpuCapacity {
     /// By the first of a group's balancing CPUs and level: what the group lacks, as last looked at.
     lost_of_group: Vec<u64>,
     /// In the same order: the jiffy from which a newly idle CPU looks again.
-    next_update: Vec<u64>,
+    pub(super) next_update: Vec<u64>,
     levels: usize,
     /// So many entries of `lost` and `lost_of_group` are not 0.
     losses: usize,
@@ -141,7 +137,7 @@ impl CpuCapacity {
     }
 
     /// Where the group of `cpu` at this level stands.
-    fn place(&self, level: &DomainLevel, number: usize, cpu: CpuId) -> usize {
+    pub(super) fn place(&self, level: &DomainLevel, number: usize, cpu: CpuId) -> usize {
         let first = level.span(cpu).balancers(level.group_of(cpu))[0];
         first.index() * self.levels + number
     }
@@ -154,7 +150,7 @@ impl CpuCapacity {
 
     /// `update_group_capacity`: what the own group of `cpu` at this level has, which is not asked
     /// again for `interval` jiffies by newly idle ones.
-    fn update_group(
+    pub(super) fn update_group(
         &mut self,
         domains: &Domains,
         number: usize,
@@ -191,76 +187,11 @@ impl CpuCapacity {
     }
 }
 
-impl<R: PickRule> Fair<R> {
-    /// The domains are new.
-    pub(super) fn restart_capacity(&mut self, domains: &Domains, jiffies: u64, hz: u32) {
-        let (hz, longest) = (u64::from(hz), (u64::from(hz) * u64::from(self.online) / 10).max(1));
-        self.capacity.restart(domains, jiffies, |cpu, level| {
-            let ms = u64::from(min_interval(domains.level(level).span(cpu)));
-            (ms * hz).div_ceil(1000).clamp(1, longest)
-        });
-    }
-
-    /// A task of `from` gives `cpu` to one of `to`.
-    #[inline]
-    pub(super) fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
-        if self.cpus > 1 {
-            self.capacity.switch(now_ns, cpu, from, to);
-        }
-    }
-
-    /// A pass looks at capacities: those of its own group are found anew, by a newly idle CPU only
-    /// if they are old.
-    pub(super) fn update_group_capacity(&mut self, rqs: &Rqs, platform: &Platform, env: &LbEnv) {
-        let jiffies = platform.jiffies();
-        let level = rqs.domains.level(env.level);
-        let group = self.capacity.place(level, env.level, env.here);
-        if env.why == CpuIdleType::NewlyIdle && jiffies < self.capacity.next_update[group] {
-            return;
-        }
-        let hz = u64::from(platform.hz());
-        let ms = u64::from(self.balance.domain(env.here, env.level).interval);
-        let interval = (ms * hz).div_ceil(1000).clamp(1, (hz * u64::from(self.online) / 10).max(1));
-        self.capacity.update_group(&rqs.domains, env.level, env.here, jiffies, interval);
-    }
-
-    /// What a group lacks goes into its statistics, and whether a lone task of it is a misfit.
-    pub(super) fn note_lost(&self, rqs: &Rqs, env: &LbEnv, group: usize, stats: &mut Stats) {
-        if !self.capacity.is_any_lost() {
-            return;
-        }
-        let level = rqs.domains.level(env.level);
-        let span = level.span(env.here);
-        stats.lost = self.capacity.lost_of_group(env.level, span.balancers(group));
-        if env.why == CpuIdleType::NotIdle {
-            return;
-        }
-        for &cpu in span.group(group).iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
-            let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
-            if queue.h_nr_runnable == 1 && self.capacity.is_reduced(cpu, level.params.imbalance_pct)
-            {
-                stats.misfit_load = stats.misfit_load.max(queue.avg.load_avg);
-            }
-        }
-    }
-
-    /// Whether the only task of `source` is to be pushed to the CPU of the pass, which has clearly
-    /// more left for it.
-    pub(super) fn is_better_here(&self, rqs: &Rqs, env: &LbEnv, source: CpuId) -> bool {
-        let pct = rqs.domains.level(env.level).params.imbalance_pct;
-        env.why != CpuIdleType::NotIdle
-            && self.cfs_rqs[CfsRqId::of_cpu(source)].h_nr_runnable == 1
-            && self.capacity.is_reduced(source, pct)
-            && self.capacity.of(source) * u64::from(pct) < self.capacity.of(env.dst) * 100
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fair_6::domains::build;
-    use crate::fair_6::eevdf::{EarliestDeadline, Eevdf, Version};
-    use schedlab_core::BuildConfig;
+    use crate::fair_6::lb_stats::{GroupType, Stats};
     use schedlab_core::topology::Topology;
 
     const CPU: CpuId = CpuId(0);
@@ -304,28 +235,8 @@ mod tests {
         let crowded =
             Stats { weight: 1, lost: 512, util: 600, nr_running: 2, load: 500, ..Stats::default() };
         assert_eq!((crowded.capacity(), crowded.avg_load()), (512, 1000));
-        assert_eq!(crowded.type_by_numbers(117), super::super::lb_stats::GroupType::Overloaded);
+        assert_eq!(crowded.type_by_numbers(117), GroupType::Overloaded);
         let whole = Stats { lost: 0, ..crowded };
-        assert_eq!(whole.type_by_numbers(117), super::super::lb_stats::GroupType::HasSpare);
-    }
-
-    /// Two CPUs: a domain is looked at every 2 ms at first, 2 jiffies. An idle CPU looks at jiffy
-    /// 100; real-time work that comes then is seen by newly idle ones from jiffy 102 on.
-    #[test]
-    fn newly_idle_cpus_take_capacities_as_they_are_until_an_interval_is_over() {
-        let config = BuildConfig::flat(2, 1000);
-        let Eevdf { core: rqs, fair, .. } = &mut Eevdf::new(Version::V6_18, &config);
-        let level = rqs.domains.of(CPU).next().unwrap();
-        let mut platform = config.platform();
-        let mut look = |fair: &mut Fair<EarliestDeadline>, jiffies, why| {
-            platform.set_jiffies(jiffies);
-            fair.update_group_capacity(rqs, &platform, &LbEnv::new(CPU, level, why));
-            fair.capacity.of(CPU)
-        };
-        assert_eq!(look(fair, 100, CpuIdleType::Idle), CAPACITY);
-        fair.capacity.switch(HALF_LIFE, CPU, ClassId::Fair, ClassId::Rt);
-        fair.capacity.update_blocked(2 * HALF_LIFE, CPU, ClassId::Rt);
-        assert_eq!(look(fair, 101, CpuIdleType::NewlyIdle), CAPACITY);
-        assert!(look(fair, 102, CpuIdleType::NewlyIdle) < 520, "half is used");
+        assert_eq!(whole.type_by_numbers(117), GroupType::HasSpare);
     }
 }

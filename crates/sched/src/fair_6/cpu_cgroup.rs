@@ -1,9 +1,9 @@
 //! What an administrator sets of task groups, and reads of them: shares, `cpu.idle`, quotas,
 //! statistics.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::Attach;
+use super::ids::CfsRqId;
 use super::pick_rule::PickRule;
 use super::task_group::{TaskGroup, stored_shares};
 use crate::classes::Rqs;

@@ -3,7 +3,8 @@
 use super::class::Fair;
 use super::flags::{DequeueFlags, EnqueueFlags};
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairTunables as _;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};

@@ -1,11 +1,11 @@
 //! Coming and going: how tasks, and the groups above them, get on and off their queues. (What does
 //! not go at once: [`delayed_dequeue`](super::eevdf::delayed_dequeue).)
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::EntityId;
 use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::timeline;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy};

@@ -5,16 +5,11 @@
 //! line, links in the tree included; what is looked at once a hook is in [`Info`]. Both are found
 //! by the same [`EntityId`].
 
-use super::cfs_rq::CfsRqId;
+use super::ids::{CfsRqId, EntityId};
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Links;
 use schedlab_core::CpuId;
-
-schedlab_core::define_index! {
-    /// A scheduling entity, by its row.
-    pub struct EntityId;
-}
 
 /// Weights are stored shifted left by this much, so that groups' shares lose little when they are
 /// divided among CPUs.

@@ -12,12 +12,13 @@
 //! *utilisation*. When all are overloaded it is *load* (weight times time) that is evened out.
 //! Between nodes two tasks are let be, so that they stay near their memory and each other.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
+use super::ids::CfsRqId;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::{CpuId, Platform};

@@ -5,12 +5,13 @@
 //! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
 //! ([`select_task_rq`](super::select_task_rq)).
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
+use super::ids::CfsRqId;
 use super::lb_stats::{CAPACITY, GroupType, Stats, is_idle_cpu};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::rules;
 use crate::classes::core_6::rules as core_rules;
 use crate::classes::{Pid, Rqs};

@@ -4,7 +4,8 @@
 use super::class::Fair;
 use super::find_idlest_cpu::Execs;
 use super::flags::{DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;

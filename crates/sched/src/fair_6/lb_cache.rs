@@ -227,9 +227,9 @@ fn is_idler(stats: &Stats, best: Option<&Stats>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fair_6::cfs_rq::CfsRqId;
     use crate::fair_6::eevdf::tests::scramble;
     use crate::fair_6::eevdf::{Eevdf, Version};
+    use crate::fair_6::ids::CfsRqId;
     use crate::fair_6::lb_env::{CpuIdleType, LbEnv};
     use crate::random::Random;
     use schedlab_core::BuildConfig;

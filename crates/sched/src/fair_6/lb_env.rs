@@ -180,4 +180,19 @@ impl Balance {
     pub(super) fn imbalanced_mark(&mut self, level: usize, first: CpuId) -> &mut bool {
         &mut self.imbalanced[first.index() * self.levels + level]
     }
+
+    /// Whether `cpu`, about to idle, balances its domain of this level; if not, that is counted.
+    pub(super) fn newidle_may(&mut self, cpu: CpuId, level: usize) -> bool {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let number = self.random >> 33;
+        let stats = &mut self.domain(cpu, level).newidle;
+        let may = stats.may(number);
+        if !may {
+            stats.count(false);
+        }
+        may
+    }
 }

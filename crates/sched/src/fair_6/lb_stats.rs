@@ -1,6 +1,7 @@
 //! Groups of CPUs in numbers: what balancing and forks compare.
 
-use super::cfs_rq::{CfsRqId, CfsRqs};
+use super::cfs_rq::CfsRqs;
+use super::ids::CfsRqId;
 use crate::classes::Rqs;
 use schedlab_core::CpuId;
 

@@ -11,10 +11,11 @@
 //! nowhere. When nothing above it is throttled any more it is enqueued as one that wakes, who went
 //! last first.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::{Attach, DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::CfsRqId;
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::Platform;
 

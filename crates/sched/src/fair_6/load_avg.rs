@@ -4,11 +4,13 @@
 //! On one CPU nothing is decided by them (a group has all of its shares there), so they are not
 //! kept.
 
-use super::cfs_rq::{CfsRq, CfsRqId, Removed};
+use super::cfs_rq::{CfsRq, Removed};
 use super::class::Fair;
-use super::entity::{EntityId, Info, unscaled};
+use super::entity::{Info, unscaled};
 use super::flags::Attach;
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};

@@ -15,13 +15,14 @@
 //!
 //! The flat machine of the golden schedules is one domain, each CPU a group of its own.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::{self, BUSY_FACTOR, Near};
+use super::ids::CfsRqId;
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use crate::classes::Rqs;
 use schedlab_core::{CpuId, CpuSet, Platform};
 

@@ -1,7 +1,8 @@
 //! What tasks weigh.
 
 use super::class::Fair;
-use super::entity::{EntityId, WEIGHT_SHIFT};
+use super::entity::WEIGHT_SHIFT;
+use super::ids::EntityId;
 use super::pick_rule::PickRule;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{Pid, Rqs};

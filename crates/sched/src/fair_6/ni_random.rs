@@ -8,8 +8,6 @@
 //!
 //! The feature is off unless it is switched on: golden schedules were made without it.
 
-use schedlab_core::CpuId;
-
 /// Counts and chances are parts of this.
 const WHOLE: u32 = 1024;
 
@@ -50,23 +48,6 @@ impl NewidleStats {
             self.calls /= 2;
             self.success /= 2;
         }
-    }
-}
-
-impl super::lb_env::Balance {
-    /// Whether `cpu`, about to idle, balances its domain of this level; if not, that is counted.
-    pub(super) fn newidle_may(&mut self, cpu: CpuId, level: usize) -> bool {
-        self.random = self
-            .random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let number = self.random >> 33;
-        let stats = &mut self.domain(cpu, level).newidle;
-        let may = stats.may(number);
-        if !may {
-            stats.count(false);
-        }
-        may
     }
 }
 

@@ -1,10 +1,11 @@
 //! Whose turn it is on a CPU: down the levels of the groups, on each of which the rules of picking
 //! say who.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::DequeueFlags;
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::CfsRqId;
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question};

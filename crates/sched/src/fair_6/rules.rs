@@ -1,9 +1,8 @@
 //! By which rules every fair class of 5.x and 6.x decides, whatever its rules of picking are, and
 //! on what grounds.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::EntityId;
+use super::ids::{CfsRqId, EntityId};
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::pick_rule::PickRule;
 use super::timeline;

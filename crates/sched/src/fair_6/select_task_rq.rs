@@ -10,11 +10,12 @@
 //! vain takes the hope away (`has_idle_cores`) until a core comes to idle again. Without that hope
 //! an idle thread of the last CPU's core is good enough.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
+use super::ids::CfsRqId;
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Rule, Waker};

@@ -1,9 +1,11 @@
 //! Which queue an entity belongs to: making the queues of groups, and moving tasks between queues.
 
-use super::cfs_rq::{CfsRq, CfsRqId};
+use super::cfs_rq::CfsRq;
 use super::class::Fair;
-use super::entity::{Entity, EntityId, Info};
-use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::entity::{Entity, Info};
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::update_shares::LEAST_WEIGHT;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;

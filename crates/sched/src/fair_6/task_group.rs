@@ -4,8 +4,8 @@
 //! A group's queue on a CPU comes into being when the first of its tasks comes there, so that
 //! thousands of groups on thousands of CPUs cost what is used of them.
 
-use super::cfs_rq::CfsRqId;
 use super::entity::WEIGHT_SHIFT;
+use super::ids::CfsRqId;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, GroupId};
 

@@ -11,10 +11,11 @@
 //! ([`limbo`](super::limbo)): throttling dequeues nothing, and what is queued counts as ever. But
 //! who is picked below a throttled queue leaves as he would return to user mode.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::{Count, DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::CfsRqId;
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, GroupId, Platform, TimerKey};

@@ -11,7 +11,8 @@
 //! node takes another's place** (by rotation or deletion), so that for a while it may be too large
 //! or too small. With [`Order::exact_slices`] it is handed over too, and always right.
 
-use super::entity::{Entity, EntityId, Vruntime};
+use super::entity::{Entity, Vruntime};
+use super::ids::EntityId;
 use crate::classes::rbtree::{self, Links, Root, Rows, RowsMut};
 use schedlab_core::index::IndexVec;
 

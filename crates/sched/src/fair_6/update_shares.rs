@@ -3,10 +3,11 @@
 //! A group of `shares` has that weight as a whole; each CPU's entity has the part of it that its
 //! load is of the group's load everywhere. With one CPU that is exactly `shares`.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::{EntityId, unscaled};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::entity::unscaled;
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::Rqs;
 use schedlab_core::Platform;
 

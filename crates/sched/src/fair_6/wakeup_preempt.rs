@@ -1,7 +1,7 @@
 //! Wakeup preemption, as far as it is the same for all rules of picking.
 
 use super::class::Fair;
-use super::entity::EntityId;
+use super::ids::EntityId;
 use super::pick_rule::PickRule;
 use crate::classes::core_6::rules as core_rules;
 use crate::classes::{ClassId, Pid, Rqs};

@@ -13,8 +13,8 @@
 //! first task taken makes it -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2
 //! becomes 1 : 4, and later the other way round.
 
-use super::loads::Loads;
-use super::nodes::{NodeId, Nodes};
+use super::loads::{Loads, NodeId};
+use super::nodes::Nodes;
 use super::task::{ArrayId, Pid};
 use super::{O1, rules};
 use alloc::vec;

@@ -4,12 +4,16 @@
 //! the CPUs that have tasks to give, so that the scans the kernel makes are rarely made in full
 //! here. They find the same to the number.
 
-use super::nodes::NodeId;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::{CpuBits, CpuId};
+use schedlab_core::{CpuBits, CpuId, define_index};
+
+define_index! {
+    /// A memory node.
+    pub(super) struct NodeId;
+}
 
 /// How much is on each CPU's queue.
 #[derive(Debug)]

@@ -11,11 +11,11 @@
 //! emptiest node.
 
 use super::O1;
-use super::loads::Loads;
+use super::loads::{Loads, NodeId};
 use alloc::vec;
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::{CpuId, Platform, Topology, define_index};
+use schedlab_core::{CpuId, Platform, Topology};
 
 /// Another node must have this much more than the own one, per cent.
 const NODE_THRESHOLD: u32 = 125;
@@ -23,11 +23,6 @@ const NODE_THRESHOLD: u32 = 125;
 const IDLE_NODE_REBALANCE: u64 = 5;
 /// The same for a busy CPU.
 const BUSY_NODE_REBALANCE: u64 = 2;
-
-define_index! {
-    /// A memory node.
-    pub(super) struct NodeId;
-}
 
 /// The nodes, and the loads that CPUs have computed for them.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use super::LeastVruntime;
 use super::state::QueueState;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 
 impl Fair<LeastVruntime> {
     /// `set_last_buddy`: `e` and its ancestors, as far up as they are queued and not idle, were

@@ -2,9 +2,8 @@
 
 use super::{LeastVruntime, rules};
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rules::ONLY_ENTITY;
 use crate::fair_6::timeline;
 use schedlab_core::{CpuId, Platform, Rule};

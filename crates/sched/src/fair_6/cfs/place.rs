@@ -6,10 +6,10 @@
 
 use super::LeastVruntime;
 use crate::classes::{ClassId, Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{EntityId, Vruntime};
+use crate::fair_6::entity::Vruntime;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::Platform;
 
 /// Who has not run for this long keeps nothing of its vruntime, ns.

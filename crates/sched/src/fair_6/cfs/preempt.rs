@@ -3,7 +3,7 @@
 use super::{LeastVruntime, rules};
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{CpuId, Platform, Policy, Question};
 

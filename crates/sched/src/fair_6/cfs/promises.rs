@@ -1,8 +1,8 @@
 //! What the algorithm promises, and whether its books add up.
 
 use super::LeastVruntime;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use alloc::string::String;
 use schedlab_core::{Load, Promises};
 

@@ -2,7 +2,7 @@
 
 use super::Cfs6;
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::fair_6::pick_rule::FairVersion;
+use crate::fair_6::rule_state::FairVersion;
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Policy, Release};
 

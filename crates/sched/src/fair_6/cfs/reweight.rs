@@ -3,7 +3,7 @@
 use super::LeastVruntime;
 use crate::classes::Rqs;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 use schedlab_core::Platform;
 
 impl Fair<LeastVruntime> {

@@ -2,9 +2,8 @@
 
 use super::LeastVruntime;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, Who};
 

@@ -1,9 +1,9 @@
 //! How long an entity may run: the period, and its slice of it.
 
 use super::LeastVruntime;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{EntityId, unscaled};
+use crate::fair_6::entity::unscaled;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 
 /// 2^32 divided by a load, as kernels keep it.
 fn inverse(load: u64) -> u64 {

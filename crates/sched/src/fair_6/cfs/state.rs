@@ -1,7 +1,8 @@
 //! What the rules of vruntime keep of queues and entities, besides what every fair class keeps.
 
-use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
-use crate::fair_6::entity::{Entity, EntityId, Vruntime};
+use crate::fair_6::cfs_rq::CfsRq;
+use crate::fair_6::entity::{Entity, Vruntime};
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::index::IndexVec;
 
 /// Where every queue's virtual time begins.

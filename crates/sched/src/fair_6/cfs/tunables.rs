@@ -3,7 +3,7 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::pick_rule::FairTunables;
+use crate::fair_6::rule_state::FairTunables;
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 

@@ -3,9 +3,8 @@
 
 use super::LeastVruntime;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::pick_rule::PickRule;
 use schedlab_core::Platform;
 

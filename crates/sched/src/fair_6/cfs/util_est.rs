@@ -4,7 +4,7 @@
 
 use super::LeastVruntime;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 
 /// Differences below this (1 % of a CPU) are none.
 const MARGIN: u32 = 10;

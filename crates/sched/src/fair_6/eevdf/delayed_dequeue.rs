@@ -16,8 +16,8 @@
 
 use super::EarliestDeadline;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
 use crate::fair_6::flags::{Attach, DequeueFlags};
+use crate::fair_6::ids::EntityId;
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {

@@ -18,8 +18,8 @@ use super::EarliestDeadline;
 use super::rules;
 use crate::classes::deadline::INACTIVE_TIMER;
 use crate::classes::{ClassId, Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 
 /// No timer is set shorter than this, ns.

@@ -4,12 +4,13 @@ use super::releases::{Features, Version};
 use super::tunables::Tunables;
 use super::{hrtick, rules};
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
+use crate::fair_6::cfs_rq::CfsRq;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{Entity, EntityId};
+use crate::fair_6::entity::Entity;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
-use crate::fair_6::pick_rule::FairVersion as _;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::pick_rule::PickRule;
+use crate::fair_6::rule_state::{FairVersion as _, RuleState};
 use crate::fair_6::timeline::Order;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,10 +35,12 @@ impl Fair<EarliestDeadline> {
     }
 }
 
-impl PickRule for EarliestDeadline {
+impl RuleState for EarliestDeadline {
     type Version = Version;
     type Tunables = Tunables;
+}
 
+impl PickRule for EarliestDeadline {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(version: Version) -> Order {

@@ -3,10 +3,9 @@
 
 use super::EarliestDeadline;
 use crate::classes::{ClassId, Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
 use crate::fair_6::flags::DequeueFlags;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::{CpuId, Platform, SchedAttr};
 
 impl Fair<EarliestDeadline> {

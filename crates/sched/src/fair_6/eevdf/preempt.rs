@@ -4,9 +4,8 @@ use super::EarliestDeadline;
 use super::releases::Version;
 use super::rules;
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{Platform, Policy, Question, Rule};
 

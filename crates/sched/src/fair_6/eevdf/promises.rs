@@ -2,8 +2,8 @@
 
 use super::EarliestDeadline;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use alloc::string::String;
 use schedlab_core::{Load, Promises};
 

@@ -2,7 +2,7 @@
 
 use super::Eevdf;
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::fair_6::pick_rule::FairVersion;
+use crate::fair_6::rule_state::FairVersion;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};

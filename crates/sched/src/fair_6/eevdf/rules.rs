@@ -7,9 +7,9 @@
 use super::EarliestDeadline;
 use super::releases::Version;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::{CfsRqId, Sums};
+use crate::fair_6::cfs_rq::Sums;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::timeline;
 use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, Rule, Who};

@@ -12,9 +12,9 @@ mod second_look;
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
 use crate::fair_6::entity::Vruntime;
+use crate::fair_6::ids::CfsRqId;
 use crate::random::Random;
 use alloc::vec::Vec;
 use schedlab_core::{

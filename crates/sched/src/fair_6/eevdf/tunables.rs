@@ -3,7 +3,7 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::pick_rule::{FairTunables, FairVersion as _};
+use crate::fair_6::rule_state::{FairTunables, FairVersion as _};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 

@@ -4,8 +4,8 @@
 use super::EarliestDeadline;
 use super::releases::Version;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {

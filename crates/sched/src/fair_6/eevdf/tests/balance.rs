@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::classes::testing;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 use schedlab_core::Quota;
 
 /// Two tasks on CPU 0 and one on CPU 1. At 1 ms the one that has run on CPU 0 is half of that ahead
