@@ -22,61 +22,61 @@ use schedlab_core::{Candidate, CpuId, GroupId};
 pub struct Fair<R: RuleState> {
     pub(super) version: R::Version,
     pub(super) tunables: R::Tunables,
-    /// What the rules of picking keep.
+    /// State of the rules of picking.
     pub(super) rule: R,
     pub(super) order: Order,
     pub(super) tick_ns: u64,
-    /// There has been a `SCHED_IDLE` task.
+    /// Whether there has ever been a `SCHED_IDLE` task.
     pub(super) idle_seen: bool,
     pub(super) cpus: u32,
-    /// How many of them are on line.
+    /// Number of CPUs that are online.
     pub(super) online: u32,
-    /// Entities: what the tree looks at.
+    /// Entities: the part that the tree reads.
     pub(super) se: IndexVec<EntityId, Entity>,
-    /// Entities: the rest.
+    /// Entities: the remaining part.
     pub(super) info: IndexVec<EntityId, Info>,
-    /// Entities that may be used again.
+    /// Rows of `se` and `info` that can be reused.
     pub(super) free: Vec<EntityId>,
-    /// The CPUs' own queues by CPU, then groups' queues.
+    /// The root group's queues by CPU, then the queues of other groups.
     pub(super) cfs_rqs: CfsRqs,
     /// Task groups, by [`GroupId`].
     pub(super) groups: Vec<TaskGroup>,
-    /// By thread: its entity; none before it is born and after it is gone.
+    /// By thread: its entity. `None` before the thread is born and after it is released.
     pub(super) entity_of: Vec<Option<EntityId>>,
-    /// By thread: what is looked at less often than its entity.
+    /// By thread: data that is read less often than its entity.
     pub(super) tasks: Vec<FairTask>,
-    /// By CPU: what the class has run there in all, ns.
+    /// By CPU: total time for which the class has run there, ns.
     pub(super) exec_clock: Vec<u64>,
-    /// The groups' limits.
+    /// The bandwidth limits of the groups.
     pub(super) limits: Bandwidth<CfsRqId>,
-    /// By CPU: its tasks, in the order in which balancing looks at them.
+    /// By CPU: its tasks, in the order in which balancing examines them.
     pub(super) cfs_tasks: CfsTasks,
-    /// What balancing keeps of each CPU.
+    /// State of balancing for each CPU.
     pub(super) balance: Balance,
-    /// Who is near whom.
+    /// Which CPUs are close to which.
     pub(super) near: Near,
-    /// The kernel was built with `CONFIG_FAIR_GROUP_SCHED`, as every distribution's is: a task's
-    /// part of its CPU's load is rounded as if it were in a group. (Without it there are no
-    /// groups.)
+    /// Whether the kernel was built with `CONFIG_FAIR_GROUP_SCHED`, as all distributions' kernels
+    /// are: a task's part of its CPU's load is rounded as if the task were in a group. (Without the
+    /// option there are no groups.)
     pub(super) group_scheduling: bool,
-    /// It was built with `CONFIG_NO_HZ_COMMON`: a task that wakes elsewhere has slept for as long
-    /// as
-    /// its old CPU idled.
+    /// Whether the kernel was built with `CONFIG_NO_HZ_COMMON`: a task that wakes on another CPU
+    /// has slept for as long as its old CPU was idle.
     pub(super) no_hz: bool,
-    /// What more urgent classes leave of the CPUs.
+    /// What more urgent classes leave of each CPU.
     pub(super) capacity: CpuCapacity,
-    /// All CPUs together, as balancing sees them.
+    /// Statistics of all CPUs together, for balancing.
     pub(super) lb_cache: LbCache,
-    /// Whom the present pick has met, if somebody asked for its grounds.
+    /// Candidates that the current pick has met, if its grounds are requested.
     pub(super) candidates_met: Vec<Candidate>,
 }
 
-/// What the class keeps of a task besides its entity.
+/// Data of a task besides its entity.
 #[derive(Clone, Copy, Debug)]
 pub struct FairTask {
     /// Its group.
     pub group: GroupId,
-    /// Whom it woke last, how often that changed lately, and when that was halved (jiffies).
+    /// The task that it woke last. The two fields below count how often that has changed lately,
+    /// and record when the count was last halved (jiffies).
     pub last_wakee: Option<Pid>,
     /// See `last_wakee`.
     pub wakee_flips: u32,
@@ -84,15 +84,15 @@ pub struct FairTask {
     pub wakee_flip_decay_ts: u64,
     /// It has exited.
     pub dead: bool,
-    /// Its parent has taken note.
+    /// Its parent has reaped it.
     pub reaped: bool,
     /// It waits off its queue until its group has runtime again.
     pub in_limbo: bool,
-    /// It did so before it was dequeued to be changed or moved.
+    /// It was in limbo before it was dequeued to be changed or moved.
     pub left_limbo: bool,
-    /// In limbo: who went there before it.
+    /// In limbo: the task that entered before it.
     pub limbo_before: Option<Pid>,
-    /// In limbo: who went there after it.
+    /// In limbo: the task that entered after it.
     pub limbo_after: Option<Pid>,
 }
 
@@ -114,7 +114,7 @@ impl Default for FairTask {
 }
 
 impl<R: RuleState> Fair<R> {
-    /// The queue on which `e` stands or stood.
+    /// The queue that `e` is on, or was on last.
     #[inline]
     pub(super) fn cfs_rq_of(&self, e: EntityId) -> CfsRqId {
         self.info[e].cfs_rq
@@ -126,22 +126,22 @@ impl<R: RuleState> Fair<R> {
         self.info[e].parent
     }
 
-    /// Whether `e` is a task's.
+    /// Whether `e` belongs to a task.
     #[inline]
     pub(super) fn is_task(&self, e: EntityId) -> bool {
         self.info[e].my_q.is_none()
     }
 
-    /// The entity of `task`, if it is born and not yet gone.
+    /// The entity of `task`, if the task is born and not yet released.
     #[inline]
     pub(super) fn entity_of(&self, task: Pid) -> Option<EntityId> {
         self.entity_of.get(task.index()).copied().flatten()
     }
 
-    /// The entity of `task`, which is born and not yet gone.
+    /// The entity of `task`, which is born and not yet released.
     #[inline]
     pub(super) fn se_of(&self, task: Pid) -> EntityId {
-        self.entity_of[task.index()].expect("the task is born and not yet gone")
+        self.entity_of[task.index()].expect("the task is born and not yet released")
     }
 
     /// The group of `task`.
@@ -150,13 +150,13 @@ impl<R: RuleState> Fair<R> {
         self.tasks[task.index()].group
     }
 
-    /// Whether fair tasks are queued on `cpu`, be they delayed.
+    /// Whether fair tasks are queued on `cpu`, delayed ones included.
     #[inline]
     pub(super) fn is_queued_on(&self, cpu: CpuId) -> bool {
         self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0
     }
 
-    /// Whether more than one entity is queued on the own queue of `cpu`.
+    /// Whether more than one entity is queued on the root group's queue of `cpu`.
     pub(super) fn has_several_queued(&self, cpu: CpuId) -> bool {
         self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 1
     }
@@ -167,10 +167,10 @@ impl<R: RuleState> Fair<R> {
         self.entity_of(task).is_some_and(|e| self.se[e].sched_delayed)
     }
 
-    /// Something of queue `q` has changed that balancing reads.
+    /// Marks that something of queue `q` that balancing reads has changed.
     #[inline]
     pub(super) fn invalidate(&mut self, q: CfsRqId) {
-        // Of groups' queues it reads nothing.
+        // Balancing reads nothing of the queues of other groups.
         if q.index() < self.cpus as usize {
             self.lb_cache.invalidate(CpuId(q.index() as u32));
         }

@@ -1,4 +1,4 @@
-//! New threads, dead ones, and those that change their group.
+//! New threads, dead threads, and tasks that change their group.
 
 use super::class::{Fair, FairTask};
 use super::flags::Attach;
@@ -7,7 +7,7 @@ use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
 
 impl<R: PickRule> Fair<R> {
-    /// A new thread, of whatever class.
+    /// Registers a new thread, of any class.
     pub(super) fn task_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId) {
         if self.tasks.len() <= pid.index() {
             self.tasks.resize(pid.index() + 1, FairTask::default());
@@ -15,7 +15,7 @@ impl<R: PickRule> Fair<R> {
         }
         let e = self.new_task_entity(pid, group, cpu);
         self.info[e].recent_used_cpu = cpu;
-        // Nothing has been estimated yet.
+        // Its utilisation has not been estimated yet.
         self.info[e].avg_renewed = true;
         self.entity_of[pid.index()] = Some(e);
         self.tasks[pid.index()] = FairTask { group, ..FairTask::default() };
@@ -28,11 +28,11 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is
+    /// Releases a dead task. Of it only the place on the queue is kept, while its dequeue is
     /// delayed.
     pub(super) fn release(&mut self, task: Pid) {
         let Some(row) = self.tasks.get_mut(task.index()) else {
-            // It ended before it was born.
+            // The thread ended before it was born.
             return;
         };
         row.reaped = true;
@@ -44,7 +44,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `sched_move_task`, middle part: `task`, taken off its queue, belongs to `group`.
+    /// `sched_move_task`, middle part: `task`, which is off its queue, now belongs to `group`.
     pub(super) fn change_group(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, group: GroupId) {
         let e = self.se_of(task);
         if self.tracks_load() && self.info[e].avg.last_update_time != 0 {

@@ -1,4 +1,4 @@
-//! When capacities are updated, and what balancing makes of them.
+//! When capacities are updated, and how balancing uses them.
 //!
 //! The capacities themselves are in [`cpu_capacity`](super::cpu_capacity).
 
@@ -13,7 +13,7 @@ use crate::classes::{ClassId, Rqs};
 use schedlab_core::{CpuId, Platform};
 
 impl<R: PickRule> Fair<R> {
-    /// The domains are new.
+    /// Starts over with new domains.
     pub(super) fn restart_capacity(&mut self, domains: &Domains, jiffies: u64, hz: u32) {
         let (hz, longest) = (u64::from(hz), (u64::from(hz) * u64::from(self.online) / 10).max(1));
         self.capacity.restart(domains, jiffies, |cpu, level| {
@@ -22,7 +22,7 @@ impl<R: PickRule> Fair<R> {
         });
     }
 
-    /// A task of `from` gives `cpu` to one of `to`.
+    /// Accounts for a switch on `cpu` from a task of class `from` to one of class `to`.
     #[inline]
     pub(super) fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
         if self.cpus > 1 {
@@ -30,8 +30,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// A pass looks at capacities: those of its own group are found anew, by a newly idle CPU only
-    /// if they are old.
+    /// Updates the capacity of the pass's own group. A newly idle CPU does so only if the stored
+    /// one is old.
     pub(super) fn update_group_capacity(&mut self, rqs: &Rqs, platform: &Platform, env: &LbEnv) {
         let jiffies = platform.jiffies();
         let level = rqs.domains.level(env.level);
@@ -45,7 +45,8 @@ impl<R: PickRule> Fair<R> {
         self.capacity.update_group(&rqs.domains, env.level, env.here, jiffies, interval);
     }
 
-    /// What a group lacks goes into its statistics, and whether a lone task of it is a misfit.
+    /// Enters a group's lost capacity, and whether a lone task of it is a misfit, into its
+    /// statistics.
     pub(super) fn note_lost(&self, rqs: &Rqs, env: &LbEnv, group: usize, stats: &mut Stats) {
         if !self.capacity.is_any_lost() {
             return;
@@ -65,8 +66,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// Whether the only task of `source` is to be pushed to the CPU of the pass, which has clearly
-    /// more left for it.
+    /// Whether the only task of `source` should be pushed to the destination of the pass, which has
+    /// clearly more capacity left.
     pub(super) fn is_better_here(&self, rqs: &Rqs, env: &LbEnv, source: CpuId) -> bool {
         let pct = rqs.domains.level(env.level).params.imbalance_pct;
         env.why != CpuIdleType::NotIdle
@@ -84,11 +85,11 @@ mod tests {
     use schedlab_core::BuildConfig;
 
     const CPU: CpuId = CpuId(0);
-    /// 32 periods of load tracking, ns: half is forgotten.
+    /// 32 periods of load tracking, ns: the half-life.
     const HALF_LIFE: u64 = 32 << 20;
 
-    /// Two CPUs: a domain is looked at every 2 ms at first, 2 jiffies. An idle CPU looks at jiffy
-    /// 100; real-time work that comes then is seen by newly idle ones from jiffy 102 on.
+    /// Two CPUs: a domain is balanced every 2 ms at first, which is 2 jiffies. An idle CPU computes
+    /// capacities at jiffy 100. Newly idle CPUs notice later real-time work from jiffy 102 on.
     #[test]
     fn newly_idle_cpus_take_capacities_as_they_are_until_an_interval_is_over() {
         let config = BuildConfig::flat(2, 1000);

@@ -1,4 +1,4 @@
-//! An idle machine, and what runs on it: the class's part of a switch of tasks and of a tick, on
+//! Construction of the class, and what runs: the class's part of a context switch and of a tick, on
 //! every level of the groups.
 
 use super::cfs_rq::CfsRq;
@@ -22,7 +22,7 @@ use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, GroupId, Platform};
 
 impl<R: PickRule> Fair<R> {
-    /// Nobody is queued anywhere.
+    /// The class of an idle machine: no task is queued.
     pub fn new(version: R::Version, domains: &Domains, hz: u32) -> Fair<R> {
         let cpus = domains.cpus();
         let near = Near::new(domains);
@@ -75,7 +75,7 @@ impl<R: PickRule> Fair<R> {
         timeline::remove(&mut queue.tree, &mut self.se, self.order, e);
     }
 
-    /// `set_next_entity`: `e` runs.
+    /// `set_next_entity`: `e` begins to run.
     fn set_next_entity(&mut self, platform: &mut Platform, q: CfsRqId, e: EntityId) {
         R::clear_buddies(self, e);
         if self.se[e].on_rq {
@@ -88,7 +88,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].curr = Some(e);
     }
 
-    /// `put_prev_entity`: `e` no longer runs.
+    /// `put_prev_entity`: `e` stops running.
     fn put_prev_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, e: EntityId) {
         let waits = self.se[e].on_rq;
         if waits {
@@ -103,7 +103,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].curr = None;
     }
 
-    /// `put_prev_task_fair`: on every level.
+    /// `put_prev_task_fair`: puts `task` on every level.
     pub(super) fn put_prev(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         if R::take_put_in_pick(self, rqs.cpu_of(task)) {
             return;
@@ -115,7 +115,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `set_next_task_fair`: on every level.
+    /// `set_next_task_fair`: sets `task` on every level.
     pub(super) fn set_next(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
@@ -125,8 +125,8 @@ impl<R: PickRule> Fair<R> {
         self.cfs_tasks_to_head(rqs, task);
     }
 
-    /// From one fair task to another: only the levels that differ are put and set. What stands
-    /// above both goes on running, protected as it was.
+    /// Switches from one fair task to another. Only the levels on which the two differ are put and
+    /// set. An entity above both continues to run, protected as before.
     pub(super) fn switch_fair(
         &mut self,
         rqs: &mut Rqs,
@@ -156,7 +156,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_tasks_to_head(rqs, next);
     }
 
-    /// `task_tick_fair`: charges on every level; each may ask for a reschedule.
+    /// `task_tick_fair`: charges on every level. Each level may request a reschedule.
     pub(super) fn tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
@@ -178,7 +178,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `task` runs: it is the newest of its CPU.
+    /// `task` begins to run: it becomes the newest on the list of its CPU.
     fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
         let cpu = rqs.cpu_of(task);
         if self.cpus > 1 && rqs.thread(task).on_rq {

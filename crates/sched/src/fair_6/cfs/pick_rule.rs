@@ -1,4 +1,4 @@
-//! CFS's answers to the shared half: each is done elsewhere.
+//! CFS's implementation of [`PickRule`]. Each method is implemented elsewhere.
 
 use super::LeastVruntime;
 use super::releases::{Features, Version};
@@ -21,7 +21,7 @@ use schedlab_core::{
 };
 
 impl Fair<LeastVruntime> {
-    /// The switches.
+    /// The feature switches.
     #[inline]
     pub(super) fn features(&self) -> &Features {
         &self.tunables.features

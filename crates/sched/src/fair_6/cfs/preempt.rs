@@ -1,4 +1,4 @@
-//! Who interrupts whom: wakeup preemption; and yielding.
+//! Wakeup preemption, and yielding.
 
 use super::{LeastVruntime, rules};
 use crate::classes::{Pid, Rqs};
@@ -81,7 +81,7 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// The running entity `e` is interrupted, and is to go on soon if there are `many`.
+    /// The running entity `e` is preempted, and should continue soon if there are `many`.
     fn interrupt(
         &mut self,
         rqs: &mut Rqs,
@@ -96,8 +96,8 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `yield_task_fair`: the running `task` lets whoever comes next pass, if that is not far ahead
-    /// of it. Its vruntime stays.
+    /// `yield_task_fair`: the running `task` yields to the next entity, if that is not far ahead of
+    /// it. Its vruntime stays the same.
     pub(super) fn let_pass(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let e = self.se_of(task);
         self.clear_all_buddies(e);

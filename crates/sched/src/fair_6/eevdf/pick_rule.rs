@@ -1,4 +1,4 @@
-//! EEVDF's answers to the shared half: each is done elsewhere.
+//! EEVDF's implementation of [`PickRule`]. Each method is implemented elsewhere.
 
 use super::releases::{Features, Version};
 use super::tunables::Tunables;
@@ -18,17 +18,18 @@ use schedlab_core::{
     Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, TimerKey,
 };
 
-/// The earliest virtual deadline of those that are eligible.
+/// The rule of EEVDF: the eligible entity with the earliest virtual deadline runs.
 #[derive(Default, Debug)]
 pub struct EarliestDeadline {
-    /// The longest slice that anybody has asked for, ns.
+    /// The longest slice that any task has requested, ns.
     pub(super) longest_slice: u32,
-    /// By CPU: its hrtick is set. Shorter where none ever was.
+    /// By CPU: whether its hrtick is set. Shorter than the number of CPUs if the last ones never
+    /// had a timer.
     pub(super) hrtick_set: Vec<bool>,
 }
 
 impl Fair<EarliestDeadline> {
-    /// The switches.
+    /// The feature switches.
     #[inline]
     pub(super) fn features(&self) -> &Features {
         &self.tunables.features
