@@ -35,11 +35,11 @@ impl Bfs {
         }
         let now_ns = platform.now_ns();
         let here = &mut self.cpus[cpu.index()];
-        let seen = (now_ns - here.old_clock) as i64;
+        let elapsed = (now_ns - here.old_clock) as i64;
         let added_by_others = (self.niffies - here.last_niffy) as i64;
         let jiffies = platform.jiffies() - self.last_jiffy;
         self.last_jiffy = platform.jiffies();
-        self.niffies += clamp(seen - added_by_others, jiffies, self.tick_ns);
+        self.niffies += clamp(elapsed - added_by_others, jiffies, self.tick_ns);
         here.old_clock = now_ns;
         here.last_niffy = self.niffies;
     }

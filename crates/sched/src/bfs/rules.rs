@@ -105,15 +105,15 @@ impl Bfs {
             Affinity::Sticky if row.sticky && row.cpu != cpu => self.longest_deadline(),
             Affinity::Sticky => 0,
         };
-        let seen = row.deadline + offset;
+        let effective = row.deadline + offset;
         let level = i64::from(row.prio);
-        let overdue = self.version.takes_first_overdue && seen < jiffies as i64;
+        let overdue = self.version.takes_first_overdue && effective < jiffies as i64;
         let rank = if row.prio < MAX_RT_PRIO {
             [level, 0, 0, place]
         } else if overdue {
             [level, -1, 0, place]
         } else {
-            [level, 0, seen, place]
+            [level, 0, effective, place]
         };
         let (deadline, offset_term) = match self.version.clock {
             Clock::Jiffies => ("deadline_jiffies", "cache_distance_jiffies"),

@@ -152,11 +152,11 @@ pub struct PeltClock {
     /// Number of throttled queues among this one and those above it (`throttle_count`).
     pub throttled: u32,
     /// Whether the clock stands still (`pelt_clock_throttled`).
-    pub stands: bool,
+    pub is_stopped: bool,
     /// Time since which it stands still, ns.
     since_ns: u64,
     /// Total time for which it stood still before, ns.
-    stood_ns: u64,
+    stopped_ns: u64,
     /// Time since which this queue or one above it is throttled, ns.
     throttled_at_ns: u64,
     /// Total time for which one of them was throttled before, ns.
@@ -167,8 +167,8 @@ impl PeltClock {
     /// The reading of this clock when the CPU's clock is at `now_ns`.
     #[inline]
     pub fn at(&self, now_ns: u64) -> u64 {
-        let now_ns = if self.stands { self.since_ns } else { now_ns };
-        now_ns - self.stood_ns
+        let now_ns = if self.is_stopped { self.since_ns } else { now_ns };
+        now_ns - self.stopped_ns
     }
 
     /// Records that this queue, or one above it, is throttled. `stops`: the clock stops.
@@ -188,24 +188,24 @@ impl PeltClock {
         self.throttled -= 1;
         if self.throttled == 0 {
             self.throttled_ns += now_ns - self.throttled_at_ns;
-            self.go_on(now_ns);
+            self.resume(now_ns);
         }
         self.throttled == 0
     }
 
     /// Stops the clock, unless it stands still already.
     pub fn stop(&mut self, now_ns: u64) {
-        if !self.stands {
-            self.stands = true;
+        if !self.is_stopped {
+            self.is_stopped = true;
             self.since_ns = now_ns;
         }
     }
 
     /// Lets the clock run again if it stands still.
-    pub fn go_on(&mut self, now_ns: u64) {
-        if self.stands {
-            self.stands = false;
-            self.stood_ns += now_ns - self.since_ns;
+    pub fn resume(&mut self, now_ns: u64) {
+        if self.is_stopped {
+            self.is_stopped = false;
+            self.stopped_ns += now_ns - self.since_ns;
         }
     }
 
@@ -213,9 +213,9 @@ impl PeltClock {
     /// stood still whenever a queue above it was throttled.
     pub fn below(&self) -> PeltClock {
         PeltClock {
-            stands: self.throttled > 0,
+            is_stopped: self.throttled > 0,
             since_ns: self.throttled_at_ns,
-            stood_ns: self.throttled_ns,
+            stopped_ns: self.throttled_ns,
             ..*self
         }
     }

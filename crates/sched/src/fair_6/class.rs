@@ -3,7 +3,7 @@
 use super::cfs_rq::CfsRqs;
 use super::cfs_tasks::CfsTasks;
 use super::cpu_capacity::CpuCapacity;
-use super::domains::Near;
+use super::domains::CacheSharing;
 use super::entity::{Entity, Info};
 use super::ids::{CfsRqId, EntityId};
 use super::lb_cache::LbCache;
@@ -54,7 +54,7 @@ pub struct Fair<R: RuleState> {
     /// State of balancing for each CPU.
     pub(super) balance: Balance,
     /// Which CPUs are close to which.
-    pub(super) near: Near,
+    pub(super) caches: CacheSharing,
     /// Whether the kernel was built with `CONFIG_FAIR_GROUP_SCHED`, as all distributions' kernels
     /// are: a task's part of its CPU's load is rounded as if the task were in a group. (Without the
     /// option there are no groups.)

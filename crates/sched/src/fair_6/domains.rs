@@ -164,7 +164,7 @@ pub(super) fn describe(domains: &Domains) -> String {
 
 /// Which CPUs share a core, and which share a cache.
 #[derive(Debug)]
-pub struct Near {
+pub struct CacheSharing {
     /// By CPU: the lowest CPU with which it shares the last-level cache (`sd_llc_id`).
     llc_id: Vec<u32>,
     /// By CPU: the level of the largest domain that shares a cache (`sd_llc`). `None`: the CPU has
@@ -176,9 +176,9 @@ pub struct Near {
     pub(super) has_idle_cores: Vec<bool>,
 }
 
-impl Near {
+impl CacheSharing {
     /// Derived from `domains`.
-    pub(super) fn new(domains: &Domains) -> Near {
+    pub(super) fn new(domains: &Domains) -> CacheSharing {
         let cpus = || (0..domains.cpus()).map(CpuId);
         let llc_level =
             |cpu| domains.of(cpu).rfind(|&level| shares_cache(domains.level(level).kind));
@@ -186,7 +186,7 @@ impl Near {
             Some(level) => domains.level(level).span(cpu).cpus[0].0,
             None => cpu.0,
         };
-        Near {
+        CacheSharing {
             llc_id: cpus().map(llc_id).collect(),
             llc_level: cpus().map(llc_level).collect(),
             smt_level: (0..domains.levels())
@@ -290,10 +290,10 @@ mod tests {
     fn the_flat_machine_shares_one_cache() {
         let domains = build(&Topology::flat(4));
         assert_eq!(domains.level(0).kind, LevelKind::MultiCore);
-        let near = Near::new(&domains);
-        assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.has_smt());
-        assert_eq!(near.llc_size(&domains, CpuId(2)), 4);
-        assert_eq!(Near::new(&build(&Topology::flat(1))).llc_level(CpuId(0)), None);
+        let caches = CacheSharing::new(&domains);
+        assert!(caches.share_cache(CpuId(0), CpuId(3)) && !caches.has_smt());
+        assert_eq!(caches.llc_size(&domains, CpuId(2)), 4);
+        assert_eq!(CacheSharing::new(&build(&Topology::flat(1))).llc_level(CpuId(0)), None);
     }
 
     #[test]
@@ -302,17 +302,17 @@ mod tests {
         let kinds: Vec<LevelKind> =
             domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect();
         assert_eq!(kinds, [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu, LevelKind::Node]);
-        let near = Near::new(&domains);
-        assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.share_cache(CpuId(3), CpuId(4)));
-        assert_eq!(near.threads(&domains, CpuId(5)), [CpuId(4), CpuId(5)]);
-        assert_eq!(near.cores(&domains, &domains.level(1).span(CpuId(0)).cpus), 2);
+        let caches = CacheSharing::new(&domains);
+        assert!(caches.share_cache(CpuId(0), CpuId(3)) && !caches.share_cache(CpuId(3), CpuId(4)));
+        assert_eq!(caches.threads(&domains, CpuId(5)), [CpuId(4), CpuId(5)]);
+        assert_eq!(caches.cores(&domains, &domains.level(1).span(CpuId(0)).cpus), 2);
     }
 
     #[test]
     fn a_node_may_keep_a_few_tasks_to_itself() {
         let imbalance = |topology: &Topology, level| {
             let domains = build(topology);
-            Near::new(&domains).numa_imbalance(&domains, level, CpuId(0))
+            CacheSharing::new(&domains).numa_imbalance(&domains, level, CpuId(0))
         };
         // SMT, MC, NUMA: 32 CPUs around one cache; 8 of them.
         assert_eq!(imbalance(&machine(2, 1, 16, &[]), 3), 4);
@@ -351,7 +351,7 @@ mod tests {
     /// The domains of `cpu`: name, span and, for nodes, the tolerated imbalance.
     fn table(topology: &Topology, cpu: u32) -> Vec<String> {
         let domains = build(topology);
-        let near = Near::new(&domains);
+        let caches = CacheSharing::new(&domains);
         let cpu = CpuId(cpu);
         let row = |number: usize| {
             let level = domains.level(number);
@@ -364,7 +364,7 @@ mod tests {
             let span = schedlab_core::cpu_set::cpu_list(&level.span(cpu).cpus);
             let mut text = alloc::format!("{name} {span}");
             if is_numa(level.kind) {
-                text += &alloc::format!(" ({})", near.numa_imbalance(&domains, number, cpu));
+                text += &alloc::format!(" ({})", caches.numa_imbalance(&domains, number, cpu));
             }
             text
         };
@@ -401,7 +401,7 @@ mod tests {
         let top = far.of(CpuId(0)).last().unwrap();
         assert!(far.level(top).params.balance_newidle && !far.level(top).params.balance_exec);
         let apart = build(&regular([1, 4, 1, 1], &[]));
-        assert_eq!(Near::new(&apart).llc_size(&apart, CpuId(0)), 1);
+        assert_eq!(CacheSharing::new(&apart).llc_size(&apart, CpuId(0)), 1);
     }
 
     #[test]
@@ -418,9 +418,9 @@ mod tests {
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1, 1]);
         // Threads of two cores, one of a third, and a core of its own. A single thread of a core is
         // part of one core.
-        let near = Near::new(&domains);
+        let caches = CacheSharing::new(&domains);
         let cores = |cpus: &[u32]| {
-            near.cores(&domains, &cpus.iter().copied().map(CpuId).collect::<Vec<_>>())
+            caches.cores(&domains, &cpus.iter().copied().map(CpuId).collect::<Vec<_>>())
         };
         assert_eq!(cores(&[0, 1, 2, 3, 4]), 3);
         assert_eq!((cores(&[0]), cores(&[1]), cores(&[5])), (1, 1, 1));

@@ -38,8 +38,8 @@ impl<R: PickRule> Fair<R> {
             self.tree_insert(q, e);
         }
         self.se[e].on_rq = true;
-        if self.version.throttles_tasks() && self.cfs_rqs[q].pelt_clock.stands {
-            self.cfs_rqs[q].pelt_clock.go_on(platform.now_ns());
+        if self.version.throttles_tasks() && self.cfs_rqs[q].pelt_clock.is_stopped {
+            self.cfs_rqs[q].pelt_clock.resume(platform.now_ns());
         }
         self.check_enqueue_throttle(rqs, platform, q);
     }

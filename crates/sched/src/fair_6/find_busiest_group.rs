@@ -111,9 +111,9 @@ impl<R: PickRule> Fair<R> {
             self.balance.overloaded = whole.has_waiting;
         }
         // Tested by size, as in the kernel.
-        let is_llc = self.near.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
+        let is_llc = self.caches.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
         if env.why != CpuIdleType::NewlyIdle && is_llc {
-            let llc = self.near.llc_id(env.here);
+            let llc = self.caches.llc_id(env.here);
             self.balance.nr_idle_scan[llc] = idle_scan(
                 span.cpus.len() as u64,
                 whole.util,
@@ -214,7 +214,7 @@ impl<R: PickRule> Fair<R> {
         }
         if local.kind == GroupType::HasSpare {
             if busiest.kind == GroupType::Overloaded
-                && self.near.llc_level(env.here) < Some(env.level)
+                && self.caches.llc_level(env.here) < Some(env.level)
             {
                 let room = local.capacity().saturating_sub(local.util);
                 return match room {
@@ -231,7 +231,7 @@ impl<R: PickRule> Fair<R> {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
             if is_numa(rqs.domains.level(env.level).kind) {
-                let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+                let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
                 tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
             }
             return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
@@ -264,7 +264,7 @@ impl<R: PickRule> Fair<R> {
             i64::from((local.idle_cpus as u32).wrapping_sub(busiest.idle_cpus as u32))
         };
         if is_numa(rqs.domains.level(env.level).kind) {
-            let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+            let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.
             tasks = i64::from(tasks as i32);
             let few = match self.version.balances_before_5_12() {
@@ -296,8 +296,9 @@ impl<R: PickRule> Fair<R> {
             return 0;
         }
         let level = rqs.domains.level(env.level);
-        let cores = |group: usize| self.near.cores(&rqs.domains, level.span(env.here).group(group));
-        let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
+        let cores =
+            |group: usize| self.caches.cores(&rqs.domains, level.span(env.here).group(group));
+        let (own, other) = if self.caches.has_smt() || local.weight != busiest.weight {
             (cores(level.group_of(env.here)), cores(number))
         } else {
             (1, 1)

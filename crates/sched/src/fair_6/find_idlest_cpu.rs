@@ -140,7 +140,7 @@ impl<R: PickRule> Fair<R> {
             let mut allowed_imbalance = None;
             if is_numa(level.kind) {
                 let usable = span.group(own).iter().filter(|&&cpu| allowed.contains(cpu)).count();
-                let few = self.near.numa_imbalance(&rqs.domains, number, cpu);
+                let few = self.caches.numa_imbalance(&rqs.domains, number, cpu);
                 allowed_imbalance = Some(few.min(usable as u64));
             }
             is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)

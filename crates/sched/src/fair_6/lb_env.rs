@@ -1,6 +1,6 @@
 //! The state of balancing between passes, and the description of one pass.
 
-use super::domains::{self, Near};
+use super::domains::{self, CacheSharing};
 use super::ni_random::NewidleStats;
 use crate::classes::Pid;
 use crate::classes::domains::Domains;
@@ -125,7 +125,7 @@ impl LbEnv {
 
 impl Balance {
     /// The state in which nothing has been balanced yet.
-    pub fn new(domains: &Domains, near: &Near) -> Balance {
+    pub fn new(domains: &Domains, caches: &CacheSharing) -> Balance {
         let cpus = domains.cpus() as usize;
         let cpu = CpuBalance { next_balance: 0 };
         let levels = domains.levels();
@@ -142,15 +142,15 @@ impl Balance {
             taken: Vec::with_capacity(64),
             dropped: alloc::vec![false; cpus],
         };
-        balance.restart(domains, near, 0);
+        balance.restart(domains, caches, 0);
         balance
     }
 
     /// Restarts the balancing intervals after the domains were rebuilt.
-    pub(super) fn restart(&mut self, domains: &Domains, near: &Near, jiffies: u64) {
+    pub(super) fn restart(&mut self, domains: &Domains, caches: &CacheSharing, jiffies: u64) {
         for cpu in (0..domains.cpus()).map(CpuId) {
             self.cpus[cpu.index()].next_balance = jiffies;
-            self.nr_idle_scan[near.llc_id(cpu)] = near.llc_size(domains, cpu);
+            self.nr_idle_scan[caches.llc_id(cpu)] = caches.llc_size(domains, cpu);
             for level in domains.of(cpu) {
                 let interval = domains::min_interval(domains.level(level).span(cpu));
                 *self.domain(cpu, level) =

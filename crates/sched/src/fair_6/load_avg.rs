@@ -244,7 +244,7 @@ impl<R: PickRule> Fair<R> {
                 continue;
             };
             let queue = &mut self.cfs_rqs[q];
-            if queue.pelt_clock.stands {
+            if queue.pelt_clock.is_stopped {
                 continue;
             }
             let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);

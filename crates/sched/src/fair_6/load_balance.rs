@@ -15,7 +15,7 @@
 //! The flat machine of the golden schedules is one domain, with each CPU a group of its own.
 
 use super::class::Fair;
-use super::domains::{self, BUSY_FACTOR, Near};
+use super::domains::{self, BUSY_FACTOR, CacheSharing};
 use super::ids::CfsRqId;
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
@@ -43,7 +43,7 @@ impl<R: PickRule> Fair<R> {
 
     /// Whether the other threads of the core of `cpu` are idle.
     pub(super) fn is_core_idle(&self, rqs: &Rqs, cpu: CpuId) -> bool {
-        let threads = self.near.threads(&rqs.domains, cpu);
+        let threads = self.caches.threads(&rqs.domains, cpu);
         threads.iter().all(|&thread| thread == cpu || is_idle_cpu(rqs, thread))
     }
 
@@ -79,9 +79,9 @@ impl<R: PickRule> Fair<R> {
     /// rescales the base slice by their number, unless it was set by hand.
     pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
         self.online = rqs.online_cpus();
-        self.near = Near::new(&rqs.domains);
+        self.caches = CacheSharing::new(&rqs.domains);
         self.lb_cache = LbCache::new(&rqs.domains, !self.version.balances_cores());
-        self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
+        self.balance.restart(&rqs.domains, &self.caches, platform.jiffies());
         self.restart_capacity(&rqs.domains, platform.jiffies(), platform.hz());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
@@ -90,9 +90,9 @@ impl<R: PickRule> Fair<R> {
 
     /// `cpu` goes idle. If the other threads of its core are idle, too, there is an idle core.
     pub(super) fn cpu_goes_idle(&mut self, rqs: &Rqs, cpu: CpuId) {
-        if self.near.has_smt() && self.is_core_idle(rqs, cpu) {
-            let llc = self.near.llc_id(cpu);
-            self.near.has_idle_cores[llc] = true;
+        if self.caches.has_smt() && self.is_core_idle(rqs, cpu) {
+            let llc = self.caches.llc_id(cpu);
+            self.caches.has_idle_cores[llc] = true;
         }
     }
 

@@ -5,7 +5,7 @@ use super::cfs_rq::CfsRq;
 use super::cfs_tasks::CfsTasks;
 use super::class::Fair;
 use super::cpu_capacity::CpuCapacity;
-use super::domains::Near;
+use super::domains::CacheSharing;
 use super::flags::Attach;
 use super::ids::{CfsRqId, EntityId};
 use super::lb_cache::LbCache;
@@ -25,7 +25,7 @@ impl<R: PickRule> Fair<R> {
     /// The class of an idle machine: no task is queued.
     pub fn new(version: R::Version, domains: &Domains, hz: u32) -> Fair<R> {
         let cpus = domains.cpus();
-        let near = Near::new(domains);
+        let caches = CacheSharing::new(domains);
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
         let mut fair = Fair {
             version,
@@ -46,8 +46,8 @@ impl<R: PickRule> Fair<R> {
             exec_clock: alloc::vec![0; cpus as usize],
             limits: Bandwidth::new(version.quotas(), cpus, hz),
             cfs_tasks: CfsTasks::new(cpus),
-            balance: Balance::new(domains, &near),
-            near,
+            balance: Balance::new(domains, &caches),
+            caches,
             group_scheduling: true,
             no_hz: true,
             capacity: CpuCapacity::new(domains),

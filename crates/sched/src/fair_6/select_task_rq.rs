@@ -100,7 +100,7 @@ impl<R: PickRule> Fair<R> {
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
         let (a, b) = (flips(waker), flips(wakee));
         let (more, less) = (a.max(b), a.min(b));
-        let n = u64::from(self.near.llc_size(&rqs.domains, cpu));
+        let n = u64::from(self.caches.llc_size(&rqs.domains, cpu));
         less >= n && more >= less * n
     }
 
@@ -117,7 +117,7 @@ impl<R: PickRule> Fair<R> {
     ) -> (CpuId, Rule) {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
-        if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
+        if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
             return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
         }
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
@@ -159,7 +159,7 @@ impl<R: PickRule> Fair<R> {
         this: CpuId,
     ) -> (CpuId, Rule) {
         let suits = |fair: &Fair<R>, cpu: CpuId| {
-            fair.near.share_cache(cpu, target)
+            fair.caches.share_cache(cpu, target)
                 && fair.is_free(rqs, cpu)
                 && rqs.is_allowed(task, cpu)
         };
@@ -167,7 +167,7 @@ impl<R: PickRule> Fair<R> {
         if self.is_free(rqs, target) {
             return (target, by);
         }
-        if prev != target && self.near.share_cache(prev, target) && self.is_free(rqs, prev) {
+        if prev != target && self.caches.share_cache(prev, target) && self.is_free(rqs, prev) {
             return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);
@@ -184,9 +184,9 @@ impl<R: PickRule> Fair<R> {
             return found.unwrap_or((target, rules::SCAN_LIMIT));
         }
         let has_idle_cores =
-            self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
-        if !has_idle_cores && self.near.share_cache(prev, target) {
-            let threads = self.near.threads(&rqs.domains, prev);
+            self.caches.has_smt() && self.caches.has_idle_cores[self.caches.llc_id(target)];
+        if !has_idle_cores && self.caches.share_cache(prev, target) {
+            let threads = self.caches.threads(&rqs.domains, prev);
             if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
                 return (thread, rules::IDLE_SMT);
             }
@@ -201,8 +201,8 @@ impl<R: PickRule> Fair<R> {
     /// `select_idle_cpu`: the first free CPU among the next `nr_idle_scan` allowed CPUs of the
     /// target's cache, from the target on and around.
     pub(super) fn scan_for_idle(&self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
-        let looks = self.balance.nr_idle_scan[self.near.llc_id(target)];
-        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let looks = self.balance.nr_idle_scan[self.caches.llc_id(target)];
+        let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
         if cpus.len() == self.cpus as usize
             && rqs.thread(task).nr_cpus_allowed == self.cpus
             && !self.idle_seen
@@ -224,15 +224,15 @@ impl<R: PickRule> Fair<R> {
     /// and around, else the first free CPU that was met. If there is none, or the machine is too
     /// busy for a search: as in [`Fair::scan_for_idle`].
     fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<(CpuId, Rule)> {
-        let llc = self.near.llc_id(target);
+        let llc = self.caches.llc_id(target);
         if self.balance.nr_idle_scan[llc] == 0 {
             return None;
         }
-        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
         let allowed = &rqs.settings[task.index()].allowed;
         let mut free = None;
         for cpu in round(cpus, target, allowed) {
-            let threads = self.near.threads(&rqs.domains, cpu);
+            let threads = self.caches.threads(&rqs.domains, cpu);
             if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
                 return Some((cpu, rules::IDLE_CORE));
             }
@@ -243,7 +243,7 @@ impl<R: PickRule> Fair<R> {
                 free = may.find(|&thread| self.is_free(rqs, thread));
             }
         }
-        self.near.has_idle_cores[llc] = false;
+        self.caches.has_idle_cores[llc] = false;
         free.map(|cpu| (cpu, rules::IDLE_SIBLING))
     }
 
@@ -257,24 +257,24 @@ impl<R: PickRule> Fair<R> {
         target: CpuId,
         this: CpuId,
     ) -> Option<(CpuId, Rule)> {
-        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
         let allowed = &rqs.settings[task.index()].allowed;
         let (before, behind) = cpus.split_at(cpus.partition_point(|&cpu| cpu < target));
         let around = || behind.iter().chain(before).copied().filter(|&cpu| allowed.contains(cpu));
-        let llc = self.near.llc_id(target);
-        if self.near.has_smt() && self.near.has_idle_cores[llc] {
+        let llc = self.caches.llc_id(target);
+        if self.caches.has_smt() && self.caches.has_idle_cores[llc] {
             let idle = |cpu: &CpuId| is_idle_cpu(rqs, *cpu) && self.is_core_idle(rqs, *cpu);
             if let Some(cpu) = around().find(idle) {
                 return Some((cpu, rules::IDLE_CORE));
             }
-            self.near.has_idle_cores[llc] = false;
+            self.caches.has_idle_cores[llc] = false;
         }
         let looks = sis_prop(cpus.len() as u64, self.balance.avg_idle_ns[this.index()]);
         let free = |cpu: &CpuId| self.is_free(rqs, *cpu);
         if let Some(cpu) = around().take(looks as usize).find(free) {
             return Some((cpu, rules::IDLE_SIBLING));
         }
-        let threads = self.near.threads(&rqs.domains, target);
+        let threads = self.caches.threads(&rqs.domains, target);
         let thread = threads.iter().copied().find(|cpu| allowed.contains(*cpu) && free(cpu));
         thread.map(|cpu| (cpu, rules::IDLE_SMT))
     }

@@ -74,7 +74,7 @@ impl LoadHistory {
     }
 
     /// The numbers that `cpu` saw at its previous attempt, member by member.
-    pub(super) fn seen(&self, cpu: CpuId) -> &[u32] {
+    pub(super) fn previous(&self, cpu: CpuId) -> &[u32] {
         &self.views[self.of_cpu[cpu.index()]].running
     }
 
@@ -101,8 +101,8 @@ impl LoadHistory {
         } else {
             self.views.push(View { running: vec![0; self.members.len()], seen_by: 0 })
         };
-        for (seen, &cpu) in self.views[view].running.iter_mut().zip(&self.members) {
-            *seen = loads.nr_running(cpu);
+        for (length, &cpu) in self.views[view].running.iter_mut().zip(&self.members) {
+            *length = loads.nr_running(cpu);
         }
         self.newest = Some((loads.version(), view));
         view
@@ -156,10 +156,10 @@ impl LoadHistory {
     /// smaller of its length now and at the previous attempt. It must have more than one task; the
     /// lowest CPU among equals; not `this`. Also returns that length.
     fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: CpuId) -> Option<(CpuId, u32)> {
-        let seen = self.seen(this);
+        let previous = self.previous(this);
         let (mut longest, mut most) = (None, 1);
         for cpu in self.overloaded(loads, nodes) {
-            let load = loads.nr_running(cpu).min(seen[nodes.rank(cpu)]);
+            let load = loads.nr_running(cpu).min(previous[nodes.rank(cpu)]);
             if load > most && cpu != this {
                 (longest, most) = (Some((cpu, load)), load);
             }

@@ -102,10 +102,10 @@ impl Nodes {
     /// and by a sufficient margin. The lowest among equals.
     fn find_busiest(&mut self, this: CpuId, loads: &Loads) -> Option<NodeId> {
         let (own, nodes) = (self.of(this), self.count());
-        let seen = &mut self.prev_load[this.index() * nodes..][..nodes];
+        let previous = &mut self.prev_load[this.index() * nodes..][..nodes];
         let mut look = |node: NodeId| {
             let cpus = self.members[node].len() as u32;
-            let load = &mut seen[node.index()];
+            let load = &mut previous[node.index()];
             *load = *load / 2 + 10 * loads.node_running(node) / cpus;
             *load
         };

@@ -356,12 +356,12 @@ mod tests {
     #[test]
     fn a_sleeper_climbs_to_one_less_than_twice_its_priority() {
         let (mut sched, _) = machine(&[0]);
-        let mut seen = alloc::vec![];
+        let mut counters = alloc::vec![];
         for _ in 0..5 {
             sched.recharge();
-            seen.push(sched.counter(TaskId(0)));
+            counters.push(sched.counter(TaskId(0)));
         }
-        assert_eq!(seen, [22, 26, 28, 29, 29]);
+        assert_eq!(counters, [22, 26, 28, 29, 29]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ struct Move {
     to_best: u8,
     from_best: u8,
     /// Whether one task of the source's best level stays there.
-    seen: bool,
+    best_stays: bool,
 }
 
 impl Staircase {
@@ -67,10 +67,10 @@ impl Staircase {
             let weight = i64::from(self.tasks[p].load_weight);
             let mut skip = weight > go.rem;
             if skip && level < go.to_best {
-                skip = !go.seen && level == go.from_best;
+                skip = !go.best_stays && level == go.from_best;
             }
             if skip || !self.can_migrate(p, go) {
-                go.seen |= level == go.from_best;
+                go.best_stays |= level == go.from_best;
                 continue;
             }
             self.pull_task(platform, go.why, p, go.from, go.to);
@@ -174,7 +174,7 @@ impl Balanced for Staircase {
             pinned: true,
             to_best: self.best_prio(to),
             from_best,
-            seen: from_best == running_prio,
+            best_stays: from_best == running_prio,
         };
         let active = source.active;
         // First the tasks that wait for the next rotation, because they are the least likely to be

@@ -36,8 +36,8 @@ impl Fair<LeastVruntime> {
             return;
         }
         let many = self.cfs_rqs[self.cfs_rq_of(se)].nr_queued >= self.tunables.nr_latency;
-        let nominates = self.features().next_buddy && many && !fork;
-        if nominates {
+        let sets_buddy = self.features().next_buddy && many && !fork;
+        if sets_buddy {
             self.set_next_buddy(Some(woken));
         }
         if rqs.resched_pending(cpu) {
@@ -74,7 +74,7 @@ impl Fair<LeastVruntime> {
             self.account_of_preemption([c, p], evidence);
         });
         if wins {
-            if !nominates {
+            if !sets_buddy {
                 self.set_next_buddy(Some(p));
             }
             self.interrupt(rqs, platform, cpu, c, many);

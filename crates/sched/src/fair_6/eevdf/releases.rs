@@ -115,7 +115,7 @@ impl Version {
     }
 
     /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
-    /// distance to the deadline, and nominations count.
+    /// distance to the deadline, and next buddies count.
     pub const fn has_delayed_dequeue(self) -> bool {
         !matches!(self, Version::V6_6)
     }
@@ -161,9 +161,9 @@ pub struct Features {
     pub delay_dequeue: bool,
     /// Lag that such a task has gained in the meantime is cut off.
     pub delay_zero: bool,
-    /// A woken task is nominated.
+    /// A woken task becomes the next buddy.
     pub next_buddy: bool,
-    /// A nominated entity is picked if it is eligible.
+    /// The next buddy is picked if it is eligible.
     pub pick_buddy: bool,
     /// Wakeups may preempt at all.
     pub wakeup_preemption: bool,
@@ -232,13 +232,13 @@ pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "NEXT_BUDDY",
         since: Version::V6_6,
-        help: "a woken task is nominated to run next",
+        help: "a woken task becomes the next buddy",
         switch: |features| &mut features.next_buddy,
     },
     Feature {
         name: "PICK_BUDDY",
         since: Version::V6_12,
-        help: "a nominated entity is picked if it is eligible",
+        help: "the next buddy is picked if it is eligible",
         switch: |features| &mut features.pick_buddy,
     },
     Feature {

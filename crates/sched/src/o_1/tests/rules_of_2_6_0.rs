@@ -146,8 +146,8 @@ fn three_against_two_becomes_one_against_four() {
     rig.run_to(399);
     assert_eq!(rig.sched.loads.all_running(), [3, 2]);
     let node = rig.sched.nodes.of(CPU0);
-    assert_eq!(rig.sched.history[node].seen(CPU0), [3, 2]);
-    assert_eq!(rig.sched.history[node].seen(CPU1), [3, 2]);
+    assert_eq!(rig.sched.history[node].previous(CPU0), [3, 2]);
+    assert_eq!(rig.sched.history[node].previous(CPU1), [3, 2]);
     assert_eq!(rig.sched.find_busiest_queue(CPU0, false, node), None);
     rig.run_to(400);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
@@ -608,7 +608,7 @@ fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
         history.look(this, &loads);
         own[cpu] = loads.all_running().to_vec();
         for (cpu, own) in own.iter().enumerate() {
-            assert_eq!(history.seen(CpuId(cpu as u32)), own);
+            assert_eq!(history.previous(CpuId(cpu as u32)), own);
         }
         let running = loads.all_running();
         let alone = (0..cpus)

@@ -33,11 +33,11 @@ fn a_queue_does_not_tell_its_group_of_delays() {
     bench.at(10 * MS);
     bench.sched.block(&mut bench.platform, CPU, running, BlockReason::Interruptible);
     assert!(bench.entity(running).sched_delayed);
-    let (load, told) = loads(&bench);
-    assert!(load < 3200 && told == 4096, "{load}, {told}");
+    let (load, published) = loads(&bench);
+    assert!(load < 3200 && published == 4096, "{load}, {published}");
     bench.tick(11 * MS);
-    let (load, told) = loads(&bench);
-    assert_eq!(told, load);
+    let (load, published) = loads(&bench);
+    assert_eq!(published, load);
 
     kill_another(&mut bench);
     bench.at(20 * MS);
@@ -46,8 +46,8 @@ fn a_queue_does_not_tell_its_group_of_delays() {
     bench.sched.wake(&mut bench.platform, running, waker);
     assert!(!bench.entity(running).sched_delayed);
     let (load, still) = loads(&bench);
-    assert!(load < told * 3 / 4 && still == told, "{load}, {still}, {told}");
+    assert!(load < published * 3 / 4 && still == published, "{load}, {still}, {published}");
     bench.tick(21 * MS);
-    let (load, told) = loads(&bench);
-    assert_eq!(told, load);
+    let (load, published) = loads(&bench);
+    assert_eq!(published, load);
 }
