@@ -1,4 +1,4 @@
-//! Checks the books: queue, counts and CPUs against the tasks' own records.
+//! Consistency checks: queue, counts and CPUs against the tasks' own records.
 
 use super::Bfs;
 use super::grq::PRIO_LIMIT;
@@ -7,7 +7,7 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl Bfs {
-    /// Checks that every task stands where its record says, and that all counts are right.
+    /// Checks that every task is where its record says, and that all counts are right.
     pub(super) fn audit_all(&self) -> Result<(), String> {
         self.queue.audit()?;
         let mut tasks = alloc::vec![0; self.cpus.len()];
@@ -21,7 +21,10 @@ impl Bfs {
                 ));
             }
             if row.on_cpu != (self.cpus[row.cpu.index()].curr == Some(task)) {
-                return Err(format!("task {}: is it current on CPU {}?", task.0, row.cpu.0));
+                return Err(format!(
+                    "task {}: its record disagrees with what CPU {} runs",
+                    task.0, row.cpu.0
+                ));
             }
             tasks[row.cpu.index()] += u32::from(row.runnable);
             active += u32::from(queued || row.on_cpu);
@@ -42,7 +45,7 @@ impl Bfs {
             let idles = self.idle_map.contains(CpuId(number as u32));
             if idles != cpu.curr.is_none() || idles != (self.running[number].rq_prio == PRIO_LIMIT)
             {
-                return Err(format!("CPU {number}: does it idle?"));
+                return Err(format!("CPU {number}: the idle map disagrees with its current task"));
             }
         }
         Ok(())

@@ -3,11 +3,11 @@
 //! # Niffies (0.404)
 //!
 //! The clocks of several CPUs do not agree exactly, so deadlines are counted on a clock of BFS's
-//! own that never stands still and never jumps: each *refresh* adds the time that its CPU has seen
-//! pass and that no other CPU has added yet, if jiffies allow that much, and otherwise the least
-//! that they allow. So niffies are nearly the time; but a second refresh in one nanosecond adds 1
-//! ns all the same. This matters: tasks that start together get deadlines in the order of their
-//! starts.
+//! own that never stands still and never jumps. Each *refresh* adds the time that has passed on its
+//! CPU and has not been added by another CPU yet, if that is possible according to jiffies, and
+//! otherwise the least time that is possible. So niffies are close to the real time, but a second
+//! refresh in the same nanosecond adds 1 ns all the same. This matters: tasks that start together
+//! get deadlines in the order of their starts.
 //!
 //! Each reschedule, each wakeup and start (by the task's last CPU), and each change of nice or
 //! policy refreshes niffies. Ticks do not.
@@ -16,7 +16,8 @@ use super::Bfs;
 use super::releases::{Clock, SliceUnit};
 use schedlab_core::{CpuId, Platform, Policy};
 
-/// `diff` if it lies between what `jiffies` ticks can be at least and at most, else the least.
+/// `diff` if it lies between the shortest and the longest time that `jiffies` ticks can take, else
+/// the shortest.
 fn clamp(diff: i64, jiffies: u64, tick_ns: u64) -> u64 {
     let least = if jiffies > 1 { (jiffies - 1) * tick_ns } else { 1 };
     let most = (jiffies + 1) * tick_ns;
@@ -27,24 +28,24 @@ fn clamp(diff: i64, jiffies: u64, tick_ns: u64) -> u64 {
 }
 
 impl Bfs {
-    /// 0.404 `update_clocks`: niffies catch up with the clock of `cpu`. 0.316 has no niffies.
+    /// 0.404 `update_clocks`: advances niffies to the clock of `cpu`. 0.316 has no niffies.
     pub(super) fn refresh(&mut self, platform: &Platform, cpu: CpuId) {
         if self.version.clock == Clock::Jiffies {
             return;
         }
         let now_ns = platform.now_ns();
         let here = &mut self.cpus[cpu.index()];
-        let seen = (now_ns - here.old_clock) as i64;
+        let elapsed = (now_ns - here.old_clock) as i64;
         let added_by_others = (self.niffies - here.last_niffy) as i64;
         let jiffies = platform.jiffies() - self.last_jiffy;
         self.last_jiffy = platform.jiffies();
-        self.niffies += clamp(seen - added_by_others, jiffies, self.tick_ns);
+        self.niffies += clamp(elapsed - added_by_others, jiffies, self.tick_ns);
         here.old_clock = now_ns;
         here.last_niffy = self.niffies;
     }
 
-    /// `update_cpu_clock`: takes from the running task's slice what it has used since it was last
-    /// charged.
+    /// `update_cpu_clock`: subtracts from the running task's slice what it has used since it was
+    /// last charged.
     pub(super) fn charge(&mut self, now_ns: u64, cpu: CpuId) {
         let here = &mut self.cpus[cpu.index()];
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {
@@ -52,7 +53,7 @@ impl Bfs {
             here.rq_time_slice -= match self.version.unit {
                 SliceUnit::Microsecond if used_ns <= 0 => (self.tick_ns / 2 / 1000) as i32,
                 SliceUnit::Microsecond => (used_ns.min(self.tick_ns as i64) / 1000) as i32,
-                // Counted in 1024 ns, so a tick of 1 ms costs 976.
+                // Counted in units of 1024 ns, so a tick of 1 ms costs 976.
                 SliceUnit::Of1024Ns => (clamp(used_ns, 1, self.tick_ns) >> 10) as i32,
             };
         }
@@ -75,9 +76,9 @@ mod tests {
 
     #[test]
     fn what_they_do_not_is_the_least_possible() {
-        assert_eq!(clamp(0, 1, TICK), 1, "no time at all");
-        assert_eq!(clamp(-3, 0, TICK), 1, "others were ahead");
-        assert_eq!(clamp(2_000_001, 1, TICK), 1, "too much is treated as none");
+        assert_eq!(clamp(0, 1, TICK), 1, "no time has passed");
+        assert_eq!(clamp(-3, 0, TICK), 1, "other CPUs were ahead");
+        assert_eq!(clamp(2_000_001, 1, TICK), 1, "too much is treated as nothing");
         assert_eq!(clamp(3_999_999, 5, TICK), 4_000_000);
     }
 }

@@ -1,17 +1,17 @@
-//! Fork and exit: where tasks start, and what happens to their slices.
+//! Fork and exit: where tasks start, and how slices are divided and returned.
 
 use super::releases::{ForkRule, RESCHED_US};
 use super::{Bfs, rules};
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, TaskId};
 
 impl Bfs {
-    /// The present slice of `task`: the CPU's copy if it runs.
+    /// The current slice of `task`: the CPU's copy if it runs.
     pub(super) fn live_slice(&mut self, task: TaskId) -> &mut i32 {
         let row = &mut self.tasks[task];
         if row.on_cpu { &mut self.cpus[row.cpu.index()].rq_time_slice } else { &mut row.time_slice }
     }
 
-    /// 0.316: a child that ends before its slice was ever filled returns what is left of it.
+    /// 0.316: a child that ends before its slice was ever refilled returns the rest of it.
     pub(super) fn return_first_slice(&mut self, task: TaskId) {
         let row = &self.tasks[task];
         if self.version.fork == ForkRule::HalveAndReturn
@@ -33,7 +33,7 @@ impl Bfs {
             .unwrap_or(CpuId(0))
     }
 
-    /// Starts a task whose parent does not matter: a full slice from now.
+    /// Starts a task without a parent: a full slice from now on.
     pub(super) fn start(&mut self, platform: &mut Platform, task: TaskId) {
         let cpu = self.tasks[task].cpu;
         self.refresh(platform, cpu);
@@ -44,8 +44,8 @@ impl Bfs {
         self.try_preempt(platform, task);
     }
 
-    /// Starts the child of a running task: with the parent's deadline, and half of what is left of
-    /// the parent's slice.
+    /// Starts the child of a running task: with the parent's deadline, and half of the rest of the
+    /// parent's slice.
     pub(super) fn start_beside(
         &mut self,
         platform: &mut Platform,
@@ -79,7 +79,7 @@ impl Bfs {
         }
     }
 
-    /// Halves what the running task of `cpu` has left with its child.
+    /// Divides the rest of the slice of the running task of `cpu` between it and its child.
     pub(super) fn share_slice(&mut self, platform: &mut Platform, child: TaskId, cpu: CpuId) {
         let left = self.cpus[cpu.index()].rq_time_slice;
         match self.version.fork {

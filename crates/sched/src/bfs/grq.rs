@@ -1,10 +1,10 @@
-//! The one queue of the whole machine.
+//! The global runqueue: one queue for the whole machine.
 //!
-//! The kernel keeps a linked list and a bit for each of 103 levels. The same order is kept here in
+//! The kernel keeps a linked list and a bit for each of 103 levels. Here the same order is kept in
 //! another form. Real-time levels are linked lists, since only their heads matter. The levels that
 //! are searched for the earliest deadline are arrays of deadlines, in the list's order, with a hole
-//! where a task was removed: the search is the same O(queued tasks) walk, but it runs over
-//! consecutive memory and reads a task's own record only when the bare deadline beats the best
+//! where a task was removed. The search is the same O(queued tasks) walk, but it runs over
+//! consecutive memory and reads a task's own record only when its bare deadline beats the best
 //! found so far. (The offset for distance or stickiness that is added to a deadline is never
 //! negative, so no other task can win.)
 
@@ -18,7 +18,7 @@ use schedlab_core::{TaskId, TaskTable, define_index};
 pub(super) const NORMAL_PRIO: u8 = 101;
 /// The level of `SCHED_IDLEPRIO`.
 pub(super) const IDLE_PRIO: u8 = 102;
-/// One more than the worst level: that of a CPU that idles.
+/// One more than the worst level: that of an idle CPU.
 pub(super) const PRIO_LIMIT: u8 = 103;
 /// Levels below this one are real-time.
 pub(super) const MAX_RT_PRIO: u8 = 100;
@@ -48,7 +48,7 @@ define_index! {
     struct Slot;
 }
 
-/// Where a task stands in the queue.
+/// The position of a task in the queue.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
     #[default]
@@ -71,12 +71,12 @@ struct List {
 struct DeadlineList {
     deadlines: Vec<i64>,
     tasks: Vec<TaskId>,
-    /// Everything before this is a hole.
+    /// All slots before this one are holes.
     first: usize,
     holes: usize,
 }
 
-/// All runnable tasks that hold no CPU.
+/// All runnable tasks that do not hold a CPU.
 #[derive(Debug)]
 pub(super) struct GlobalQueue {
     /// Bit l: level l has tasks.
@@ -100,10 +100,10 @@ impl GlobalQueue {
         }
     }
 
-    /// Makes room for a new task, so that queueing never has to.
+    /// Makes room for a new task, so that queueing never has to allocate.
     pub(super) fn admit(&mut self, task: TaskId) {
         self.places.insert(task, Place::default());
-        // Twice as many as there are tasks: see `compact`.
+        // Twice the number of tasks: see `compact`.
         let room = 2 * self.places.len() + 64;
         for list in &mut self.timed {
             list.deadlines.reserve(room.saturating_sub(list.deadlines.len()));
@@ -111,7 +111,7 @@ impl GlobalQueue {
         }
     }
 
-    /// `qnr`: how many tasks are queued.
+    /// `qnr`: number of queued tasks.
     #[inline]
     pub(super) fn qnr(&self) -> u32 {
         self.qnr
@@ -153,7 +153,7 @@ impl GlobalQueue {
         list.tasks.push(task);
     }
 
-    /// Takes `task` out.
+    /// Removes `task`.
     pub(super) fn remove(&mut self, task: TaskId) {
         let (level, is_empty) = match core::mem::take(&mut self.places[task]) {
             Place::NotQueued => unreachable!("task {} is not queued", task.0),
@@ -184,7 +184,7 @@ impl GlobalQueue {
     fn next_of(&mut self, link: Link) -> &mut Option<Link> {
         match &mut self.places[link.task()] {
             Place::Realtime { next, .. } => next,
-            place => unreachable!("{link:?} is linked but stands at {place:?}"),
+            place => unreachable!("{link:?} is linked but its place is {place:?}"),
         }
     }
 
@@ -192,7 +192,7 @@ impl GlobalQueue {
     fn prev_of(&mut self, link: Link) -> &mut Option<Link> {
         match &mut self.places[link.task()] {
             Place::Realtime { prev, .. } => prev,
-            place => unreachable!("{link:?} is linked but stands at {place:?}"),
+            place => unreachable!("{link:?} is linked but its place is {place:?}"),
         }
     }
 
@@ -220,15 +220,15 @@ impl GlobalQueue {
         }
     }
 
-    /// The first task of a real-time level that `may_run`.
+    /// The first task of a real-time level for which `may_run` holds.
     pub(super) fn first(&self, level: u8, may_run: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         self.realtime_tasks(level).find(|&task| may_run(task))
     }
 
     /// The task of a timed level with the earliest effective deadline, the first in the list among
-    /// equals, with that deadline; but the first that is effectively before `overdue` is taken at
-    /// once. `effective` adds what a task's distance costs, at least 0, to its deadline; none = it
-    /// may not run there.
+    /// equals, and that deadline. But the first task whose effective deadline is before `overdue`
+    /// is taken at once. `effective` adds the cost of a task's distance, at least 0, to its
+    /// deadline. `None`: the task may not run there.
     pub(super) fn earliest(
         &self,
         level: u8,
@@ -314,7 +314,7 @@ fn timed_index(level: u8) -> usize {
 }
 
 impl DeadlineList {
-    /// Leaves a hole in `slot`.
+    /// Turns `slot` into a hole.
     fn dig(&mut self, slot: Slot) {
         let index = slot.index();
         self.deadlines[index] = HOLE;
@@ -331,8 +331,9 @@ impl DeadlineList {
         }
     }
 
-    /// Closes the holes. Done when they are more than half, so it costs O(1) for each task that was
-    /// ever queued, and the array never grows beyond twice the number of tasks (and a few).
+    /// Closes the holes. Done when they are more than half of the slots, so it costs O(1) for each
+    /// task that was ever queued, and the array never grows beyond twice the number of tasks (and a
+    /// few more).
     fn compact(&mut self, level: u8, places: &mut TaskTable<Place>) {
         let mut to = 0;
         for from in self.first..self.deadlines.len() {
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(earliest(&queue), Some((7, TaskId(0))));
         queue.remove(TaskId(0));
         queue.push(TaskId(0), NORMAL_PRIO, 7);
-        assert_eq!(earliest(&queue), Some((7, TaskId(1))), "it went to the tail");
+        assert_eq!(earliest(&queue), Some((7, TaskId(1))), "it moved to the tail");
     }
 
     #[test]
@@ -392,7 +393,7 @@ mod tests {
     fn order_survives_holes_and_their_closing() {
         let mut queue = queue(100);
         let mut model: Vec<u32> = Vec::new();
-        // Some order of comings and goings that leaves holes everywhere.
+        // An order of insertions and removals that leaves holes everywhere.
         let mut seed = 1_u32;
         for _ in 0..5000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

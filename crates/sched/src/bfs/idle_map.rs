@@ -1,4 +1,4 @@
-//! Which CPUs idle.
+//! The set of idle CPUs.
 
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, CpuSet};
@@ -11,7 +11,7 @@ pub(super) struct IdleMap {
 }
 
 impl IdleMap {
-    /// All of `cpus` CPUs idle.
+    /// The map in which all of `cpus` CPUs are idle.
     pub(super) fn all(cpus: u32) -> IdleMap {
         let mut map = IdleMap { words: alloc::vec![0; (cpus as usize).div_ceil(64)], idle: 0 };
         for cpu in 0..cpus {
@@ -39,7 +39,7 @@ impl IdleMap {
             return None;
         }
         let first = from as usize / 64;
-        // (From beyond the last CPU there is none.)
+        // (Beyond the last CPU there is none.)
         for word in first..self.words.len() {
             let mut bits = self.words[word] & allowed.word(word);
             if word == first {

@@ -1,23 +1,23 @@
-//! How far it is from CPU to CPU.
+//! The distances between CPUs.
 //!
-//! BFS has one queue and therefore no domains: what the machine looks like comes in only here. An
-//! idle CPU is looked for near the one where the task last ran (both releases), and 0.316 sees a
-//! queued task's deadline the later the further away it last ran.
+//! BFS has one queue and therefore no domains. The structure of the machine matters only here. A
+//! search for an idle CPU prefers those near the one where the task last ran (both releases), and
+//! 0.316 sees a queued task's deadline later the further away it last ran.
 
 use super::idle_map::IdleMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 use schedlab_core::{CpuId, Topology};
 
-/// Where the CPUs are.
+/// The positions of the CPUs.
 #[derive(Debug)]
 pub(super) struct Locality {
     topology: Topology,
-    /// All CPUs are equally far from each other.
+    /// Whether all CPUs are equally far from each other.
     flat: bool,
-    /// The CPUs, those of a core together.
+    /// The CPUs, grouped by core.
     by_core: Vec<CpuId>,
-    /// For each CPU its core's part of `by_core`.
+    /// By CPU: the part of `by_core` that is its core.
     siblings: Vec<Range<u32>>,
 }
 
@@ -50,7 +50,7 @@ impl Locality {
     }
 
     /// 0.316 `cpu_locality`: 0 where a cache is shared, 1 in the same node, 3 elsewhere. (3 is the
-    /// most there is; nearer nodes may have had less.)
+    /// maximum; nearer nodes may have had less.)
     #[inline]
     pub(super) fn distance(&self, a: CpuId, b: CpuId) -> i64 {
         if a == b {
@@ -66,15 +66,15 @@ impl Locality {
         }
     }
 
-    /// The longest [`distance`](Locality::distance) there is.
+    /// The longest possible [`distance`](Locality::distance).
     pub(super) fn most_distant(&self) -> i64 {
         self.topology.iter().map(|cpu| self.distance(CpuId(0), cpu)).max().unwrap_or(0)
     }
 
-    /// How good the idle CPU `to` is for a task that last ran on `from`, the smaller the better:
-    /// the same core, a shared cache, the same package, another one, another node. A thread whose
-    /// core is otherwise busy is worse than any whole core of its node, and better than another
-    /// node; the description leaves open how much worse.
+    /// How suitable the idle CPU `to` is for a task that last ran on `from`, the smaller the
+    /// better: the same core, a shared cache, the same package, another one, another node. A thread
+    /// whose core is otherwise busy is worse than any whole core of its node, and better than
+    /// another node. The description leaves open how much worse.
     pub(super) fn rank(&self, from: CpuId, to: CpuId, idle: &IdleMap) -> u32 {
         const ANOTHER_NODE: u32 = 8;
         const SIBLING_BUSY: u32 = 4;
@@ -127,10 +127,10 @@ mod tests {
         let rank = |idle: &IdleMap, to| locality.rank(CpuId(0), CpuId(to), idle);
         let ranks = [1, 2, 4, 8, 16].map(|to| rank(&idle, to));
         assert!(ranks.is_sorted_by(|a, b| a < b), "{ranks:?}");
-        // CPU 0 itself is busy, and so is a thread of the next core: then a whole core is better.
+        // CPU 0 itself is busy, and so is a thread of the next core. Then a whole core is better.
         idle.set(CpuId(0), false);
         idle.set(CpuId(3), false);
         assert!(rank(&idle, 4) < rank(&idle, 1) && rank(&idle, 8) < rank(&idle, 2));
-        assert!(rank(&idle, 2) < rank(&idle, 16), "another node is worst");
+        assert!(rank(&idle, 2) < rank(&idle, 16), "another node is the worst");
     }
 }

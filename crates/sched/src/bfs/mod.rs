@@ -1,12 +1,12 @@
 //! BFS: one queue for the whole machine, virtual deadlines. Con Kolivas's out-of-tree scheduler,
-//! 2.6.31 (August 2009) on.
+//! from 2.6.31 (August 2009) on.
 //!
 //! # The algorithm
 //!
-//! There are no runqueues of CPUs, no balancing, no measuring of sleep, no groups. All runnable
-//! tasks that hold no CPU stand in **one queue** under one lock. A task has a **slice** of
-//! `rr_interval`, the same for every nice level, and a **virtual deadline**, set when the slice is
-//! filled:
+//! There are no runqueues of CPUs, no balancing, no measurement of sleep, no groups. All runnable
+//! tasks that do not hold a CPU are in **one queue** under one lock. A task has a **slice** of
+//! `rr_interval`, the same for every nice level, and a **virtual deadline**, which is set when the
+//! slice is filled:
 //!
 //! ```text
 //! deadline = now + rr_interval * ratio[nice]          # the ratio grows by 10 % a nice level
@@ -14,26 +14,26 @@
 //!
 //! A CPU that needs a task takes the queued one with the **earliest deadline** (of the best level:
 //! real-time priorities come first and are first in, first out; `SCHED_IDLEPRIO` comes last). When
-//! a slice is used up it is filled again, with a new deadline, and the task queues with the others.
-//! A task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
-//! old, that is early, so it takes an idle CPU if there is one, and otherwise preempts the running
-//! task with the *latest* deadline of the whole machine, if that is later than its own.
+//! a slice is used up it is refilled, with a new deadline, and the task queues with the others. A
+//! task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
+//! old, and therefore early. So it takes an idle CPU if there is one, and otherwise preempts the
+//! running task with the *latest* deadline of the whole machine, if that is later than its own.
 //!
-//! That is all. No task waits longer than the deadline distance of its nice level and the slices of
-//! those before it.
+//! That is all. No task waits longer than the deadline distance of its nice level plus the slices
+//! of the tasks before it.
 //!
 //! # Cost
 //!
 //! A pick looks at every queued task of its level: O(queued tasks), under the one lock. A wakeup
-//! looks at every CPU. A tick is O(1). The search is the price of the design, and the lock the
+//! looks at every CPU. A tick is O(1). The search is the price of the design, and the lock is the
 //! reason why it was never meant for big machines.
 //!
 //! # Releases
 //!
-//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`); the last task that a
-//!   CPU put away although it wanted to run is **sticky** there: other CPUs see its deadline later
-//!   by the longest distance there is (`preempt.rs`).
-//! * **0.316** (2.6.33): deadlines in jiffies; other CPUs see a queued task's deadline later by its
+//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`). The last task that a
+//!   CPU put while it was still runnable is **sticky** there: other CPUs see its deadline later by
+//!   the longest possible distance (`preempt.rs`).
+//! * **0.316** (2.6.33): deadlines in jiffies. Other CPUs see a queued task's deadline later by its
 //!   `task_timeslice`.
 //!
 //! `releases.rs` names each difference and has the numbers.
@@ -42,14 +42,14 @@
 //!
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
-//! `releases.rs`: slices and deadlines. `rules.rs`: the rules of its decisions, by number.
-//! `locality.rs`: how far CPUs are from each other. `idle_map.rs`: which CPUs idle. `fork_exit.rs`:
-//! starts, forks and exits. `syscalls.rs`: changes of nice and policy.
+//! `releases.rs`: slices and deadlines. `rules.rs`: the decision rules, by number. `locality.rs`:
+//! the distances between CPUs. `idle_map.rs`: the set of idle CPUs. `fork_exit.rs`: starts, forks
+//! and exits. `syscalls.rs`: changes of nice and policy.
 //!
-//! # Not here
+//! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so the allowance that goes with it limits no
-//! task. Frequency scaling.
+//! `SCHED_ISO`: the interface has no such policy, so its allowance limits no task. Frequency
+//! scaling.
 
 mod audit;
 mod clock;
@@ -78,15 +78,15 @@ use schedlab_core::{
     Scheduler, TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
 
-/// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
-/// those here are stale.
+/// State of a task. While the task runs, its CPU has the current slice and deadline, and those here
+/// are stale.
 #[derive(Clone, Debug)]
 struct Task {
-    /// When its slice should be used up: niffies (ns) in 0.404, jiffies in 0.316.
+    /// Time by which its slice should be used up: niffies (ns) in 0.404, jiffies in 0.316.
     deadline: i64,
-    /// What is left: units of 1024 ns in 0.404, µs in 0.316.
+    /// The rest of the slice: in units of 1024 ns in 0.404, µs in 0.316.
     time_slice: i32,
-    /// The CPU that it last ran on.
+    /// The CPU on which it last ran.
     cpu: CpuId,
     /// Its level, 0 best.
     prio: u8,
@@ -94,49 +94,50 @@ struct Task {
     policy: Policy,
     /// `TASK_RUNNING`.
     runnable: bool,
-    /// It is its CPU's current task, runnable or not.
+    /// Whether it is its CPU's current task, runnable or not.
     on_cpu: bool,
-    /// 0.404: it is the sticky task of its last CPU.
+    /// 0.404: whether it is the sticky task of its last CPU.
     sticky: bool,
-    /// Asleep in `TASK_UNINTERRUPTIBLE`, where an idle-priority task may hold what others need.
+    /// Asleep in `TASK_UNINTERRUPTIBLE`, where an idle-priority task may hold resources that others
+    /// need.
     uninterruptible: bool,
-    /// 0.316: its slice is still the one that it got at fork.
+    /// 0.316: whether its slice is still the one that it got at fork.
     first_time_slice: bool,
     rt_priority: u8,
-    /// When it last left a CPU, ns.
+    /// Time at which it last left a CPU, ns.
     last_ran: u64,
     allowed: CpuSet,
-    /// 0.316: its parent, which gets back what it leaves of its first slice.
+    /// 0.316: its parent, to which the rest of its first slice is returned.
     parent: Option<TaskId>,
     address_space: u32,
 }
 
-/// What the kernel keeps of a CPU, but for its `Running` record.
+/// State of a CPU, except its `Running` record.
 #[derive(Clone, Debug)]
 struct Cpu {
-    /// The running task; none = it idles.
+    /// The running task. `None`: the CPU is idle.
     curr: Option<TaskId>,
     /// The running task's slice.
     rq_time_slice: i32,
     rq_policy: Policy,
-    /// When the running task was last charged, ns.
+    /// Time at which the running task was last charged, ns.
     rq_last_ran: u64,
-    /// 0.404: the task that was last put away here although it was runnable.
+    /// 0.404: the runnable task that was last put here.
     sticky_task: Option<TaskId>,
-    /// 0.404: when niffies were last refreshed from here, ns.
+    /// 0.404: time at which this CPU last refreshed niffies, ns.
     old_clock: u64,
-    /// 0.404: and what they were then.
+    /// 0.404: niffies at that time.
     last_niffy: u64,
-    /// 0.404: when the last tick was, ns.
+    /// 0.404: time of the last tick, ns.
     last_tick: u64,
-    /// 0.404: the running task came within half a tick of a tick.
+    /// 0.404: whether the running task was switched in within half a tick of a tick.
     dither: bool,
-    /// Tasks that run here, or are queued and were here last; for choosing a start CPU.
+    /// Number of tasks that run here, or are queued and ran here last. Used to choose a start CPU.
     tasks: u32,
 }
 
-/// The running task as wakeup preemption sees it. A table of its own, since every wakeup on a busy
-/// machine walks all of it.
+/// The running task as seen by wakeup preemption. Kept in a table of its own, since every wakeup on
+/// a busy machine walks all of it.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     rq_deadline: i64,
@@ -144,31 +145,31 @@ struct Running {
     rq_prio: u8,
 }
 
-/// A release of BFS on a machine of equal CPUs.
+/// A release of BFS.
 #[derive(Debug)]
 pub struct Bfs {
     version: Version,
     hz: u32,
-    /// A tick, ns.
+    /// Length of a tick, ns.
     tick_ns: u64,
-    /// ms.
+    /// `rr_interval`, ms.
     rr_interval: i64,
     sched_iso_cpu: i64,
     /// A full slice.
     slice: i32,
-    /// How far ahead a full slice's deadline lies, from nice -20 to 19.
+    /// Distance of a full slice's deadline, by nice from -20 to 19.
     distances: [i64; 40],
     tasks: TaskTable<Task>,
     queue: GlobalQueue,
-    /// Tasks that are runnable or some CPU's current.
+    /// Number of tasks that are runnable or some CPU's current.
     nr_running: u32,
     idle_map: IdleMap,
     locality: Locality,
     cpus: Vec<Cpu>,
     running: Vec<Running>,
-    /// 0.404: the time, nearly, ns.
+    /// 0.404: approximately the time, ns.
     niffies: u64,
-    /// 0.404: jiffies when niffies were last refreshed.
+    /// 0.404: jiffies at the last refresh of niffies.
     last_jiffy: u64,
     /// Jiffies at the last reschedule. Only for [`Inspect::candidates`], which has no clock.
     jiffies_seen: u64,
@@ -184,7 +185,7 @@ fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
 }
 
 impl Bfs {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> Bfs {
         let cpus = config.topology.cpus();
         let mut bfs = Bfs {
@@ -210,7 +211,7 @@ impl Bfs {
         bfs
     }
 
-    /// Sets `rr_interval`, and computes what depends on it.
+    /// Sets `rr_interval`, and computes the values that depend on it.
     fn set_rr_interval(&mut self, rr_interval_ms: i64) {
         self.rr_interval = rr_interval_ms;
         self.slice = self.version.slice(rr_interval_ms);
@@ -220,19 +221,19 @@ impl Bfs {
         }
     }
 
-    /// How far ahead of now a full slice's deadline lies at `nice`.
+    /// Distance from now to a full slice's deadline at `nice`.
     #[inline]
     fn deadline_distance(&self, nice: i8) -> i64 {
         self.distances[(nice + 20) as usize]
     }
 
-    /// The longest distance there is: that of nice 19.
+    /// The longest possible distance: that of nice 19.
     #[inline]
     fn longest_deadline(&self) -> i64 {
         self.distances[39]
     }
 
-    /// A full slice, and the deadline that goes with it.
+    /// Gives `task` a full slice, and the corresponding deadline.
     fn refill(&mut self, platform: &Platform, task: TaskId) {
         let now = match self.version.clock {
             Clock::Jiffies => platform.jiffies() as i64,
@@ -245,12 +246,12 @@ impl Bfs {
         row.first_time_slice = false;
     }
 
-    /// To the tail of its level.
+    /// Queues `task` at the tail of its level.
     fn enqueue(&mut self, task: TaskId) {
         let row = &mut self.tasks[task];
         if row.prio >= MAX_RT_PRIO {
-            // A task that comes out of an uninterruptible sleep may be about to release what others
-            // wait for.
+            // A task that wakes from an uninterruptible sleep may be about to release something
+            // that others wait for.
             row.prio = if row.policy == Policy::Idle && !row.uninterruptible {
                 IDLE_PRIO
             } else {
@@ -260,7 +261,7 @@ impl Bfs {
         self.queue.push(task, row.prio, row.deadline);
     }
 
-    /// Becomes runnable: counted and queued.
+    /// Makes `task` runnable: counts and queues it.
     fn activate(&mut self, task: TaskId) {
         let row = &mut self.tasks[task];
         row.prio = prio_of(row.policy, row.rt_priority);
@@ -271,7 +272,7 @@ impl Bfs {
         self.nr_running += 1;
     }
 
-    /// Puts away `prev`, the current task of `cpu`. Returns whether it goes on after all.
+    /// Puts `prev`, the current task of `cpu`. Returns whether it continues after all.
     fn put_away(&mut self, platform: &mut Platform, cpu: CpuId, prev: TaskId) -> bool {
         let here = &self.cpus[cpu.index()];
         let row = &mut self.tasks[prev];
@@ -305,14 +306,14 @@ impl Bfs {
         false
     }
 
-    /// Takes the queued task that `cpu` should run: of the best level that has one for it, the
+    /// Takes the queued task that `cpu` should run from the best level that has one for it: the
     /// first (real time) or the one with the earliest deadline.
     fn earliest_deadline_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let mut from = 0;
         while let Some(level) = self.queue.level_from(from) {
             platform.work.bitmap(level);
-            // Real-time levels are first in, first out; the others are one list, of which all is
-            // looked at.
+            // Real-time levels are first in, first out. Each other level is one list, all of which
+            // is examined.
             platform.work.scanned +=
                 if level < MAX_RT_PRIO { 1 } else { u64::from(self.queue.qnr()) };
             let found = if level < MAX_RT_PRIO {
@@ -332,7 +333,7 @@ impl Bfs {
         None
     }
 
-    /// Names the rule of a pick that is about to be carried out.
+    /// Records the rule of a pick that is about to be carried out.
     #[inline]
     fn explain_pick(&self, platform: &mut Platform, cpu: CpuId, rule: Rule) {
         let jiffies = platform.jiffies();
@@ -341,7 +342,7 @@ impl Bfs {
         });
     }
 
-    /// The earliest deadline of a level as `cpu` sees it, and the rule by which it is the one.
+    /// The earliest deadline of a level as seen by `cpu`, and the rule by which it is chosen.
     fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<(Rule, TaskId)> {
         let overdue =
             if self.version.takes_first_overdue { platform.jiffies() as i64 } else { i64::MIN };
@@ -369,8 +370,8 @@ impl Bfs {
         Some((rule, task))
     }
 
-    /// 0.316: by how many jiffies the deadline of `task` counts as later on `cpu`, as that is not
-    /// where it last ran.
+    /// 0.316: number of jiffies by which the deadline of `task` counts as later on `cpu`, because
+    /// that is not where it last ran.
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];
@@ -380,7 +381,7 @@ impl Bfs {
         }
     }
 
-    /// Out of the queue, for `cpu`.
+    /// Removes `task` from the queue, for `cpu`.
     fn take(&mut self, platform: &mut Platform, task: TaskId, cpu: CpuId) {
         self.queue.remove(task);
         platform.work.dequeues += 1;
@@ -396,7 +397,7 @@ impl Bfs {
         }
     }
 
-    /// The CPU's copies, renewed from its next task.
+    /// Refreshes the CPU's copies from its next task.
     fn switch_to(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
         let here = &mut self.cpus[cpu.index()];
         here.curr = next;
@@ -407,8 +408,8 @@ impl Bfs {
         let row = &self.tasks[next];
         here.rq_time_slice = row.time_slice;
         here.rq_policy = row.policy;
-        // Counted from when the task last left a CPU, its first charge, after a wait or a sleep, is
-        // cut to a whole tick.
+        // If it is counted from the time at which the task last left a CPU, the first charge after
+        // a wait or a sleep is limited to a whole tick.
         here.rq_last_ran = if self.version.charges_from_last_ran { row.last_ran } else { now_ns };
         self.running[cpu.index()] = Running { rq_deadline: row.deadline, rq_prio: row.prio };
         if row.prio < MAX_RT_PRIO {
@@ -494,8 +495,8 @@ impl Scheduler for Bfs {
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {
             let dithers = self.version.dithers && here.dither;
             let used_up = if dithers {
-                // The slice began near a tick. If the next tick would overshoot its end by more
-                // than it has left now, it ends now.
+                // The slice began near a tick. If the next tick would overshoot the end of the
+                // slice by more than is left of it now, it ends now.
                 here.rq_time_slice <= half_tick_us
             } else {
                 here.rq_time_slice < self.version.least_slice
@@ -533,7 +534,7 @@ impl Scheduler for Bfs {
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, _task: TaskId) {
-        // Slice and deadline stay, so the task is often picked again at once.
+        // Slice and deadline stay the same, so the task is often picked again at once.
         platform.resched(cpu);
     }
 
@@ -595,8 +596,8 @@ impl Scheduler for Bfs {
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
         match command {
-            // Only the affinity of tasks decides which CPUs take part; `rr_interval` is computed at
-            // boot and stays.
+            // Only the affinity of tasks decides which CPUs take part. `rr_interval` is computed at
+            // boot and stays the same.
             Command::CpuOffline(_) | Command::CpuOnline(_) => {}
             Command::SetTunable { name, value } => self.write_tunable(name, value)?,
             other => return Err(other.unsupported()),
@@ -626,8 +627,7 @@ impl Inspect for Bfs {
                 name: "sched_iso_cpu".into(),
                 value: self.sched_iso_cpu,
                 range: (0, 100),
-                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
-                       here",
+                help: "percentage that SCHED_ISO tasks may use; no effect, as there are none here",
             },
         ]
     }
@@ -650,8 +650,8 @@ impl Inspect for Bfs {
                 Clock::Niffies => distance,
             }
         };
-        // CPUs other than its last may see a task's deadline later. 0.316 counts that in jiffies,
-        // however long these are: at HZ 100 it is ten times as long as at HZ 1000.
+        // CPUs other than its last one may see a task's deadline later. 0.316 counts that in
+        // jiffies, however long these are: at HZ 100 it is ten times as long as at HZ 1000.
         let seen_later_ns = match self.version.affinity {
             _ if alone => 0,
             Affinity::CacheDistance => {
@@ -663,15 +663,15 @@ impl Inspect for Bfs {
         Promises {
             // Several tasks that wake at once may all ask the same idle CPU, which takes one.
             idle_beside_waiting_ns: alone.then_some(0),
-            // Once its own deadline is past, each other task can at most use up the slice that goes
-            // with an even earlier deadline.
+            // Once its own deadline has passed, each other task can at most use up the slice that
+            // belongs to an even earlier deadline.
             wait_ns: Some(
                 distance_ns(load.nice_max) + seen_later_ns + (u64::from(load.tasks) + 1) * slice_ns,
             ),
-            // Equal hogs take turns, slice by slice.
+            // Equal CPU-bound tasks take turns, slice by slice.
             hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(2 * slice_ns),
-            // There is one queue for all CPUs, and two that wake at once may choose the same CPU to
-            // preempt.
+            // There is one queue for all CPUs, and two tasks that wake at once may choose the same
+            // CPU to preempt.
             real_time_first: alone,
         }
     }
@@ -700,7 +700,7 @@ impl Bfs {
 }
 
 impl Running {
-    /// An idle CPU.
+    /// The record of an idle CPU.
     const IDLE: Running = Running { rq_deadline: 0, rq_prio: PRIO_LIMIT };
 }
 

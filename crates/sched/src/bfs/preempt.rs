@@ -1,4 +1,4 @@
-//! Wakeup preemption: which CPU reschedules for a task that becomes runnable; and sticky tasks.
+//! Wakeup preemption: which CPU reschedules for a task that becomes runnable. And sticky tasks.
 
 use super::grq::MAX_RT_PRIO;
 use super::releases::Affinity;
@@ -6,9 +6,9 @@ use super::{Bfs, rules};
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, Rule, TaskId};
 
 impl Bfs {
-    /// `try_preempt`: asks an idle CPU to reschedule for `task`; without one, the CPU whose running
-    /// task is the least entitled, if it is less entitled than `task`. The reschedule then takes
-    /// the task with the earliest deadline, which may be another one.
+    /// `try_preempt`: asks an idle CPU to reschedule for `task`. If there is none, asks the CPU
+    /// whose running task is the least entitled, if it is less entitled than `task`. The reschedule
+    /// then takes the task with the earliest deadline, which may be another one.
     pub(super) fn try_preempt(&mut self, platform: &mut Platform, task: TaskId) {
         self.tasks[task].sticky = false;
         if self.resched_suitable_idle(platform, task) {
@@ -21,9 +21,9 @@ impl Bfs {
         }
     }
 
-    /// Asks an idle CPU to reschedule, if there is one for `task`: its last one if that idles. Only
-    /// a reschedule takes a CPU out of the idle map, so several tasks that wake in one instant may
-    /// all ask the same one. Returns whether there was one.
+    /// Asks an idle CPU to reschedule, if there is one for `task`: its last one if that is idle.
+    /// Only a reschedule removes a CPU from the idle map, so several tasks that wake at the same
+    /// instant may all ask the same one. Returns whether there was one.
     pub(super) fn resched_suitable_idle(&self, platform: &mut Platform, task: TaskId) -> bool {
         let row = &self.tasks[task];
         let from = if self.version.searches_from_last_cpu { row.cpu } else { CpuId(0) };
@@ -39,7 +39,7 @@ impl Bfs {
         idle.is_some()
     }
 
-    /// 0.404: the worst level, among equals the latest deadline, the lowest CPU among equals again.
+    /// 0.404: the worst level; among equals the latest deadline; among equals again the lowest CPU.
     fn preempt_latest(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if row.policy == Policy::Idle {
@@ -55,8 +55,8 @@ impl Bfs {
                 latest = Some((CpuId(number as u32), key));
             }
         }
-        // Of equal levels, the earlier deadline wins: also of real-time levels, where deadlines
-        // mean nothing.
+        // On equal levels the earlier deadline wins, even on real-time levels, where deadlines have
+        // no meaning.
         if let Some((cpu, key)) = latest
             && (row.prio, row.deadline) < key
         {
@@ -68,8 +68,8 @@ impl Bfs {
         }
     }
 
-    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was
-    /// compared.
+    /// Records the rule by which `task` preempts the running task of `cpu`, or does not, with the
+    /// terms that were compared.
     #[inline]
     fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
         platform.because(Question::Preempt, cpu, rule, move |evidence| {
@@ -83,8 +83,8 @@ impl Bfs {
         });
     }
 
-    /// 0.316: as above, but a running task's deadline counts as earlier by the cache distance of
-    /// `task` to that CPU, and its own last CPU wins ties.
+    /// 0.316: as [`preempt_latest`](Bfs::preempt_latest), but a running task's deadline counts as
+    /// earlier by the cache distance of `task` to that CPU, and its own last CPU wins ties.
     fn preempt_by_offset(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         let mut latest: Option<(CpuId, (u8, i64))> = None;
@@ -110,7 +110,7 @@ impl Bfs {
         }
     }
 
-    /// 0.404: `cpu` puts `task` away although it is runnable. It becomes the CPU's sticky task,
+    /// 0.404: `cpu` puts `task` although it is runnable. The task becomes the CPU's sticky task,
     /// whose deadline other CPUs see later by the longest distance. The former sticky task, if it
     /// still waits, is no longer sticky.
     pub(super) fn swap_sticky(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
@@ -135,7 +135,7 @@ impl Bfs {
     }
 
     /// Asks the nearest idle CPU that `task` may use to reschedule. (It is never the one that puts
-    /// the task away, which does not idle.)
+    /// the task, which is not idle.)
     fn resched_closest_idle(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if let Some(cpu) = self.nearest_idle(row.cpu, CpuId(0), &row.allowed) {
@@ -144,8 +144,8 @@ impl Bfs {
         }
     }
 
-    /// Of the idle CPUs in `allowed` the one that is nearest to `cpu`; among equals the first when
-    /// counting from `from` upwards, and round.
+    /// The idle CPU in `allowed` that is nearest to `cpu`. Among equals the first, counting upwards
+    /// from `from` and around.
     fn nearest_idle(&self, cpu: CpuId, from: CpuId, allowed: &CpuSet) -> Option<CpuId> {
         let round = || {
             let upwards = self.idle_map.first_from(from.0, allowed);

@@ -1,5 +1,5 @@
-//! The releases, and what differs between them: the length of a slice, what nice is worth, and in
-//! which unit deadlines are counted.
+//! The releases, and the differences between them: the length of a slice, the effect of nice, and
+//! the unit in which deadlines are counted.
 
 use super::Bfs;
 use alloc::borrow::Cow;
@@ -10,7 +10,7 @@ use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
-/// The default release. The others are described by what differs.
+/// The default release. The others are described by their differences from it.
 const DEFAULT: Release = Release {
     version: "0.404",
     also: &["2.6.38"],
@@ -25,7 +25,7 @@ const DEFAULT: Release = Release {
     build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
 };
 
-/// This scheduler in the registry.
+/// The scheduler's entry in the registry.
 pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("bfs"),
     title: Cow::Borrowed("BFS"),
@@ -48,7 +48,7 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// On which clock deadlines are counted.
+/// The clock on which deadlines are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
     /// Jiffies.
@@ -57,37 +57,38 @@ pub enum Clock {
     Niffies,
 }
 
-/// In which unit slices are counted, and what a charge rounds to.
+/// The unit in which slices are counted, and to which a charge is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceUnit {
     /// Microseconds. A charge of no time is half a tick, one of more than a tick is a tick.
     Microsecond,
-    /// 1024 ns, 1024 of which pass for a millisecond. A charge that no tick can be is 1 ns.
+    /// 1024 ns, of which 1024 make a millisecond. A charge that is not possible according to the
+    /// tick is 1 ns.
     Of1024Ns,
 }
 
-/// How a task is kept near the CPU that it last ran on.
+/// How a task is kept near the CPU on which it last ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Affinity {
     /// Other CPUs see its deadline later by its `task_timeslice` for each step of cache distance.
     CacheDistance,
-    /// The last task that a CPU put away although it was runnable is sticky there: other CPUs see
-    /// its deadline later by the longest distance.
+    /// The last task that a CPU put although it was runnable is sticky there: other CPUs see its
+    /// deadline later by the longest distance.
     Sticky,
 }
 
-/// What a fork does to the slices.
+/// Effect of a fork on the slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForkRule {
-    /// Parent and child have half each. A child that ends before its slice was ever filled returns
-    /// what is left of it.
+    /// Parent and child have half each. A child that ends before its slice was ever refilled
+    /// returns the rest of it.
     HalveAndReturn,
-    /// Parent and child have half each. Of a slice too short to halve (2 * `RESCHED_US`) nothing is
-    /// left to the parent, and the child gets a full one.
+    /// Parent and child have half each. If a slice is too short to halve (2 * `RESCHED_US`), the
+    /// parent is left with nothing, and the child gets a full one.
     HalveOrRefill,
 }
 
-/// A release: what differs between them, by name.
+/// A release: the differences, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version {
     /// The release.
@@ -96,32 +97,34 @@ pub struct Version {
     pub clock: Clock,
     /// The unit of slices.
     pub unit: SliceUnit,
-    /// By what a nice level multiplies the deadline distance, from nice -20 to 19.
+    /// Factors of the deadline distance, by nice from -20 to 19.
     pub prio_ratios: &'static [i64; 40],
-    /// At boot `rr_interval` is 6 ms * (1 + log2 of the CPUs), rounded down; otherwise 6 ms.
+    /// Whether `rr_interval` at boot is 6 ms * (1 + log2 of the number of CPUs), rounded down.
+    /// Otherwise it is 6 ms.
     pub interval_grows_with_cpus: bool,
     /// A slice of less than this counts as used up, in units of the slice.
     pub least_slice: i32,
-    /// A `SCHED_BATCH` task that leaves a CPU always gets a new slice and deadline.
+    /// Whether a `SCHED_BATCH` task that leaves a CPU always gets a new slice and deadline.
     pub batch_always_refills: bool,
     /// Affinity to the last CPU.
     pub affinity: Affinity,
-    /// A pick takes the first task in the queue whose deadline is past, even if a later one's is
-    /// earlier.
+    /// Whether a pick takes the first task in the queue whose deadline has passed, even if a later
+    /// one's is earlier.
     pub takes_first_overdue: bool,
-    /// The search for an idle CPU goes from the task's last CPU upwards, and round; otherwise from
-    /// CPU 0.
+    /// Whether the search for an idle CPU goes upwards from the task's last CPU and around.
+    /// Otherwise it starts at CPU 0.
     pub searches_from_last_cpu: bool,
     /// Slices at fork.
     pub fork: ForkRule,
-    /// The first charge after a switch counts from when the task last left a CPU.
+    /// Whether the first charge after a switch counts from the time at which the task last left a
+    /// CPU.
     pub charges_from_last_ran: bool,
-    /// A slice that began near a tick ends at the tick nearest to its end ("dither").
+    /// Whether a slice that began near a tick ends at the tick nearest to its end ("dither").
     pub dithers: bool,
 }
 
-/// `prio_ratios`: by what a nice level multiplies the deadline distance, from -20 to 19; 10 % a
-/// level, truncated.
+/// `prio_ratios`: factors of the deadline distance, by nice from -20 to 19; 10 % a level,
+/// truncated.
 const fn prio_ratios(first: i64) -> [i64; 40] {
     let mut ratios = [first; 40];
     let mut level = 1;
@@ -132,11 +135,11 @@ const fn prio_ratios(first: i64) -> [i64; 40] {
     ratios
 }
 
-/// 0.404: a slice of fewer units than this is as good as used up.
+/// 0.404: a slice of fewer units than this counts as used up.
 pub(super) const RESCHED_US: i32 = 100;
 
 impl Version {
-    /// 0.316, April 2010, for 2.6.33: deadlines in jiffies; a queued task's deadline counts as
+    /// 0.316, April 2010, for 2.6.33: deadlines in jiffies. A queued task's deadline counts as
     /// later the farther away it last ran.
     pub const V0_316: Version = Version {
         name: "0.316",
@@ -154,8 +157,8 @@ impl Version {
         dithers: false,
     };
 
-    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds; the last task that a CPU put away
-    /// is sticky there.
+    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds. The last task that a CPU put is
+    /// sticky there.
     pub const V0_404: Version = Version {
         name: "0.404",
         clock: Clock::Niffies,
@@ -177,7 +180,7 @@ impl Version {
         self.prio_ratios[(nice + 20) as usize]
     }
 
-    /// `rr_interval` as the machine boots, ms.
+    /// `rr_interval` at boot, ms.
     pub(super) const fn rr_interval_at_boot(&self, cpus: u32) -> i64 {
         if self.interval_grows_with_cpus { 6 * (1 + cpus.ilog2() as i64) } else { 6 }
     }
@@ -190,18 +193,18 @@ impl Version {
         }
     }
 
-    /// How far ahead the deadline of a full slice lies: jiffies, at least 1; or ns of niffies.
+    /// Distance of the deadline of a full slice: jiffies, at least 1; or ns of niffies.
     pub(super) fn deadline_distance(&self, nice: i32, rr_interval_ms: i64, hz: u32) -> i64 {
         let weighted = self.ratio(nice) * rr_interval_ms;
         match self.clock {
             Clock::Jiffies => (weighted * i64::from(hz) / 100_000).max(1),
-            // A 128th of 2^20 ns, which pass for a millisecond.
+            // A 128th of 2^20 ns, which stand for a millisecond.
             Clock::Niffies => weighted * ((1 << 20) / 128),
         }
     }
 
-    /// 0.316 `task_timeslice`: what a step of cache distance costs a task; computed in ms, used as
-    /// jiffies.
+    /// 0.316 `task_timeslice`: the cost of a step of cache distance for a task; computed in ms,
+    /// used as jiffies.
     pub(super) const fn task_timeslice(&self, nice: i32, rr_interval_ms: i64) -> i64 {
         rr_interval_ms * self.ratio(nice) / 100
     }
@@ -211,8 +214,8 @@ impl Version {
         time_slice < self.least_slice || self.batch_always_refills && policy == Policy::Batch
     }
 
-    /// Whether the kernel's 32-bit products hold the deadline distances that go with an
-    /// `rr_interval`, ms.
+    /// Whether the kernel's 32-bit products can hold the deadline distances for an `rr_interval`,
+    /// ms.
     pub(super) fn holds(&self, rr_interval_ms: i64, hz: u32) -> bool {
         let worst = match self.clock {
             Clock::Jiffies => self.ratio(19) * rr_interval_ms * i64::from(hz),

@@ -1,4 +1,4 @@
-//! The rules by which BFS decides, by number, and those among whom a CPU chooses.
+//! The decision rules of BFS, by number, and the candidates of a CPU's pick.
 
 use super::grq::{IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO};
 use super::releases::{Affinity, Clock};
@@ -7,55 +7,58 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, CpuId, TaskId, define_rules};
 
 define_rules! {
-    /// All of them.
+    /// All rules.
     pub(super) static RULES {
         1 EARLIEST_DEADLINE Pick "earliest_deadline":
-            "Of all queued tasks the one whose virtual deadline is earliest, as this CPU sees it, \
-             runs.";
+            "Of all queued tasks the one with the earliest virtual deadline, as seen by this \
+             CPU, runs.";
         2 FIRST_OVERDUE Pick "first_overdue":
-            "The first task in the queue whose deadline is past runs (0.316).";
+            "The first task in the queue whose deadline has passed runs (0.316).";
         3 REAL_TIME Pick "real_time": "The first task of the best real-time level runs.";
         4 IDLE_PRIORITY Pick "idle_priority":
-            "Only SCHED_IDLEPRIO tasks are queued for this CPU: the earliest deadline runs.";
+            "Only SCHED_IDLEPRIO tasks are queued for this CPU: the one with the earliest \
+             deadline runs.";
         5 ALONE Pick "alone":
-            "Nothing is queued: the running task goes on, and its CPU keeps the copy of its deadline \
-             (0.404).";
+            "Nothing is queued: the running task continues, and its CPU keeps the copy of its \
+             deadline (0.404).";
         6 IDLE Pick "idle": "No task is queued that may run on this CPU.";
-        7 LAST_CPU_IDLE Preempt "last_cpu_idle": "The CPU that the task ran on last idles.";
+        7 LAST_CPU_IDLE Preempt "last_cpu_idle": "The CPU on which the task ran last is idle.";
         8 NEAREST_IDLE Preempt "nearest_idle":
-            "Of the idle CPUs this is the nearest to the one that the task ran on last.";
+            "Of the idle CPUs this is the nearest to the one on which the task ran last.";
         9 LATEST_DEADLINE Preempt "latest_deadline":
-            "No CPU idles, and this one's task is the least entitled of the machine (the worst \
-             level, the latest deadline), and less than the woken one.";
+            "No CPU is idle, and this one's task is the least entitled of the machine (the worst \
+             level, the latest deadline), and less entitled than the woken one.";
         10 NOT_EARLIER Preempt "not_earlier":
-            "No running task is less entitled (a worse level, or a later deadline): the task waits.";
+            "No running task is less entitled (a worse level, or a later deadline): the task \
+             waits.";
         11 IDLE_POLICY Preempt "idle_policy": "A SCHED_IDLEPRIO task preempts none (0.404).";
         12 SYNC_WAKEUP Preempt "sync_wakeup":
-            "No CPU idles, and the waker is about to leave its CPU to the task.";
+            "No CPU is idle, and the waker is about to leave its CPU to the task.";
         13 STILL_CURRENT Preempt "still_current":
-            "The task was woken before its CPU had switched away from it: it never left.";
+            "The task was woken before its CPU had switched away from it: it is still running.";
         14 CHILD_ASKS Preempt "child_asks":
-            "No CPU idles for the child, which has a memory of its own: its parent's CPU \
-             reschedules.";
+            "No CPU is idle for the child, which has its own memory: its parent's CPU reschedules.";
         15 LAST_CPU SelectCpu "last_cpu":
-            "There is one queue for all CPUs; the task belongs to the one that it ran on last until \
-             another takes it.";
+            "There is one queue for all CPUs; the task belongs to the CPU on which it ran last \
+             until another takes it.";
         16 FEWEST_TASKS SelectCpu "fewest_tasks":
-            "A task from outside starts on the allowed CPU with the fewest tasks.";
+            "A task without a parent starts on the allowed CPU with the fewest tasks.";
         17 PARENTS_CPU SelectCpu "parents_cpu": "A child starts on its parent's CPU.";
         18 AFFINITY_FORCED SelectCpu "affinity_forced":
-            "The child may not run on its parent's CPU: it starts on the lowest that it may use.";
+            "The child may not run on its parent's CPU: it starts on the lowest CPU that it may \
+             use.";
         19 TAKEN Migrate "taken_from_queue":
             "A CPU other than its last one has taken the task from the one queue.";
         20 CPUS_ALLOWED Migrate "cpus_allowed":
-            "Affinity forbids the queued task its last CPU: it goes to the lowest that it may use.";
+            "Affinity forbids the queued task its last CPU: it moves to the lowest CPU that it \
+             may use.";
     }
 }
 
 impl Bfs {
-    /// Lists the tasks that `cpu` could run at `jiffies`: those that are queued, and the running
-    /// one as it would stand when put away. Each is ranked by level, by whether it is overdue, by
-    /// its deadline as the CPU sees it, and by its place in the list.
+    /// Lists the tasks that `cpu` could run at `jiffies`: the queued ones, and the running one as
+    /// it would be when put. Each is ranked by level, by whether it is overdue, by its deadline as
+    /// seen by the CPU, and by its place in the list.
     #[cold]
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, jiffies: u64, out: &mut Vec<Candidate>) {
@@ -80,7 +83,7 @@ impl Bfs {
         }
     }
 
-    /// The record of the running task as it would be if its CPU put it away now.
+    /// The record of the running task as it would be if its CPU put it now.
     fn as_put_away(&self, cpu: CpuId, curr: TaskId, jiffies: u64) -> Task {
         let mut row = self.tasks[curr].clone();
         row.time_slice = self.cpus[cpu.index()].rq_time_slice;
@@ -102,15 +105,15 @@ impl Bfs {
             Affinity::Sticky if row.sticky && row.cpu != cpu => self.longest_deadline(),
             Affinity::Sticky => 0,
         };
-        let seen = row.deadline + offset;
+        let effective = row.deadline + offset;
         let level = i64::from(row.prio);
-        let overdue = self.version.takes_first_overdue && seen < jiffies as i64;
+        let overdue = self.version.takes_first_overdue && effective < jiffies as i64;
         let rank = if row.prio < MAX_RT_PRIO {
             [level, 0, 0, place]
         } else if overdue {
             [level, -1, 0, place]
         } else {
-            [level, 0, seen, place]
+            [level, 0, effective, place]
         };
         let (deadline, offset_term) = match self.version.clock {
             Clock::Jiffies => ("deadline_jiffies", "cache_distance_jiffies"),

@@ -1,4 +1,4 @@
-//! Rules that no golden schedule decides, and the specification's small examples.
+//! Rules that no golden schedule decides, and the small examples of the specification.
 
 use super::*;
 use alloc::vec;
@@ -28,7 +28,7 @@ fn machine(version: Version, cpus: u32, nices: &[i32]) -> (Bfs, Platform) {
     (bfs, platform)
 }
 
-/// The reschedules of an instant.
+/// Reschedules until no CPU requests it.
 fn settle(bfs: &mut Bfs, platform: &mut Platform) {
     let mut from = 0;
     while let Some(cpu) = platform.next_resched(from).or_else(|| platform.next_resched(0)) {
@@ -108,7 +108,7 @@ fn a_task_alone_keeps_the_deadline_of_the_last_switch() {
     }
     assert_eq!(bfs.running[0].rq_deadline, 41_091_073);
     assert!(bfs.tasks[TaskId(0)].deadline > 60_000_000, "its own is renewed at every tick");
-    assert_eq!(bfs.cpus[0].rq_time_slice, 0, "that of the copy is not");
+    assert_eq!(bfs.cpus[0].rq_time_slice, 0, "that of the copy is not renewed");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn nice_moves_the_deadline_but_not_the_running_copy() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0]);
     let (row, copy) = (bfs.tasks[TaskId(0)].deadline, bfs.running[0].rq_deadline);
     bfs.set_attr(&mut platform, TaskId(0), &SchedAttr::nice(-5), CPU0);
-    assert!(!platform.resched_pending(CPU0), "better: it runs anyway");
+    assert!(!platform.resched_pending(CPU0), "it is better, and runs in any case");
     bfs.set_attr(&mut platform, TaskId(0), &SchedAttr::nice(10), CPU0);
     assert!(platform.resched_pending(CPU0));
     let moved = bfs.deadline_distance(10) - bfs.deadline_distance(0);
@@ -184,7 +184,7 @@ fn a_queued_task_made_better_may_preempt() {
         let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0]);
         bfs.set_attr(&mut platform, TaskId(1), &SchedAttr::nice(nice), CPU0);
         assert_eq!(platform.resched_pending(CPU0), asks, "nice {nice}");
-        // One made worse does not try, though it would have succeeded.
+        // A task that was made worse does not try, though it would have succeeded.
         platform.clear_resched(CPU0);
         bfs.running[0].rq_deadline = i64::MAX;
         bfs.set_attr(&mut platform, TaskId(1), &SchedAttr::nice(nice + 1), CPU0);
@@ -201,9 +201,9 @@ fn a_change_of_policy_counts_at_once() {
     settle(&mut bfs, &mut platform);
     assert_eq!((bfs.cpus[0].curr, bfs.running[0].rq_prio), (Some(TaskId(1)), 98));
     bfs.set_attr(&mut platform, TaskId(1), &with_policy(Policy::Fifo, 50), CPU0);
-    assert!(!platform.resched_pending(CPU0), "the running one got better");
+    assert!(!platform.resched_pending(CPU0), "the running task became better");
     bfs.set_attr(&mut platform, TaskId(1), &with_policy(Policy::Idle, 0), CPU0);
-    assert!(platform.resched_pending(CPU0), "and worse");
+    assert!(platform.resched_pending(CPU0), "it became worse");
     assert_eq!((bfs.running[0].rq_prio, bfs.cpus[0].rq_policy), (IDLE_PRIO, Policy::Idle));
 }
 
@@ -268,7 +268,7 @@ fn idle_priority_waits_for_all_others_unless_it_may_hold_what_they_need() {
         bfs.wake(&mut platform, TaskId(0), Waker::Interrupt { cpu: CPU0 });
         settle(&mut bfs, &mut platform);
         assert_eq!(bfs.running[0].rq_prio, level, "{reason:?}");
-        // Once it has queued again it is what it was.
+        // Once it has queued again it is in its former state.
         bfs.fork(&mut platform, TaskId(1), &ordinary(-20), Parent::External);
         settle(&mut bfs, &mut platform);
         assert_eq!(bfs.tasks[TaskId(0)].prio, IDLE_PRIO, "{reason:?}");
@@ -292,7 +292,7 @@ fn the_former_sticky_task_is_offered_to_an_idle_cpu() {
     assert_eq!(
         (sticky(&bfs), bfs.cpus[0].sticky_task),
         (vec![false; 3], None),
-        "real time sticks nowhere"
+        "real-time tasks are never sticky"
     );
 }
 
@@ -332,10 +332,10 @@ fn tunables_are_checked() {
 fn an_account_of_a_pick_has_each_queued_deadline() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0, 5]);
     platform.ask(true);
-    // The running task's slice ends: it queues with a deadline of its own behind the others.
+    // The running task's slice ends: it queues with a deadline of its own, behind the others.
     bfs.cpus[0].rq_time_slice = 0;
     let next = bfs.schedule(&mut platform, CPU0);
-    let account = platform.take_accounts().pop().expect("it was asked");
+    let account = platform.take_accounts().pop().expect("an account was requested");
     assert_eq!((next, account.rule), (Some(TaskId(1)), rules::EARLIEST_DEADLINE));
     let candidates = &account.evidence.candidates;
     assert_eq!(account.evidence.best(), Ok(Some(schedlab_core::Who::Task(TaskId(1)))));
@@ -346,7 +346,8 @@ fn an_account_of_a_pick_has_each_queued_deadline() {
         [[101, 0, deadline(1), 0], [101, 0, deadline(2), 1], [101, 0, deadline(0), 2]]
     );
     assert_eq!(candidates[0].terms[1].name, "deadline_ns");
-    // Asked between decisions, the running task is listed as if it were put away now.
+    // When candidates are listed between decisions, the running task is listed as if it were put
+    // now.
     let mut now = Vec::new();
     bfs.candidates(CPU0, &mut now);
     assert_eq!(now.last().map(|other| other.rank[2]), Some(deadline(1)));
@@ -354,7 +355,8 @@ fn an_account_of_a_pick_has_each_queued_deadline() {
 
 #[test]
 fn who_is_due_just_now_is_not_overdue() {
-    // 0.316 counts in jiffies: nice 0 is due in so many. The running one has the earlier deadline.
+    // 0.316 counts in jiffies: nice 0 is due in this number of them. The running task has the
+    // earlier deadline.
     for (late, rule) in [(0, rules::EARLIEST_DEADLINE), (1, rules::FIRST_OVERDUE)] {
         let (mut bfs, mut platform) = machine(Version::V0_316, 1, &[0]);
         bfs.block(&mut platform, CPU0, TaskId(0), BlockReason::Interruptible);
@@ -377,7 +379,7 @@ fn who_has_used_its_slice_up_stands_in_the_account_with_its_next_deadline() {
     let expected = bfs.niffies as i64 + bfs.deadline_distance(0);
     let mut now = Vec::new();
     bfs.candidates(CPU0, &mut now);
-    let runs =
-        now.iter().find(|other| other.who == schedlab_core::Who::Task(TaskId(0))).expect("it runs");
+    let task = schedlab_core::Who::Task(TaskId(0));
+    let runs = now.iter().find(|other| other.who == task).expect("the task is a candidate");
     assert!(runs.rank.contains(&expected), "{expected}: {runs:?}");
 }

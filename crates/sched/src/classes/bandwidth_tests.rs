@@ -6,7 +6,7 @@
 //! refill.
 
 use super::bandwidth::{Bandwidth, BandwidthVersion, Expiry, Quota, is_timer};
-use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::ids::CfsRqId;
 use alloc::vec::Vec;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::platform::TimerOrder;

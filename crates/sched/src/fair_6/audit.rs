@@ -1,7 +1,7 @@
-//! Whether the books add up.
+//! Consistency checks of the class's state.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
+use super::ids::CfsRqId;
 use super::pick_rule::PickRule;
 use super::timeline;
 use crate::classes::{ClassId, Pid, Rqs};
@@ -10,7 +10,7 @@ use schedlab_core::Policy;
 use schedlab_core::index::{IndexVec, TypedIndex};
 
 impl<R: PickRule> Fair<R> {
-    /// Recounts everything.
+    /// Recomputes all counts and sums, and compares them.
     pub(super) fn recount(&self, rqs: &Rqs) -> Result<(), String> {
         for q in self.cfs_rqs.indices() {
             self.audit_queue(q).map_err(|wrong| alloc::format!("queue {}: {wrong}", q.index()))?;
@@ -22,12 +22,12 @@ impl<R: PickRule> Fair<R> {
             self.cfs_tasks.audit(queued.map(|&e| (e, self.cfs_rqs[self.cfs_rq_of(e)].cpu)))?;
         }
         if !self.is_lb_cache_right(rqs) {
-            return Err("the balancing statistics kept of all CPUs are out of date".into());
+            return Err("the cached balancing statistics of all CPUs are out of date".into());
         }
         Ok(())
     }
 
-    /// Whether the cache of all CPUs' statistics says what a look at each of them says.
+    /// Whether the cached statistics of all CPUs equal those of a look at each CPU.
     pub(super) fn is_lb_cache_right(&self, rqs: &Rqs) -> bool {
         self.lb_cache.audit(rqs, &self.cfs_rqs, &self.balance.dropped)
     }
@@ -41,10 +41,10 @@ impl<R: PickRule> Fair<R> {
         }
         let all = || timeline::iter(&self.se, &queue.tree).chain(curr);
         if all().map(|e| self.info[e].load).sum::<u64>() != queue.load {
-            return Err("its weight is not that of those queued".into());
+            return Err("its load is not the sum of the weights of the queued entities".into());
         }
         if let Some(e) = all().find(|&e| self.cfs_rq_of(e) != q || !self.se[e].on_rq) {
-            return Err(alloc::format!("{e:?} does not know that it is here"));
+            return Err(alloc::format!("{e:?} is recorded on another queue"));
         }
         if queue.next.is_some_and(|buddy| !self.se[buddy].on_rq) {
             return Err("its next buddy is not queued".into());
@@ -52,10 +52,10 @@ impl<R: PickRule> Fair<R> {
         R::audit_queue(self, q)?;
         if let Some(owner) = queue.owner {
             let owner = &self.se[owner];
-            // A group is queued while it has members, and may be a while longer.
+            // A group is queued while it has members, and possibly for a while longer.
             let competes = queue.nr_queued > 0 && !self.hides(q);
             if owner.on_rq != competes && !owner.sched_delayed {
-                return Err("its group's entity is queued and it is empty, or the reverse".into());
+                return Err("it is empty and its group's entity queued, or the reverse".into());
             }
         }
         Ok(())
@@ -75,13 +75,15 @@ impl<R: PickRule> Fair<R> {
             let held_back = self.tasks[number].in_limbo;
             in_limbo += usize::from(held_back);
             if held_back && (entity.on_rq || !thread.on_rq || !fair) {
-                return Err(alloc::format!("thread {number} is in limbo, and queued or asleep"));
+                return Err(alloc::format!("thread {number} is in limbo, but queued or asleep"));
             }
             if entity.on_rq != (thread.on_rq && fair && !held_back) {
-                return Err(alloc::format!("thread {number}: queued or not?"));
+                return Err(alloc::format!(
+                    "thread {number} is runnable but not queued, or the reverse"
+                ));
             }
             if entity.sched_delayed && (!entity.on_rq || thread.runnable) {
-                return Err(alloc::format!("thread {number} is delayed, and awake or not queued"));
+                return Err(alloc::format!("thread {number} is delayed, but awake or not queued"));
             }
             if !entity.on_rq {
                 continue;
@@ -89,7 +91,7 @@ impl<R: PickRule> Fair<R> {
             let mut q = self.cfs_rq_of(e);
             if self.cfs_rqs[q].cpu != thread.cpu {
                 return Err(alloc::format!(
-                    "thread {number} is queued on another CPU than its own"
+                    "thread {number} is queued on another CPU than the recorded one"
                 ));
             }
             let mut idle = thread.policy == Policy::Idle;
@@ -111,10 +113,10 @@ impl<R: PickRule> Fair<R> {
         let mut listed = 0;
         for (q, queue) in self.cfs_rqs.enumerate() {
             let Some(len) = self.limbo_len(q) else {
-                return Err(alloc::format!("queue {}: its limbo is broken", q.index()));
+                return Err(alloc::format!("queue {}: its limbo list is broken", q.index()));
             };
             if len > 0 && queue.pelt_clock.throttled == 0 {
-                return Err(alloc::format!("queue {}: a limbo without a limit", q.index()));
+                return Err(alloc::format!("queue {}: it has a limbo but no limit", q.index()));
             }
             listed += len;
             if [queue.h_nr_queued, queue.h_nr_runnable, queue.h_nr_idle] != counted[q] {
@@ -122,7 +124,7 @@ impl<R: PickRule> Fair<R> {
             }
         }
         if listed != in_limbo {
-            return Err("a task in limbo is in no list".into());
+            return Err("a task in limbo is in no limbo list".into());
         }
         Ok(())
     }

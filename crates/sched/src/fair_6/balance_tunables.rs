@@ -1,23 +1,24 @@
-//! The tunables that every fair class of 5.x and 6.x has: balancing's, and the quotas' slice.
+//! The tunables that every fair class of 5.x and 6.x has: those of balancing, and the quota slice.
 
 use crate::classes::bandwidth;
 use schedlab_core::Tunable;
 
-/// What an administrator can set about balancing.
+/// The tunables of balancing.
 #[derive(Clone, Copy, Debug)]
 pub struct BalanceTunables {
-    /// A task that ran less than this ago is cache hot, ns.
+    /// A task that ran less than this long ago is cache hot, ns.
     pub migration_cost_ns: u64,
-    /// Tasks looked at in a balancing pass.
+    /// Number of tasks examined in a balancing pass.
     pub nr_migrate: u32,
 }
 
 impl BalanceTunables {
-    /// What all releases boot with.
+    /// The boot values of all releases.
     pub const DEFAULT: BalanceTunables =
         BalanceTunables { migration_cost_ns: 500_000, nr_migrate: 32 };
 
-    /// With their values. `sysctl`: they are sysctls, whose names say whose they are.
+    /// The tunables with their values. `sysctl`: they are sysctls, whose names contain the
+    /// subsystem.
     pub fn list(&self, sysctl: bool) -> [Tunable; 2] {
         let [migration_cost, nr_migrate] = match sysctl {
             true => ["sched_migration_cost_ns", "sched_nr_migrate"],
@@ -40,7 +41,7 @@ impl BalanceTunables {
     }
 }
 
-/// The tunable of the groups' quotas, which has this value, us.
+/// The tunable for the quota slice, with the value `us` in µs.
 pub fn quota_slice(us: i64) -> Tunable {
     Tunable {
         name: bandwidth::TUNABLE.into(),

@@ -1,12 +1,12 @@
-//! Buddies: the entity that a queue picks next if it is eligible (`NEXT_BUDDY`; within a group the
-//! one that goes on when another has left).
+//! Buddies: the entity that a queue picks next if it is eligible (`NEXT_BUDDY`; within a group, the
+//! entity that continues when another has left).
 
 use super::class::Fair;
-use super::entity::EntityId;
+use super::ids::EntityId;
 use super::pick_rule::PickRule;
 
 impl<R: PickRule> Fair<R> {
-    /// Makes `e` and its ancestors next buddies, as far up as they are queued and not idle.
+    /// Makes `e` and its ancestors next buddies, up to the first that is not queued or idle.
     pub(super) fn set_next_buddy(&mut self, first: Option<EntityId>) {
         let mut next = first;
         while let Some(e) = next {
@@ -19,7 +19,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `e` is no longer next buddy, and neither are those of its ancestors that became so with it.
+    /// `e` is no longer a next buddy, and neither are its ancestors that became so with it.
     #[inline]
     pub(super) fn clear_next_buddy(&mut self, e: EntityId) {
         let mut next = Some(e);

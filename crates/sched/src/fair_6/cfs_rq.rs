@@ -1,101 +1,89 @@
-//! A fair runqueue, its average and who is eligible.
+//! A fair runqueue, its average vruntime and the eligibility of its entities.
 //!
 //! # V
 //!
-//! The queue's virtual time **V** is where everybody's vruntime would be had the CPU been divided
-//! ideally: the average of all vruntimes, weighted. Who is behind it (smaller vruntime) is owed
-//! time, and is *eligible*; who is ahead has had too much.
+//! The queue's virtual time **V** is the vruntime that every entity would have if the CPU had been
+//! divided ideally: the weighted average of all vruntimes. An entity behind V (with a smaller
+//! vruntime) is owed time and is *eligible*. An entity ahead of V has received too much.
 //!
 //! ```text
 //!   V = v0 + S / W        S = sum of weight * (vruntime - v0)        W = sum of weights
 //! ```
 //!
-//! over all that compete. v0 only keeps the products small: S, W and v0 are moved together and no
-//! decision sees it. The kernels move it at different times; here it is moved when V has got
-//! 17 ms away from it.
+//! over all competing entities. v0 only keeps the products small: S, W and v0 are moved together,
+//! and no decision depends on it. The kernels move it at different times. Here it is moved when V
+//! is 17 ms away from it.
 
-use super::entity::{Entity, EntityId, Vruntime};
+use super::entity::{Entity, Vruntime};
+use super::ids::{CfsRqId, EntityId};
 use super::timeline;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Root;
-use schedlab_core::index::{IndexVec, TypedIndex};
+use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, GroupId};
-
-schedlab_core::define_index! {
-    /// A fair runqueue: the CPUs' own by CPU, then groups'.
-    pub struct CfsRqId;
-}
-
-impl CfsRqId {
-    /// The own queue of `cpu`, that of the root group.
-    #[inline]
-    pub fn of_cpu(cpu: CpuId) -> CfsRqId {
-        CfsRqId::new(cpu.index())
-    }
-}
 
 /// All fair runqueues.
 pub type CfsRqs = IndexVec<CfsRqId, CfsRq>;
 
-/// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
+/// The largest distance of V from v0, as a power of 2 of virtual ns (17 ms).
 const FAR: u32 = 24;
 
-/// A fair runqueue (`cfs_rq`): each CPU has one, and each group has one on each CPU that its tasks
-/// came to.
+/// A fair runqueue (`cfs_rq`). Each CPU has one, and each group has one on each CPU that its tasks
+/// have been on.
 #[derive(Clone, Debug)]
 pub struct CfsRq {
-    /// Those waiting: all that are queued but `curr`.
+    /// The waiting entities: all queued ones except `curr`.
     pub tree: Root<EntityId>,
-    /// The running entity. Its `on_rq` tells whether it still competes.
+    /// The running entity. Its `on_rq` states whether it still competes.
     pub curr: Option<EntityId>,
     /// The entity that should run next (a buddy), if it is eligible.
     pub next: Option<EntityId>,
-    /// Entities queued, `curr` and delayed ones among them.
+    /// Number of queued entities, `curr` and delayed ones included.
     pub nr_queued: u32,
-    /// Tasks queued here and below, delayed ones among them.
+    /// Number of tasks queued here and below, delayed ones included.
     pub h_nr_queued: u32,
-    /// Those of them that are not delayed.
+    /// Number of those tasks that are not delayed.
     pub h_nr_runnable: u32,
-    /// Those of them that are `SCHED_IDLE`.
+    /// Number of those tasks that are `SCHED_IDLE`.
     pub h_nr_idle: u32,
     /// Its CPU.
     pub cpu: CpuId,
     /// Its group.
     pub group: GroupId,
-    /// The entity that stands for it one level up; none for a CPU's own.
+    /// The entity that represents it one level up. `None` for a root group's queue.
     pub owner: Option<EntityId>,
-    /// What has been charged here, ns.
+    /// Total time charged here, ns.
     pub exec_clock: u64,
-    /// Sum of the stored weights of those queued.
+    /// Sum of the stored weights of the queued entities.
     pub load: u64,
     v0: Vruntime,
-    /// S over the tree alone.
+    /// S over the tree only.
     sum_wk: i64,
-    /// W over the tree alone.
+    /// W over the tree only.
     sum_w: i64,
     /// Load tracking.
     pub avg: Average,
-    /// Averages of tasks that have left, to be subtracted.
+    /// Averages of tasks that have left, still to be subtracted.
     pub removed: Removed,
-    /// What the entity that stands for it has not been told yet.
+    /// Load changes not yet passed up to the entity that represents this queue.
     pub pending: Pending,
-    /// How the clock of its averages differs from its CPU's.
+    /// The clock of its averages, relative to its CPU's clock.
     pub pelt_clock: PeltClock,
-    /// The last of those tasks that are held back because this queue, or one above it, is throttled
-    /// (`throttled_limbo_list`); each knows the one before.
+    /// The last of the tasks that are held back because this queue, or one above it, is throttled
+    /// (`throttled_limbo_list`). Each links to the one before it.
     pub limbo: Option<Pid>,
-    /// Group: the load average that it has told its group (`tg_load_avg_contrib`).
+    /// Group queue: the load average last published to the group (`tg_load_avg_contrib`).
     pub published: u64,
-    /// When, ns.
+    /// Time of that publication, ns.
     pub published_at: u64,
-    /// Share of the CPU's load that is this queue's, and the jiffy in which it was found.
+    /// This queue's share of its CPU's load, and the jiffy in which it was computed.
     pub h_load: (u64, u64),
-    /// Sum of the estimated utilisations of the tasks queued (on a CPU's own queue).
+    /// Sum of the estimated utilisations of the queued tasks (root group's queue only).
     pub util_est: u64,
 }
 
-/// S, W and v0 of a queue: who is eligible there as it stands.
+/// S, W and v0 of a queue at one moment, which decide eligibility.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
     sum: i64,
@@ -110,7 +98,7 @@ impl Sums {
         if self.weight == 0 { self.v0 } else { self.v0.shifted(self.sum.div_euclid(self.weight)) }
     }
 
-    /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a
+    /// Whether an entity at `vruntime` is eligible. Exact, whereas a comparison with V would lose a
     /// fraction.
     #[inline]
     pub fn eligible(&self, vruntime: Vruntime) -> bool {
@@ -124,10 +112,10 @@ impl Sums {
     }
 }
 
-/// What tasks that have left a queue without being there take with them.
+/// Averages of tasks that have left a queue while they were not queued.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Removed {
-    /// How many they were.
+    /// Number of such tasks.
     pub nr: u32,
     /// Sum of their load averages.
     pub load_avg: u64,
@@ -137,18 +125,18 @@ pub struct Removed {
     pub util_avg: u64,
 }
 
-/// Load that has come to a group's queue or left it, but for what time brings: to be passed up to
-/// the entity that stands for it (`propagate`, `prop_runnable_sum`).
+/// Load that has joined or left a group's queue otherwise than by the passage of time, and is to be
+/// passed up to the entity that represents it (`propagate`, `prop_runnable_sum`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pending {
-    /// There is something to be passed, be it utilisation only.
+    /// Whether there is a change to pass up, possibly of utilisation only.
     pub is_marked: bool,
-    /// Sum of the load sums that have come and gone.
+    /// Net sum of the load sums that have joined and left.
     pub runnable_sum: i64,
 }
 
 impl Pending {
-    /// So much more has come, or less.
+    /// Adds a change of the load sum, which may be negative.
     #[inline]
     pub fn add(&mut self, runnable_sum: i64) {
         self.is_marked = true;
@@ -156,33 +144,34 @@ impl Pending {
     }
 }
 
-/// While a group is throttled on a CPU, time stands still for the averages of its queue there and
-/// of those below. (Where the tasks leave one by one: for those queues that are empty.)
+/// The clock of a queue's averages. While a group is throttled on a CPU, it stands still for the
+/// group's queue there and for those below. (Where tasks leave one by one, only for the queues that
+/// are empty.)
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeltClock {
-    /// How many throttled queues it and those above are (`throttle_count`).
+    /// Number of throttled queues among this one and those above it (`throttle_count`).
     pub throttled: u32,
-    /// It stands still (`pelt_clock_throttled`).
-    pub stands: bool,
-    /// Since when, ns.
+    /// Whether the clock stands still (`pelt_clock_throttled`).
+    pub is_stopped: bool,
+    /// Time since which it stands still, ns.
     since_ns: u64,
-    /// For how long it has stood still in all before, ns.
-    stood_ns: u64,
-    /// Since when this queue or one above it is throttled, ns.
+    /// Total time for which it stood still before, ns.
+    stopped_ns: u64,
+    /// Time since which this queue or one above it is throttled, ns.
     throttled_at_ns: u64,
-    /// For how long that has been so in all before, ns.
+    /// Total time for which one of them was throttled before, ns.
     throttled_ns: u64,
 }
 
 impl PeltClock {
-    /// What it shows when the CPU's clock is at `now_ns`.
+    /// The reading of this clock when the CPU's clock is at `now_ns`.
     #[inline]
     pub fn at(&self, now_ns: u64) -> u64 {
-        let now_ns = if self.stands { self.since_ns } else { now_ns };
-        now_ns - self.stood_ns
+        let now_ns = if self.is_stopped { self.since_ns } else { now_ns };
+        now_ns - self.stopped_ns
     }
 
-    /// This queue, or one above it, is throttled. `stops`: the clock stops by that.
+    /// Records that this queue, or one above it, is throttled. `stops`: the clock stops.
     pub fn throttle(&mut self, now_ns: u64, stops: bool) {
         self.throttled += 1;
         if self.throttled == 1 {
@@ -193,46 +182,47 @@ impl PeltClock {
         }
     }
 
-    /// This queue, or one above it, is throttled no longer. Whether none of them is.
+    /// Records that this queue, or one above it, is no longer throttled. Returns whether none of
+    /// them is.
     pub fn unthrottle(&mut self, now_ns: u64) -> bool {
         self.throttled -= 1;
         if self.throttled == 0 {
             self.throttled_ns += now_ns - self.throttled_at_ns;
-            self.go_on(now_ns);
+            self.resume(now_ns);
         }
         self.throttled == 0
     }
 
-    /// It stands still from now on, if it does not do so already.
+    /// Stops the clock, unless it stands still already.
     pub fn stop(&mut self, now_ns: u64) {
-        if !self.stands {
-            self.stands = true;
+        if !self.is_stopped {
+            self.is_stopped = true;
             self.since_ns = now_ns;
         }
     }
 
-    /// It goes on, if it has stood still.
-    pub fn go_on(&mut self, now_ns: u64) {
-        if self.stands {
-            self.stands = false;
-            self.stood_ns += now_ns - self.since_ns;
+    /// Lets the clock run again if it stands still.
+    pub fn resume(&mut self, now_ns: u64) {
+        if self.is_stopped {
+            self.is_stopped = false;
+            self.stopped_ns += now_ns - self.since_ns;
         }
     }
 
-    /// Of a new queue below one of which this is the clock. Of an empty queue the clock has stood
-    /// still whenever one above was throttled.
+    /// The clock of a new queue below the queue of this clock. The clock of an empty queue has
+    /// stood still whenever a queue above it was throttled.
     pub fn below(&self) -> PeltClock {
         PeltClock {
-            stands: self.throttled > 0,
+            is_stopped: self.throttled > 0,
             since_ns: self.throttled_at_ns,
-            stood_ns: self.throttled_ns,
+            stopped_ns: self.throttled_ns,
             ..*self
         }
     }
 }
 
 impl CfsRq {
-    /// An empty one.
+    /// An empty queue.
     pub fn new(cpu: CpuId, group: GroupId, owner: Option<EntityId>) -> CfsRq {
         CfsRq {
             tree: Root::default(),
@@ -268,7 +258,7 @@ impl CfsRq {
         self.curr.filter(|&curr| se[curr].on_rq)
     }
 
-    /// S and W over all that compete, and v0.
+    /// S and W over all competing entities, and v0.
     #[inline]
     pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
         let mut sums = Sums { sum: self.sum_wk, weight: self.sum_w, v0: self.v0 };
@@ -294,7 +284,7 @@ impl CfsRq {
         self.sums(se).avg_vruntime()
     }
 
-    /// Whether somebody at `vruntime` is owed time.
+    /// Whether an entity at `vruntime` is eligible.
     #[inline]
     pub fn eligible(&self, se: &IndexVec<EntityId, Entity>, vruntime: Vruntime) -> bool {
         self.sums(se).eligible(vruntime)
@@ -328,7 +318,7 @@ impl CfsRq {
         }
     }
 
-    /// Nobody waits: v0 goes with the running one.
+    /// Moves v0 to the running entity's `vruntime` if no entity waits.
     #[inline]
     pub fn follow(&mut self, vruntime: Vruntime) {
         if self.sum_w == 0 {
@@ -336,34 +326,34 @@ impl CfsRq {
         }
     }
 
-    /// As [`follow`](CfsRq::follow), after the vruntime of `curr` was changed otherwise than by
-    /// charging it.
+    /// Like [`follow`](CfsRq::follow), after the vruntime of `curr` has changed otherwise than by a
+    /// charge.
     pub fn follow_curr(&mut self, se: &IndexVec<EntityId, Entity>) {
         if let Some(curr) = self.curr {
             self.follow(se[curr].vruntime);
         }
     }
 
-    /// The smallest slice of those waiting, as well as the tree knows it.
+    /// The smallest slice of the waiting entities, as far as the tree knows it.
     #[inline]
     pub fn min_slice_waiting(&self, se: &IndexVec<EntityId, Entity>) -> u32 {
         self.tree.top().map_or(u32::MAX, |top| se[top].min_slice)
     }
 
-    /// The smallest slice of those queued, as well as the tree knows it.
+    /// The smallest slice of the queued entities, as far as the tree knows it.
     #[inline]
     pub fn min_slice(&self, se: &IndexVec<EntityId, Entity>) -> u32 {
         let waiting = self.min_slice_waiting(se);
         self.competing_curr(se).map_or(waiting, |curr| waiting.min(se[curr].slice))
     }
 
-    /// `cpu_util_cfs`, of a CPU's own queue.
+    /// `cpu_util_cfs`, for the root group's queue.
     #[inline]
     pub fn cpu_util(&self) -> u64 {
         self.avg.util_avg.max(self.util_est).min(1024)
     }
 
-    /// Recounts the sums. For tests.
+    /// Recomputes the sums and compares them. For tests.
     pub fn audit_sums(&self, se: &IndexVec<EntityId, Entity>) -> bool {
         let waiting = || timeline::iter(se, &self.tree).map(|e| &se[e]);
         waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk

@@ -1,19 +1,19 @@
-//! The list of a CPU's fair tasks (`cfs_tasks`), the latest queued or run first: balancing takes
-//! from its end.
+//! The list of a CPU's fair tasks (`cfs_tasks`), with the task last queued or run at its head.
+//! Balancing takes from its tail.
 
-use super::entity::EntityId;
+use super::ids::EntityId;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::CpuId;
 use schedlab_core::index::{IndexVec, TypedIndex};
 
-/// All CPUs' lists.
+/// The lists of all CPUs.
 #[derive(Debug)]
 pub struct CfsTasks {
     /// By CPU.
     lists: Vec<List>,
-    /// By entity. Small, and apart from what else is known of one, as the neighbours of a task are
-    /// tasks that nothing else is about.
+    /// By entity. Small, and separate from other data of an entity, because a task's neighbours are
+    /// tasks that the current operation does not otherwise touch.
     links: IndexVec<EntityId, Links>,
 }
 
@@ -32,12 +32,12 @@ struct Links {
 }
 
 impl CfsTasks {
-    /// Nobody on any list.
+    /// Empty lists.
     pub fn new(cpus: u32) -> CfsTasks {
         CfsTasks { lists: alloc::vec![List::default(); cpus as usize], links: IndexVec::new() }
     }
 
-    /// Makes room for so many entities.
+    /// Makes room for `entities` entities.
     pub fn make_room(&mut self, entities: usize) {
         self.links.resize_with(entities, Links::default);
     }
@@ -47,12 +47,12 @@ impl CfsTasks {
         self.lists[cpu.index()].oldest
     }
 
-    /// The neighbour of `e`, next from the end.
+    /// The next newer neighbour of `e`.
     pub fn newer(&self, e: EntityId) -> Option<EntityId> {
         self.links[e].newer
     }
 
-    /// `e`, on no list, is the newest of `cpu`.
+    /// Adds `e`, which is on no list, as the newest of `cpu`.
     #[inline]
     pub fn add(&mut self, cpu: CpuId, e: EntityId) {
         let list = &mut self.lists[cpu.index()];
@@ -64,7 +64,7 @@ impl CfsTasks {
         self.links[e] = Links { newer: None, older: head };
     }
 
-    /// `e` leaves the list of `cpu`.
+    /// Removes `e` from the list of `cpu`.
     #[inline]
     pub fn remove(&mut self, cpu: CpuId, e: EntityId) {
         let list = &mut self.lists[cpu.index()];
@@ -79,7 +79,7 @@ impl CfsTasks {
         }
     }
 
-    /// `e`, on the list of `cpu`, is its newest.
+    /// Moves `e`, which is on the list of `cpu`, to its head.
     #[inline]
     pub fn to_head(&mut self, cpu: CpuId, e: EntityId) {
         if self.lists[cpu.index()].newest != Some(e) {
@@ -88,10 +88,11 @@ impl CfsTasks {
         }
     }
 
-    /// Checks the lists against those that should be on them. For tests.
+    /// Checks the lists against the tasks that should be on them. For tests.
     ///
     /// # Errors
-    /// What is wrong.
+    ///
+    /// The inconsistency found.
     pub fn audit(&self, queued: impl Iterator<Item = (EntityId, CpuId)>) -> Result<(), String> {
         let mut cpu_of: Vec<Option<CpuId>> = alloc::vec![None; self.links.len()];
         let mut expected = 0;
@@ -113,7 +114,7 @@ impl CfsTasks {
                 next = self.links[e].newer;
             }
             if last != list.newest {
-                return Err(alloc::format!("CPU {cpu}: its list of tasks has another end"));
+                return Err(alloc::format!("CPU {cpu}: the tail of its list of tasks is wrong"));
             }
         }
         if found != expected {

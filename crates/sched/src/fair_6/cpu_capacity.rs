@@ -1,44 +1,41 @@
-//! What the more urgent classes leave of each CPU.
+//! Capacity: what the more urgent classes leave of each CPU.
 //!
-//! Real-time and deadline tasks are not balanced here, but a CPU on which they run has less for
-//! fair ones. How much of it they use is an average of the same kind as those of
-//! [`pelt`](crate::classes::pelt), one for each class; what is left of 1024 is the CPU's
-//! **capacity** (`scale_rt_capacity`). Capacities are found anew only when a CPU balances, and kept
-//! for its group; a newly idle CPU takes them as they are, unless they are old. Then loads are
-//! compared as parts of the capacities, and a lone task on a CPU that has lost much of its own is a
+//! Real-time and deadline tasks are not balanced here, but a CPU on which they run has less time
+//! for fair tasks. Their use of a CPU is averaged like the loads of [`pelt`](crate::classes::pelt),
+//! with one average for each class. The rest of 1024 is the CPU's **capacity**
+//! (`scale_rt_capacity`). Capacities are recomputed only when a CPU balances, and are stored for
+//! its group. A newly idle CPU uses the stored ones, unless they are old. Loads are then compared
+//! relative to the capacities, and a lone task on a CPU that has lost much of its capacity is a
 //! **misfit**: an idle CPU takes it over, although it runs.
 //!
-//! As long as only fair tasks run every CPU has 1024, and nothing is looked at.
+//! As long as only fair tasks run, every CPU has 1024 and nothing is computed.
 
-use super::cfs_rq::CfsRqId;
-use super::class::Fair;
-use super::domains::{is_numa, min_interval};
-use super::lb_env::{CpuIdleType, LbEnv};
-use super::lb_stats::{CAPACITY, Stats};
-use super::pick_rule::PickRule;
+use super::domains::is_numa;
+use super::lb_stats::CAPACITY;
+use crate::classes::ClassId;
 use crate::classes::domains::{DomainLevel, Domains};
 use crate::classes::pelt::Average;
-use crate::classes::{ClassId, Rqs};
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::CpuId;
 
-/// What the class keeps of others' use of its CPUs.
+/// Use of the CPUs by the more urgent classes.
 #[derive(Debug)]
 pub(super) struct CpuCapacity {
-    /// By CPU: how much real-time tasks use (`avg_rt`), and deadline tasks (`avg_dl`).
+    /// By CPU: use by real-time tasks (`avg_rt`) and by deadline tasks (`avg_dl`).
     urgent: Vec<[Average; 2]>,
-    /// By CPU: what it lacks of 1024, as last looked at (`cpu_capacity`).
+    /// By CPU: capacity that it has lost of 1024 (`cpu_capacity`), as last computed.
     lost: Vec<u64>,
-    /// By the first of a group's balancing CPUs and level: what the group lacks, as last looked at.
+    /// By the first of a group's balancing CPUs and by level: capacity that the group has lost, as
+    /// last computed.
     lost_of_group: Vec<u64>,
-    /// In the same order: the jiffy from which a newly idle CPU looks again.
-    next_update: Vec<u64>,
+    /// In the same order: the jiffy from which a newly idle CPU recomputes it.
+    pub(super) next_update: Vec<u64>,
     levels: usize,
-    /// So many entries of `lost` and `lost_of_group` are not 0.
+    /// Number of entries of `lost` and `lost_of_group` that are not 0.
     losses: usize,
 }
 
-/// The place of a class among the averages, if it has one.
+/// The index of a class among the averages, if it has one.
 #[inline]
 fn place_of(class: ClassId) -> Option<usize> {
     match class {
@@ -49,7 +46,7 @@ fn place_of(class: ClassId) -> Option<usize> {
 }
 
 impl CpuCapacity {
-    /// Nobody has used anything.
+    /// The state in which no urgent task has run.
     pub(super) fn new(domains: &Domains) -> CpuCapacity {
         let cpus = domains.cpus() as usize;
         let groups = cpus * domains.levels();
@@ -63,7 +60,7 @@ impl CpuCapacity {
         }
     }
 
-    /// Whether any CPU or group lacks anything.
+    /// Whether any CPU or group has lost capacity.
     #[inline]
     pub(super) fn is_any_lost(&self) -> bool {
         self.losses > 0
@@ -75,22 +72,22 @@ impl CpuCapacity {
         CAPACITY - self.lost[cpu.index()]
     }
 
-    /// `check_cpu_capacity`: whether `cpu` has lost more of its own than a domain lets be.
+    /// `check_cpu_capacity`: whether `cpu` has lost more of its capacity than a domain tolerates.
     pub(super) fn is_reduced(&self, cpu: CpuId, imbalance_pct: u32) -> bool {
         self.of(cpu) * u64::from(imbalance_pct) < CAPACITY * 100
     }
 
-    /// Time on `cpu` up to now has been used by tasks of `class`, or not.
+    /// Accounts for the time on `cpu` up to now, which tasks of `class` did or did not use.
     #[inline]
     fn pass(&mut self, now_ns: u64, cpu: CpuId, class: usize, used: bool) {
         let avg = &mut self.urgent[cpu.index()][class];
-        // (Of nothing nothing is left, however long ago that was.)
+        // (An average of 0 stays 0 however much time passes.)
         if used || avg.util_sum > 0 {
             avg.update(now_ns, u64::from(used), u64::from(used), used, 1);
         }
     }
 
-    /// A task of `from` gives `cpu` to one of `to`.
+    /// Accounts for a switch on `cpu` from a task of class `from` to one of class `to`.
     #[inline]
     pub(super) fn switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
         if let Some(class) = place_of(from) {
@@ -99,19 +96,20 @@ impl CpuCapacity {
         if to != from
             && let Some(class) = place_of(to)
         {
-            // What it uses begins now, to the 1024 ns in which time is counted.
+            // Its use begins now, rounded to the 1024 ns in which time is counted.
             self.urgent[cpu.index()][class].update(now_ns, 0, 0, false, 1);
         }
     }
 
-    /// `__update_blocked_others`: the averages of `cpu`, on which `curr` runs, up to now.
+    /// `__update_blocked_others`: brings the averages of `cpu`, which runs a task of class `curr`,
+    /// up to now.
     pub(super) fn update_blocked(&mut self, now_ns: u64, cpu: CpuId, curr: ClassId) {
         for class in 0..2 {
             self.pass(now_ns, cpu, class, place_of(curr) == Some(class));
         }
     }
 
-    /// `scale_rt_capacity`: what `cpu` lacks at the moment. Something is always left.
+    /// `scale_rt_capacity`: the capacity that `cpu` lacks at present. At least 1 is always left.
     fn used(&self, cpu: CpuId) -> u64 {
         let used: u64 = self.urgent[cpu.index()].iter().map(|avg| avg.util_avg).sum();
         used.min(CAPACITY - 1)
@@ -122,8 +120,8 @@ impl CpuCapacity {
         self.losses = self.losses + usize::from(lost > 0) - usize::from(before > 0);
     }
 
-    /// The domains are new: so are their groups. `interval` says how long, in jiffies, a domain of
-    /// this level of a CPU waits at first.
+    /// Starts over with new domains, and hence new groups. `interval` returns the initial balancing
+    /// interval of a CPU's domain of a level, in jiffies.
     pub(super) fn restart(
         &mut self,
         domains: &Domains,
@@ -140,21 +138,21 @@ impl CpuCapacity {
         }
     }
 
-    /// Where the group of `cpu` at this level stands.
-    fn place(&self, level: &DomainLevel, number: usize, cpu: CpuId) -> usize {
+    /// The index of the group of `cpu` at this level.
+    pub(super) fn place(&self, level: &DomainLevel, number: usize, cpu: CpuId) -> usize {
         let first = level.span(cpu).balancers(level.group_of(cpu))[0];
         first.index() * self.levels + number
     }
 
-    /// What the group that the CPUs of `balancers` balance for lacks.
+    /// Capacity lost by the group for which the CPUs in `balancers` balance.
     #[inline]
     pub(super) fn lost_of_group(&self, level: usize, balancers: &[CpuId]) -> u64 {
         self.lost_of_group[balancers[0].index() * self.levels + level]
     }
 
-    /// `update_group_capacity`: what the own group of `cpu` at this level has, which is not asked
-    /// again for `interval` jiffies by newly idle ones.
-    fn update_group(
+    /// `update_group_capacity`: recomputes the capacity of the group of `cpu` at this level. Newly
+    /// idle CPUs do not recompute it for the next `interval` jiffies.
+    pub(super) fn update_group(
         &mut self,
         domains: &Domains,
         number: usize,
@@ -179,7 +177,7 @@ impl CpuCapacity {
                 let groups =
                     if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
                 match is_numa(domains.level(below).kind) {
-                    // Its groups may overlap: CPU by CPU.
+                    // Its groups may overlap: sum over CPUs.
                     true => span.cpus.iter().map(|cpu| self.lost[cpu.index()]).sum::<u64>(),
                     false => (0..groups)
                         .map(|group| self.lost_of_group(below, span.balancers(group)))
@@ -191,80 +189,15 @@ impl CpuCapacity {
     }
 }
 
-impl<R: PickRule> Fair<R> {
-    /// The domains are new.
-    pub(super) fn restart_capacity(&mut self, domains: &Domains, jiffies: u64, hz: u32) {
-        let (hz, longest) = (u64::from(hz), (u64::from(hz) * u64::from(self.online) / 10).max(1));
-        self.capacity.restart(domains, jiffies, |cpu, level| {
-            let ms = u64::from(min_interval(domains.level(level).span(cpu)));
-            (ms * hz).div_ceil(1000).clamp(1, longest)
-        });
-    }
-
-    /// A task of `from` gives `cpu` to one of `to`.
-    #[inline]
-    pub(super) fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
-        if self.cpus > 1 {
-            self.capacity.switch(now_ns, cpu, from, to);
-        }
-    }
-
-    /// A pass looks at capacities: those of its own group are found anew, by a newly idle CPU only
-    /// if they are old.
-    pub(super) fn update_group_capacity(&mut self, rqs: &Rqs, platform: &Platform, env: &LbEnv) {
-        let jiffies = platform.jiffies();
-        let level = rqs.domains.level(env.level);
-        let group = self.capacity.place(level, env.level, env.here);
-        if env.why == CpuIdleType::NewlyIdle && jiffies < self.capacity.next_update[group] {
-            return;
-        }
-        let hz = u64::from(platform.hz());
-        let ms = u64::from(self.balance.domain(env.here, env.level).interval);
-        let interval = (ms * hz).div_ceil(1000).clamp(1, (hz * u64::from(self.online) / 10).max(1));
-        self.capacity.update_group(&rqs.domains, env.level, env.here, jiffies, interval);
-    }
-
-    /// What a group lacks goes into its statistics, and whether a lone task of it is a misfit.
-    pub(super) fn note_lost(&self, rqs: &Rqs, env: &LbEnv, group: usize, stats: &mut Stats) {
-        if !self.capacity.is_any_lost() {
-            return;
-        }
-        let level = rqs.domains.level(env.level);
-        let span = level.span(env.here);
-        stats.lost = self.capacity.lost_of_group(env.level, span.balancers(group));
-        if env.why == CpuIdleType::NotIdle {
-            return;
-        }
-        for &cpu in span.group(group).iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
-            let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
-            if queue.h_nr_runnable == 1 && self.capacity.is_reduced(cpu, level.params.imbalance_pct)
-            {
-                stats.misfit_load = stats.misfit_load.max(queue.avg.load_avg);
-            }
-        }
-    }
-
-    /// Whether the only task of `source` is to be pushed to the CPU of the pass, which has clearly
-    /// more left for it.
-    pub(super) fn is_better_here(&self, rqs: &Rqs, env: &LbEnv, source: CpuId) -> bool {
-        let pct = rqs.domains.level(env.level).params.imbalance_pct;
-        env.why != CpuIdleType::NotIdle
-            && self.cfs_rqs[CfsRqId::of_cpu(source)].h_nr_runnable == 1
-            && self.capacity.is_reduced(source, pct)
-            && self.capacity.of(source) * u64::from(pct) < self.capacity.of(env.dst) * 100
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fair_6::domains::build;
-    use crate::fair_6::eevdf::{EarliestDeadline, Eevdf, Version};
-    use schedlab_core::BuildConfig;
+    use crate::fair_6::lb_stats::{GroupType, Stats};
     use schedlab_core::topology::Topology;
 
     const CPU: CpuId = CpuId(0);
-    /// 32 periods of load tracking, ns: half is forgotten.
+    /// 32 periods of load tracking, ns: the half-life.
     const HALF_LIFE: u64 = 32 << 20;
 
     #[test]
@@ -274,7 +207,7 @@ mod tests {
         let mut capacity = CpuCapacity::new(&domains);
         capacity.switch(HALF_LIFE, CPU, ClassId::Fair, ClassId::Rt);
         capacity.update_blocked(2 * HALF_LIFE, CPU, ClassId::Rt);
-        assert_eq!(capacity.of(CPU), CAPACITY, "nobody has looked");
+        assert_eq!(capacity.of(CPU), CAPACITY, "not computed yet");
         capacity.update_group(&domains, level, CPU, 0, 1);
         assert!((510..=516).contains(&capacity.of(CPU)), "{}", capacity.of(CPU));
         assert_eq!(capacity.lost_of_group(level, &[CPU]), CAPACITY - capacity.of(CPU));
@@ -304,28 +237,8 @@ mod tests {
         let crowded =
             Stats { weight: 1, lost: 512, util: 600, nr_running: 2, load: 500, ..Stats::default() };
         assert_eq!((crowded.capacity(), crowded.avg_load()), (512, 1000));
-        assert_eq!(crowded.type_by_numbers(117), super::super::lb_stats::GroupType::Overloaded);
+        assert_eq!(crowded.type_by_numbers(117), GroupType::Overloaded);
         let whole = Stats { lost: 0, ..crowded };
-        assert_eq!(whole.type_by_numbers(117), super::super::lb_stats::GroupType::HasSpare);
-    }
-
-    /// Two CPUs: a domain is looked at every 2 ms at first, 2 jiffies. An idle CPU looks at jiffy
-    /// 100; real-time work that comes then is seen by newly idle ones from jiffy 102 on.
-    #[test]
-    fn newly_idle_cpus_take_capacities_as_they_are_until_an_interval_is_over() {
-        let config = BuildConfig::flat(2, 1000);
-        let Eevdf { core: rqs, fair, .. } = &mut Eevdf::new(Version::V6_18, &config);
-        let level = rqs.domains.of(CPU).next().unwrap();
-        let mut platform = config.platform();
-        let mut look = |fair: &mut Fair<EarliestDeadline>, jiffies, why| {
-            platform.set_jiffies(jiffies);
-            fair.update_group_capacity(rqs, &platform, &LbEnv::new(CPU, level, why));
-            fair.capacity.of(CPU)
-        };
-        assert_eq!(look(fair, 100, CpuIdleType::Idle), CAPACITY);
-        fair.capacity.switch(HALF_LIFE, CPU, ClassId::Fair, ClassId::Rt);
-        fair.capacity.update_blocked(2 * HALF_LIFE, CPU, ClassId::Rt);
-        assert_eq!(look(fair, 101, CpuIdleType::NewlyIdle), CAPACITY);
-        assert!(look(fair, 102, CpuIdleType::NewlyIdle) < 520, "half is used");
+        assert_eq!(whole.type_by_numbers(117), GroupType::HasSpare);
     }
 }

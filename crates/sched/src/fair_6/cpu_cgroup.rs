@@ -1,9 +1,8 @@
-//! What an administrator sets of task groups, and reads of them: shares, `cpu.idle`, quotas,
-//! statistics.
+//! Settings and statistics of task groups: shares, `cpu.idle`, quotas.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::Attach;
+use super::ids::CfsRqId;
 use super::pick_rule::PickRule;
 use super::task_group::{TaskGroup, stored_shares};
 use crate::classes::Rqs;
@@ -12,7 +11,7 @@ use crate::classes::weights::WEIGHT_IDLEPRIO;
 use schedlab_core::{CpuId, GroupId, GroupStats, Platform, Refused};
 
 impl<R: PickRule> Fair<R> {
-    /// A new group below `parent`.
+    /// Creates a group below `parent`.
     pub(super) fn new_group(&mut self, parent: GroupId, shares: u64) -> GroupId {
         self.limits.group_made(parent);
         self.order.uniform_slices = false;
@@ -27,7 +26,7 @@ impl<R: PickRule> Fair<R> {
         group
     }
 
-    /// The shares of `group` have been written: with it the groups above are looked at.
+    /// Marks that the shares of `group` have been written, which updates the groups above, too.
     fn mark_renewed(&mut self, group: GroupId) {
         let mut above = Some(group);
         while let Some(group) = above {
@@ -37,7 +36,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `sched_group_set_shares`: writes a group's shares; its entities, and those of the groups
+    /// `sched_group_set_shares`: writes a group's shares. Its entities, and those of the groups
     /// above, get their new weights at once.
     pub(super) fn set_shares(
         &mut self,
@@ -62,8 +61,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `sched_group_set_idle`: the group counts as `SCHED_IDLE` beside its siblings, or no longer
-    /// does.
+    /// `sched_group_set_idle`: makes the group compete with its siblings as `SCHED_IDLE`, or no
+    /// longer.
     pub(super) fn set_idle(
         &mut self,
         rqs: &mut Rqs,
@@ -87,8 +86,8 @@ impl<R: PickRule> Fair<R> {
         self.set_shares(rqs, platform, group, weight);
     }
 
-    /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no
-    /// longer do; as far up as they did not count so already.
+    /// Recounts the tasks below queue `q` that are not idle by themselves: above it they count as
+    /// idle, or no longer do. Stops at a level at which they counted as idle already.
     fn recount_idle(&mut self, q: CfsRqId, idle: bool) {
         let queue = &self.cfs_rqs[q];
         let others = queue.h_nr_queued - queue.h_nr_idle;
@@ -129,7 +128,7 @@ impl<R: PickRule> Fair<R> {
         Ok(())
     }
 
-    /// What a group has used and suffered.
+    /// Statistics of a group: time used and throttled.
     pub(super) fn stats_of_group(&self, group: GroupId) -> GroupStats {
         let queues = self.groups[group.index()].cfs_rqs();
         let usage_ns = queues.map(|q| self.cfs_rqs[q].exec_clock).sum();

@@ -3,14 +3,15 @@
 use super::class::Fair;
 use super::flags::{DequeueFlags, EnqueueFlags};
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairTunables as _;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};
 
 impl<R: PickRule> Fair<R> {
-    /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have
-    /// been there for longest. Whether anything was.
+    /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, starting with the
+    /// tasks that have been on its list for longest. Returns whether any task moved.
     pub(super) fn move_tasks(
         &mut self,
         rqs: &mut Rqs,
@@ -57,8 +58,8 @@ impl<R: PickRule> Fair<R> {
         moved
     }
 
-    /// By how much moving `task` evens things out. None: by too much; the more attempts have failed
-    /// the less that counts.
+    /// The amount by which moving `task` reduces the imbalance. `None`: it would overshoot. The
+    /// more attempts have failed, the larger an overshoot is accepted.
     fn amount(&mut self, platform: &Platform, task: Pid, env: &LbEnv) -> Option<i64> {
         let amount = match env.kind {
             MigrationType::Task => return Some(1),
@@ -69,7 +70,7 @@ impl<R: PickRule> Fair<R> {
         ((amount >> failures) as i64 <= env.imbalance).then_some(amount as i64)
     }
 
-    /// `can_migrate_task`: some if it may be moved.
+    /// `can_migrate_task`: `Some` if `task` may be moved.
     fn can_migrate(
         &mut self,
         rqs: &Rqs,
@@ -95,14 +96,15 @@ impl<R: PickRule> Fair<R> {
         }
         env.all_pinned = false;
         let params = &rqs.domains.level(env.level).params;
-        // Threads of a core have the same caches.
+        // The threads of a core share their caches.
         let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
         let stays = rqs.curr(source) == task
             || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
         (!stays).then_some(())
     }
 
-    /// The first CPU of the destination's group that is still in the pass and where `task` may run.
+    /// The first CPU of the destination's group that is still part of the pass and allowed to
+    /// `task`.
     #[cold]
     fn other_destination(&self, rqs: &Rqs, task: Pid, env: &LbEnv) -> Option<CpuId> {
         let level = rqs.domains.level(env.level);
@@ -123,14 +125,14 @@ impl<R: PickRule> Fair<R> {
         ago < self.tunables.balancing().migration_cost_ns
     }
 
-    /// Takes `task` off its CPU; it belongs to `to` from now on.
+    /// Takes `task` off its CPU. It belongs to `to` from now on.
     pub(super) fn detach(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, to: CpuId) {
         platform.work.moves += 1;
         self.dequeue(rqs, platform, task, DequeueFlags::MIGRATE);
         self.move_to_cpu(rqs, platform, task, to, false);
     }
 
-    /// Queues `task`, which has come to `here`.
+    /// Queues `task`, which has moved to `here`.
     pub(super) fn attach(
         &mut self,
         rqs: &mut Rqs,
@@ -142,8 +144,8 @@ impl<R: PickRule> Fair<R> {
         self.check_preempt(rqs, platform, here, task, false);
     }
 
-    /// `active_load_balance_cpu_stop`: the stopper of `source` runs, and pushes one of its tasks
-    /// away.
+    /// `active_load_balance_cpu_stop`: the stopper thread of `source` runs and pushes one of its
+    /// tasks away.
     pub(super) fn push_running_task(
         &mut self,
         rqs: &mut Rqs,
@@ -154,7 +156,7 @@ impl<R: PickRule> Fair<R> {
         if rqs.nr_running[source.index()] <= 1 {
             return;
         }
-        // The smallest domain that has both.
+        // The smallest domain that contains both.
         let Some(level) =
             rqs.domains.of(here).find(|&level| rqs.domains.level(level).share(here, source))
         else {

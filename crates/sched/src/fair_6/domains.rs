@@ -1,16 +1,16 @@
-//! The scheduling domains of 6.x, and who is near whom.
+//! The scheduling domains of 6.x, and which CPUs are close to each other.
 //!
 //! From the smallest up: **SMT**, the threads of a core; **MC**, the cores that share a cache (the
-//! largest domain that shares one is what the kernel calls `sd_llc`); **PKG**, the rest of a memory
+//! kernel calls the largest domain that shares a cache `sd_llc`); **PKG**, the rest of a memory
 //! node; **NUMA**, the nodes. Each is divided into groups, the domains of the level below.
-//! Balancing goes up them from the smallest; forks come down them from the largest; wakeups stay
-//! within the shared cache.
+//! Balancing goes up from the smallest, forks come down from the largest, and wakeups stay within
+//! the shared cache.
 //!
 //! On the flat machine of the golden schedules all CPUs share one cache. Where every core has a
-//! last-level cache of its own none is shared.
+//! last-level cache of its own, no cache is shared.
 //!
-//! Nodes may be near to others that are not near each other: then their domains overlap, and so do
-//! the groups of the domains above ([`Reach::Overlapping`]).
+//! A node may be close to two nodes that are not close to each other. Then their domains overlap,
+//! and so do the groups of the domains above ([`Reach::Overlapping`]).
 
 use crate::classes::domains::{DomainLevel, DomainParams, Domains, Reach, Span};
 use alloc::string::String;
@@ -19,14 +19,14 @@ use schedlab_core::cpu_set::CpuSet;
 use schedlab_core::topology::{LOCAL_DISTANCE, LevelKind};
 use schedlab_core::{CpuId, Topology};
 
-/// A busy CPU waits this many times as long from one balancing to the next.
+/// Factor by which a busy CPU waits longer between two balancings.
 pub(super) const BUSY_FACTOR: u64 = 16;
-/// Nodes farther from each other than this are not for forks and affine wakeups
-/// (`node_reclaim_distance`).
+/// The largest distance of nodes for forks and affine wakeups (`node_reclaim_distance`).
 const FAR: u32 = 30;
 
-/// What a level has: the flags and numbers that the fair class reads. Intervals depend on the size
-/// of each domain ([`min_interval`]), and loads are averages, so that the rest says nothing here.
+/// Parameters of a level: the flags and numbers that the fair class reads. The other fields are
+/// unused here, because intervals depend on the size of each domain ([`min_interval`]) and loads
+/// are averages.
 fn params(kind: LevelKind) -> DomainParams {
     let far = kind == LevelKind::AllNodes;
     DomainParams {
@@ -56,7 +56,7 @@ fn params(kind: LevelKind) -> DomainParams {
     }
 }
 
-/// Whether a level is made of memory nodes.
+/// Whether a level consists of memory nodes.
 pub(super) const fn is_numa(kind: LevelKind) -> bool {
     matches!(kind, LevelKind::Node | LevelKind::AllNodes)
 }
@@ -66,19 +66,18 @@ pub(super) const fn shares_cache(kind: LevelKind) -> bool {
     matches!(kind, LevelKind::Smt | LevelKind::MultiCore)
 }
 
-/// The shortest time between two balancings of a domain of so many CPUs, ms; the longest is twice
-/// that.
+/// The shortest time between two balancings of a domain, ms, which depends on its number of CPUs.
+/// The longest is twice that.
 pub(super) fn min_interval(span: &Span) -> u32 {
     span.cpus.len() as u32
 }
 
-/// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each
-/// other.
+/// The domains of `topology`. [`LevelKind::AllNodes`] contains nodes that are far from each other.
 pub fn build(topology: &Topology) -> Domains {
     let mut levels = Vec::new();
     for level in topology.levels() {
         let kind = match level.kind {
-            // Nodes that overlap are no levels of the topology.
+            // Overlapping nodes are not levels of the topology.
             LevelKind::Node | LevelKind::AllNodes => continue,
             LevelKind::Cpu if topology.is_flat() => LevelKind::MultiCore,
             kind => kind,
@@ -104,7 +103,7 @@ fn nodes_within(topology: &Topology, distance: u32) -> Reach {
         topology.iter().filter(|&cpu| topology.distance(node, node_of(cpu)) <= distance).collect()
     };
     let rows: Vec<Vec<CpuId>> = (0..topology.nodes()).map(row).collect();
-    // For each node the first that reaches the same.
+    // For each node, the first node that reaches the same CPUs.
     let first: Vec<u32> = rows
         .iter()
         .map(|row| (0..).zip(&rows).find(|(_, other)| *other == row))
@@ -122,7 +121,7 @@ fn nodes_within(topology: &Topology, distance: u32) -> Reach {
     }
 }
 
-/// The same division with numbers from 0 without gaps.
+/// The same division, with numbers from 0 without gaps.
 fn renumber(numbers: &[u32]) -> Vec<u32> {
     let mut known: Vec<u32> = numbers.to_vec();
     known.sort_unstable();
@@ -130,7 +129,7 @@ fn renumber(numbers: &[u32]) -> Vec<u32> {
     numbers.iter().map(|number| known.partition_point(|other| other < number) as u32).collect()
 }
 
-/// The domains in words.
+/// A description of the domains.
 pub(super) fn describe(domains: &Domains) -> String {
     domains.describe_as(|level: &DomainLevel, span: &Span| {
         let DomainParams { busy_factor, imbalance_pct, cache_nice_tries, .. } = level.params;
@@ -163,23 +162,23 @@ pub(super) fn describe(domains: &Domains) -> String {
     })
 }
 
-/// Who shares a core and a cache with whom.
+/// Which CPUs share a core, and which share a cache.
 #[derive(Debug)]
-pub struct Near {
+pub struct CacheSharing {
     /// By CPU: the lowest CPU with which it shares the last-level cache (`sd_llc_id`).
     llc_id: Vec<u32>,
-    /// By CPU: the level of the largest domain that shares a cache (`sd_llc`). None: it has a cache
-    /// of its own.
+    /// By CPU: the level of the largest domain that shares a cache (`sd_llc`). `None`: the CPU has
+    /// a cache of its own.
     llc_level: Vec<Option<usize>>,
     /// The level of hardware threads, if the machine has any.
     smt_level: Option<usize>,
-    /// By `llc_id`: there may be a core whose threads all idle (`has_idle_cores`).
+    /// By `llc_id`: whether there may be a core whose threads are all idle (`has_idle_cores`).
     pub(super) has_idle_cores: Vec<bool>,
 }
 
-impl Near {
-    /// Of these domains.
-    pub(super) fn new(domains: &Domains) -> Near {
+impl CacheSharing {
+    /// Derived from `domains`.
+    pub(super) fn new(domains: &Domains) -> CacheSharing {
         let cpus = || (0..domains.cpus()).map(CpuId);
         let llc_level =
             |cpu| domains.of(cpu).rfind(|&level| shares_cache(domains.level(level).kind));
@@ -187,7 +186,7 @@ impl Near {
             Some(level) => domains.level(level).span(cpu).cpus[0].0,
             None => cpu.0,
         };
-        Near {
+        CacheSharing {
             llc_id: cpus().map(llc_id).collect(),
             llc_level: cpus().map(llc_level).collect(),
             smt_level: (0..domains.levels())
@@ -226,14 +225,15 @@ impl Near {
         self.smt_level.is_some()
     }
 
-    /// The threads of the core of `cpu`, `cpu` included (`cpu_smt_mask`); none if it has no others.
+    /// The threads of the core of `cpu`, `cpu` included (`cpu_smt_mask`). Empty if it is the only
+    /// one.
     #[inline]
     pub(super) fn threads<'a>(&self, domains: &'a Domains, cpu: CpuId) -> &'a [CpuId] {
         self.smt_level.map_or(&[], |level| &domains.level(level).span(cpu).cpus)
     }
 
-    /// How many cores these CPUs are of, or parts of cores. The threads of a core that are among
-    /// them stand in rising order.
+    /// Number of cores, complete or in part, to which these CPUs belong. Threads of one core must
+    /// be in ascending order.
     pub(super) fn cores(&self, domains: &Domains, cpus: &[CpuId]) -> u64 {
         let is_first_of_core = |cpu: &&CpuId| {
             let mut before = self.threads(domains, **cpu).iter().take_while(|other| other < cpu);
@@ -242,9 +242,10 @@ impl Near {
         cpus.iter().filter(is_first_of_core).count() as u64
     }
 
-    /// `imb_numa_nr`: how many tasks a node may run before others are to take of them, seen from
-    /// `cpu` in a domain of nodes: an eighth of the node's CPUs if they share one cache, else one
-    /// for each cache; for each time that the domain holds the smallest domain of nodes.
+    /// `imb_numa_nr`: number of tasks that a node may run before other nodes pull from it, as seen
+    /// from `cpu` in a domain of nodes. It is an eighth of the node's CPUs if they share one cache,
+    /// else one for each cache, multiplied by the number of times that the domain contains the
+    /// smallest domain of nodes.
     pub(super) fn numa_imbalance(&self, domains: &Domains, level: usize, cpu: CpuId) -> u64 {
         let size = |level: usize| domains.level(level).span(cpu).cpus.len() as u64;
         let is_node = |&number: &usize| is_numa(domains.level(number).kind);
@@ -256,8 +257,8 @@ impl Near {
     }
 }
 
-/// `task`'s CPUs among those of a span, beginning behind `after` and going round: the order of a
-/// search.
+/// The CPUs of a span that are allowed to `task`, in the order of a search: behind `after` and
+/// around to the start.
 pub(super) fn round<'a>(
     cpus: &'a [CpuId],
     after: CpuId,
@@ -273,8 +274,8 @@ mod tests {
     use alloc::string::String;
     use schedlab_core::topology::Place;
 
-    /// Nodes of so many caches of so many cores of two threads each, siblings together; node
-    /// distances.
+    /// A machine of `nodes` nodes of `caches` caches of `cores` cores of two threads each, siblings
+    /// adjacent, with these node distances.
     fn machine(nodes: u32, caches: u32, cores: u32, distances: &[Vec<u32>]) -> Topology {
         let cpus = nodes * caches * cores * 2;
         let place = |cpu: u32| {
@@ -289,10 +290,10 @@ mod tests {
     fn the_flat_machine_shares_one_cache() {
         let domains = build(&Topology::flat(4));
         assert_eq!(domains.level(0).kind, LevelKind::MultiCore);
-        let near = Near::new(&domains);
-        assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.has_smt());
-        assert_eq!(near.llc_size(&domains, CpuId(2)), 4);
-        assert_eq!(Near::new(&build(&Topology::flat(1))).llc_level(CpuId(0)), None);
+        let caches = CacheSharing::new(&domains);
+        assert!(caches.share_cache(CpuId(0), CpuId(3)) && !caches.has_smt());
+        assert_eq!(caches.llc_size(&domains, CpuId(2)), 4);
+        assert_eq!(CacheSharing::new(&build(&Topology::flat(1))).llc_level(CpuId(0)), None);
     }
 
     #[test]
@@ -301,17 +302,17 @@ mod tests {
         let kinds: Vec<LevelKind> =
             domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect();
         assert_eq!(kinds, [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu, LevelKind::Node]);
-        let near = Near::new(&domains);
-        assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.share_cache(CpuId(3), CpuId(4)));
-        assert_eq!(near.threads(&domains, CpuId(5)), [CpuId(4), CpuId(5)]);
-        assert_eq!(near.cores(&domains, &domains.level(1).span(CpuId(0)).cpus), 2);
+        let caches = CacheSharing::new(&domains);
+        assert!(caches.share_cache(CpuId(0), CpuId(3)) && !caches.share_cache(CpuId(3), CpuId(4)));
+        assert_eq!(caches.threads(&domains, CpuId(5)), [CpuId(4), CpuId(5)]);
+        assert_eq!(caches.cores(&domains, &domains.level(1).span(CpuId(0)).cpus), 2);
     }
 
     #[test]
     fn a_node_may_keep_a_few_tasks_to_itself() {
         let imbalance = |topology: &Topology, level| {
             let domains = build(topology);
-            Near::new(&domains).numa_imbalance(&domains, level, CpuId(0))
+            CacheSharing::new(&domains).numa_imbalance(&domains, level, CpuId(0))
         };
         // SMT, MC, NUMA: 32 CPUs around one cache; 8 of them.
         assert_eq!(imbalance(&machine(2, 1, 16, &[]), 3), 4);
@@ -327,7 +328,7 @@ mod tests {
         let forks: Vec<bool> =
             domains.of(CpuId(0)).map(|level| domains.level(level).params.balance_fork).collect();
         assert_eq!(forks, [true, true, false]);
-        // Far is what is farther than 30.
+        // Nodes farther apart than 30 are far.
         for (distance, is_for_forks) in [(30, true), (31, false)] {
             let pair = [[10, distance], [distance, 10]];
             let domains = build(&machine(2, 1, 1, &pair.map(Vec::from)));
@@ -336,7 +337,7 @@ mod tests {
         }
     }
 
-    /// Nodes of caches of cores of threads, siblings together.
+    /// Nodes of caches of cores of threads, siblings adjacent.
     fn regular([nodes, caches, cores, threads]: [u32; 4], distances: &[Vec<u32>]) -> Topology {
         let place = |cpu: u32| {
             let core = cpu / threads;
@@ -347,10 +348,10 @@ mod tests {
         Topology::new((0..cpus).map(place).collect(), distances).unwrap()
     }
 
-    /// The domains of `cpu`: name, span and, of nodes, the imbalance that is let be.
+    /// The domains of `cpu`: name, span and, for nodes, the tolerated imbalance.
     fn table(topology: &Topology, cpu: u32) -> Vec<String> {
         let domains = build(topology);
-        let near = Near::new(&domains);
+        let caches = CacheSharing::new(&domains);
         let cpu = CpuId(cpu);
         let row = |number: usize| {
             let level = domains.level(number);
@@ -363,7 +364,7 @@ mod tests {
             let span = schedlab_core::cpu_set::cpu_list(&level.span(cpu).cpus);
             let mut text = alloc::format!("{name} {span}");
             if is_numa(level.kind) {
-                text += &alloc::format!(" ({})", near.numa_imbalance(&domains, number, cpu));
+                text += &alloc::format!(" ({})", caches.numa_imbalance(&domains, number, cpu));
             }
             text
         };
@@ -400,7 +401,7 @@ mod tests {
         let top = far.of(CpuId(0)).last().unwrap();
         assert!(far.level(top).params.balance_newidle && !far.level(top).params.balance_exec);
         let apart = build(&regular([1, 4, 1, 1], &[]));
-        assert_eq!(Near::new(&apart).llc_size(&apart, CpuId(0)), 1);
+        assert_eq!(CacheSharing::new(&apart).llc_size(&apart, CpuId(0)), 1);
     }
 
     #[test]
@@ -415,11 +416,11 @@ mod tests {
         let mc = domains.of(CpuId(4)).last().unwrap();
         let groups = &domains.level(mc).span(CpuId(4)).groups;
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1, 1]);
-        // Threads of two cores, one of a third, and a core of its own; of a core's threads each
-        // alone is part of one.
-        let near = Near::new(&domains);
+        // Threads of two cores, one of a third, and a core of its own. A single thread of a core is
+        // part of one core.
+        let caches = CacheSharing::new(&domains);
         let cores = |cpus: &[u32]| {
-            near.cores(&domains, &cpus.iter().copied().map(CpuId).collect::<Vec<_>>())
+            caches.cores(&domains, &cpus.iter().copied().map(CpuId).collect::<Vec<_>>())
         };
         assert_eq!(cores(&[0, 1, 2, 3, 4]), 3);
         assert_eq!((cores(&[0]), cores(&[1]), cores(&[5])), (1, 1, 1));

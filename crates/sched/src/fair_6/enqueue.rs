@@ -1,11 +1,11 @@
-//! Coming and going: how tasks, and the groups above them, get on and off their queues. (What does
-//! not go at once: [`delayed_dequeue`](super::eevdf::delayed_dequeue).)
+//! Enqueue and dequeue: how tasks, and the groups above them, get on and off their queues. (For
+//! dequeues that are delayed see [`delayed_dequeue`](super::eevdf::delayed_dequeue).)
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::EntityId;
 use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::timeline;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy};
@@ -38,14 +38,14 @@ impl<R: PickRule> Fair<R> {
             self.tree_insert(q, e);
         }
         self.se[e].on_rq = true;
-        if self.version.throttles_tasks() && self.cfs_rqs[q].pelt_clock.stands {
-            self.cfs_rqs[q].pelt_clock.go_on(platform.now_ns());
+        if self.version.throttles_tasks() && self.cfs_rqs[q].pelt_clock.is_stopped {
+            self.cfs_rqs[q].pelt_clock.resume(platform.now_ns());
         }
         self.check_enqueue_throttle(rqs, platform, q);
     }
 
-    /// `dequeue_entity`. False: it goes to sleep while it has had too much, and stays queued until
-    /// that is no longer so.
+    /// `dequeue_entity`. Returns false if `e` goes to sleep while it has received too much: it then
+    /// stays queued until it is eligible.
     pub(super) fn dequeue_entity(
         &mut self,
         rqs: &mut Rqs,
@@ -84,8 +84,8 @@ impl<R: PickRule> Fair<R> {
         true
     }
 
-    /// `e` is queued and stays so, while something below it came or went: its averages, its weight
-    /// and its slice anew. Returns the smallest slice of the queue it is on.
+    /// Refreshes the averages, weight and slice of `e`, which is queued and stays so, after
+    /// something below it was queued or dequeued. Returns the smallest slice of the queue it is on.
     pub(super) fn refresh(
         &mut self,
         rqs: &mut Rqs,
@@ -106,8 +106,8 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].min_slice(&self.se)
     }
 
-    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a
-    /// throttled queue nobody hears of it.
+    /// `enqueue_task_fair`: enqueues `task` and those of its ancestors that are not yet queued.
+    /// Entities above a throttled queue are not updated.
     pub(super) fn enqueue(
         &mut self,
         rqs: &mut Rqs,
@@ -122,7 +122,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// [`enqueue`](Fair::enqueue), be `task` in a throttled group.
+    /// [`enqueue`](Fair::enqueue), even if `task` is in a throttled group.
     pub(super) fn enqueue_now(
         &mut self,
         rqs: &mut Rqs,
@@ -163,7 +163,7 @@ impl<R: PickRule> Fair<R> {
             if next.is_some() {
                 slice = self.cfs_rqs[q].min_slice(&self.se);
             }
-            // Only the task is new, not the groups it brings onto their queues.
+            // Only the task is new. The groups that it brings onto their queues are not.
             why = EnqueueFlags::WAKEUP;
         }
         while let Some(e) = next
@@ -183,7 +183,7 @@ impl<R: PickRule> Fair<R> {
         R::others_changed(self, rqs, platform, cpu);
     }
 
-    /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
+    /// `dequeue_task_fair`. Returns false if the dequeue is delayed and the task is still queued.
     pub(super) fn dequeue(
         &mut self,
         rqs: &mut Rqs,
@@ -213,8 +213,8 @@ impl<R: PickRule> Fair<R> {
         left
     }
 
-    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
-    /// throttled queue.
+    /// Dequeues `first`, and those of its ancestors whose queues are then empty, up to a throttled
+    /// queue.
     pub(super) fn dequeue_entities(
         &mut self,
         rqs: &mut Rqs,
@@ -240,8 +240,8 @@ impl<R: PickRule> Fair<R> {
                 if e == first && task.is_some() {
                     return false;
                 }
-                // A group that has had too much stays, with an empty queue, and takes a slice from
-                // its own neighbours.
+                // A group that has received too much stays, with an empty queue, and takes a slice
+                // from its own neighbours.
                 slice = self.cfs_rqs[q].min_slice(&self.se);
                 break;
             }
@@ -255,7 +255,7 @@ impl<R: PickRule> Fair<R> {
             }
             slice = self.cfs_rqs[q].min_slice(&self.se);
             if self.cfs_rqs[q].load != 0 {
-                // So that the group goes on, if it may, with another of its own.
+                // So that the group continues, if possible, with another of its members.
                 if how.sleep
                     && let Some(parent) = next
                 {
@@ -290,13 +290,13 @@ impl<R: PickRule> Fair<R> {
         true
     }
 
-    /// A task that is queued, asleep in fact, is woken.
+    /// Wakes a task that is asleep but still queued.
     pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         self.util_est_enqueue(rqs.cpu_of(task), task);
         R::requeue_delayed(self, platform, self.se_of(task));
     }
 
-    /// The dequeue of a delayed task is finished before it comes up.
+    /// Finishes the dequeue of a delayed task early.
     pub(super) fn finish_delayed_task(
         &mut self,
         rqs: &mut Rqs,

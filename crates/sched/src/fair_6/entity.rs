@@ -1,36 +1,30 @@
-//! What stands on a queue: a task, or a group's representative on one CPU. Weights and virtual
-//! time.
+//! Scheduling entities: a task, or a group's representative on one CPU. Weights and virtual time.
 //!
-//! An [`Entity`] is the part that the tree and the sums look at all the time and fills a cache
-//! line, links in the tree included; what is looked at once a hook is in [`Info`]. Both are found
-//! by the same [`EntityId`].
+//! An [`Entity`] is the part that the tree and the sums read all the time. It fills a cache line,
+//! links in the tree included. [`Info`] holds what a hook reads once. Both are found by the same
+//! [`EntityId`].
 
-use super::cfs_rq::CfsRqId;
+use super::ids::{CfsRqId, EntityId};
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Links;
 use schedlab_core::CpuId;
 
-schedlab_core::define_index! {
-    /// A scheduling entity, by its row.
-    pub struct EntityId;
-}
-
-/// Weights are stored shifted left by this much, so that groups' shares lose little when they are
-/// divided among CPUs.
+/// Number of bits by which stored weights are shifted left, so that groups' shares lose little when
+/// they are divided among CPUs.
 pub const WEIGHT_SHIFT: u32 = 10;
 
 /// The stored weight of nice 0, by which virtual time is measured.
 pub const NICE_0_WEIGHT: u64 = 1024 << WEIGHT_SHIFT;
 
-/// A stored weight as it is used in sums: shifted back, at least 2 unless it is 0.
+/// A stored weight as used in sums: shifted back, at least 2 unless it is 0.
 #[inline]
 pub fn unscaled(weight: u64) -> u64 {
     if weight == 0 { 0 } else { (weight >> WEIGHT_SHIFT).max(2) }
 }
 
-/// A point in virtual time: ns of a nice-0 task's time. It wraps: of two points that one is earlier
-/// from which the other is reached forwards by less than half of the circle of u64s.
+/// A point in virtual time, in ns of a nice-0 task's time. It wraps: of two points the earlier one
+/// is the one from which the other is reached forwards by less than half of the range of `u64`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Vruntime(pub u64);
 
@@ -53,38 +47,38 @@ impl Vruntime {
         self.0.wrapping_sub(other.0) as i64
     }
 
-    /// So many virtual ns later, or earlier if it is negative.
+    /// The point `by` virtual ns later, or earlier if `by` is negative.
     #[inline]
     pub fn shifted(self, by: i64) -> Vruntime {
         Vruntime(self.0.wrapping_add(by as u64))
     }
 
-    /// So many virtual ns later.
+    /// The point `by` virtual ns later.
     #[inline]
     pub fn plus(self, by: u64) -> Vruntime {
         Vruntime(self.0.wrapping_add(by))
     }
 }
 
-/// What the tree and the sums look at.
+/// The part of an entity that the tree and the sums read.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Entity {
     /// Virtual time served.
     pub vruntime: Vruntime,
-    /// Virtual deadline of the present request. While `rel_deadline` is set: relative to
-    /// `vruntime`.
+    /// Virtual deadline of the current request. Relative to `vruntime` while `rel_deadline` is set.
     pub deadline: Vruntime,
-    /// The smallest vruntime (6.12 on) or deadline (6.6) in the subtree of which this is the top.
+    /// The smallest vruntime (6.12 on) or deadline (6.6) in the subtree rooted here.
     pub min_other: Vruntime,
     /// Not queued: the lag with which it left, V - vruntime. Running: its protection
-    /// ([`vprot`](Entity::vprot)): kernels keep both in one place, and it shows (see `reweight`).
+    /// ([`vprot`](Entity::vprot)). Kernels keep both in one field, and that is visible in schedules
+    /// (see `reweight`).
     pub vlag: i64,
     /// Its place in the tree.
     pub links: Links<EntityId>,
     /// Request length, ns of real time.
     pub slice: u32,
-    /// The smallest slice in the subtree, as exact as the kernel has it.
+    /// The smallest slice in the subtree, as exact as in the kernel.
     pub min_slice: u32,
     /// Unscaled weight.
     pub weight: u32,
@@ -93,44 +87,44 @@ pub struct Entity {
     vt_shift: u8,
     /// Its colour in the tree.
     pub red: bool,
-    /// Queued, which the running one is too.
+    /// Whether it is queued, which includes running.
     pub on_rq: bool,
-    /// Queued, but asleep: its dequeue waits until it is eligible.
+    /// Whether it is queued but asleep: its dequeue is delayed until it is eligible.
     pub sched_delayed: bool,
 }
 
-/// What of an entity is looked at less often: two cache lines, of which the second holds the
+/// The part of an entity that is read less often: two cache lines, of which the second holds the
 /// averages.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Info {
-    /// The task, if it is one.
+    /// The task. `None` for a group.
     pub task: Option<Pid>,
-    /// The queue of its own, if it is a group.
+    /// The group's own queue. `None` for a task.
     pub my_q: Option<CfsRqId>,
-    /// The queue on which it stands or stood.
+    /// The queue that it is on, or was on last.
     pub cfs_rq: CfsRqId,
     /// The group entity above it.
     pub parent: Option<EntityId>,
     /// Number of entities above it.
     pub depth: u16,
-    /// The slice was set by the user, or for a group by its children.
+    /// Whether the slice was set by the user or, for a group, by its children.
     pub custom_slice: bool,
-    /// `deadline` is relative to `vruntime`.
+    /// Whether `deadline` is relative to `vruntime`.
     pub rel_deadline: bool,
-    /// Idle policy: a `SCHED_IDLE` task or an idle group.
+    /// Whether it is idle: a `SCHED_IDLE` task or an idle group.
     pub idle: bool,
-    /// Task: its averages have been renewed since its utilisation was estimated.
+    /// Task: whether its averages have been updated since its utilisation was estimated.
     pub avg_renewed: bool,
     /// The stored weight.
     pub load: u64,
-    /// Clock at which its time was last charged, ns.
+    /// Time at which it was last charged, ns.
     pub exec_start: u64,
     /// Task: estimated utilisation.
     pub util_est: u32,
     /// Task: a CPU it has used lately.
     pub recent_used_cpu: CpuId,
-    /// Group: runnable tasks below.
+    /// Group: number of runnable tasks below.
     pub runnable: u32,
     /// Load tracking.
     pub avg: Average,
@@ -162,8 +156,8 @@ impl Entity {
     pub fn set_weight(&mut self, stored: u64, inverse: Option<u32>) {
         self.weight = unscaled(stored) as u32;
         let inverse = inverse.unwrap_or_else(|| u32::MAX / self.weight.max(1));
-        // Real time times 1024, which is 2^32 of it at nice 0, is cut down to 32 bits, and the
-        // shift with it.
+        // Real time times 1024, a factor of 2^32 at nice 0, is reduced to 32 bits, and the shift
+        // with it.
         let mut factor = 1024 * u64::from(inverse);
         let mut shift = 32;
         if stored == NICE_0_WEIGHT {
@@ -177,8 +171,8 @@ impl Entity {
         self.vt_shift = shift as u8;
     }
 
-    /// Running: up to when it is protected from being passed. (6.18; before, it is protected while
-    /// this is its deadline.)
+    /// Running: the virtual time up to which it is protected from preemption by an earlier
+    /// deadline. (6.18. Before, it is protected while this equals its deadline.)
     #[inline]
     pub fn vprot(&self) -> Vruntime {
         Vruntime(self.vlag as u64)
@@ -196,13 +190,14 @@ impl Entity {
         self.vt(u64::from(self.slice))
     }
 
-    /// So much of this entity's virtual time in real time, ns.
+    /// The amount of real time, ns, for `virtual_ns` of this entity's virtual time.
     #[inline]
     pub fn real_time(&self, virtual_ns: u64) -> u64 {
         virtual_ns * u64::from(self.weight) / 1024
     }
 
-    /// Real time as this entity's virtual time: slower the heavier it is.
+    /// Converts real time to this entity's virtual time, which passes more slowly the heavier it
+    /// is.
     #[inline]
     pub fn vt(&self, delta_ns: u64) -> u64 {
         if delta_ns >> 32 == 0 {
@@ -213,7 +208,7 @@ impl Entity {
 }
 
 impl Info {
-    /// Of a new entity that belongs on `cfs_rq`.
+    /// The data of a new entity that belongs on `cfs_rq`.
     pub fn new(cfs_rq: CfsRqId) -> Info {
         Info {
             task: None,

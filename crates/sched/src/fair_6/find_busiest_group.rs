@@ -1,28 +1,30 @@
-//! Load balancing: which group of a domain is busiest, and how much of what should come from there.
+//! Load balancing: which group of a domain is busiest, and how much of what should be moved from
+//! there.
 //!
 //! # The rules
 //!
-//! Each group is classed, the best first: it has **spare** capacity; it is **fully busy**; it is a
-//! core whose threads share what one could have alone (**smt**); it is **imbalanced**, affinity
-//! having kept it from being balanced within; it is **overloaded**, with more tasks than CPUs and
-//! no time to spare. The worst is the source.
+//! Each group is classified, from best to worst: it has **spare** capacity; it is **fully busy**;
+//! it has a **misfit** task; it is a core whose threads share what one of them could have alone
+//! (**smt**); it is **imbalanced**, because affinity has prevented balancing within it; it is
+//! **overloaded**, with more tasks than CPUs and no time to spare. The worst group is the source.
 //!
-//! What is moved depends on both sides. A group with spare capacity evens out the *number of
-//! tasks*, or, if the other is overloaded and has another cache, fills itself up with
-//! *utilisation*. When all are overloaded it is *load* (weight times time) that is evened out.
-//! Between nodes two tasks are let be, so that they stay near their memory and each other.
+//! What is moved depends on both sides. A group with spare capacity evens out the *number of tasks*
+//! or, if the other is overloaded and has another cache, fills itself up with *utilisation*. When
+//! all are overloaded, *load* (weight times time) is evened out. Between nodes an imbalance of two
+//! tasks is tolerated, so that they stay near their memory and near each other.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
+use super::ids::CfsRqId;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::{CpuId, Platform};
 
-/// Between nodes so many tasks too many do no harm.
+/// The number of excess tasks that is tolerated between nodes.
 const NUMA_IMBALANCE_MIN: u64 = 2;
 
 /// The busiest group.
@@ -33,7 +35,7 @@ struct Busiest {
 }
 
 impl<R: PickRule> Fair<R> {
-    /// What these CPUs do together. CPUs that are left out count as empty.
+    /// Statistics of these CPUs together. Excluded CPUs count as empty.
     fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
         Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus)
     }
@@ -43,8 +45,8 @@ impl<R: PickRule> Fair<R> {
         self.lb_cache.refresh(rqs, &self.cfs_rqs, &self.balance.dropped);
     }
 
-    /// `update_sg_lb_stats`: the group of the pass's domain with this number, whose sums are
-    /// `stats`, is classed.
+    /// `update_sg_lb_stats`: classifies the group with this number in the pass's domain, given its
+    /// sums.
     fn class(
         &self,
         rqs: &Rqs,
@@ -54,14 +56,14 @@ impl<R: PickRule> Fair<R> {
         mut stats: Stats,
         is_local: bool,
     ) -> Stats {
-        // A group has the flags of the domain below, as its own CPUs have it.
+        // A group has the flags of the domain below, as its own CPUs see it.
         let first = level.span(env.here).balancers(group)[0];
         let below = rqs.domains.child(first, env.level).map(|below| rqs.domains.level(below));
         if self.version.balances_cores() {
             stats.is_core = below.is_some_and(|below| below.params.share_cpupower);
             stats.prefers_sibling = below.is_some_and(|below| below.params.prefer_sibling);
         } else {
-            // What counts is the own domain below.
+            // The own domain below is what counts.
             let below = rqs.domains.child(env.here, env.level);
             stats.prefers_sibling =
                 below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling);
@@ -87,8 +89,8 @@ impl<R: PickRule> Fair<R> {
         stats
     }
 
-    /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
-    /// to even out, and how much, goes into the pass. None: all is well.
+    /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to pull from. What
+    /// to even out, and how much, is stored in the pass. `None`: the domain is balanced.
     pub(super) fn find_source(
         &mut self,
         rqs: &mut Rqs,
@@ -108,10 +110,10 @@ impl<R: PickRule> Fair<R> {
         if rqs.domains.is_top(env.here, env.level) {
             self.balance.overloaded = whole.has_waiting;
         }
-        // Asked as the kernel asks it, by size.
-        let is_llc = self.near.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
+        // Tested by size, as in the kernel.
+        let is_llc = self.caches.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
         if env.why != CpuIdleType::NewlyIdle && is_llc {
-            let llc = self.near.llc_id(env.here);
+            let llc = self.caches.llc_id(env.here);
             self.balance.nr_idle_scan[llc] = idle_scan(
                 span.cpus.len() as u64,
                 whole.util,
@@ -130,7 +132,7 @@ impl<R: PickRule> Fair<R> {
         self.busiest_queue(span.group(busiest.group), kind, imbalance, level.params.imbalance_pct)
     }
 
-    /// Looks at all groups of the pass's domain.
+    /// Examines all groups of the pass's domain.
     pub(super) fn survey(&self, rqs: &Rqs, env: &LbEnv) -> Survey {
         let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
@@ -149,7 +151,7 @@ impl<R: PickRule> Fair<R> {
             self.note_lost(rqs, env, group, &mut stats);
             whole.add(&stats);
             if stats.h_nr_runnable == 0 {
-                // Of one that has nothing to give nobody need know the class.
+                // The class of a group that has nothing to give is not needed.
                 continue;
             }
             let stats = self.class(rqs, env, level, group, stats, false);
@@ -194,7 +196,7 @@ impl<R: PickRule> Fair<R> {
                         && busiest.h_nr_runnable > 1)))
     }
 
-    /// `calculate_imbalance`: what to move, and how much of it. None: nothing.
+    /// `calculate_imbalance`: what to move, and how much of it. `None`: nothing.
     fn calculate_imbalance(
         &self,
         rqs: &Rqs,
@@ -212,7 +214,7 @@ impl<R: PickRule> Fair<R> {
         }
         if local.kind == GroupType::HasSpare {
             if busiest.kind == GroupType::Overloaded
-                && self.near.llc_level(env.here) < Some(env.level)
+                && self.caches.llc_level(env.here) < Some(env.level)
             {
                 let room = local.capacity().saturating_sub(local.util);
                 return match room {
@@ -229,7 +231,7 @@ impl<R: PickRule> Fair<R> {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
             if is_numa(rqs.domains.level(env.level).kind) {
-                let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+                let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
                 tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
             }
             return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
@@ -238,16 +240,17 @@ impl<R: PickRule> Fair<R> {
         if own >= other || own >= average {
             return None;
         }
-        // Unsigned: when the busiest is below the average the first wraps, and the second counts.
+        // Unsigned: when the busiest group is below the average, the first difference wraps, and
+        // the second one counts.
         let out = other.wrapping_sub(average).wrapping_mul(busiest.capacity());
         let into = (average - own) * local.capacity();
         let load = out.min(into) / CAPACITY;
         (load > 0).then_some((MigrationType::Load, load))
     }
 
-    /// Up to 6.1: how many tasks to move to the own group, which has spare capacity. Idle CPUs are
-    /// counted in 32 bits: if the busiest group has more of them, which it has when the own CPU is
-    /// only about to idle, it has some 2^32 less.
+    /// Up to 6.1: number of tasks to move to the own group, which has spare capacity. Idle CPUs are
+    /// subtracted in 32 bits. If the busiest group has more of them, which happens when the own CPU
+    /// is only about to go idle, the result is some 2^32 minus the difference.
     fn tasks_of_6_1(
         &self,
         rqs: &Rqs,
@@ -261,7 +264,7 @@ impl<R: PickRule> Fair<R> {
             i64::from((local.idle_cpus as u32).wrapping_sub(busiest.idle_cpus as u32))
         };
         if is_numa(rqs.domains.level(env.level).kind) {
-            let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+            let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.
             tasks = i64::from(tasks as i32);
             let few = match self.version.balances_before_5_12() {
@@ -276,8 +279,8 @@ impl<R: PickRule> Fair<R> {
         (half != 0).then_some((MigrationType::Task, half as u64))
     }
 
-    /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
-    /// had as many cores.
+    /// `sibling_imbalance`: the number of tasks that the busiest group has in excess of the own
+    /// one, as if both had the same number of cores.
     fn sibling_imbalance(
         &self,
         rqs: &Rqs,
@@ -293,8 +296,9 @@ impl<R: PickRule> Fair<R> {
             return 0;
         }
         let level = rqs.domains.level(env.level);
-        let cores = |group: usize| self.near.cores(&rqs.domains, level.span(env.here).group(group));
-        let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
+        let cores =
+            |group: usize| self.caches.cores(&rqs.domains, level.span(env.here).group(group));
+        let (own, other) = if self.caches.has_smt() || local.weight != busiest.weight {
             (cores(level.group_of(env.here)), cores(number))
         } else {
             (1, 1)
@@ -304,7 +308,7 @@ impl<R: PickRule> Fair<R> {
         }
         let more = (own * busiest.nr_running).saturating_sub(other * local.nr_running);
         let tasks = (2 * more + own + other) / (own + other);
-        // An empty group may always have one of several.
+        // An empty group may always take one of several tasks.
         if tasks <= 1 && local.nr_running == 0 && busiest.nr_running > 1 { 2 } else { tasks }
     }
 
@@ -317,14 +321,14 @@ impl<R: PickRule> Fair<R> {
         pct: u32,
     ) -> Option<CpuId> {
         let mut best = (0, None);
-        // Loads are compared as parts of what the CPUs have.
+        // Loads are compared relative to the capacities.
         let mut best_capacity = 1;
         for &cpu in group.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
             let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
             let tasks = u64::from(queue.h_nr_runnable);
             let measure = match kind {
                 MigrationType::Task => tasks,
-                // A CPU's only task is not to be moved if it is more than what is to be moved.
+                // A CPU's only task is not moved if its load exceeds the amount to move.
                 MigrationType::Load
                     if tasks == 1
                         && queue.avg.load_avg > imbalance
@@ -334,7 +338,7 @@ impl<R: PickRule> Fair<R> {
                 }
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
-                // Who waits counts like who runs.
+                // Waiting tasks count like running ones.
                 MigrationType::Util if self.version.waiting_is_utilisation() => {
                     queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY)
                 }
@@ -350,14 +354,14 @@ impl<R: PickRule> Fair<R> {
     }
 }
 
-/// `adjust_numa_imbalance`: how much of an imbalance between nodes counts, the own one having so
-/// many tasks: not two tasks, as long as it has few.
+/// `adjust_numa_imbalance`: how much of an imbalance between nodes counts when the own node has
+/// `running` tasks. As long as it has few, an excess of two tasks does not count.
 pub(super) fn adjust_numa_imbalance(imbalance: u64, running: u64, allowed: u64) -> u64 {
     if running <= allowed && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { imbalance }
 }
 
-/// `update_idle_cpu_scan`: how many CPUs are worth looking at for an idle one, the fewer the busier
-/// they are.
+/// `update_idle_cpu_scan`: the number of CPUs worth examining in a search for an idle one. It
+/// shrinks as they get busier.
 fn idle_scan(cpus: u64, total_util: u64, pct: u64) -> u32 {
     let mean = total_util / cpus;
     let busy = (mean * mean * pct * pct / (10_000 * 1024)).min(1024);
@@ -374,9 +378,9 @@ mod tests {
     use schedlab_core::BuildConfig;
     use schedlab_core::topology::{Place, Topology};
 
-    /// The plain way: every group is summed up and classed, be it empty; then those are compared
-    /// that have something to give.
-    fn full_env(fair: &Fair<EarliestDeadline>, rqs: &Rqs, env: &LbEnv) -> Survey {
+    /// The plain way: every group is summed up and classified, even if it is empty. Then the groups
+    /// that have tasks to give are compared.
+    fn full_survey(fair: &Fair<EarliestDeadline>, rqs: &Rqs, env: &LbEnv) -> Survey {
         let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
         let (own, groups) = (level.group_of(env.here), span.groups.len());
@@ -435,7 +439,7 @@ mod tests {
                     for level in rqs.domains.of(here) {
                         let env = LbEnv::new(here, level, why);
                         let short = fair.survey(rqs, &env);
-                        assert_eq!(short, full_env(fair, rqs, &env), "round {round}, {env:?}");
+                        assert_eq!(short, full_survey(fair, rqs, &env), "round {round}, {env:?}");
                         found += u32::from(short.busiest.is_some());
                         empty += u32::from(short.busiest.is_none());
                         if let Some((_, stats)) = short.busiest {
@@ -445,7 +449,7 @@ mod tests {
                 }
             }
         }
-        // (Nobody lacks capacity here.)
+        // (No CPU lacks capacity here.)
         kinds_found[GroupType::MisfitTask as usize] += 101;
         assert!(
             found > 10_000 && empty > 500 && kinds_found.iter().all(|&n| n > 100),
@@ -453,8 +457,8 @@ mod tests {
         );
     }
 
-    /// Two nodes of four CPUs with a cache each; the scheduler, and a look of an idle CPU 0 at the
-    /// nodes.
+    /// Two nodes of four CPUs with a cache each. Returns the scheduler, and a pass of the idle CPU
+    /// 0 over the nodes.
     fn two_nodes() -> (Eevdf, LbEnv) {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
         let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
@@ -477,7 +481,7 @@ mod tests {
         };
         let is_worth = |kind, own, other, prefers_sibling| {
             let local = stats(kind, own, 4 - own.min(4), prefers_sibling);
-            // With one idle CPU less than the own group, if any: that alone is no reason.
+            // With one idle CPU less than the own group, if possible: that alone is no reason.
             let idle = local.idle_cpus.saturating_sub(1);
             let busiest = Busiest { group: 1, stats: stats(kind, other, idle, prefers_sibling) };
             fair.is_worth_while(&rqs, &env, &local, &busiest, 0)
@@ -485,12 +489,13 @@ mod tests {
         use GroupType::{FullyBusy, HasSpare};
         assert!(is_worth(HasSpare, 2, 4, true));
         assert!(!is_worth(HasSpare, 2, 3, true), "one more is not enough");
-        assert!(!is_worth(HasSpare, 2, 4, false), "they do not prefer to be even");
+        assert!(!is_worth(HasSpare, 2, 4, false), "these groups need not be even");
         assert!(!is_worth(FullyBusy, 4, 6, true), "nothing to spare");
     }
 
-    /// The own group has four CPUs and a load of 500 a CPU, the other two and 1500; on average
-    /// there are 1000. The other has 2 x 500 too much, the own one lacks 4 x 500: 1000 are moved.
+    /// The own group has four CPUs and a load of 500 a CPU, the other group two and 1500. The
+    /// average is 1000. The other group has 2 x 500 too much, the own one lacks 4 x 500: 1000 are
+    /// moved.
     #[test]
     fn the_load_to_move_is_what_one_has_too_much_or_the_other_lacks() {
         let (Eevdf { core: rqs, fair, .. }, env) = two_nodes();
@@ -511,9 +516,9 @@ mod tests {
         assert_eq!(moved(group(4, 1000), group(4, 1500)), None);
     }
 
-    /// Two caches in a package: of two cores and of four. The own one, of two, runs a task and the
-    /// other one six: 2 x 6 - 4 x 1 = 8 too many by both numbers of cores, of which 8 / 3 = 2.67,
-    /// rounded 3, count.
+    /// Two caches in a package, of two and of four cores. The own one, of two, runs one task and
+    /// the other one six: 2 x 6 - 4 x 1 = 8 too many, multiplied by both numbers of cores, of which
+    /// 8 / 3 = 2.67, rounded 3, count.
     #[test]
     fn siblings_of_other_sizes_are_compared_by_their_cores() {
         let place = |cpu: u32| Place { core: cpu, cache: cpu.min(2) / 2, package: 0, node: 0 };
@@ -526,8 +531,8 @@ mod tests {
         let tasks =
             |own, other| fair.sibling_imbalance(rqs, &env, &stats(2, own), 1, &stats(4, other));
         assert_eq!(tasks(1, 6), 3);
-        assert_eq!(tasks(1, 2), 1, "nothing too much, rounded up");
-        assert_eq!(tasks(0, 2), 2, "two, as the own one has none");
+        assert_eq!(tasks(1, 2), 1, "no excess, rounded up");
+        assert_eq!(tasks(0, 2), 2, "two, because the own group has none");
         assert_eq!(tasks(0, 1), 1);
     }
 }

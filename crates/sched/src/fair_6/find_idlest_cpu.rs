@@ -1,37 +1,38 @@
-//! Where a child starts, and where a task goes on that executes another program: down the domains
+//! Where a child starts, and where a task continues that executes another program: down the domains
 //! from the largest, in each to the idlest group.
 //!
-//! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
-//! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
+//! This is the slow way of choosing a CPU. It examines every CPU of the machine, and so distributes
+//! tasks to nodes first, then to caches, cores and threads. Wakeups take the fast way
 //! ([`select_task_rq`](super::select_task_rq)).
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
+use super::ids::CfsRqId;
 use super::lb_stats::{CAPACITY, GroupType, Stats, is_idle_cpu};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::rules;
 use crate::classes::core_6::rules as core_rules;
 use crate::classes::{Pid, Rqs};
 use core::cmp::Reverse;
 use schedlab_core::{CpuId, CpuSet, Rule};
 
-/// The load of one task of nice 0 that always runs.
+/// The load of one nice-0 task that always runs.
 const NICE_0_LOAD: u64 = 1024;
 
 /// A running task that executes another program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Execs {
-    /// Who.
+    /// The task.
     pub task: Pid,
-    /// What it adds to its CPU's load.
+    /// Its contribution to its CPU's load.
     pub h_load: u64,
 }
 
 impl<R: PickRule> Fair<R> {
-    /// `select_task_rq_fair` at a fork, the parent being on `this`, or at an exec by `execs`, which
-    /// runs there (`sched_balance_find_dst_cpu`); and by which rule.
+    /// `select_task_rq_fair` at a fork by a parent on `this`, or at an exec by `execs`, which runs
+    /// there (`sched_balance_find_dst_cpu`). Also returns the rule that decided.
     pub(super) fn find_dst_cpu(
         &mut self,
         rqs: &mut Rqs,
@@ -42,7 +43,7 @@ impl<R: PickRule> Fair<R> {
         self.refresh_lb_cache(rqs);
         let rqs = &*rqs;
         let domains = &rqs.domains;
-        // (What is for forks is for execs too.)
+        // (A domain that is for forks is for execs, too.)
         let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
         // Up to the first domain that is not for forks.
         let mut level = domains.of(this).take_while(takes_part).last();
@@ -68,9 +69,9 @@ impl<R: PickRule> Fair<R> {
         (allowed.first(self.cpus).unwrap_or(this), core_rules::AFFINITY_FORCED)
     }
 
-    /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of
-    /// `cpu`, and by enough. What `execs` adds where it runs does not count. None: it is best to
-    /// stay.
+    /// `sched_balance_find_dst_group`: a group of the domain that is idler than the own group of
+    /// `cpu` by a sufficient margin. The contribution of `execs` to its present CPU does not count.
+    /// `None`: it is best to stay.
     pub(super) fn idlest_group<'a>(
         &self,
         rqs: &'a Rqs,
@@ -125,7 +126,7 @@ impl<R: PickRule> Fair<R> {
             if let (Some((_, best)), &[cpu]) = (&idlest, span.group(group))
                 && best.no_cpu_of_util_is_idler(self.cfs_rqs[CfsRqId::of_cpu(cpu)].cpu_util())
             {
-                // What else there is to know of it does not matter.
+                // Its other properties do not matter.
                 continue;
             }
             if let Some(stats) = survey(group)
@@ -139,7 +140,7 @@ impl<R: PickRule> Fair<R> {
             let mut allowed_imbalance = None;
             if is_numa(level.kind) {
                 let usable = span.group(own).iter().filter(|&&cpu| allowed.contains(cpu)).count();
-                let few = self.near.numa_imbalance(&rqs.domains, number, cpu);
+                let few = self.caches.numa_imbalance(&rqs.domains, number, cpu);
                 allowed_imbalance = Some(few.min(usable as u64));
             }
             is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)
@@ -147,7 +148,7 @@ impl<R: PickRule> Fair<R> {
         worth.then(|| span.group(group))
     }
 
-    /// What a running task adds to the sums over CPUs of which its own is one is taken out.
+    /// Subtracts the contribution of a running task from the sums over CPUs that include its own.
     fn take_out(&self, rqs: &Rqs, Execs { task, h_load }: Execs, stats: &mut Stats) {
         let cpu = rqs.cpu_of(task);
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
@@ -162,15 +163,15 @@ impl<R: PickRule> Fair<R> {
             let util = util.max(util_est).min(CAPACITY);
             stats.util = stats.util - queue.cpu_util() + util;
         }
-        // A task whose group was throttled just now still runs, and is no longer counted.
+        // A task whose group has just been throttled still runs, but is no longer counted.
         stats.nr_running = stats.nr_running.saturating_sub(1);
         stats.h_nr_runnable = stats.h_nr_runnable.saturating_sub(1);
         stats.idle_cpus += u64::from(rqs.nr_running[cpu.index()] == 1);
     }
 
-    /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the
-    /// idle one that has been so for the shortest time; else of those that do not idle the one with
-    /// the least load. An idle one that has been woken since it ran out of work is passed over.
+    /// `sched_balance_find_dst_group_cpu`: among these CPUs one with `SCHED_IDLE` tasks only; else
+    /// the one that went idle most recently; else the busy one with the smallest load. An idle CPU
+    /// that has been woken since it ran out of work is skipped.
     fn idlest_cpu(&self, rqs: &Rqs, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
         if let &[only] = group {
             return Some(only);
@@ -187,8 +188,8 @@ impl<R: PickRule> Fair<R> {
     }
 }
 
-/// Whether a child is better off in the group `there` than `here`. `numa`: they are nodes, and so
-/// many tasks may stay together.
+/// Whether a child is better off in the group `there` than `here`. `numa`: they are nodes, and this
+/// is the number of tasks that may stay together.
 fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> bool {
     if here.kind != there.kind {
         return here.kind > there.kind;
@@ -215,9 +216,9 @@ fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> b
 }
 
 impl Stats {
-    /// Whether a single CPU of this utilisation, whatever else it does, cannot be
-    /// [idler](Stats::is_idler_than) than this group: as this one has spare capacity and an idle
-    /// CPU, it would have to be less used.
+    /// Whether a single CPU of this utilisation, whatever its other values, cannot be
+    /// [idler](Stats::is_idler_than) than this group. As this group has spare capacity and an idle
+    /// CPU, the CPU would have to be less utilised.
     fn no_cpu_of_util_is_idler(&self, util: u64) -> bool {
         self.kind == GroupType::HasSpare && self.idle_cpus > 0 && util >= self.util
     }
@@ -234,8 +235,8 @@ mod tests {
     use schedlab_core::BuildConfig;
     use schedlab_core::topology::{Place, Topology};
 
-    /// Two caches of two CPUs. CPU 0 forks; CPU 1 idles, and so does CPU 2; CPU 3 has three tasks.
-    /// The child may run on CPU 0 and 2.
+    /// Two caches of two CPUs. CPU 0 forks. CPU 1 and CPU 2 are idle. CPU 3 has three tasks. The
+    /// child may run on CPU 0 and 2.
     fn child_of_a_task_with_affinity<R: PickRule>(sched: &mut Core6<Fair<R>>) -> CpuId {
         let Core6 { core: rqs, fair, .. } = sched;
         for (cpu, tasks) in [(0, 1), (3, 3)] {
@@ -251,7 +252,7 @@ mod tests {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };
         let topology = Topology::new((0..4).map(place).collect(), &[]).unwrap();
         let config = BuildConfig { topology, ..BuildConfig::flat(4, 1000) };
-        // One idle CPU of either cache, or none of the own one's.
+        // One idle CPU in each cache, or none in the own one.
         let of_6_18 = &mut Eevdf::new(eevdf::Version::V6_18, &config);
         assert_eq!(child_of_a_task_with_affinity(of_6_18), CpuId(0));
         let of_6_1 = &mut Cfs6::with_version(cfs::Version::V6_1, &config);
@@ -270,10 +271,10 @@ mod tests {
             is_worth_going(&busy(Overloaded, own), &busy(Overloaded, other), 117, numa)
         };
         assert!(goes(1000, 854, None) && !goes(1000, 855, None), "100 x own > 117 x other");
-        assert!(!goes(900, 1074, None), "as much as own + margin is too much");
+        assert!(!goes(900, 1074, None), "own + margin is too much");
         assert!(
             goes(1000, 825, Some(1)) && !goes(1000, 826, Some(1)),
-            "a node must be left for more"
+            "leaving a node requires more"
         );
         let kinds = |own, other| is_worth_going(&busy(own, 0), &busy(other, 0), 117, None);
         assert!(kinds(FullyBusy, HasSpare) && !kinds(HasSpare, FullyBusy));
@@ -285,7 +286,8 @@ mod tests {
         let spare =
             |idle_cpus, nr_running| Stats { idle_cpus, nr_running, weight: 4, ..Stats::default() };
         let goes = |own, numa| is_worth_going(&own, &spare(4, 0), 117, numa);
-        // One task more than it has is still as many as it may keep, and two idle CPUs more is few.
+        // One more task than it has is still within what it may keep, and two more idle CPUs are
+        // few.
         assert!(!goes(spare(2, 1), Some(2)) && goes(spare(1, 1), Some(2)));
         assert!(goes(spare(2, 2), Some(2)) && goes(spare(3, 1), None));
         assert!(!goes(spare(4, 0), None));
@@ -334,8 +336,8 @@ mod tests {
     }
 
     /// Three nodes of two CPUs in a row. From CPU 0, whose largest domain has all six, a child goes
-    /// to the idlest CPU of nodes 1 and 2: CPU 2, which idles beside a crowded CPU 3. The domain of
-    /// CPU 2 that has all six is not looked at again, although node 2 idles altogether: the next
+    /// to the idlest CPU of nodes 1 and 2: CPU 2, which is idle next to a crowded CPU 3. The domain
+    /// of CPU 2 that has all six is not searched again, although node 2 is entirely idle: the next
     /// one has fewer CPUs, 2 and 3.
     #[test]
     fn a_search_goes_on_in_a_domain_of_fewer_cpus() {

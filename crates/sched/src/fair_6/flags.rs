@@ -1,13 +1,13 @@
-//! How and how many: the arguments that coming and going hand from file to file.
+//! The arguments of enqueues and dequeues that are passed between files: flags and counts.
 
 /// How an entity is enqueued (`ENQUEUE_...`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EnqueueFlags {
-    /// `ENQUEUE_INITIAL`: it is new.
+    /// `ENQUEUE_INITIAL`: the entity is new.
     pub initial: bool,
-    /// `ENQUEUE_WAKEUP`: it wakes, or is a group's entity and comes with its first member.
+    /// `ENQUEUE_WAKEUP`: it wakes, or is a group's entity that is queued with its first member.
     pub wakeup: bool,
-    /// `ENQUEUE_MIGRATED`: it wakes on another CPU than that on which it slept, or was moved.
+    /// `ENQUEUE_MIGRATED`: it wakes on another CPU than the one on which it slept, or was moved.
     pub migrated: bool,
 }
 
@@ -16,10 +16,10 @@ impl EnqueueFlags {
     pub const NEW: EnqueueFlags = EnqueueFlags { initial: true, wakeup: false, migrated: false };
     /// A wakeup.
     pub const WAKEUP: EnqueueFlags = EnqueueFlags { initial: false, wakeup: true, migrated: false };
-    /// From another CPU.
+    /// A move from another CPU.
     pub const MIGRATE: EnqueueFlags =
         EnqueueFlags { initial: false, wakeup: false, migrated: true };
-    /// After a change of attributes.
+    /// The return after a change of attributes.
     pub const RESTORE: EnqueueFlags =
         EnqueueFlags { initial: false, wakeup: false, migrated: false };
 }
@@ -29,15 +29,15 @@ impl EnqueueFlags {
 pub struct DequeueFlags {
     /// `DEQUEUE_SLEEP`: it goes to sleep, or exits.
     pub sleep: bool,
-    /// `DEQUEUE_SPECIAL`: into a state that knows no delay: stopped, dead.
+    /// `DEQUEUE_SPECIAL`: it enters a state for which dequeues are not delayed: stopped or dead.
     pub special: bool,
-    /// `DEQUEUE_DELAYED`: the dequeue had been delayed and is now finished.
+    /// `DEQUEUE_DELAYED`: its dequeue was delayed and is now finished.
     pub finish: bool,
-    /// It goes to another CPU.
+    /// It moves to another CPU.
     pub migrate: bool,
-    /// `DEQUEUE_THROTTLE`: its group has run out, and it leaves as if it slept.
+    /// `DEQUEUE_THROTTLE`: its group has run out of quota, and it leaves as if it slept.
     pub throttle: bool,
-    /// `DEQUEUE_MOVE`: it goes to another group.
+    /// `DEQUEUE_MOVE`: it moves to another group.
     pub moves: bool,
 }
 
@@ -60,10 +60,10 @@ impl DequeueFlags {
         moves: false,
         throttle: false,
     };
-    /// Its group has run out.
+    /// The group has run out of quota.
     pub const THROTTLE: DequeueFlags =
         DequeueFlags { special: true, throttle: true, ..DequeueFlags::SLEEP };
-    /// To another CPU.
+    /// A move to another CPU.
     pub const MIGRATE: DequeueFlags = DequeueFlags {
         sleep: false,
         special: false,
@@ -74,27 +74,27 @@ impl DequeueFlags {
     };
 }
 
-/// What an update of an entity's averages does to its queue's besides (`DO_ATTACH`, `DO_DETACH`).
+/// Effect of an update of an entity's averages on those of its queue (`DO_ATTACH`, `DO_DETACH`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attach {
-    /// Nothing.
+    /// No effect.
     No,
-    /// Nothing, and its queue does not tell its group either: when it is put back, and when its
-    /// dequeue becomes a delay or it is wanted again before that has ended.
+    /// No effect, and the queue does not publish its load to its group either: when the entity is
+    /// put back, and when its dequeue becomes a delayed one or a delayed entity is woken.
     Quiet,
-    /// A new or moved entity's are added.
+    /// The averages of a new or moved entity are added.
     Attach,
     /// They are subtracted.
     Detach,
 }
 
-/// Tasks that come or go, as the queues count them.
+/// Numbers of tasks that are queued or dequeued, as queues count them.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// All that are queued.
+    /// All queued tasks.
     pub queued: u32,
-    /// Those that are not delayed.
+    /// Tasks that are not delayed.
     pub runnable: u32,
-    /// Those that are `SCHED_IDLE`, or count so because they are in an idle group.
+    /// Tasks that are `SCHED_IDLE`, or count as idle because they are in an idle group.
     pub idle: u32,
 }

@@ -1,10 +1,11 @@
-//! How the core of the kernel asks the fair class: the hooks of [`FairClass6`], each of which is
-//! done elsewhere.
+//! The hooks of [`FairClass6`], through which the core of the kernel calls the fair class. Each is
+//! implemented elsewhere.
 
 use super::class::Fair;
 use super::find_idlest_cpu::Execs;
 use super::flags::{DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
@@ -227,7 +228,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = rqs.cpu_of(pid);
-        // It was last renewed at a tick or a pick; its queue since then, if others came or went.
+        // Its averages were last updated at a tick or a pick; those of its queue since then, if
+        // other tasks were queued or dequeued.
         self.sync_load_avg(pid);
         let h_load = self.task_h_load(platform.jiffies(), pid);
         let allowed = rqs.settings[pid.index()].allowed.clone();
@@ -410,12 +412,12 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         all.push(switch(
             "group_scheduling",
             self.group_scheduling,
-            "the kernel was built with CONFIG_FAIR_GROUP_SCHED, as distributions' are",
+            "the kernel was built with CONFIG_FAIR_GROUP_SCHED, as distribution kernels are",
         ));
         all.push(switch(
             "no_hz",
             self.no_hz,
-            "the kernel was built with CONFIG_NO_HZ_COMMON, as distributions' are",
+            "the kernel was built with CONFIG_NO_HZ_COMMON, as distribution kernels are",
         ));
         all
     }

@@ -1,22 +1,21 @@
-//! What balancing and forks want to know of all CPUs together, without looking at each of them.
+//! Statistics of all CPUs together, for balancing and forks, without a look at each CPU.
 //!
 //! The rules say: look at every CPU of the domain, add up its load, compare it with the best found
 //! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
-//! answers are kept: for every CPU what was last seen of it (a row), for each block of CPUs the
-//! best of its rows, and the sums over all. Whoever changes something of a CPU that stands in its
-//! row calls `invalidate` ([`Rqs`] marks what it changes itself), and before the next answer the
-//! marked rows are read anew.
+//! results are cached: a row of statistics for each CPU, the best row of each block of CPUs, and
+//! the sums over all rows. Code that changes something that a CPU's row contains calls `invalidate`
+//! ([`Rqs`] marks its own changes), and the marked rows are recomputed before the next query.
 //!
-//! The answers are exactly those of the long way (`Fair::survey`, `Fair::idlest_group`), as
+//! The results are exactly those of the full scan (`Fair::survey`, `Fair::idlest_group`), because
 //!
-//! * averages stand still between two updates, however much time enves, so that sums of them can
-//!   be kept;
+//! * averages do not change between two updates, however much time passes, so that their sums can
+//!   be cached;
 //! * the best of a ring of CPUs is the best of the bests of its pieces, taken in the order of the
-//!   ring: whatever decides among equals (the first, or the last that was looked at) decides within
-//!   a piece as it does among pieces.
+//!   ring. The rule that decides among equals (the first, or the last that was examined) decides
+//!   within a piece as it does among pieces.
 //!
-//! This is for the machine that is one domain of single CPUs. Where domains have groups of several
-//! there are few groups.
+//! The cache is used on a machine that is one domain of single CPUs. Where domains have groups of
+//! several CPUs there are few groups.
 
 use super::cfs_rq::CfsRqs;
 use super::domains::is_numa;
@@ -30,31 +29,31 @@ use schedlab_core::CpuId;
 /// CPUs of a block.
 const BLOCK: usize = 32;
 
-/// See the module.
+/// The cache. See the module.
 #[derive(Debug)]
 pub(super) struct LbCache {
-    /// Whether the machine is one domain of single CPUs, all on line; else nothing is kept.
+    /// Whether the cache is in use: the machine is one domain of single CPUs, all online.
     is_kept: bool,
-    /// Of every row: see there.
+    /// `first_stays` of every row.
     first_stays: bool,
     /// The domain's level, and its `imbalance_pct`.
     level: usize,
     imbalance_pct: u32,
-    /// By CPU: as last seen.
+    /// By CPU: its row.
     rows: Vec<Stats>,
     /// The CPUs whose rows may be out of date, 64 a word.
     marked: Vec<u64>,
     blocks: Vec<Block>,
-    /// Sums over all rows, and how many CPUs have more than one thread.
+    /// Sums over all rows, and the number of CPUs with more than one thread.
     load: u64,
     util: u64,
     waiting: u32,
 }
 
-/// The best of a block.
+/// The best CPUs of a block.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The others are out of date.
+    /// Whether the other fields are out of date.
     marked: bool,
     /// The CPU to take tasks from.
     busiest: Option<CpuId>,
@@ -63,7 +62,7 @@ struct Block {
 }
 
 impl LbCache {
-    /// All CPUs idle.
+    /// The cache of an idle machine.
     pub(super) fn new(domains: &Domains, first_stays: bool) -> LbCache {
         let cpus = domains.cpus() as usize;
         let mut level = domains.of(CpuId(0));
@@ -92,13 +91,13 @@ impl LbCache {
         lb_cache
     }
 
-    /// Something of `cpu` may have changed that its row tells.
+    /// Marks that something in the row of `cpu` may have changed.
     #[inline]
     pub(super) fn invalidate(&mut self, cpu: CpuId) {
         self.marked[cpu.index() / 64] |= 1 << (cpu.0 % 64);
     }
 
-    /// Whether the cache knows the domain of this level.
+    /// Whether the cache covers the domain of this level.
     #[inline]
     pub(super) fn knows(&self, level: usize) -> bool {
         self.is_kept && self.level == level
@@ -118,7 +117,7 @@ impl LbCache {
         self.blocks[cpu / BLOCK].marked |= old != row;
     }
 
-    /// The best of `found` and these CPUs, looked at in this order.
+    /// The best of `found` and these CPUs, examined in this order.
     #[inline]
     fn best(
         &self,
@@ -132,8 +131,8 @@ impl LbCache {
         })
     }
 
-    /// The best of all CPUs but `own`, looked at from it on all round; `of_block` is the best of a
-    /// whole block.
+    /// The best of all CPUs except `own`, examined in the order of the ring behind it. `of_block`
+    /// is the best of a whole block.
     fn best_around(
         &self,
         own: CpuId,
@@ -154,7 +153,7 @@ impl LbCache {
         self.best(first..own, found, &is_better)
     }
 
-    /// What `Fair::survey` finds, seen from `here`.
+    /// The result of `Fair::survey` as seen from `here`.
     pub(super) fn survey(&self, here: CpuId) -> Survey {
         let busiest = self.best_around(here, |block| block.busiest, is_busier);
         let whole = Stats::of_sums(self.rows.len() as u64, self.load, self.util, self.waiting > 0);
@@ -162,7 +161,7 @@ impl LbCache {
         Survey { local: *self.row(here), whole, busiest }
     }
 
-    /// The idlest CPU, that of a child of a task on `own` excepted.
+    /// The idlest CPU for a child of a task on `own`, except `own` itself.
     pub(super) fn idlest(&self, own: CpuId) -> Option<CpuId> {
         self.best_around(own, |block| block.idlest, is_idler)
     }
@@ -191,7 +190,7 @@ impl LbCache {
         }
     }
 
-    /// What is to stand in the row of `cpu`.
+    /// The current row of `cpu`.
     fn row_of(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpu: CpuId) -> Stats {
         let mut row = Stats::sum_up(rqs, cfs_rqs, dropped, &[cpu]);
         row.kind = row.type_by_numbers(self.imbalance_pct);
@@ -199,7 +198,7 @@ impl LbCache {
         row
     }
 
-    /// Whether every row that is not marked is right, and the sums are. For tests.
+    /// Whether every row that is not marked, and the sums, are right. For tests.
     pub(super) fn audit(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool]) -> bool {
         let is_marked = |cpu: CpuId| (self.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
         let sum = |of: fn(&Stats) -> u64| self.rows.iter().map(of).sum::<u64>();
@@ -227,16 +226,16 @@ fn is_idler(stats: &Stats, best: Option<&Stats>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fair_6::cfs_rq::CfsRqId;
     use crate::fair_6::eevdf::tests::scramble;
     use crate::fair_6::eevdf::{Eevdf, Version};
+    use crate::fair_6::ids::CfsRqId;
     use crate::fair_6::lb_env::{CpuIdleType, LbEnv};
     use crate::random::Random;
     use schedlab_core::BuildConfig;
     use schedlab_core::CpuSet;
 
-    /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks
-    /// on it go.
+    /// After each of many changes of a few CPUs at a time: a survey from every CPU, and the
+    /// destination of forks on it.
     #[test]
     fn the_cache_says_what_a_look_at_every_cpu_says() {
         let mut random = Random(1);
@@ -245,7 +244,7 @@ mod tests {
             let Eevdf { core: rqs, fair, .. } =
                 &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
             for round in 0..60 {
-                // From crowded to nearly empty, and everything that decides among equals.
+                // From crowded to nearly empty, with all the criteria that decide among equals.
                 let kinds = 1 + round % 5;
                 for _ in 0..1 + random.below(5 + u64::from(cpus) * u64::from(round % 9 == 0)) {
                     let cpu = CpuId(random.below(u64::from(cpus)) as u32);

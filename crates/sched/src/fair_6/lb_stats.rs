@@ -1,39 +1,40 @@
-//! Groups of CPUs in numbers: what balancing and forks compare.
+//! Statistics of groups of CPUs, which balancing and forks compare.
 
-use super::cfs_rq::{CfsRqId, CfsRqs};
+use super::cfs_rq::CfsRqs;
+use super::ids::CfsRqId;
 use crate::classes::Rqs;
 use schedlab_core::CpuId;
 
 /// The capacity of one CPU.
 pub(super) const CAPACITY: u64 = 1024;
-/// How busy a group is (`enum group_type`), the worst last.
+/// How busy a group is (`enum group_type`), from best to worst.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) enum GroupType {
     /// It has spare capacity.
     #[default]
     HasSpare,
-    /// It has no capacity to spare, and no more tasks than CPUs.
+    /// It has no spare capacity, and no more tasks than CPUs.
     FullyBusy,
-    /// More urgent classes have left little of a CPU to the only task there.
+    /// More urgent classes have left little capacity to the only task of one of its CPUs.
     MisfitTask,
-    /// It is a core whose threads share what one could have alone.
+    /// It is a core whose threads share what one of them could have alone.
     SmtBalance,
-    /// Affinity has kept it from being balanced within.
+    /// Affinity has prevented balancing within it.
     Imbalanced,
     /// It has more tasks than CPUs, and no time to spare.
     Overloaded,
 }
 
-/// A group of CPUs as balancing sees it (`sg_lb_stats`).
+/// Statistics of a group of CPUs (`sg_lb_stats`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stats {
     /// How busy it is.
     pub(super) kind: GroupType,
-    /// Its CPUs (`group_weight`).
+    /// Number of its CPUs (`group_weight`).
     pub(super) weight: u64,
-    /// What its CPUs lack of their capacity, which more urgent classes use.
+    /// Capacity of its CPUs that more urgent classes use.
     pub(super) lost: u64,
-    /// The load of the heaviest lone task on a CPU that lacks much; 0 if there is none.
+    /// Load of the heaviest lone task on a CPU that has lost much capacity. `0`: there is none.
     pub(super) misfit_load: u64,
     /// Sum of load averages.
     pub(super) load: u64,
@@ -41,46 +42,46 @@ pub(super) struct Stats {
     pub(super) util: u64,
     /// Sum of runnable averages.
     pub(super) runnable: u64,
-    /// Threads of all classes, delayed ones included.
+    /// Number of threads of all classes, delayed ones included.
     pub(super) nr_running: u64,
-    /// Fair tasks that really want to run.
+    /// Number of runnable fair tasks, without delayed ones.
     pub(super) h_nr_runnable: u64,
-    /// CPUs that idle.
+    /// Number of idle CPUs.
     pub(super) idle_cpus: u64,
-    /// The threads of one core.
+    /// Whether it is the threads of one core.
     pub(super) is_core: bool,
-    /// Each group of its level should hold one task before any holds two.
+    /// Whether each group of its level should get one task before any gets two.
     pub(super) prefers_sibling: bool,
-    /// Among fully busy groups the first that is looked at is taken, not the last.
+    /// Whether, among fully busy groups, the first one examined is taken, not the last.
     pub(super) first_stays: bool,
-    /// Some CPU has more than one thread.
+    /// Whether some CPU has more than one thread.
     pub(super) has_waiting: bool,
 }
 
-/// What a look at all groups of a domain brings (`sd_lb_stats`).
+/// Result of a survey of all groups of a domain (`sd_lb_stats`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Survey {
-    /// The own group.
+    /// The balancing CPU's own group.
     pub local: Stats,
-    /// All groups together: their CPUs, load, utilisation and whether anybody waits.
+    /// All groups together: their CPUs, load, utilisation, and whether some task waits.
     pub whole: Stats,
-    /// The number of the busiest of the other groups that have something to give, and what it does.
+    /// The busiest of the other groups that have tasks to give: its number and its statistics.
     pub busiest: Option<(usize, Stats)>,
 }
 
-/// `idle_cpu`: whether `cpu` runs its idle thread and nothing is queued.
+/// `idle_cpu`: whether `cpu` runs its idle thread and has nothing queued.
 #[inline]
 pub(super) fn is_idle_cpu(rqs: &Rqs, cpu: CpuId) -> bool {
     rqs.nr_running[cpu.index()] == 0 && rqs.is_idle_thread(rqs.curr(cpu))
 }
 
 impl Stats {
-    /// What `cpus` do together. Those that are `dropped` count as empty.
+    /// Statistics of `cpus` together. CPUs that are `dropped` count as empty.
     pub(super) fn sum_up(rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpus: &[CpuId]) -> Stats {
         Stats::sum_of(rqs, cfs_rqs, cpus, |cpu| !dropped[cpu.index()])
     }
 
-    /// What those of `cpus` do together that count.
+    /// Statistics of those of `cpus` that count.
     pub(super) fn sum_of(
         rqs: &Rqs,
         cfs_rqs: &CfsRqs,
@@ -122,7 +123,7 @@ impl Stats {
         Stats { weight, load, util, has_waiting, ..Stats::default() }
     }
 
-    /// The sums of both.
+    /// Adds the sums of `other`.
     pub(super) fn add(&mut self, other: &Stats) {
         self.weight += other.weight;
         self.load += other.load;
@@ -131,30 +132,31 @@ impl Stats {
         self.has_waiting |= other.has_waiting;
     }
 
-    /// Load as if it were one CPU.
+    /// Load relative to capacity, as if it were one CPU.
     pub(super) fn avg_load(&self) -> u64 {
         self.load * CAPACITY / self.capacity()
     }
 
-    /// What its CPUs have for fair tasks.
+    /// Capacity of its CPUs for fair tasks.
     #[inline]
     pub(super) fn capacity(&self) -> u64 {
         CAPACITY * self.weight - self.lost
     }
 
-    /// The same, where the kernel has worked it out.
+    /// [`avg_load`](Stats::avg_load), where the kernel has computed it, else 0.
     pub(super) fn known_load(&self) -> u64 {
         if self.kind == GroupType::Overloaded { self.avg_load() } else { 0 }
     }
 
-    /// Whether this group is a better source than `best`, found earlier.
+    /// Whether this group is a better source of tasks than `best`, found earlier.
     pub(super) fn is_busier_than(&self, best: &Stats) -> bool {
         if self.kind != best.kind {
             return self.kind > best.kind;
         }
         let by_spare = || {
             if self.is_core != best.is_core {
-                // A core with threads and one without are not compared by what idles.
+                // A core with several threads and one with a single thread are not compared by idle
+                // CPUs.
                 return !self.is_core || self.h_nr_runnable > 1;
             }
             self.idle_cpus < best.idle_cpus
@@ -162,12 +164,12 @@ impl Stats {
         };
         match self.kind {
             GroupType::Overloaded => self.avg_load() > best.avg_load(),
-            // Affinity is the trouble: one is as good as another.
+            // Affinity is the problem: no such group is better than another.
             GroupType::Imbalanced => false,
             GroupType::MisfitTask => self.misfit_load >= best.misfit_load,
             GroupType::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
-            // Their average loads are not worked out and all count as 0: the last one looked at, or
-            // a core of threads.
+            // Their average loads are not computed and all count as 0: the last group examined is
+            // taken, or a core with several threads.
             GroupType::SmtBalance | GroupType::FullyBusy => !best.is_core && !self.first_stays,
             GroupType::HasSpare => by_spare(),
         }
@@ -181,7 +183,7 @@ impl Stats {
                 self.idle_cpus > best.idle_cpus
                     || (self.idle_cpus == best.idle_cpus && self.util < best.util)
             }
-            // These are not told apart.
+            // These are not distinguished.
             GroupType::Imbalanced | GroupType::SmtBalance | GroupType::MisfitTask => false,
             _ => self.avg_load() < best.avg_load(),
         }

@@ -1,25 +1,26 @@
-//! Where the tasks of throttled groups wait one by one (6.18).
+//! Limbo: where the tasks of throttled groups wait one by one (6.18).
 //!
 //! Throttling a queue dequeues nothing. But a task that is picked while its group, or one above, is
-//! throttled on its CPU does not return to user mode: it leaves its queue in that moment, as one
-//! that sleeps, and is put into the queue's **limbo**; its CPU picks again. Its dequeue is never
-//! delayed, and neither is that of the group when its last task goes. Tasks that are never picked
-//! stay queued, and count. What wakes or is forked into a throttled group is queued as ever, and
-//! goes when it is picked.
+//! throttled on its CPU does not return to user mode: it leaves its queue at that moment, as if it
+//! slept, and is put into the queue's **limbo**, and its CPU picks again. Its dequeue is never
+//! delayed, and neither is that of the group when its last task leaves. Tasks that are never picked
+//! stay queued and count. A task that wakes or is forked into a throttled group is queued as usual,
+//! and leaves when it is picked.
 //!
-//! To the rest of the kernel a task in limbo is runnable, though it is on no queue and counts
-//! nowhere. When nothing above it is throttled any more it is enqueued as one that wakes, who went
-//! last first.
+//! For the rest of the kernel a task in limbo is runnable, though it is on no queue and counts
+//! nowhere. When nothing above it is throttled any more it is enqueued as if it woke, in the
+//! reverse order of arrival.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::{Attach, DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::CfsRqId;
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::Platform;
 
 impl<R: PickRule> Fair<R> {
-    /// Whether `task`, picked, may not return to user mode.
+    /// Whether `task`, which has been picked, may not return to user mode.
     #[inline]
     pub(super) fn must_leave(&self, task: Pid) -> bool {
         self.limits.is_used()
@@ -27,8 +28,8 @@ impl<R: PickRule> Fair<R> {
             && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
     }
 
-    /// Whether `task`, which is about to be queued, goes into limbo in place of that: it comes from
-    /// one, and its group is throttled here, too.
+    /// Whether `task`, which is about to be queued, goes into limbo instead: it comes from a limbo,
+    /// and its group is throttled here, too.
     #[cold]
     pub(super) fn is_held_back(&mut self, rqs: &Rqs, task: Pid) -> bool {
         let left_limbo = core::mem::take(&mut self.tasks[task.index()].left_limbo);
@@ -36,13 +37,13 @@ impl<R: PickRule> Fair<R> {
         left_limbo && !rqs.is_running(task) && self.is_throttled_below(self.cfs_rq_of(e))
     }
 
-    /// `throttle_cfs_rq_work`: the running `task` leaves its queue, as one that sleeps.
+    /// `throttle_cfs_rq_work`: the running `task` leaves its queue as if it slept.
     pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
         self.hold_back(rqs, task);
     }
 
-    /// `task`, on no queue, goes into the limbo of the one it belongs to.
+    /// Puts `task`, which is on no queue, into the limbo of its queue.
     pub(super) fn hold_back(&mut self, rqs: &mut Rqs, task: Pid) {
         let q = self.cfs_rq_of(self.se_of(task));
         let before = self.cfs_rqs[q].limbo.replace(task);
@@ -56,7 +57,7 @@ impl<R: PickRule> Fair<R> {
         rqs.thread_mut(task).on_rq = true;
     }
 
-    /// `task` is in limbo no longer, and on no queue.
+    /// Takes `task` out of limbo, without queuing it.
     fn out_of_limbo(&mut self, rqs: &mut Rqs, task: Pid) {
         let q = self.cfs_rq_of(self.se_of(task));
         let row = &mut self.tasks[task.index()];
@@ -72,7 +73,8 @@ impl<R: PickRule> Fair<R> {
         rqs.thread_mut(task).on_rq = false;
     }
 
-    /// `dequeue_throttled_task`: `task`, in limbo, is dequeued: it goes elsewhere, changes or dies.
+    /// `dequeue_throttled_task`: dequeues `task`, which is in limbo, because it moves, changes or
+    /// dies.
     pub(super) fn leave_limbo(&mut self, rqs: &mut Rqs, now_ns: u64, task: Pid, how: DequeueFlags) {
         self.out_of_limbo(rqs, task);
         self.tasks[task.index()].left_limbo = !how.sleep;
@@ -83,8 +85,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `tg_unthrottle_up`: neither queue `q` nor one above it is throttled any more; those in its
-    /// limbo are enqueued.
+    /// `tg_unthrottle_up`: neither queue `q` nor one above it is throttled any more. Enqueues the
+    /// tasks in its limbo.
     pub(super) fn release_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let mut next = self.cfs_rqs[q].limbo;
         while let Some(task) = next {
@@ -94,7 +96,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// Counts those in the limbo of queue `q`. None: its list is broken. For tests.
+    /// Number of tasks in the limbo of queue `q`. `None` if its list is broken. For tests.
     pub(super) fn limbo_len(&self, q: CfsRqId) -> Option<usize> {
         let (mut len, mut after, mut next) = (0, None, self.cfs_rqs[q].limbo);
         while let Some(task) = next {

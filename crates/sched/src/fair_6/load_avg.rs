@@ -1,32 +1,34 @@
-//! When the averages of [`pelt`](crate::classes::pelt) are brought up to date, and what becomes of
-//! them when tasks come and go.
+//! When the averages of [`pelt`](crate::classes::pelt) are brought up to date, and how they follow
+//! tasks that are queued, dequeued and moved.
 //!
-//! On one CPU nothing is decided by them (a group has all of its shares there), so they are not
+//! On one CPU no decision depends on them (a group has all of its shares there), so they are not
 //! kept.
 
-use super::cfs_rq::{CfsRq, CfsRqId, Removed};
+use super::cfs_rq::{CfsRq, Removed};
 use super::class::Fair;
-use super::entity::{EntityId, Info, unscaled};
+use super::entity::{Info, unscaled};
 use super::flags::Attach;
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
 
-/// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
+/// The kernel takes the maximum of two sums as 32-bit numbers, so that a large sum loses its upper
 /// half: a queue with a load above 91934 forgets most of it when something is subtracted.
 fn raise(sum: u64, average: u64) -> u64 {
     u64::from((sum as u32).max((average * PELT_MIN_DIVIDER) as u32))
 }
 
-/// A sum in which something stands at `to` from now on that stood at `from`; not below 0.
+/// A sum, at least 0, in which one term changes from `from` to `to`.
 fn moved(sum: u64, from: u64, to: u64) -> u64 {
     (sum + to).saturating_sub(from)
 }
 
 impl CfsRq {
-    /// `update_cfs_rq_load_avg`: what has left is subtracted, then the averages are brought up to
-    /// `now_ns`. Whether they have changed.
+    /// `update_cfs_rq_load_avg`: subtracts what has left, then brings the averages up to `now_ns`.
+    /// Returns whether they have changed.
     #[inline]
     fn update_load_avg(&mut self, now_ns: u64) -> bool {
         let removed = self.removed.nr > 0;
@@ -45,7 +47,7 @@ impl CfsRq {
         let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut self.removed);
         let avg = &mut self.avg;
         let divider = avg.divider();
-        // (Of what is below 0 the shift keeps the sign.)
+        // (The shift keeps the sign of a negative value.)
         self.pending.add(-((runnable_avg * divider) as i64) >> 10);
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
@@ -57,7 +59,7 @@ impl CfsRq {
             raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
     }
 
-    /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue the entity's
+    /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue adds the entity's
     /// averages.
     fn attach(&mut self, info: &mut Info, weight: u64) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
@@ -77,7 +79,7 @@ impl CfsRq {
         self.pending.add(avg.load_sum as i64);
     }
 
-    /// `detach_entity_load_avg`: the queue loses the entity's averages.
+    /// `detach_entity_load_avg`: the queue subtracts the entity's averages.
     fn detach(&mut self, info: &Info, weight: u64) {
         let (queue, avg) = (&mut self.avg, &info.avg);
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
@@ -92,12 +94,12 @@ impl CfsRq {
         self.pending.add(-(avg.load_sum as i64));
     }
 
-    /// The entity weighs `new` from now on in place of `old`: its load average, and the queue's
-    /// with it.
+    /// Changes the entity's weight from `old` to `new`, and with it its load average and the
+    /// queue's.
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
-        // One that is attached nowhere has nothing to take along.
-        // (At time 0 that cannot be told; groups' entities take along what they have.)
+        // An entity that is attached nowhere has nothing to take along. (At time 0 that cannot be
+        // distinguished. Groups' entities take along their averages in any case.)
         let attached = avg.last_update_time != 0 || info.my_q.is_some();
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
@@ -113,13 +115,13 @@ impl CfsRq {
 }
 
 impl<R: PickRule> Fair<R> {
-    /// Whether load is tracked at all.
+    /// Whether load is tracked.
     #[inline]
     pub(super) fn tracks_load(&self) -> bool {
         self.cpus > 1 || self.version.renews_empty_groups()
     }
 
-    /// `update_load_avg`: the entity, then its queue, up to now.
+    /// `update_load_avg`: brings the averages of the entity, then those of its queue, up to now.
     #[inline]
     pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
         if !self.tracks_load() {
@@ -167,8 +169,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `propagate_entity_load_avg`: what has come to queue `below` and left it is passed up to its
-    /// entity `e`, which is on queue `q`, and to that. Whether there was anything.
+    /// `propagate_entity_load_avg`: passes the load changes of queue `below` up to its entity `e`
+    /// and to queue `q`, which `e` is on. Returns whether there were any.
     #[inline]
     fn propagate(&mut self, q: CfsRqId, e: EntityId, below: CfsRqId) -> bool {
         if !self.cfs_rqs[below].pending.is_marked {
@@ -197,8 +199,8 @@ impl<R: PickRule> Fair<R> {
             avg.runnable_avg = inner.runnable_avg;
             avg.runnable_sum = sum;
         }
-        // How long there was load is only estimated: what has come adds to it; when something has
-        // left, no more can be left than the queue has.
+        // The time for which there was load is only estimated. Load that has joined adds to it.
+        // After load has left, no more can remain than the queue has.
         if pending.runnable_sum == 0 {
             return true;
         }
@@ -207,7 +209,7 @@ impl<R: PickRule> Fair<R> {
         } else {
             avg.load_sum.min(inner.load_sum.checked_div(inner_load).unwrap_or(0))
         };
-        // Whoever ran was there.
+        // Time spent running is time spent with load.
         let load_sum = load_sum.max(u64::from(avg.util_sum >> 10));
         let weight = u64::from(self.se[e].weight);
         let load_avg = weight * load_sum / divider;
@@ -221,7 +223,7 @@ impl<R: PickRule> Fair<R> {
         true
     }
 
-    /// `propagate_entity_cfs_rq`: the averages of all groups above `e` are renewed.
+    /// `propagate_entity_cfs_rq`: updates the averages of all groups above `e`.
     pub(super) fn propagate_upward(&mut self, now_ns: u64, e: EntityId) {
         let mut next = self.parent_of(e);
         while let Some(e) = next {
@@ -230,8 +232,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `update_blocked_averages`: the averages of all queues of `cpu`, groups' queues first, the
-    /// inner ones before the outer ones.
+    /// `update_blocked_averages`: updates the averages of all queues of `cpu`: groups' queues
+    /// first, inner ones before outer ones.
     pub(super) fn update_blocked_averages(&mut self, rqs: &Rqs, now_ns: u64, cpu: CpuId) {
         let curr = rqs.curr(cpu);
         if !rqs.is_migration_thread(curr) {
@@ -242,7 +244,7 @@ impl<R: PickRule> Fair<R> {
                 continue;
             };
             let queue = &mut self.cfs_rqs[q];
-            if queue.pelt_clock.stands {
+            if queue.pelt_clock.is_stopped {
                 continue;
             }
             let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);
@@ -266,7 +268,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// A group's entity counts the runnable tasks below it.
+    /// Updates the number of runnable tasks below the group entity `e`.
     #[inline]
     pub(super) fn update_runnable(&mut self, e: EntityId) {
         if let Some(q) = self.info[e].my_q {
@@ -274,7 +276,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `reweight_entity`, its averages: `e` has the stored weight `weight` from now on.
+    /// The part of `reweight_entity` that concerns averages: gives `e` the stored weight `weight`.
     pub(super) fn reweight_load_avg(&mut self, e: EntityId, weight: u64) {
         if !self.tracks_load() {
             return;
@@ -286,8 +288,8 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `init_entity_runnable_average`, `post_init_entity_util_avg`: a new task counts as always
-    /// runnable, and is given half of the utilisation that its first queue has to spare, or what
-    /// tasks of its weight have there.
+    /// runnable. Its utilisation is half of its first queue's spare utilisation, or the utilisation
+    /// of tasks of its weight there.
     pub(super) fn init_load_avg(&mut self, task: Pid) {
         if !self.tracks_load() {
             return;
@@ -296,7 +298,7 @@ impl<R: PickRule> Fair<R> {
         let weight = u64::from(self.se[e].weight);
         let info = &mut self.info[e];
         let queue = &self.cfs_rqs[info.cfs_rq].avg;
-        // Compared with the stored weight the queue's load is next to nothing.
+        // Compared with the stored weight, the queue's load is almost 0.
         let measure = if self.version.first_util_by_stored_weight() { info.load } else { weight };
         let cap = (1024 - queue.util_avg as i64) / 2;
         let mut util = 0;
@@ -311,8 +313,8 @@ impl<R: PickRule> Fair<R> {
             Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
-    /// `remove_entity_load_avg`: the task of `e` has left its queue without being on it. Its
-    /// averages, decayed up to the queue's time, are left to be subtracted.
+    /// `remove_entity_load_avg`: the task of `e` has left its queue without being queued. Its
+    /// averages, decayed up to the queue's time, are recorded for later subtraction.
     pub(super) fn remove_load_avg(&mut self, e: EntityId) {
         if !self.tracks_load() {
             return;
@@ -327,8 +329,8 @@ impl<R: PickRule> Fair<R> {
         removed.util_avg += avg.util_avg;
     }
 
-    /// `sync_entity_load_avg`: the averages of `task` are brought up to those of its queue, as if
-    /// it had been blocked since they were last renewed, even if it runs.
+    /// `sync_entity_load_avg`: brings the averages of `task` up to the time of its queue's, as if
+    /// it had been blocked since their last update, even if it runs.
     pub(super) fn sync_load_avg(&mut self, task: Pid) {
         if !self.tracks_load() {
             return;
@@ -336,8 +338,8 @@ impl<R: PickRule> Fair<R> {
         self.decay_with_queue(self.se_of(task));
     }
 
-    /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
-    /// is woken there.
+    /// `migrate_task_rq_fair`: `task` is about to move to another CPU. `waking`: it sleeps and is
+    /// woken there.
     pub(super) fn leave_cpu(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
         if waking && rqs.thread(task).class == ClassId::Fair {
@@ -346,7 +348,7 @@ impl<R: PickRule> Fair<R> {
         if waking && self.tracks_load() {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);
-            // An idle CPU's queue may be long behind.
+            // The queue's averages on an idle CPU may be long out of date.
             if self.no_hz && rqs.is_idle_thread(rqs.curr(cpu)) {
                 self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].pelt_clock.at(now_ns));
             }
@@ -360,7 +362,8 @@ impl<R: PickRule> Fair<R> {
         self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].avg.last_update_time);
     }
 
-    /// Brings a blocked entity's averages up to `until_ns`. For the estimate that does not count.
+    /// Brings a blocked entity's averages up to `until_ns`. That does not count as an update for
+    /// the estimate.
     fn decay_blocked(&mut self, e: EntityId, until_ns: u64) {
         let info = &mut self.info[e];
         let weight = u64::from(self.se[e].weight);
@@ -369,14 +372,14 @@ impl<R: PickRule> Fair<R> {
 
     // ---- estimated utilisation ----
 
-    /// The queue counts on what the task used when it last ran through.
+    /// Adds the task's estimated utilisation to the queue's.
     pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
         self.lb_cache.invalidate(cpu);
         let util_est = self.info[self.se_of(task)].util_est;
         self.cfs_rqs[CfsRqId::of_cpu(cpu)].util_est += u64::from(util_est);
     }
 
-    /// The queue counts on it no longer.
+    /// Subtracts it.
     pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid) {
         self.lb_cache.invalidate(cpu);
         let e = self.se_of(task);
@@ -385,8 +388,8 @@ impl<R: PickRule> Fair<R> {
         queue.util_est = queue.util_est.saturating_sub(u64::from(info.util_est));
     }
 
-    /// `util_est_update`: `task` goes to sleep, and its estimate is renewed, unless its averages
-    /// have not been since the last time.
+    /// `util_est_update`: `task` goes to sleep. Updates its estimate, unless its averages have not
+    /// been updated since the last time.
     pub(super) fn util_est_update(&mut self, task: Pid) {
         let e = self.se_of(task);
         if self.cpus > 1 && self.info[e].avg_renewed {
@@ -394,7 +397,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// The estimate follows increases at once and decreases by quarters.
+    /// The estimate follows an increase at once and a decrease by a quarter of the difference.
     pub(super) fn estimate_once(&mut self, e: EntityId) {
         let info = &mut self.info[e];
         info.avg_renewed = false;
@@ -405,24 +408,23 @@ impl<R: PickRule> Fair<R> {
             return;
         }
         let difference = stored - dequeued;
-        // Not by less than 1 %, nor when it was kept from running.
+        // It does not decrease by less than 1 %, nor if the task was kept from running.
         if difference < 10 || avg.util_avg + 10 < avg.runnable_avg {
             return;
         }
         info.util_est = ((stored << 2) - difference) >> 2;
     }
 
-    // ---- what balancing reads ----
+    // ---- inputs of balancing ----
 
-    /// `task_util_est`: how much of a CPU the task uses.
+    /// `task_util_est`: the task's utilisation of a CPU.
     pub(super) fn task_util(&self, task: Pid) -> u64 {
         let info = &self.info[self.se_of(task)];
         info.avg.util_avg.max(u64::from(info.util_est))
     }
 
-    /// `task_h_load`: what the task adds to its CPU's load. In a kernel without group scheduling
-    /// its
-    /// load average.
+    /// `task_h_load`: the task's contribution to its CPU's load. In a kernel without group
+    /// scheduling, its load average.
     pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);
         let load = self.info[e].avg.load_avg;
@@ -434,8 +436,8 @@ impl<R: PickRule> Fair<R> {
         load * h_load / (self.cfs_rqs[q].avg.load_avg + 1)
     }
 
-    /// `update_cfs_rq_h_load`: the part of its CPU's load that stands below queue `q`. Found anew
-    /// once a jiffy.
+    /// `update_cfs_rq_h_load`: the part of its CPU's load that is below queue `q`. Recomputed once
+    /// a jiffy.
     fn update_h_load(&mut self, jiffies: u64, q: CfsRqId) -> u64 {
         let queue = &self.cfs_rqs[q];
         let (h_load, found) = queue.h_load;

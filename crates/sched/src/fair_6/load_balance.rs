@@ -1,39 +1,39 @@
-//! Load balancing: when a CPU looks whether others have too much, and what follows.
+//! Load balancing: when a CPU checks whether others have too much work, and what follows.
 //!
 //! # The rules
 //!
-//! Now and then (every few ticks when idle, every 16 times that when busy), and whenever it is
-//! about to go idle, a CPU looks at the others, domain by domain from the smallest up
-//! ([`domains`]). In each it compares the groups: who is busiest, and what should
-//! be moved, stands in [`find_busiest_group`](super::find_busiest_group). Then the tasks that have
-//! been on the source's list for longest are looked at, and go if they may
-//! ([`detach_tasks`](super::detach_tasks)).
+//! At intervals (every few ticks when idle, 16 times as long when busy), and whenever it is about
+//! to go idle, a CPU looks at the others, domain by domain from the smallest up ([`domains`]). In
+//! each domain it compares the groups: [`find_busiest_group`](super::find_busiest_group) decides
+//! which group is busiest and what should be moved. Then the tasks that have been on the source's
+//! list for longest are examined, and moved if they may be ([`detach_tasks`](super::detach_tasks)).
 //!
-//! Of a group only one CPU balances for it: an idle one if there is one. When nothing could be
-//! moved several times in a row, the source's running task itself is pushed over (active
+//! Only one CPU of a group balances for it: an idle one if there is one. When several attempts in a
+//! row could not move anything, the running task of the source itself is pushed over (active
 //! balancing).
 //!
-//! The flat machine of the golden schedules is one domain, each CPU a group of its own.
+//! The flat machine of the golden schedules is one domain, with each CPU a group of its own.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::domains::{self, BUSY_FACTOR, Near};
+use super::domains::{self, BUSY_FACTOR, CacheSharing};
+use super::ids::CfsRqId;
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use crate::classes::Rqs;
 use schedlab_core::{CpuId, CpuSet, Platform};
 
-/// Up to this an interval doubles when all tasks are pinned, ms.
+/// The limit, ms, up to which an interval doubles while all tasks are pinned.
 const MAX_PINNED_INTERVAL: u32 = 512;
-/// The longest time without looking at a domain's intervals, s.
+/// The longest time without a check of a domain's interval, s.
 const LONGEST_S: u64 = 60;
 
 impl<R: PickRule> Fair<R> {
-    // ---- small questions ----
+    // ---- helpers ----
 
-    /// `add_nr_running`: so many threads more on `cpu`.
+    /// `add_nr_running`: `cpu` has `count` more threads.
     #[inline]
     pub(super) fn count_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32) {
         let before = rqs.nr_running[cpu.index()];
@@ -41,25 +41,25 @@ impl<R: PickRule> Fair<R> {
         self.balance.overloaded |= before < 2 && before + count >= 2;
     }
 
-    /// Whether the other threads of the core of `cpu` idle.
+    /// Whether the other threads of the core of `cpu` are idle.
     pub(super) fn is_core_idle(&self, rqs: &Rqs, cpu: CpuId) -> bool {
-        let threads = self.near.threads(&rqs.domains, cpu);
+        let threads = self.caches.threads(&rqs.domains, cpu);
         threads.iter().all(|&thread| thread == cpu || is_idle_cpu(rqs, thread))
     }
 
-    /// Whether all that is queued on `cpu`, and there is something, is `SCHED_IDLE`.
+    /// Whether tasks are queued on `cpu` and all of them are `SCHED_IDLE`.
     #[inline]
     pub(super) fn is_sched_idle_rq(&self, rqs: &Rqs, cpu: CpuId) -> bool {
         let nr = rqs.nr_running[cpu.index()];
         nr != 0 && nr == self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_idle
     }
 
-    /// The next tick looks whether to balance: only `SCHED_IDLE` tasks are left.
+    /// Makes the next tick check whether to balance, because only `SCHED_IDLE` tasks are left.
     pub(super) fn balance_soon(&mut self, platform: &Platform, cpu: CpuId) {
         self.balance.balance_soon(platform, cpu);
     }
 
-    /// How long `cpu` waits from one balancing of a domain to the next, jiffies.
+    /// The time, in jiffies, from one balancing of a domain by `cpu` to the next.
     fn interval_jiffies(
         &mut self,
         platform: &Platform,
@@ -70,35 +70,35 @@ impl<R: PickRule> Fair<R> {
         let ms = u64::from(self.balance.domain(cpu, level).interval)
             * if busy { BUSY_FACTOR } else { 1 };
         let hz = u64::from(platform.hz());
-        // The busy ones are kept from falling in step with the idle ones.
+        // Keeps busy CPUs from balancing in step with idle ones.
         let jiffies = (ms * hz).div_ceil(1000) - u64::from(busy);
         jiffies.clamp(1, (hz * u64::from(self.online) / 10).max(1))
     }
 
-    /// A CPU has gone off line or come back: the domains are built anew over those that are on
-    /// line, and the base slice scaled by their number, unless it was set by hand.
+    /// Rebuilds the domains over the online CPUs after a CPU has gone offline or come back, and
+    /// rescales the base slice by their number, unless it was set by hand.
     pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
         self.online = rqs.online_cpus();
-        self.near = Near::new(&rqs.domains);
+        self.caches = CacheSharing::new(&rqs.domains);
         self.lb_cache = LbCache::new(&rqs.domains, !self.version.balances_cores());
-        self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
+        self.balance.restart(&rqs.domains, &self.caches, platform.jiffies());
         self.restart_capacity(&rqs.domains, platform.jiffies(), platform.hz());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
         self.order.uniform_slices = false;
     }
 
-    /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle core.
+    /// `cpu` goes idle. If the other threads of its core are idle, too, there is an idle core.
     pub(super) fn cpu_goes_idle(&mut self, rqs: &Rqs, cpu: CpuId) {
-        if self.near.has_smt() && self.is_core_idle(rqs, cpu) {
-            let llc = self.near.llc_id(cpu);
-            self.near.has_idle_cores[llc] = true;
+        if self.caches.has_smt() && self.is_core_idle(rqs, cpu) {
+            let llc = self.caches.llc_id(cpu);
+            self.caches.has_idle_cores[llc] = true;
         }
     }
 
     // ---- occasions ----
 
-    /// Whether `cpu` balances with the present tick.
+    /// Whether `cpu` balances at this tick.
     #[inline]
     pub(super) fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool {
         self.cpus > 1 && platform.jiffies() >= self.balance.cpus[cpu.index()].next_balance
@@ -130,14 +130,14 @@ impl<R: PickRule> Fair<R> {
             }
             next = next.min(self.balance.domain(cpu, level).last_balance + interval);
             if !its_turn {
-                // Larger domains are not for it either.
+                // It does not balance larger domains either.
                 break;
             }
         }
         self.balance.cpus[cpu.index()].next_balance = next;
     }
 
-    /// `sched_balance_newidle`: nothing is queued on `cpu`. Whether there is now.
+    /// `sched_balance_newidle`: nothing is queued on `cpu`. Returns whether there is afterwards.
     pub(super) fn newidle_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -166,7 +166,7 @@ impl<R: PickRule> Fair<R> {
             }
             if self.balance.levels == 1 && !rqs.any_overcommitted() && !self.capacity.is_any_lost()
             {
-                // The mark is out of date: nothing will be found, and it is taken back.
+                // The mark is out of date: balancing will find nothing and clear it.
                 self.balance.overloaded = false;
                 self.balance.domain(cpu, level).failures = 0;
                 let env = LbEnv::new(cpu, level, CpuIdleType::NewlyIdle);
@@ -194,7 +194,7 @@ impl<R: PickRule> Fair<R> {
         found
     }
 
-    /// A wakeup ends the idling of `cpu`: how long it idles at a time follows by an eighth.
+    /// A wakeup ends an idle period of `cpu`. Its average idle time moves an eighth of the way.
     #[inline]
     pub(super) fn ends_idling(&mut self, now_ns: u64, cpu: CpuId) {
         let since = core::mem::take(&mut self.balance.idle_since_ns[cpu.index()]);
@@ -206,9 +206,9 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `should_we_balance`: whether the destination, of those that may balance for its group, is
-    /// the one: the first of an idle core (among threads of one core: the first idle one), else the
-    /// first idle CPU, else the first. A CPU that is about to idle asks nobody.
+    /// `should_we_balance`: whether the destination is the CPU that balances for its group. That is
+    /// the first CPU of an idle core (among threads of one core: the first idle one), else the
+    /// first idle CPU, else the first CPU. A CPU that is about to go idle always balances.
     fn is_its_turn(&self, rqs: &Rqs, env: &LbEnv) -> bool {
         if env.why == CpuIdleType::NewlyIdle {
             return true;
@@ -224,10 +224,11 @@ impl<R: PickRule> Fair<R> {
         best.or(first_idle).unwrap_or(group[0]) == env.dst
     }
 
-    // ---- the balancing itself ----
+    // ---- the pass itself ----
 
-    /// `sched_balance_rq`. Whether something was moved to `here` or, for it, to another CPU of its
-    /// group. `its_turn` is taken back if that is not, or no longer, for it to do.
+    /// `sched_balance_rq`. Returns whether something was moved to `here` or, on its behalf, to
+    /// another CPU of its group. Clears `its_turn` if it is not, or no longer, this CPU's turn to
+    /// balance.
     fn load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -240,7 +241,7 @@ impl<R: PickRule> Fair<R> {
         let mut env = LbEnv::new(here, level, why);
         let mut dropped = false;
         let moved = loop {
-            // Each look begins with that: another CPU may have become the destination.
+            // Checked in each iteration: another CPU may have become the destination.
             *its_turn = self.is_its_turn(rqs, &env);
             if !*its_turn {
                 // That counts as balanced.
@@ -262,7 +263,8 @@ impl<R: PickRule> Fair<R> {
             while env.imbalance > 0
                 && let Some(other) = env.new_dst.take()
             {
-                // Who may not come here may go to another CPU of the group, which takes over.
+                // A task that may not run here may run on another CPU of the group, which becomes
+                // the destination.
                 self.drop_cpu(env.dst);
                 dropped = true;
                 env.dst = other;
@@ -272,7 +274,7 @@ impl<R: PickRule> Fair<R> {
                 self.mark_group(rqs, &env);
             }
             if several && !moved && env.all_pinned {
-                // All of them are bound elsewhere: look again without that CPU.
+                // All of its tasks are pinned elsewhere: look again without that CPU.
                 self.drop_cpu(source);
                 dropped = true;
                 if self.others_left(rqs, &env) {
@@ -313,7 +315,7 @@ impl<R: PickRule> Fair<R> {
                     rq.active_balance = true;
                     rq.push_cpu = here;
                     if !core::mem::replace(&mut rq.stopper_waits, true) {
-                        // The stopper waits, and counts.
+                        // The stopper thread waits there and is counted.
                         self.count_running(rqs, source, 1);
                     }
                     rqs.resched_curr(platform, source);
@@ -335,13 +337,13 @@ impl<R: PickRule> Fair<R> {
         Some((above, level.span(env.here).balancers(level.group_of(env.here))[0]))
     }
 
-    /// The pass takes no more notice of `cpu`.
+    /// Excludes `cpu` from the rest of the pass.
     fn drop_cpu(&mut self, cpu: CpuId) {
         self.balance.dropped[cpu.index()] = true;
         self.lb_cache.invalidate(cpu);
     }
 
-    /// Whether the pass has still got CPUs besides those of the own group.
+    /// Whether the pass has any CPUs left outside the own group.
     fn others_left(&self, rqs: &Rqs, env: &LbEnv) -> bool {
         let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
@@ -350,8 +352,8 @@ impl<R: PickRule> Fair<R> {
         left.any(|cpu| !own.contains(cpu))
     }
 
-    /// Affinity has left something to be moved: the domain, as a group of the next larger one, is
-    /// to be helped from without.
+    /// Affinity has kept something from being moved: marks the domain, as a group of the next
+    /// larger one, so that it is relieved from outside.
     fn mark_group(&mut self, rqs: &Rqs, env: &LbEnv) {
         if env.some_pinned
             && env.imbalance > 0
@@ -386,8 +388,8 @@ impl<R: PickRule> Fair<R> {
         self.balance.domain(cpu, level).failures = 0;
     }
 
-    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals: where a task
-    /// starts that is nobody's child.
+    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals. A task
+    /// without a parent starts there.
     pub(super) fn emptiest_allowed_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId {
         let mut best = (u32::MAX, CpuId(0));
         for cpu in 0..self.cpus {
@@ -414,8 +416,8 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    /// Intervals double up to 512 ms while all tasks are pinned; a busy CPU waits 16 times as long,
-    /// less a jiffy; nobody longer than a tenth of a second for each CPU on line.
+    /// Intervals double up to 512 ms while all tasks are pinned. A busy CPU waits 16 times as long,
+    /// minus a jiffy. No interval is longer than a tenth of a second for each online CPU.
     #[test]
     fn no_interval_is_longer_than_a_tenth_of_a_second_a_cpu() {
         let cpu = CpuId(0);
@@ -437,8 +439,8 @@ mod tests {
         }
     }
 
-    /// Two caches of two CPUs. CPU 2 runs a task, and one waits there that may run on CPU 1, but
-    /// not on CPU 0, which balances: it goes to CPU 1, and that counts as moved.
+    /// Two caches of two CPUs. CPU 2 runs a task. One waits there that may run on CPU 1, but not on
+    /// CPU 0, which balances. It goes to CPU 1, and that counts as moved.
     #[test]
     fn who_may_not_come_here_goes_to_another_cpu_of_the_group() {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: 0, node: 0 };

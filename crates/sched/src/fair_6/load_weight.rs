@@ -1,15 +1,16 @@
-//! What tasks weigh.
+//! The weights of tasks.
 
 use super::class::Fair;
-use super::entity::{EntityId, WEIGHT_SHIFT};
+use super::entity::WEIGHT_SHIFT;
+use super::ids::EntityId;
 use super::pick_rule::PickRule;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy, SchedAttr};
 
 impl<R: PickRule> Fair<R> {
-    /// `set_load_weight`: weight, idle policy and request of a task as its attributes say. It is on
-    /// no queue.
+    /// `set_load_weight`: sets weight, idle policy and request of a task from its attributes. The
+    /// task is on no queue.
     pub(super) fn set_task_weight(
         &mut self,
         rqs: &mut Rqs,
@@ -30,7 +31,7 @@ impl<R: PickRule> Fair<R> {
         R::set_request(self, e, attr);
     }
 
-    /// `e` has the stored weight `weight` from now on, and so have its averages.
+    /// Gives `e`, and its averages, the stored weight `weight`.
     pub(super) fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
         self.reweight_load_avg(e, weight);
         self.se[e].set_weight(weight, inverse);

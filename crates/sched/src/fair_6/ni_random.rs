@@ -1,19 +1,17 @@
-//! `NI_RANDOM`: newly idle CPUs balance the more seldom the less comes of it (6.18's stable series,
-//! and back-ports of it).
+//! `NI_RANDOM`: newly idle CPUs balance less often the less it achieves (6.18's stable series, and
+//! back-ports of it).
 //!
-//! Each CPU counts, domain by domain, how often it has gone idle and how often balancing then
-//! brought a task. After 1024 calls the share of successes becomes the chance with which the domain
-//! is balanced from then on, and both counts are halved. A balancing that is made although it is
-//! seldom counts for all those that were not.
+//! Each CPU counts, for each domain, how often it has gone idle and how often balancing then
+//! brought a task. After 1024 calls the share of successes becomes the probability with which the
+//! domain is balanced from then on, and both counts are halved. A pass that is made in spite of a
+//! low probability counts for all the passes that were omitted.
 //!
-//! The feature is off unless it is switched on: golden schedules were made without it.
+//! The feature is off unless it is enabled: golden schedules were made without it.
 
-use schedlab_core::CpuId;
-
-/// Counts and chances are parts of this.
+/// The denominator of counts and probabilities.
 const WHOLE: u32 = 1024;
 
-/// What newly idle balancing of a domain brings.
+/// Success of newly idle balancing of a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewidleStats {
     calls: u32,
@@ -28,17 +26,18 @@ impl Default for NewidleStats {
 }
 
 impl NewidleStats {
-    /// For how many of 1024 random numbers the domain is balanced, but for one.
+    /// Number of random values out of 1024, minus one, for which the domain is balanced.
     pub fn weight(&self) -> u32 {
         1 + self.ratio
     }
 
-    /// Whether the domain is balanced; `number` is random.
+    /// Whether the domain is balanced, given a random `number`.
     pub fn may(&self, number: u64) -> bool {
         number % u64::from(WHOLE) <= u64::from(self.weight())
     }
 
-    /// Counts a call: one that was not made, or brought nothing, or brought a task.
+    /// Counts a call. `brought`: it moved a task. A call that is omitted counts as one that moved
+    /// nothing.
     pub fn count(&mut self, brought: bool) {
         self.calls += 1;
         if brought {
@@ -53,23 +52,6 @@ impl NewidleStats {
     }
 }
 
-impl super::lb_env::Balance {
-    /// Whether `cpu`, about to idle, balances its domain of this level; if not, that is counted.
-    pub(super) fn newidle_may(&mut self, cpu: CpuId, level: usize) -> bool {
-        self.random = self
-            .random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let number = self.random >> 33;
-        let stats = &mut self.domain(cpu, level).newidle;
-        let may = stats.may(number);
-        if !may {
-            stats.count(false);
-        }
-        may
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +61,7 @@ mod tests {
         let mut stats = NewidleStats::default();
         assert_eq!(stats.weight(), 513);
         assert!(stats.may(513) && !stats.may(514) && stats.may(1024));
-        // 512 calls until 1024: what was credited at the start is left.
+        // 512 calls up to 1024: the initial credit is left.
         (0..512).for_each(|_| stats.count(false));
         assert_eq!(stats, NewidleStats { calls: 512, success: 128, ratio: 256 });
         (0..512).for_each(|_| stats.count(false));

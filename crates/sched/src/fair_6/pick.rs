@@ -1,17 +1,18 @@
-//! Whose turn it is on a CPU: down the levels of the groups, on each of which the rules of picking
-//! say who.
+//! The pick of a CPU's next task: down the levels of the groups, on each of which the rules of
+//! picking choose an entity.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::DequeueFlags;
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::CfsRqId;
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question};
 
 impl<R: PickRule> Fair<R> {
-    /// `pick_task_fair`: whose turn it is on `cpu`. Delayed entities that come up are dequeued for
-    /// good.
+    /// `pick_task_fair`: the task to run on `cpu`. Delayed entities that are picked are dequeued
+    /// for good.
     pub(super) fn pick_task_fair(
         &mut self,
         rqs: &mut Rqs,
@@ -60,7 +61,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// Whose turn it is on `cpu`; if nobody is queued, takes somebody from elsewhere.
+    /// The task to run on `cpu`. If none is queued, tries to pull one from another CPU.
     pub(super) fn pick_or_balance(
         &mut self,
         rqs: &mut Rqs,

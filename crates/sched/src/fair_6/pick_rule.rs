@@ -1,168 +1,58 @@
 //! The border between what every fair class of 5.x and 6.x does (groups, load tracking, choice of
-//! CPU, balancing, quotas) and what makes a fair class the one it is: where an entity is placed,
-//! who is next, and who interrupts whom.
+//! CPU, balancing, quotas) and what distinguishes one fair class from another: where an entity is
+//! placed, which entity is picked, and which task preempts which.
 //!
-//! [`Fair`] is generic over a [`PickRule`], chosen when it is compiled, so that asking across the
-//! border costs nothing. The shared half asks `R::...` at every place where the rules of picking
-//! have a say; there are no others.
+//! [`Fair`] is generic over a [`PickRule`], which is chosen at compile time, so that a call across
+//! the border costs nothing. The shared part calls `R::...` wherever the rules of picking have a
+//! part in a decision, and nowhere else.
 
-use super::balance_tunables::BalanceTunables;
-use super::cfs_rq::{CfsRq, CfsRqId};
+use super::cfs_rq::CfsRq;
 use super::class::Fair;
-use super::entity::{Entity, EntityId};
+use super::entity::Entity;
 use super::flags::{DequeueFlags, EnqueueFlags};
+use super::ids::{CfsRqId, EntityId};
+use super::rule_state::RuleState;
 use super::timeline::Order;
-use crate::classes::bandwidth::BandwidthVersion;
 use crate::classes::{Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Debug;
 use schedlab_core::{
     Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, TimerKey,
-    Tunable,
 };
 
-/// A release, as the shared half sees it: each difference has a name. What a release does not
-/// mention it does as 6.18.
-pub trait FairVersion: Copy + Debug {
-    /// Entities ask for slices of their own, and groups take the smallest of their members.
-    fn custom_slices(self) -> bool;
-
-    /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the
-    /// others.
-    fn has_fair_server(self) -> bool;
-
-    /// Balancing tells cores with several threads from CPUs: an idle core is first to balance, a
-    /// core with two tasks is relieved, groups are compared by their cores.
-    #[inline]
-    fn balances_cores(self) -> bool {
-        true
-    }
-
-    /// Forks and execs add up what all CPUs of a group do, not only those that the task may use.
-    #[inline]
-    fn forks_count_forbidden_cpus(self) -> bool {
-        true
-    }
-
-    /// A wakeup looks for an idle core, then at as many CPUs as the time that its own CPU idles
-    /// pays for (`SIS_PROP`), from the target on, and last at the threads of the target's core
-    /// (up to 5.18). What was used before last is forgotten only when it is chosen.
-    #[inline]
-    fn scans_by_idle_time(self) -> bool {
-        false
-    }
-
-    /// A CPU that idles for less than a migration costs does not balance as it goes idle, whatever
-    /// balancing costs; and between nodes nothing is moved as long as the busiest has two tasks at
-    /// most.
-    #[inline]
-    fn balances_before_5_12(self) -> bool {
-        false
-    }
-
-    /// What differs in quotas.
-    fn quotas(self) -> BandwidthVersion {
-        BandwidthVersion::V5_14
-    }
-
-    /// Where utilisation is evened out the busiest CPU is found by what runs there or waits, not
-    /// only by what runs.
-    #[inline]
-    fn waiting_is_utilisation(self) -> bool {
-        true
-    }
-
-    /// A new task's utilisation is worked out with its stored weight, and so is nearly always half
-    /// of what its queue has to spare.
-    #[inline]
-    fn first_util_by_stored_weight(self) -> bool {
-        false
-    }
-
-    /// A sleeping task's utilisation is estimated when it has left its queue, not before.
-    #[inline]
-    fn estimates_after_dequeue(self) -> bool {
-        false
-    }
-
-    /// The tasks of a group without quota leave one by one as they are picked, and what is not
-    /// picked stays queued. Otherwise the whole queue leaves at once.
-    #[inline]
-    fn throttles_tasks(self) -> bool {
-        false
-    }
-
-    /// What a group's entity weighs is found anew whenever the kernel comes by, be its queue empty
-    /// or its weight the same; and a queue tells its group of every change of its load that is
-    /// large enough, not once in a millisecond.
-    #[inline]
-    fn renews_empty_groups(self) -> bool {
-        false
-    }
-}
-
-/// What an administrator can set, as the shared half sees it.
-pub trait FairTunables: Copy + Debug {
-    /// The release.
-    type Version: FairVersion;
-
-    /// What the release boots with on so many CPUs.
-    fn new(version: Self::Version, cpus: u32) -> Self;
-
-    /// The request length that new entities begin with, ns; 0 where there are no requests.
-    fn base_slice(&self) -> u32;
-
-    /// Those of balancing.
-    fn balancing(&self) -> &BalanceTunables;
-
-    /// `NI_RANDOM`: newly idle CPUs balance the more seldom the less comes of it.
-    fn ni_random(&self) -> bool;
-
-    /// So many CPUs are on line from now on.
-    fn rescale(&mut self, online: u32);
-
-    /// All with their values; that of the groups' quotas is `quota_slice_us`.
-    fn list(&self, quota_slice_us: i64) -> Vec<Tunable>;
-}
-
-/// The rules of picking, and what they keep.
-pub trait PickRule: Sized + Default + Debug {
-    /// The releases.
-    type Version: FairVersion;
-    /// The tunables.
-    type Tunables: FairTunables<Version = Self::Version>;
-
-    /// The rules by which decisions are made that are not the shared half's.
+/// The rules of picking.
+pub trait PickRule: RuleState {
+    /// The decision rules that are not shared by all fair classes.
     const RULES: &'static [RuleDoc];
 
-    /// What the trees of waiting entities are ordered by.
+    /// The order of the trees of waiting entities.
     fn order(version: Self::Version) -> Order;
 
-    /// Writes a tunable that is not the quotas'; name and range have been checked.
+    /// Writes a tunable, except the quota slice. Name and range have been checked.
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64);
 
-    /// A task's attributes have changed: its request, if it makes any.
+    /// A task's attributes have changed. Takes over its requested slice, if the rules have
+    /// requests.
     fn set_request(fair: &mut Fair<Self>, e: EntityId, attr: &SchedAttr);
 
-    /// A queue has been made, the next in number.
+    /// A queue has been created, the next by number.
     fn queue_made(fair: &mut Fair<Self>) {
         let _ = fair;
     }
 
-    /// `e` is new.
+    /// The entity `e` has been created.
     fn entity_made(fair: &mut Fair<Self>, e: EntityId) {
         let _ = (fair, e);
     }
 
-    /// `util_est_update`: the task of `e` sleeps; what it is going to use is estimated anew.
+    /// `util_est_update`: the task of `e` sleeps. Updates the estimate of its future utilisation.
     fn estimate(fair: &mut Fair<Self>, e: EntityId) {
         fair.estimate_once(e);
     }
 
-    // ---- coming into the world, going elsewhere ----
+    // ---- birth and migration ----
 
-    /// `task_fork`: `task`, new and of whatever class, belongs on a queue of its parent's CPU.
+    /// `task_fork`: `task`, which is new and of any class, belongs on a queue of its parent's CPU.
     fn forked(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let _ = (fair, rqs, platform, task);
     }
@@ -172,22 +62,22 @@ pub trait PickRule: Sized + Default + Debug {
         let _ = (fair, e);
     }
 
-    /// `task` sleeps, and leaves the class or its group.
+    /// `task` sleeps and leaves the class or its group.
     fn leaves_asleep(fair: &mut Fair<Self>, now_ns: u64, task: Pid) {
         let _ = (fair, now_ns, task);
     }
 
-    /// `task` sleeps, and has come to the class or to another group.
+    /// `task` sleeps and has joined the class or another group.
     fn comes_asleep(fair: &mut Fair<Self>, task: Pid) {
         let _ = (fair, task);
     }
 
-    /// The group of `e` counts as idle, or no longer does.
+    /// The group of `e` has become idle, or is no longer idle.
     fn idle_changed(fair: &mut Fair<Self>, e: EntityId) {
         let _ = (fair, e);
     }
 
-    // ---- what stands on a queue ----
+    // ---- placement on a queue ----
 
     /// `entity` is about to enter the tree of `queue`.
     fn enters_tree(queue: &mut CfsRq, entity: &Entity);
@@ -195,10 +85,11 @@ pub trait PickRule: Sized + Default + Debug {
     /// `entity` is about to leave the tree of `queue`.
     fn leaves_tree(queue: &mut CfsRq, entity: &Entity);
 
-    /// `e`, which runs on `q` and has been off the queue, joins it again: before it is charged.
+    /// `e`, which runs on `q` and has been off the queue, joins it again. Called before it is
+    /// charged.
     fn place_curr(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags);
 
-    /// `e` joins `q`, where everything has been charged and its weight is renewed. `is_curr`:
+    /// `e` joins `q`, where everything has been charged and its weight is up to date. `is_curr`:
     /// [`place_curr`](PickRule::place_curr) has been called before.
     fn place(
         fair: &mut Fair<Self>,
@@ -209,7 +100,8 @@ pub trait PickRule: Sized + Default + Debug {
         is_curr: bool,
     );
 
-    /// `e` is about to leave `q`. True: not yet, it stays queued though it sleeps.
+    /// `e` is about to leave `q`. Returns true if its dequeue is delayed: it stays queued although
+    /// it sleeps.
     fn delays(
         fair: &mut Fair<Self>,
         platform: &mut Platform,
@@ -224,11 +116,11 @@ pub trait PickRule: Sized + Default + Debug {
     /// `e` has left `q`.
     fn left(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, how: DequeueFlags);
 
-    /// `e`, which sleeps and is queued still, is wanted again.
+    /// `e`, which sleeps but is still queued, is woken.
     fn requeue_delayed(fair: &mut Fair<Self>, platform: &mut Platform, e: EntityId);
 
-    /// `reweight_entity`: `e` has the stored weight `weight` from now on. `inverse` comes from the
-    /// table for tasks and is computed for groups.
+    /// `reweight_entity`: gives `e` the stored weight `weight`. `inverse` comes from the table for
+    /// tasks and is computed for groups.
     fn reweight(
         fair: &mut Fair<Self>,
         rqs: &mut Rqs,
@@ -243,7 +135,7 @@ pub trait PickRule: Sized + Default + Debug {
     /// `update_curr`: charges the running entity of `q` for the time since it was last charged.
     fn update_curr(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId);
 
-    /// `e`, queued, begins to run on `q`.
+    /// `e`, which is queued, begins to run on `q`.
     fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId);
 
     /// A CPU has switched to `task`, which did not run before.
@@ -252,25 +144,25 @@ pub trait PickRule: Sized + Default + Debug {
         let _ = (fair, rqs, platform, task);
     }
 
-    /// `cpu` is about to find out whose turn it is.
+    /// `cpu` is about to pick its next task.
     #[inline]
     fn turn_ends(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         let _ = (fair, rqs, platform, cpu);
     }
 
-    /// A fair task came to `cpu` or went.
+    /// A fair task has joined or left `cpu`.
     #[inline]
     fn others_changed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         let _ = (fair, rqs, platform, cpu);
     }
 
-    /// A timer has fired. Whether it is one of these rules' own.
+    /// A timer has fired. Returns whether it belongs to these rules.
     fn timer(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
         let _ = (fair, rqs, platform, key);
         false
     }
 
-    /// The tick found `e` running on `q`; it has been charged.
+    /// The tick found `e` running on `q`. It has been charged.
     fn entity_tick(
         fair: &mut Fair<Self>,
         rqs: &mut Rqs,
@@ -279,20 +171,20 @@ pub trait PickRule: Sized + Default + Debug {
         e: EntityId,
     );
 
-    /// `e` is nobody's buddy any more, and neither are those of its ancestors that became so with
-    /// it.
+    /// `e` is no longer a buddy, and neither are its ancestors that became buddies with it.
     fn clear_buddies(fair: &mut Fair<Self>, e: EntityId);
 
-    /// A group's task has gone to sleep: `parent` goes on, if it may, with another of its own.
+    /// A task of a group has gone to sleep. `parent` continues, if possible, with another member.
     fn member_sleeps(fair: &mut Fair<Self>, parent: EntityId);
 
-    /// Whose turn it is on queue `q`, and by which rule.
+    /// The entity to pick from queue `q`, and the rule that picks it.
     fn pick_next_entity(fair: &mut Fair<Self>, q: CfsRqId) -> Option<(EntityId, Rule)>;
 
-    /// A queue has been throttled in the pick of `cpu`, which begins anew.
+    /// A queue has been throttled during the pick of `cpu`, which starts over.
     fn throttled_in_pick(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
-    /// Whether the running task of `cpu` was put away in the pick that is over; asked once.
+    /// Whether the running task of `cpu` was put during the pick that has just ended. Clears the
+    /// mark.
     #[inline]
     fn take_put_in_pick(fair: &mut Fair<Self>, cpu: CpuId) -> bool {
         let _ = (fair, cpu);
@@ -309,32 +201,33 @@ pub trait PickRule: Sized + Default + Debug {
         fork: bool,
     );
 
-    /// `yield_task_fair`: the running `task`, and not alone on its CPU, lets others pass.
+    /// `yield_task_fair`: the running `task`, which is not alone on its CPU, yields.
     fn yield_fair(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid);
 
     // ---- balancing ----
 
-    /// Whether `task` would be put behind those that run on `target`, and so is not moved there at
-    /// first.
+    /// Whether `task` would be placed behind the tasks that run on `target`, and is therefore not
+    /// moved there at first.
     fn is_ineligible_beside_others(fair: &Fair<Self>, task: Pid, target: CpuId) -> bool;
 
-    /// Whether `e` is to run soon where it is.
+    /// Whether `e` is expected to run soon on its present CPU.
     fn is_buddy(fair: &Fair<Self>, e: EntityId) -> bool;
 
-    // ---- for those who ask ----
+    // ---- inspection ----
 
-    /// What holds for tasks of the class, whatever they do.
+    /// Guarantees that hold for all tasks of the class.
     fn promises(fair: &Fair<Self>, load: &Load) -> Promises;
 
     /// The members of queue `q` as candidates.
     fn candidates_of(fair: &Fair<Self>, rqs: &Rqs, q: CfsRqId, out: &mut Vec<Candidate>);
 
-    /// What was compared in a pick on the CPU whose own queue is `q`, besides the candidates.
+    /// The terms compared in a pick on the CPU whose root queue is `q`, besides the candidates.
     fn terms_of_pick(fair: &Fair<Self>, q: CfsRqId, evidence: &mut Evidence);
 
-    /// Checks what the rules keep of queue `q`, on which so many entities wait.
+    /// Checks the state that the rules keep of queue `q`.
     ///
     /// # Errors
-    /// What does not add up.
+    ///
+    /// The inconsistency found.
     fn audit_queue(fair: &Fair<Self>, q: CfsRqId) -> Result<(), String>;
 }

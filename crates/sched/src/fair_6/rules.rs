@@ -1,9 +1,8 @@
-//! By which rules every fair class of 5.x and 6.x decides, whatever its rules of picking are, and
-//! on what grounds.
+//! The decision rules that all fair classes of 5.x and 6.x share, whatever their rules of picking,
+//! and the grounds of decisions.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::EntityId;
+use super::ids::{CfsRqId, EntityId};
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::pick_rule::PickRule;
 use super::timeline;
@@ -12,58 +11,60 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, CpuId, Evidence, Platform, Question, Rule};
 
 schedlab_core::define_rules! {
-    /// The rules of the fair class, 120 to 199, but for those of picking and preempting. Of a pick
-    /// through several groups that rule is named by which the lowest of them chose that had a
-    /// choice.
+    /// The rules of the fair class, 120 to 199, except those of picking and preempting. A pick
+    /// through several groups is named by the rule on the lowest level at which there was a choice.
     pub static RULES {
         120 ONLY_ENTITY Pick "only_entity":
-            "The only entity that is queued runs.";
+            "The only queued entity runs.";
         138 RESCHED_PENDING Preempt "resched_pending":
-            "The current task has been asked to reschedule already.";
+            "The current task has already been asked to reschedule.";
         139 THROTTLED Preempt "throttled":
-            "The woken task is in a group without quota: it waits.";
+            "The woken task is in a group without quota, and waits.";
         150 PINNED SelectCpu "pinned":
-            "The task may run on one CPU only.";
+            "The task may run on only one CPU.";
         151 PREV_CPU SelectCpu "previous_cpu":
             "The CPU on which the task last ran is free.";
         152 WAKER_IDLE SelectCpu "waker_cpu_idle":
             "wake_affine: the waker's CPU is idle and shares a cache with the previous one, \
              which is busy.";
         153 WAKER_SYNC SelectCpu "waker_cpu_sync":
-            "wake_affine: the waker is about to sleep (WF_SYNC): its CPU.";
+            "wake_affine: the waker is about to sleep (WF_SYNC), so its CPU is chosen.";
         154 WAKER_LOAD SelectCpu "waker_cpu_load":
-            "wake_affine: with the task the load of the waker's CPU would be less than that of \
-             the previous one.";
+            "wake_affine: with the task, the load of the waker's CPU would be less than that of \
+            the previous one.";
         155 RECENT_CPU SelectCpu "recent_used_cpu":
             "The CPU that the task used before its previous one is free.";
         156 IDLE_SMT SelectCpu "idle_smt_sibling":
             "A thread of the previous CPU's core is idle.";
         157 IDLE_CORE SelectCpu "idle_core":
-            "The first core that idles altogether, in order from the target on.";
+            "The first core that is idle altogether is chosen, in order from the target on.";
         158 IDLE_SIBLING SelectCpu "idle_sibling":
-            "The first free CPU that shares a cache with the target, in order from it on.";
+            "The first free CPU that shares a cache with the target is chosen, in order from the \
+            target on.";
         159 SCAN_LIMIT SelectCpu "scan_limit":
-            "No free CPU was found among the nr_idle_scan that were looked at: the target, \
-             though it is busy.";
+            "None of the nr_idle_scan CPUs examined is free: the target is chosen, though it is \
+            busy.";
         160 FORK_IDLEST SelectCpu "fork_idlest":
             "The child starts on the idlest CPU of the idlest group, down the domains.";
         161 FORK_LOCAL SelectCpu "fork_local":
-            "No group is idler than the parent's by enough: the child starts on its parent's CPU.";
+            "No group is idler than the parent's by a sufficient margin: the child starts on its \
+            parent's CPU.";
         162 DELAYED SelectCpu "delayed_dequeue":
-            "The task is woken before its delayed dequeue: it stays where it is queued.";
+            "The task is woken before its delayed dequeue: it stays on its queue.";
         170 NEWIDLE_BALANCE Migrate "newidle_balance":
-            "A CPU about to idle pulls a task from the busiest one.";
+            "A CPU that is about to go idle pulls a task from the busiest CPU.";
         171 IDLE_BALANCE Migrate "periodic_idle_balance":
-            "An idle CPU pulls a task from the busiest one, at its tick.";
+            "An idle CPU pulls a task from the busiest CPU, at its tick.";
         172 BUSY_BALANCE Migrate "periodic_busy_balance":
-            "A busy CPU pulls a task from the busiest one, at its tick.";
+            "A busy CPU pulls a task from the busiest CPU, at its tick.";
         173 ACTIVE_BALANCE Migrate "active_balance":
-            "Balancing has failed several times: the stopper pushes a running task over.";
+            "Balancing has failed several times: the stopper thread pushes a running task to \
+            another CPU.";
     }
 }
 
 impl<R: PickRule> Fair<R> {
-    /// Those among whom `cpu` would choose now, the members of each group after the group.
+    /// The present candidates of `cpu`. The members of each group follow the group.
     pub(super) fn all_candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
         let mut queues = alloc::vec![CfsRqId::of_cpu(cpu)];
         while let Some(q) = queues.pop() {
@@ -72,13 +73,13 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// Everybody queued on `q`, in the order of the tree, the current entity last.
+    /// All entities queued on `q`, in the order of the tree, the current entity last.
     pub(super) fn queued_on(&self, q: CfsRqId) -> Vec<EntityId> {
         let queue = &self.cfs_rqs[q];
         timeline::iter(&self.se, &queue.tree).chain(queue.competing_curr(&self.se)).collect()
     }
 
-    /// The present pick looks at queue `q`; it starts at the CPU's own.
+    /// Records that the current pick examines queue `q`. It starts at the root group's queue.
     #[cold]
     #[inline(never)]
     pub(super) fn meet_candidates(&mut self, rqs: &Rqs, q: CfsRqId) {
@@ -100,7 +101,7 @@ impl<R: PickRule> Fair<R> {
         evidence.candidates = core::mem::take(&mut self.candidates_met);
     }
 
-    /// Names the rule by which `task`, last on `prev`, wakes on `chosen`.
+    /// Records the rule by which `task`, last on `prev`, wakes on `chosen`.
     #[inline]
     pub(super) fn selects(
         &self,
@@ -126,7 +127,7 @@ impl<R: PickRule> Fair<R> {
             .term("nr_running", i64::from(rqs.nr_running[chosen.index()]));
     }
 
-    /// Names the rule by which the balancing CPU of `env` pulls from `source`.
+    /// Records the rule by which the balancing CPU of `env` pulls from `source`.
     pub(super) fn pulls(&self, platform: &mut Platform, rqs: &Rqs, source: CpuId, env: &LbEnv) {
         let rule = match env.why {
             CpuIdleType::NewlyIdle => NEWIDLE_BALANCE,

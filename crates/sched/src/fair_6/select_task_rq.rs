@@ -1,34 +1,36 @@
 //! Which CPU a task goes to when it wakes (6.18).
 //!
-//! A wakeup first settles on a **target**: where the task last ran, or where its waker runs. Then
-//! it looks for somebody idle that shares the target's cache: the target itself, the last CPU, the
-//! one used before that, and then some of the others in order from the target on. How many it looks
-//! at (`nr_idle_scan`) shrinks as the machine fills up: when all are busy a search would only cost.
+//! A wakeup first settles on a **target**: the CPU on which the task last ran, or the one on which
+//! its waker runs. Then it searches for an idle CPU that shares the target's cache: the target
+//! itself, the last CPU, the one used before that, and then some of the others in order from the
+//! target on. The number of CPUs that it examines (`nr_idle_scan`) shrinks as the machine fills up,
+//! because a search costs time and is useless when all CPUs are busy.
 //!
-//! Where cores have threads, a core of which all are idle is better than an idle thread beside a
-//! busy one. As long as there may be one it is looked for, however long that takes; a search in
-//! vain takes the hope away (`has_idle_cores`) until a core comes to idle again. Without that hope
-//! an idle thread of the last CPU's core is good enough.
+//! Where cores have threads, a core that is idle altogether is better than an idle thread whose
+//! sibling is busy. As long as such a core may exist, it is searched for, however long that takes.
+//! A failed search clears the mark (`has_idle_cores`) until a core goes idle again. Without the
+//! mark an idle thread of the last CPU's core is good enough.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
+use super::ids::CfsRqId;
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Rule, Waker};
 
-/// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
+/// Time after which the count of a waker's wakees is halved, s.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
 
-/// `SIS_PROP`: how many of so many CPUs are looked at, the waker's CPU idling for so long at a
-/// time. A look costs nothing here.
+/// `SIS_PROP`: number of CPUs to examine of `cpus`, given the average idle time of the waker's CPU.
+/// A look costs nothing here.
 fn sis_prop(cpus: u64, avg_idle_ns: u64) -> u64 {
     (cpus * (avg_idle_ns / 512)).max(4)
 }
 
-/// The smallest domain of `this` with affine wakeups that has `prev` too.
+/// The smallest domain of `this` with affine wakeups that contains `prev`, too.
 fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
     let suits = |&level: &usize| {
         let domain = rqs.domains.level(level);
@@ -38,7 +40,7 @@ fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
 }
 
 impl<R: PickRule> Fair<R> {
-    /// Nothing is queued there, or `SCHED_IDLE` tasks only.
+    /// Whether nothing, or only `SCHED_IDLE` tasks, are queued there.
     #[inline]
     fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
         is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
@@ -59,7 +61,8 @@ impl<R: PickRule> Fair<R> {
             return self.selects(rqs, platform, task, (only, rules::PINNED));
         }
         let this = waker.cpu();
-        // Whatever runs there is in the waker's part, be it the idle task that a timer interrupted.
+        // The task that runs there acts as the waker, even if it is the idle task that a timer
+        // interrupted.
         let by = match waker {
             Waker::Task { task, .. } => rqs.pid(task),
             Waker::Interrupt { cpu } | Waker::Process { cpu } => rqs.curr(cpu),
@@ -76,7 +79,7 @@ impl<R: PickRule> Fair<R> {
         self.selects(rqs, platform, task, chosen)
     }
 
-    /// `record_wakee`: notes whether the waker wakes another than last time.
+    /// `record_wakee`: records whether the waker wakes another task than last time.
     fn record_wakee(&mut self, platform: &Platform, waker: Pid, wakee: Pid) {
         let row = &mut self.tasks[waker.index()];
         if platform.jiffies()
@@ -91,17 +94,18 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `wake_wide`: `waker`, on `cpu`, wakes so many that they cannot all stay near it.
+    /// `wake_wide`: whether `waker`, on `cpu`, wakes so many tasks that they cannot all stay near
+    /// it.
     fn is_wide(&self, rqs: &Rqs, waker: Pid, wakee: Pid, cpu: CpuId) -> bool {
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
         let (a, b) = (flips(waker), flips(wakee));
         let (more, less) = (a.max(b), a.min(b));
-        let n = u64::from(self.near.llc_size(&rqs.domains, cpu));
+        let n = u64::from(self.caches.llc_size(&rqs.domains, cpu));
         less >= n && more >= less * n
     }
 
     /// `wake_affine`: the waker's CPU or the task's last one, which are in one domain of this
-    /// level; and by which rule.
+    /// level; and the rule that decided.
     fn wake_affine(
         &mut self,
         rqs: &Rqs,
@@ -113,7 +117,7 @@ impl<R: PickRule> Fair<R> {
     ) -> (CpuId, Rule) {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
-        if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
+        if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
             return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
         }
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
@@ -144,7 +148,8 @@ impl<R: PickRule> Fair<R> {
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
-    /// `select_idle_sibling`: `target`, which `by` chose, or a free CPU near it; and by which rule.
+    /// `select_idle_sibling`: `target`, which rule `by` chose, or a free CPU near it; and the rule
+    /// that decided.
     fn select_idle_sibling(
         &mut self,
         rqs: &Rqs,
@@ -154,15 +159,15 @@ impl<R: PickRule> Fair<R> {
         this: CpuId,
     ) -> (CpuId, Rule) {
         let suits = |fair: &Fair<R>, cpu: CpuId| {
-            fair.near.share_cache(cpu, target)
+            fair.caches.share_cache(cpu, target)
                 && fair.is_free(rqs, cpu)
                 && rqs.is_allowed(task, cpu)
         };
-        // Of these two nobody asks whether they are allowed: the core does, afterwards.
+        // Affinity is not tested for these two: the core does so afterwards.
         if self.is_free(rqs, target) {
             return (target, by);
         }
-        if prev != target && self.near.share_cache(prev, target) && self.is_free(rqs, prev) {
+        if prev != target && self.caches.share_cache(prev, target) && self.is_free(rqs, prev) {
             return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);
@@ -179,9 +184,9 @@ impl<R: PickRule> Fair<R> {
             return found.unwrap_or((target, rules::SCAN_LIMIT));
         }
         let has_idle_cores =
-            self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
-        if !has_idle_cores && self.near.share_cache(prev, target) {
-            let threads = self.near.threads(&rqs.domains, prev);
+            self.caches.has_smt() && self.caches.has_idle_cores[self.caches.llc_id(target)];
+        if !has_idle_cores && self.caches.share_cache(prev, target) {
+            let threads = self.caches.threads(&rqs.domains, prev);
             if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
                 return (thread, rules::IDLE_SMT);
             }
@@ -193,16 +198,17 @@ impl<R: PickRule> Fair<R> {
         found.unwrap_or((target, rules::SCAN_LIMIT))
     }
 
-    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the
-    /// target's cache, from it on all round.
+    /// `select_idle_cpu`: the first free CPU among the next `nr_idle_scan` allowed CPUs of the
+    /// target's cache, from the target on and around.
     pub(super) fn scan_for_idle(&self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
-        let looks = self.balance.nr_idle_scan[self.near.llc_id(target)];
-        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let looks = self.balance.nr_idle_scan[self.caches.llc_id(target)];
+        let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
         if cpus.len() == self.cpus as usize
             && rqs.thread(task).nr_cpus_allowed == self.cpus
             && !self.idle_seen
         {
-            // The same without looking at each: only CPUs with nothing queued can be free.
+            // The same result without examining each CPU: only CPUs with nothing queued can be
+            // free.
             let behind = rqs.vacant(target.0 + 1, self.cpus);
             let before = rqs.vacant(0, target.0 + 1);
             return behind
@@ -214,19 +220,19 @@ impl<R: PickRule> Fair<R> {
         round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(rqs, cpu))
     }
 
-    /// `select_idle_cpu` while there may be a core that idles altogether: the first such rqs, from
-    /// the target on all round; else the first free CPU that was met. None at all, or the machine
-    /// too busy for a search: as in [`Fair::scan_for_idle`].
+    /// `select_idle_cpu` while there may be an idle core: the first idle core, from the target on
+    /// and around, else the first free CPU that was met. If there is none, or the machine is too
+    /// busy for a search: as in [`Fair::scan_for_idle`].
     fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<(CpuId, Rule)> {
-        let llc = self.near.llc_id(target);
+        let llc = self.caches.llc_id(target);
         if self.balance.nr_idle_scan[llc] == 0 {
             return None;
         }
-        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
         let allowed = &rqs.settings[task.index()].allowed;
         let mut free = None;
         for cpu in round(cpus, target, allowed) {
-            let threads = self.near.threads(&rqs.domains, cpu);
+            let threads = self.caches.threads(&rqs.domains, cpu);
             if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
                 return Some((cpu, rules::IDLE_CORE));
             }
@@ -237,12 +243,12 @@ impl<R: PickRule> Fair<R> {
                 free = may.find(|&thread| self.is_free(rqs, thread));
             }
         }
-        self.near.has_idle_cores[llc] = false;
+        self.caches.has_idle_cores[llc] = false;
         free.map(|cpu| (cpu, rules::IDLE_SIBLING))
     }
 
-    /// 5.10: an idle core near `target`, else a free CPU among the next ones, from it on all round:
-    /// as many as the time pays for that `this`, where the waker is, idles at a time. Else a free
+    /// 5.10: an idle core near `target`; else a free CPU among the next ones, from the target on
+    /// and around, as many as the average idle time of the waker's CPU `this` pays for; else a free
     /// thread of the target's core.
     fn select_idle_of_5_10(
         &mut self,
@@ -251,30 +257,29 @@ impl<R: PickRule> Fair<R> {
         target: CpuId,
         this: CpuId,
     ) -> Option<(CpuId, Rule)> {
-        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
         let allowed = &rqs.settings[task.index()].allowed;
         let (before, behind) = cpus.split_at(cpus.partition_point(|&cpu| cpu < target));
         let around = || behind.iter().chain(before).copied().filter(|&cpu| allowed.contains(cpu));
-        let llc = self.near.llc_id(target);
-        if self.near.has_smt() && self.near.has_idle_cores[llc] {
+        let llc = self.caches.llc_id(target);
+        if self.caches.has_smt() && self.caches.has_idle_cores[llc] {
             let idle = |cpu: &CpuId| is_idle_cpu(rqs, *cpu) && self.is_core_idle(rqs, *cpu);
             if let Some(cpu) = around().find(idle) {
                 return Some((cpu, rules::IDLE_CORE));
             }
-            self.near.has_idle_cores[llc] = false;
+            self.caches.has_idle_cores[llc] = false;
         }
         let looks = sis_prop(cpus.len() as u64, self.balance.avg_idle_ns[this.index()]);
         let free = |cpu: &CpuId| self.is_free(rqs, *cpu);
         if let Some(cpu) = around().take(looks as usize).find(free) {
             return Some((cpu, rules::IDLE_SIBLING));
         }
-        let threads = self.near.threads(&rqs.domains, target);
+        let threads = self.caches.threads(&rqs.domains, target);
         let thread = threads.iter().copied().find(|cpu| allowed.contains(*cpu) && free(cpu));
         thread.map(|cpu| (cpu, rules::IDLE_SMT))
     }
 
-    /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was
-    /// asleep.
+    /// `set_task_cpu`: moves `task`, which is not queued, to CPU `to`. `waking`: it was asleep.
     pub(super) fn move_to_cpu(
         &mut self,
         rqs: &mut Rqs,
@@ -291,7 +296,7 @@ impl<R: PickRule> Fair<R> {
         self.follow_to_cpu(task, to);
     }
 
-    /// `task` belongs to `to`: so does its place among the queues.
+    /// Moves the entity of `task` to the queue of its group on CPU `to`.
     pub(super) fn follow_to_cpu(&mut self, task: Pid, to: CpuId) {
         if self.entity_of(task).is_some() {
             self.set_task_rq(task, self.group_of(task), to);

@@ -1,17 +1,20 @@
-//! Which queue an entity belongs to: making the queues of groups, and moving tasks between queues.
+//! Which queue an entity belongs to: creating the queues of groups, and moving tasks between
+//! queues.
 
-use super::cfs_rq::{CfsRq, CfsRqId};
+use super::cfs_rq::CfsRq;
 use super::class::Fair;
-use super::entity::{Entity, EntityId, Info};
-use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::entity::{Entity, Info};
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::update_shares::LEAST_WEIGHT;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use schedlab_core::{CpuId, GroupId};
 
 impl<R: PickRule> Fair<R> {
-    /// The queue of `group` on `cpu`. Makes it, and those of the groups it is in, if they are not
-    /// there yet.
+    /// The queue of `group` on `cpu`. Creates it and those of the groups above, if they do not
+    /// exist yet.
     pub(super) fn group_cfs_rq(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         let row = &self.groups[group.index()];
         if let Some(q) = row.cfs_rq_on(cpu) {
@@ -19,7 +22,7 @@ impl<R: PickRule> Fair<R> {
         }
         let (idle, row_renewed) = (row.idle, row.renewed);
         let above = self.group_cfs_rq(row.parent.unwrap_or(GroupId::ROOT), cpu);
-        // A group that has done nothing yet has no load.
+        // A group without activity has no load.
         let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
         let mut entity = Entity::new(self.tunables.base_slice());
         let mut info = info;
@@ -37,14 +40,14 @@ impl<R: PickRule> Fair<R> {
         q
     }
 
-    /// Of a new entity that belongs on queue `q`.
+    /// The data of a new entity that belongs on queue `q`.
     fn info_below(&self, q: CfsRqId) -> Info {
         let parent = self.cfs_rqs[q].owner;
         let depth = parent.map_or(0, |parent| self.info[parent].depth + 1);
         Info { parent, depth, ..Info::new(q) }
     }
 
-    /// `set_task_rq`: `task`, queued nowhere, belongs on the queue of `group` on `cpu`.
+    /// `set_task_rq`: assigns `task`, which is not queued, to the queue of `group` on `cpu`.
     pub(super) fn set_task_rq(&mut self, task: Pid, group: GroupId, cpu: CpuId) {
         let q = self.group_cfs_rq(group, cpu);
         let Info { parent, depth, .. } = self.info_below(q);
@@ -56,14 +59,14 @@ impl<R: PickRule> Fair<R> {
         info.depth = depth;
     }
 
-    /// A new entity of `task` on the queue of `group` on `cpu`.
+    /// Creates the entity of `task` on the queue of `group` on `cpu`.
     pub(super) fn new_task_entity(&mut self, task: Pid, group: GroupId, cpu: CpuId) -> EntityId {
         let q = self.group_cfs_rq(group, cpu);
         let info = Info { task: Some(task), ..self.info_below(q) };
         self.new_entity(Entity::new(self.tunables.base_slice()), info)
     }
 
-    /// Room for an entity.
+    /// Allocates a row for an entity.
     fn new_entity(&mut self, entity: Entity, info: Info) -> EntityId {
         if let Some(e) = self.free.pop() {
             self.se[e] = entity;

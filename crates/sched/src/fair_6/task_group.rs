@@ -1,43 +1,43 @@
-//! Task groups: on each CPU an entity stands for the group, with its queue below it. What that
-//! entity weighs: [`update_shares`](super::update_shares).
+//! Task groups. On each CPU an entity represents the group, with the group's queue below it. For
+//! its weight see [`update_shares`](super::update_shares).
 //!
-//! A group's queue on a CPU comes into being when the first of its tasks comes there, so that
-//! thousands of groups on thousands of CPUs cost what is used of them.
+//! A group's queue on a CPU is created when the first of its tasks comes to that CPU, so that
+//! thousands of groups on thousands of CPUs cost only what is used.
 
-use super::cfs_rq::CfsRqId;
 use super::entity::WEIGHT_SHIFT;
+use super::ids::CfsRqId;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, GroupId};
 
 /// A task group.
 #[derive(Clone, Debug)]
 pub struct TaskGroup {
-    /// The group above; none for the root.
+    /// The parent group. `None` for the root.
     pub parent: Option<GroupId>,
-    /// The last of the groups in it that was made.
+    /// The most recently created child group.
     pub youngest: Option<GroupId>,
-    /// The last one that was made before it in the same group.
+    /// The sibling created before it.
     pub next_older: Option<GroupId>,
-    /// Its weight as a whole, stored (shifted); 2 to 262144 before shifting.
+    /// Weight of the whole group, stored (shifted); 2 to 262144 before the shift.
     pub shares: u64,
-    /// `cpu.idle`: it counts as `SCHED_IDLE` beside its siblings.
+    /// `cpu.idle`: whether it competes with its siblings as `SCHED_IDLE`.
     pub idle: bool,
-    /// The shares of this group or of one below have been written: entities that have come into
-    /// being since then were as empty when their weight was found.
+    /// Whether the shares of this group, or of one below it, have been written. Entities created
+    /// since then were equally empty when their weight was computed.
     pub renewed: bool,
-    /// By CPU: its queue, if it has come into being.
+    /// By CPU: its queue, if it has been created.
     cfs_rqs: Vec<Option<CfsRqId>>,
-    /// Sum of what its queues have published of their load.
+    /// Sum of the loads that its queues have published.
     pub load_avg: u64,
 }
 
-/// `cpu.shares` as the kernel clamps it, stored.
+/// `cpu.shares` as clamped by the kernel, as a stored weight.
 pub fn stored_shares(shares: u64) -> u64 {
     shares.clamp(2, 262_144) << WEIGHT_SHIFT
 }
 
 impl TaskGroup {
-    /// The root: its queues are the CPUs' own.
+    /// The root group, whose queues are the first ones, in the order of the CPUs.
     pub fn root(cpus: u32) -> TaskGroup {
         let own = |cpu| Some(CfsRqId::of_cpu(CpuId(cpu)));
         TaskGroup { cfs_rqs: (0..cpus).map(own).collect(), ..TaskGroup::new(cpus, None, 1024) }
@@ -57,18 +57,18 @@ impl TaskGroup {
         }
     }
 
-    /// Its queue on `cpu`, if it has come into being.
+    /// Its queue on `cpu`, if it has been created.
     #[inline]
     pub fn cfs_rq_on(&self, cpu: CpuId) -> Option<CfsRqId> {
         self.cfs_rqs[cpu.index()]
     }
 
-    /// `q` is its queue on `cpu` from now on.
+    /// Makes `q` its queue on `cpu`.
     pub fn set_cfs_rq(&mut self, cpu: CpuId, q: CfsRqId) {
         self.cfs_rqs[cpu.index()] = Some(q);
     }
 
-    /// Its queues that have come into being, by CPU.
+    /// The queues that have been created, in the order of the CPUs.
     pub fn cfs_rqs(&self) -> impl Iterator<Item = CfsRqId> + '_ {
         self.cfs_rqs.iter().flatten().copied()
     }

@@ -1,26 +1,28 @@
-//! Taking groups that have used up their quota off their CPU, and putting them back
-//! ([`bandwidth`](crate::classes::bandwidth) keeps the accounts).
+//! Taking groups that have used up their quota off their CPU, and putting them back.
+//! ([`bandwidth`](crate::classes::bandwidth) keeps the accounts.)
 //!
 //! How that is done depends on the release.
 //!
 //! **6.1 to 6.12, whole groups.** A **throttled** queue is no longer represented in its parent's
-//! queue. What is in it stays in it, may sleep, wake and be moved there as elsewhere; but none of
-//! it counts further up, and none of it can be picked.
+//! queue. Its tasks stay in it, and may sleep, wake and be moved there as elsewhere. But none of
+//! them counts further up, and none of them can be picked.
 //!
-//! **6.18, task by task**, so that nobody is held up in the kernel with a lock in hand
-//! ([`limbo`](super::limbo)): throttling dequeues nothing, and what is queued counts as ever. But
-//! who is picked below a throttled queue leaves as he would return to user mode.
+//! **6.18, task by task**, so that no task is stopped in the kernel while it holds a lock
+//! ([`limbo`](super::limbo)). Throttling dequeues nothing, and queued tasks count as usual. But a
+//! task that is picked below a throttled queue leaves the queue when it would return to user mode.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::{Count, DequeueFlags, EnqueueFlags};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::ids::CfsRqId;
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, GroupId, Platform, TimerKey};
 
 impl<R: PickRule> Fair<R> {
-    /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
+    /// Adds `count` to queue `q`. Returns true if `q` is throttled, in which case the queues above
+    /// are not updated.
     pub(super) fn count_in(&mut self, q: CfsRqId, count: &mut Count) -> bool {
         self.invalidate(q);
         let queue = &mut self.cfs_rqs[q];
@@ -30,7 +32,8 @@ impl<R: PickRule> Fair<R> {
         self.count_above(q, count)
     }
 
-    /// Queue `q` has so many tasks less. True: it is throttled, and nobody above gets to know.
+    /// Subtracts `count` from queue `q`. Returns true if `q` is throttled, in which case the queues
+    /// above are not updated.
     pub(super) fn count_out(&mut self, q: CfsRqId, count: &mut Count) -> bool {
         self.invalidate(q);
         let queue = &mut self.cfs_rqs[q];
@@ -48,13 +51,13 @@ impl<R: PickRule> Fair<R> {
         self.hides(q)
     }
 
-    /// Whether queue `q` is throttled and nobody above knows of what is on it.
+    /// Whether queue `q` is throttled and its tasks are not counted above it.
     #[inline]
     pub(super) fn hides(&self, q: CfsRqId) -> bool {
         self.limits.is_throttled(q) && !self.version.throttles_tasks()
     }
 
-    /// All that queue `q` has, as its parents count it.
+    /// The tasks of queue `q` as its parents count them.
     fn count_of(&self, q: CfsRqId) -> Count {
         let queue = &self.cfs_rqs[q];
         let mut count = Count {
@@ -66,8 +69,8 @@ impl<R: PickRule> Fair<R> {
         count
     }
 
-    /// `check_enqueue_throttle`: queue `q` may have got its first entity and nothing to run it on.
-    /// (One in which somebody runs is looked at when that one is put away.)
+    /// `check_enqueue_throttle`: queue `q` may have got its first entity without having runtime for
+    /// it. (A queue with a running task is checked when that task is put.)
     pub(super) fn check_enqueue_throttle(
         &mut self,
         rqs: &mut Rqs,
@@ -86,7 +89,7 @@ impl<R: PickRule> Fair<R> {
         self.check_runtime(rqs, platform, q);
     }
 
-    /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
+    /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out of runtime.
     #[inline]
     pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         if self.limits.has_run_out(q) {
@@ -94,9 +97,9 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `throttle_cfs_rq`: the group's entity leaves, at once and however much it has had, and the
-    /// groups above as far as they have nothing else to run. False: there was something left in the
-    /// pool after all.
+    /// `throttle_cfs_rq`: the group's entity leaves, at once and whatever its lag, and so do the
+    /// groups above that have nothing else to run. Returns false if the pool had some runtime left
+    /// after all.
     pub(super) fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) -> bool {
         if self.limits.gets_the_least(platform, q) {
             return false;
@@ -124,7 +127,7 @@ impl<R: PickRule> Fair<R> {
             && !throttled
         {
             if !self.se[e].on_rq {
-                // Throttled already, further up or because it was only about to come.
+                // Throttled already: further up, or here while the queue was still empty.
                 throttled = true;
                 break;
             }
@@ -148,8 +151,8 @@ impl<R: PickRule> Fair<R> {
         true
     }
 
-    /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were
-    /// not queued.
+    /// `unthrottle_cfs_rq`: the group's entity comes back, and so do the groups above that are not
+    /// queued.
     pub(super) fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
@@ -206,16 +209,16 @@ impl<R: PickRule> Fair<R> {
         self.wake_idle_cpu(rqs, platform, cpu);
     }
 
-    /// Something may have come back to `cpu`. A busy one is not asked: its tick will find out.
+    /// Tasks may have come back to `cpu`. A busy CPU is not asked to reschedule: its tick decides.
     fn wake_idle_cpu(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if rqs.is_idle_thread(rqs.curr(cpu)) && self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0 {
             rqs.resched_curr(platform, cpu);
         }
     }
 
-    // ---- the groups below a queue's: the inner ones first, of siblings the youngest ----
+    // ---- the groups below a queue's group: inner ones first, among siblings the youngest ----
 
-    /// The first one.
+    /// The first group.
     fn innermost_below(&self, top: CfsRqId) -> GroupId {
         self.innermost(self.cfs_rqs[top].group)
     }
@@ -228,7 +231,7 @@ impl<R: PickRule> Fair<R> {
         group
     }
 
-    /// The one after `group`; the queue's own is the last.
+    /// The group after `group`. The queue's own group is the last.
     fn next_below(&self, top: CfsRqId, group: GroupId) -> Option<GroupId> {
         if group == self.cfs_rqs[top].group {
             return None;
@@ -237,9 +240,9 @@ impl<R: PickRule> Fair<R> {
         row.next_older.map_or(row.parent, |sibling| Some(self.innermost(sibling)))
     }
 
-    // ---- handing out ----
+    // ---- distribution of runtime ----
 
-    /// A period is over, or returned runtime is to be handed out.
+    /// A period has ended, or returned runtime is to be distributed.
     pub(super) fn distribute_runtime(
         &mut self,
         rqs: &mut Rqs,
@@ -255,8 +258,8 @@ impl<R: PickRule> Fair<R> {
             }
             return;
         }
-        // All get what they get before any comes back: the one on the timer's own CPU within the
-        // timer's work, the others by interrupts after it.
+        // All queues get their runtime before any is put back: the one on the timer's own CPU
+        // within the timer's handler, the others by interrupts after it.
         self.limits.distribute(group);
         let own = self.limits.timer_cpu(group);
         for here in [true, false] {
@@ -286,9 +289,9 @@ impl<R: PickRule> Fair<R> {
             && self.entity_of(task).is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
     }
 
-    /// Whether `task` is not balanced to `other` because its group is throttled there
-    /// (`lb_throttled_hierarchy`); where whole groups are throttled, also because it is so where
-    /// the task is (`throttled_lb_pair`).
+    /// Whether balancing may not move `task` to `other` because its group is throttled there
+    /// (`lb_throttled_hierarchy`). Where whole groups are throttled, also because the group is
+    /// throttled on the task's own CPU (`throttled_lb_pair`).
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
         self.limits.is_used()

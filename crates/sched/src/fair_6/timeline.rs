@@ -1,58 +1,61 @@
 //! The tree of waiting entities, and the search in it.
 //!
-//! From 6.12 on it is ordered by deadline and knows the smallest vruntime below each node, so that
-//! "the earliest deadline among the eligible" is found by going down once: a subtree whose smallest
-//! vruntime is not eligible has nobody to offer. 6.6 has it the other way round: ordered by
-//! vruntime, knowing the earliest deadline. Equal keys: who came later goes right.
+//! From 6.12 on the tree is ordered by deadline and stores the smallest vruntime below each node,
+//! so that "the earliest deadline among the eligible entities" is found in one descent: a subtree
+//! whose smallest vruntime is not eligible contains no candidate. In 6.6 it is the other way round:
+//! the tree is ordered by vruntime and stores the earliest deadline. Among equal keys a later
+//! arrival goes to the right.
 //!
-//! The tree itself is [`rbtree`], whose shape is the kernel's. Two things
-//! depend on the shape. In 6.6 the choice among equal deadlines does. And the smallest slice of a
-//! subtree, known since 6.12, rides along with the other minimum but is **not handed over when a
-//! node takes another's place** (by rotation or deletion), so that for a while it may be too large
-//! or too small. With [`Order::exact_slices`] it is handed over too, and always right.
+//! The tree itself is [`rbtree`], whose shape is the kernel's. Two things depend on the shape. One
+//! is 6.6's choice among equal deadlines. The other is the smallest slice of a subtree, stored
+//! since 6.12. It is updated together with the other minimum but is **not handed over when a node
+//! takes another's place** (by rotation or deletion), so that it may be too large or too small for
+//! a while. With [`Order::exact_slices`] it is handed over too and is always right.
 
-use super::entity::{Entity, EntityId, Vruntime};
+use super::entity::{Entity, Vruntime};
+use super::ids::EntityId;
 use crate::classes::rbtree::{self, Links, Root, Rows, RowsMut};
 use schedlab_core::index::IndexVec;
 
 /// The entities of all trees.
 type Entities = IndexVec<EntityId, Entity>;
 
-/// What trees are ordered by.
+/// The order of the trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// By deadline (6.12 on), not by vruntime (6.6).
+    /// Whether trees are ordered by deadline (6.12 on), not by vruntime (6.6).
     pub by_deadline: bool,
-    /// Subtrees' smallest slices are always exact, as they are in no release.
+    /// Whether the smallest slices of subtrees are always exact, as they are in no release.
     pub exact_slices: bool,
-    /// All slices are and were equal: every subtree's smallest slice is that, however inexact.
+    /// Whether all slices are equal and always were: then every subtree's smallest slice is that
+    /// slice, exact or not.
     pub uniform_slices: bool,
 }
 
-/// The entities as a tree sees them. The two orders are two types, so that no node on the way down
-/// asks which it is.
+/// The entities as seen by a tree. The two orders are two types, so that the descent need not test
+/// the order at each node.
 struct View<'a, const BY_DEADLINE: bool>(&'a Entities);
 
-/// The entities as a tree that changes sees them.
+/// The entities as seen by a tree that is modified.
 struct ViewMut<'a, const BY_DEADLINE: bool> {
     se: &'a mut Entities,
     exact_slices: bool,
     uniform_slices: bool,
 }
 
-/// What an entity is ordered by.
+/// The key of an entity.
 #[inline]
 fn key_of<const BY_DEADLINE: bool>(entity: &Entity) -> Vruntime {
     if BY_DEADLINE { entity.deadline } else { entity.vruntime }
 }
 
-/// What subtrees know the minimum of.
+/// The value whose minimum subtrees store.
 #[inline]
 fn other_of<const BY_DEADLINE: bool>(entity: &Entity) -> Vruntime {
     if BY_DEADLINE { entity.vruntime } else { entity.deadline }
 }
 
-/// What `e` should know of its subtree: both minima, from itself and its children.
+/// The values that `e` should store for its subtree: both minima, of itself and its children.
 #[inline]
 fn minima<const BY_DEADLINE: bool>(se: &Entities, e: EntityId) -> (Vruntime, u32) {
     let entity = &se[e];
@@ -123,8 +126,8 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
         changed
     }
 
-    /// With equal slices only the other minimum can change, and only to that of `new`: no look at
-    /// the children.
+    /// With equal slices only the other minimum can change, and only to that of `new`. The children
+    /// need not be read.
     #[inline]
     fn recompute_with(&mut self, e: EntityId, new: EntityId) -> bool {
         if !self.uniform_slices {
@@ -159,7 +162,7 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
     }
 }
 
-/// Puts `e` in.
+/// Inserts `e`.
 #[inline]
 pub fn insert(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
     let Order { by_deadline, exact_slices, uniform_slices } = order;
@@ -174,7 +177,7 @@ pub fn insert(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: Ent
     }
 }
 
-/// Takes `e` out.
+/// Removes `e`.
 #[inline]
 pub fn remove(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
     let Order { by_deadline, exact_slices, uniform_slices } = order;
@@ -185,7 +188,7 @@ pub fn remove(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: Ent
     }
 }
 
-/// The slice of `e`, waiting in a tree, has changed.
+/// Updates the tree after the slice of `e`, which waits in it, has changed.
 pub fn slice_changed(se: &mut Entities, order: Order, e: EntityId) {
     let Order { by_deadline, exact_slices, uniform_slices } = order;
     if by_deadline {
@@ -201,19 +204,20 @@ pub fn slice_changed(se: &mut Entities, order: Order, e: EntityId) {
     }
 }
 
-/// Everybody in a tree, in order.
+/// All entities of a tree, in order.
 pub fn iter<'a>(se: &'a Entities, root: &Root<EntityId>) -> impl Iterator<Item = EntityId> + 'a {
-    // Of the order itself it needs only the links.
+    // The iteration needs only the links, whatever the order.
     rbtree::iter(View::<true>(se), root)
 }
 
-/// Who comes after `e`, which is in a tree.
+/// The entity after `e`, which is in a tree.
 pub fn next(se: &Entities, e: EntityId) -> Option<EntityId> {
     rbtree::next(&View::<true>(se), e)
 }
 
-/// 6.12 on: the entity with the earliest deadline among those that `eligible` says yes to, of whom
-/// those of smaller vruntime are a part; the first in order among equals.
+/// 6.12 on: the entity with the earliest deadline among those for which `eligible` holds.
+/// Eligibility must be monotonic: a smaller vruntime is eligible if a larger one is. Among equals
+/// the first in order.
 #[inline]
 pub fn earliest_eligible(
     root: &Root<EntityId>,
@@ -235,8 +239,8 @@ pub fn earliest_eligible(
     }
 }
 
-/// The same for 6.6's tree by vruntime, `curr` being a candidate if there is one. Among equal
-/// deadlines the shape of the tree decides.
+/// Like [`earliest_eligible`], for 6.6's tree by vruntime. `curr`, if given, is a candidate, too.
+/// Among equal deadlines the shape of the tree decides.
 pub fn earliest_eligible_by_vruntime(
     root: &Root<EntityId>,
     se: &Entities,
@@ -257,7 +261,7 @@ pub fn earliest_eligible_by_vruntime(
         if best.is_none_or(|best| deadline(node).is_before(deadline(best))) {
             best = next;
         }
-        // All to the left of an eligible one is eligible.
+        // All entities to the left of an eligible one are eligible.
         if let Some(left) = left {
             if best_subtree.is_none_or(|subtree| minimum(left).is_before(minimum(subtree))) {
                 best_subtree = Some(left);
@@ -285,19 +289,20 @@ pub fn earliest_eligible_by_vruntime(
     Some(node)
 }
 
-/// Checks a tree and what it knows; returns how many are in it.
+/// Checks a tree and the values it stores. Returns the number of its entities.
 ///
 /// # Errors
-/// What is wrong.
+///
+/// The inconsistency found.
 pub fn audit(root: &Root<EntityId>, se: &Entities, order: Order) -> Result<usize, &'static str> {
     for e in iter(se, root) {
         let (min, slice) =
             if order.by_deadline { minima::<true>(se, e) } else { minima::<false>(se, e) };
         if min != se[e].min_other {
-            return Err("a subtree does not know its minimum");
+            return Err("the stored minimum of a subtree is wrong");
         }
         if (order.exact_slices || order.uniform_slices) && slice != se[e].min_slice {
-            return Err("a subtree does not know its smallest slice");
+            return Err("the stored smallest slice of a subtree is wrong");
         }
     }
     if order.by_deadline {
@@ -318,7 +323,7 @@ mod tests {
         (0..number)
             .map(|_| {
                 let mut entity = Entity::new(100 + random.below(20) as u32);
-                // Around the point where u64s wrap, with many equal keys.
+                // Around the point where `u64` wraps, with many equal keys.
                 entity.vruntime = Vruntime(random.below(60).wrapping_sub(30));
                 entity.deadline = entity.vruntime.plus(random.below(40));
                 entity
@@ -326,7 +331,8 @@ mod tests {
             .collect()
     }
 
-    /// Inserts and removes at random; `check` sees the tree and its members after each step.
+    /// Inserts and removes at random, and calls `check` with the tree and its members after each
+    /// step.
     fn churn(order: Order, mut check: impl FnMut(&Root<EntityId>, &Entities, &[EntityId])) {
         for seed in 0..20 {
             let mut random = Random(seed);
@@ -441,7 +447,7 @@ mod tests {
 
     #[test]
     fn a_rotation_leaves_the_new_top_with_its_old_smallest_slice() {
-        // Three rising keys turn the tree once: b comes to stand on top, still knowing only itself
+        // Three rising keys rotate the tree once: b becomes the root and still knows only itself
         // and c.
         let mut se: Entities = [5, 9, 7].map(Entity::new).into_iter().collect();
         for (key, entity) in se.iter_mut().enumerate() {

@@ -1,26 +1,27 @@
-//! What the entity that stands for a group on a CPU weighs.
+//! The weight of the entity that represents a group on a CPU.
 //!
-//! A group of `shares` has that weight as a whole; each CPU's entity has the part of it that its
-//! load is of the group's load everywhere. With one CPU that is exactly `shares`.
+//! The group as a whole has the weight `shares`. The entity on each CPU has a part of it: the ratio
+//! of the group's load there to its load on all CPUs. With one CPU that is exactly `shares`.
 
-use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::{EntityId, unscaled};
-use super::pick_rule::{FairVersion as _, PickRule};
+use super::entity::unscaled;
+use super::ids::{CfsRqId, EntityId};
+use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::Rqs;
 use schedlab_core::Platform;
 
-/// The least weight of a group's entity, stored.
+/// The smallest weight of a group's entity, stored.
 pub const LEAST_WEIGHT: u64 = 2;
 
 impl<R: PickRule> Fair<R> {
-    /// `calc_group_shares`: the part of the group's shares that its load on this CPU is of its load
-    /// everywhere.
+    /// `calc_group_shares`: the group's shares, multiplied by the ratio of its load on this CPU to
+    /// its load on all CPUs.
     fn calc_group_shares(&self, q: CfsRqId) -> u64 {
         let queue = &self.cfs_rqs[q];
         let group = &self.groups[queue.group.index()];
         let load = unscaled(queue.load).max(queue.avg.load_avg);
-        // What the other CPUs last published, and what this one really has.
+        // The loads that the other CPUs last published, and the present load of this one.
         let everywhere = (group.load_avg + load).saturating_sub(queue.published);
         let mut shares = u128::from(group.shares) * u128::from(load);
         if everywhere != 0 {
@@ -29,8 +30,8 @@ impl<R: PickRule> Fair<R> {
         shares.clamp(u128::from(LEAST_WEIGHT), u128::from(group.shares)) as u64
     }
 
-    /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it
-    /// now. From 6.6 on a group whose queue has become empty keeps its old one.
+    /// `update_cfs_group`: gives the group entity `e` its present part of the group's shares. From
+    /// 6.6 on a group whose queue has become empty keeps its old weight.
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
         if let Some(q) = self.info[e].my_q
@@ -59,8 +60,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `update_tg_load_avg`: the queue of a group other than the root publishes its load, when that
-    /// has changed by more than a 64th and was not published for a millisecond.
+    /// `update_tg_load_avg`: publishes the load of a queue, except the root group's, if it has
+    /// changed by more than a 64th and was not published in the last millisecond.
     pub(super) fn update_tg_load_avg(&mut self, now_ns: u64, q: CfsRqId) {
         let queue = &mut self.cfs_rqs[q];
         if now_ns - queue.published_at < 1_000_000 && !self.version.renews_empty_groups() {

@@ -1,14 +1,14 @@
-//! Wakeup preemption, as far as it is the same for all rules of picking.
+//! Wakeup preemption, as far as it is common to all rules of picking.
 
 use super::class::Fair;
-use super::entity::EntityId;
+use super::ids::EntityId;
 use super::pick_rule::PickRule;
 use crate::classes::core_6::rules as core_rules;
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question};
 
 impl<R: PickRule> Fair<R> {
-    /// The ancestors of `a` and `b` (or they themselves) that stand on the same queue.
+    /// The ancestors of `a` and `b` (possibly themselves) that are on the same queue.
     pub(super) fn find_matching(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
         let (mut a, mut b) = (a, b);
         let above = |e: EntityId| self.parent_of(e).unwrap_or(e);
@@ -29,8 +29,8 @@ impl<R: PickRule> Fair<R> {
         (a, b)
     }
 
-    /// [`check_preempt_wakeup`](PickRule::check_preempt_wakeup) for a task that balancing has
-    /// brought.
+    /// [`check_preempt_wakeup`](PickRule::check_preempt_wakeup) for a task that balancing has moved
+    /// here.
     pub(super) fn check_preempt(
         &mut self,
         rqs: &mut Rqs,

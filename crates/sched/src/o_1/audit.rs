@@ -1,4 +1,4 @@
-//! Checks the books: lists against bits, counts, weights and the tasks' own records.
+//! Consistency checks: lists against bits, counts, weights and the tasks' own records.
 
 use super::O1;
 use super::releases::Balancing;
@@ -8,7 +8,7 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl O1 {
-    /// Checks everything that is kept up to date.
+    /// Checks all derived state.
     pub(super) fn audit_all(&self) -> Result<(), String> {
         for cpu in (0..self.cpus).map(CpuId) {
             self.audit_queue(cpu)?;
@@ -45,7 +45,7 @@ impl O1 {
                         return Err(format!("list {prio} of array {id:?} holds {p:?}: {task:?}"));
                     }
                     if task.state != State::Running && rq.curr != Some(p) {
-                        return Err(format!("{p:?} is queued and {:?}", task.state));
+                        return Err(format!("{p:?} is queued, but its state is {:?}", task.state));
                     }
                     curr_found |= rq.curr == Some(p);
                     running += 1;

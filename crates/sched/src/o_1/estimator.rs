@@ -1,7 +1,7 @@
 //! The interactivity estimator: one number, `sleep_avg`, for how much a task sleeps.
 //!
 //! Sleep raises it, running lowers it, and a tenth of its range is one step of priority. This file
-//! holds everything by which the scheduler takes tasks for interactive.
+//! contains all rules by which the scheduler classifies tasks as interactive.
 //!
 //! The two releases weigh sleep and running differently. A task should be able to run for a while
 //! and still count as interactive, so sleep must count for more than running. 2.6.0 multiplies the
@@ -16,7 +16,7 @@ use super::task::{Activated, Task};
 
 impl Params {
     /// `recalc_task_prio`: `p` has slept, or waited in a way that counts, from its `timestamp`
-    /// until `now`. Gives it a new estimate and a new priority.
+    /// until `now`. Updates its estimate and its priority.
     pub(super) fn recalc_task_prio(&self, p: &mut Task, now: u64) {
         match self.version.estimator {
             Estimator::InteractiveCredit => self.recalc_2_6_0(p, now),
@@ -33,8 +33,8 @@ impl Params {
         let just_interactive = self.level(p).just_interactive_ns;
         let from_disk = p.activated == Activated::Uninterruptible;
 
-        // One very long sleep proves little (a daemon on its daily round may hog the CPU next): the
-        // task becomes just interactive, even if its estimate was higher before.
+        // One very long sleep proves little (a daemon on its daily round may be CPU-bound next).
+        // The task becomes just interactive, even if its estimate was higher before.
         if !from_disk && slept > just_interactive {
             p.sleep_avg = self.ns_max_sleep_avg - self.bonus_step_ns;
             self.earn_credit(p);
@@ -61,7 +61,7 @@ impl Params {
         if p.is_batch() {
             return;
         }
-        // No cap; a 32-bit kernel sees only the last 4.29 s of it.
+        // No cap. A 32-bit kernel sees only the last 4.29 s of it.
         let mut slept = self.long(now.wrapping_sub(p.timestamp));
         if slept == 0 {
             return;
@@ -69,7 +69,7 @@ impl Params {
         let ceiling = self.level(p).just_interactive_ns;
         if slept > ceiling && p.sleep_avg < ceiling {
             p.sleep_avg = ceiling;
-            // So that its wait for the CPU does not count as sleep on top.
+            // This keeps its wait for the CPU from counting as sleep, too.
             p.activated = Activated::Uninterruptible;
         } else {
             if p.activated == Activated::Uninterruptible {
@@ -80,8 +80,8 @@ impl Params {
         p.sleep_avg = p.sleep_avg.min(self.ns_max_sleep_avg);
     }
 
-    /// Waiting for a disk is not a sign of a user: it earns up to the threshold of interactivity
-    /// and no further. Returns what is left to be added.
+    /// Waiting for a disk does not indicate a user: it earns up to the threshold of interactivity
+    /// and no more. Returns the amount that is still to be added.
     fn limit_disk_sleep(&self, p: &mut Task, slept: u64, threshold: u64) -> u64 {
         if p.sleep_avg >= threshold {
             return 0;
@@ -93,8 +93,9 @@ impl Params {
         slept
     }
 
-    /// What `schedule()` takes from `p`, which has run from its `timestamp` until `now`: measured
-    /// at its beginning, taken at its end ([`charge`](Params::charge)).
+    /// The amount that `schedule()` subtracts from the estimate of `p`, which has run from its
+    /// `timestamp` until `now`. It is measured at the beginning of `schedule()` and subtracted at
+    /// the end ([`charge`](Params::charge)).
     pub(super) fn run_time(&self, p: &Task, now: u64) -> u64 {
         let run = (now.wrapping_sub(p.timestamp) as i64).max(0) as u64;
         let run = run.min(self.ns_max_sleep_avg);
@@ -105,7 +106,7 @@ impl Params {
         }
     }
 
-    /// Running costs `run_time`. The priority that follows from it waits for the next wakeup or end
+    /// Subtracts `run_time` from the estimate. The priority follows only at the next wakeup or end
     /// of slice.
     pub(super) fn charge(&self, p: &mut Task, run_time: u64) {
         p.sleep_avg = p.sleep_avg.saturating_sub(run_time);
@@ -118,8 +119,8 @@ impl Params {
         }
     }
 
-    /// How much of a wait of `waited` ns counts as sleep when the task is picked at last: all of it
-    /// if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in 128ths) if a
+    /// The part of a wait of `waited` ns that counts as sleep when the task is finally picked: all
+    /// of it if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in 128ths) if a
     /// process did.
     pub(super) fn wait_that_counts(&self, p: &Task, waited: u64) -> u64 {
         const ON_RUNQUEUE_WEIGHT: u64 = 30;

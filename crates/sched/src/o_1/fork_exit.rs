@@ -9,7 +9,7 @@ use crate::classes::load_balance_2_6_22::Walk;
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, Rule, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
-    /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but
+    /// Starts a task without a parent: as if forked by a task of bonus 5 that is on no queue, but
     /// with a full slice.
     pub(super) fn fork_from_outside(
         &mut self,
@@ -44,7 +44,7 @@ impl O1 {
     fn start_cpu(&self, attr: &TaskAttr) -> CpuId {
         let running = self.loads.all_running();
         if attr.allowed == CpuSet::All {
-            // Two plain passes are faster than one that looks at everything.
+            // Two plain passes are faster than one that examines everything.
             let fewest = running.iter().copied().min().unwrap_or(0);
             let first = running.iter().position(|&count| count == fewest);
             return CpuId(first.unwrap_or(0) as u32);
@@ -56,8 +56,8 @@ impl O1 {
     /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy
     /// of itself.
     ///
-    /// The copy inherits everything; if the child is to have other attributes than its parent, it
-    /// is given them right afterwards, as a program would.
+    /// The copy inherits everything. If the child is to have other attributes than its parent, it
+    /// gets them immediately afterwards, as if by system calls of a program.
     pub(super) fn fork_by_parent(
         &mut self,
         platform: &mut Platform,
@@ -72,8 +72,8 @@ impl O1 {
         let (child_cpu, placed) = self.child_cpu(cpu, &attr.allowed);
         let time_slice = self.split_parents_slice(platform, parent, cpu);
 
-        // Both lose what is left of a step of bonus, the child a little more, so that forking does
-        // not multiply it.
+        // Both lose the fraction of a step of bonus, the child a little more, so that forking does
+        // not multiply bonus.
         let bonus = self.params.bonus(self.tasks[parent].sleep_avg);
         self.tasks[parent].sleep_avg = u64::from(bonus) * self.params.bonus_step_ns;
         let mut child = Task {
@@ -101,7 +101,7 @@ impl O1 {
             self.enqueue_runnable(child);
             self.check_preempt(platform, child);
         } else if runs_on {
-            // No preemption: parent and child share their memory, so it is no gain if the child
+            // No preemption: parent and child share their memory, so there is no gain if the child
             // runs first.
             platform.by_rule(Question::Preempt, cpu, rules::THREAD_WAITS);
             self.enqueue_runnable(child);
@@ -124,18 +124,18 @@ impl O1 {
         if allowed.contains(cpu) {
             (cpu, rules::PARENTS_CPU)
         } else {
-            // A mask that is not the parent's.
+            // The child's affinity differs from its parent's.
             (allowed.first(self.cpus).unwrap_or(cpu), rules::AFFINITY_FORCED)
         }
     }
 
-    /// Parent and child share what is left of the parent's slice. Returns the child's part.
+    /// Divides the rest of the parent's slice between parent and child. Returns the child's part.
     fn split_parents_slice(&mut self, platform: &mut Platform, parent: Pid, cpu: CpuId) -> u32 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
-            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 it pays with a
-            // whole tick, in which the CPU may balance.
+            // The parent gave away its last jiffy: it pays for it now, and expires. In 2.6.0 it
+            // pays with a whole tick, in which the CPU may balance.
             self.tasks[parent].time_slice = 1;
             if self.params.version.last_jiffy_costs_a_tick {
                 self.scheduler_tick(platform, cpu);
@@ -146,7 +146,7 @@ impl O1 {
         whole.div_ceil(2)
     }
 
-    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and pages
+    /// Queues the child before its parent, so that it runs first: it is likely to `exec`, and pages
     /// that the parent writes until then would have to be copied.
     fn enqueue_before_parent(&mut self, child: Pid, parent: Pid) {
         let Task { cpu, prio, array, .. } = self.tasks[parent];
@@ -159,13 +159,14 @@ impl O1 {
         self.count_in(child);
     }
 
-    /// The estimate of a child whose parent has `bonus`, ns: 95 percent of it in whole steps.
+    /// The estimate of a child whose parent has `bonus`, ns: 95 percent of the bonus, in whole
+    /// steps.
     fn child_sleep_avg(&self, bonus: u32) -> u64 {
         u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }
 
-    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and a
-    /// child with a lower estimate lowers its parent's.
+    /// `sched_exit`: a child that dies in its first slice returns the rest of it, and a child with
+    /// a lower estimate lowers its parent's.
     pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
         let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
         let (gives_back, most) = match self.params.version.exit {
@@ -187,8 +188,8 @@ impl O1 {
         parent.sleep_avg = sleep_avg;
     }
 
-    /// `sched_yield`: `p` goes behind all others, into the expired array; a real-time task behind
-    /// those of its own priority.
+    /// `sched_yield`: `p` moves behind all others, into the expired array. A real-time task moves
+    /// behind the others of its priority.
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let rq = &self.rqs[cpu.index()];
         let array = match self.tasks[p].array {
@@ -200,8 +201,8 @@ impl O1 {
         platform.resched(cpu);
     }
 
-    /// Gives `p` the policy and the nice value of `attr`, as far as they are not its own:
-    /// `setscheduler`, then `set_user_nice`, which are system calls of their own.
+    /// Gives `p` the policy and the nice value of `attr`, as far as they differ from its own: by
+    /// `setscheduler`, then `set_user_nice`, which are separate system calls.
     pub(super) fn set_attr_of(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let task = &self.tasks[p];
         if task.policy != attr.policy || u32::from(task.rt_priority) != attr.rt_priority {
@@ -212,8 +213,9 @@ impl O1 {
         }
     }
 
-    /// `sched_setscheduler`, also if `p` has that policy and priority already: it leaves its list
-    /// and goes to the tail of the active array (`SCHED_BATCH`: of expired), with the slice it had.
+    /// `sched_setscheduler`, even if `p` has that policy and priority already. It leaves its list
+    /// and moves to the tail of the active array (`SCHED_BATCH`: of expired), with the slice it
+    /// had.
     pub(super) fn setscheduler(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let was_queued = self.tasks[p].is_queued();
         if was_queued {
@@ -228,7 +230,7 @@ impl O1 {
                 task.prio = self.params.effective_prio(&task);
             }
             if self.params.version.batch && attr.policy == Policy::Batch {
-                // (The priority keeps the old bonus until it is next worked out.)
+                // (The priority keeps the old bonus until it is next computed.)
                 task.sleep_avg = 0;
             }
         }
@@ -248,7 +250,7 @@ impl O1 {
     fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, nice: i32) {
         let queued_in = self.tasks[p].array;
         if self.tasks[p].is_rt() {
-            // Only for when it is no longer.
+            // This takes effect only when it is no longer a real-time task.
             self.tasks[p].static_prio = static_prio(nice);
             return;
         }
@@ -274,7 +276,8 @@ impl O1 {
         }
     }
 
-    /// Policy and real-time priority, and the priority that a real-time task has by them.
+    /// Sets the policy and real-time priority and, for a real-time task, the priority that follows
+    /// from them.
     fn set_policy(&self, task: &mut Task, attr: &SchedAttr) {
         task.policy = attr.policy;
         task.rt_priority = attr.rt_priority.min(99) as u8;
@@ -283,7 +286,7 @@ impl O1 {
         }
     }
 
-    /// The rest of a new task's numbers.
+    /// Derives the remaining values of a new task.
     fn derive_prio(&self, task: &mut Task) {
         if !task.policy.is_realtime() {
             task.prio = task.static_prio;

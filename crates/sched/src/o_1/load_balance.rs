@@ -1,20 +1,20 @@
 //! 2.6.0: load balancing by number of tasks.
 //!
 //! A CPU with too few tasks looks for the longest queue and pulls from it. It does so when it is
-//! about to go idle, at every tick while it idles, and every 200 ms while it is busy. A busy CPU
+//! about to go idle, at every tick while it is idle, and every 200 ms while it is busy. A busy CPU
 //! acts on an imbalance only if it sees it twice: it compares with the smaller of a queue's length
 //! now and at its previous attempt (`prev_cpu_load`). An idle CPU pulls one task at once.
 //!
-//! All that is within the CPU's memory node; [`nodes`](super::nodes) has the rules for other nodes.
+//! All that is within the CPU's memory node. [`nodes`](super::nodes) has the rules for other nodes.
 //!
 //! # The ping-pong quirk
 //!
-//! The imbalance is halved and counted down to 0. With 3 tasks against 2 the half of 1 is 0, the
-//! first task taken makes it -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2
-//! becomes 1 : 4, and later the other way round.
+//! The imbalance is halved and counted down to 0. With 3 tasks against 2, half of 1 is 0, the first
+//! task taken makes it -1, and it never becomes 0 again: *all* tasks that can be taken are taken. 3
+//! : 2 becomes 1 : 4, and later the other way round.
 
-use super::loads::Loads;
-use super::nodes::{NodeId, Nodes};
+use super::loads::{Loads, NodeId};
+use super::nodes::Nodes;
 use super::task::{ArrayId, Pid};
 use super::{O1, rules};
 use alloc::vec;
@@ -23,44 +23,43 @@ use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, Platform, Question, Rule, define_index};
 
 define_index! {
-    /// A view of a node: what one or several CPUs saw at their previous attempt.
+    /// A view of a node: the queue lengths that one or several CPUs saw at their previous attempt.
     struct ViewId;
 }
 
 /// A view of a node.
 #[derive(Debug)]
 struct View {
-    /// What was seen, a number for each member.
+    /// The queue length of each member.
     running: Vec<u32>,
-    /// How many CPUs saw it last.
+    /// Number of CPUs that have this view.
     seen_by: u32,
 }
 
-/// What each CPU saw as the `nr_running` of the CPUs of one node at its own previous attempt to
+/// The `nr_running` of the CPUs of one node, as each CPU saw it at its own previous attempt to
 /// balance with them (`prev_cpu_load`).
 ///
-/// In the kernel an array in each runqueue: CPUs x CPUs numbers in all, written anew at every tick
-/// of every idle CPU. CPUs that look while nothing changes see the same, so here they share a view;
-/// the contents are the kernel's to the number.
+/// In the kernel this is an array in each runqueue: CPUs x CPUs numbers in all, rewritten at every
+/// tick of every idle CPU. CPUs that look while nothing changes see the same numbers, so here they
+/// share a view. The contents are exactly the kernel's.
 #[derive(Debug)]
 pub(super) struct LoadHistory {
-    /// The CPUs of the node, rising.
+    /// The CPUs of the node, in ascending order.
     members: Vec<CpuId>,
     views: IndexVec<ViewId, View>,
     /// Views that no CPU has.
     free: Vec<ViewId>,
-    /// By CPU: which view it had.
+    /// By CPU: its view.
     of_cpu: Vec<ViewId>,
-    /// The view that is newest and the version of the loads that it shows.
+    /// The newest view, and the version of the loads that it shows.
     newest: Option<(u64, ViewId)>,
-    /// The lowest CPU with the longest queue, if that is more than one task, for a version of the
-    /// loads.
+    /// The lowest CPU with the longest queue of more than one task, for a version of the loads.
     longest: (u64, Option<CpuId>),
 }
 
 impl LoadHistory {
-    /// For a node of these CPUs in a machine of `cpus`: no CPU has looked yet, all saw 0
-    /// everywhere.
+    /// The history for a node of these CPUs in a machine of `cpus`, before any CPU has looked: all
+    /// saw 0 everywhere.
     pub(super) fn new(cpus: u32, members: &[CpuId]) -> LoadHistory {
         let mut views = IndexVec::new();
         let empty = views.push(View { running: vec![0; members.len()], seen_by: cpus });
@@ -74,12 +73,12 @@ impl LoadHistory {
         }
     }
 
-    /// What `cpu` saw at its previous attempt, member by member.
-    pub(super) fn seen(&self, cpu: CpuId) -> &[u32] {
+    /// The numbers that `cpu` saw at its previous attempt, member by member.
+    pub(super) fn previous(&self, cpu: CpuId) -> &[u32] {
         &self.views[self.of_cpu[cpu.index()]].running
     }
 
-    /// `cpu` looks.
+    /// Records the present numbers as seen by `cpu`.
     pub(super) fn look(&mut self, cpu: CpuId, loads: &Loads) {
         let view = match self.newest {
             Some((shown, view)) if shown == loads.version() => view,
@@ -92,7 +91,7 @@ impl LoadHistory {
         }
     }
 
-    /// Makes a view of the present, in place of one that is no longer needed.
+    /// Makes a view of the present numbers, in place of one that is no longer needed.
     fn new_view(&mut self, cpu: CpuId, loads: &Loads) -> ViewId {
         let own = self.of_cpu[cpu.index()];
         let view = if self.views[own].seen_by == 1 {
@@ -102,8 +101,8 @@ impl LoadHistory {
         } else {
             self.views.push(View { running: vec![0; self.members.len()], seen_by: 0 })
         };
-        for (seen, &cpu) in self.views[view].running.iter_mut().zip(&self.members) {
-            *seen = loads.nr_running(cpu);
+        for (length, &cpu) in self.views[view].running.iter_mut().zip(&self.members) {
+            *length = loads.nr_running(cpu);
         }
         self.newest = Some((loads.version(), view));
         view
@@ -120,7 +119,8 @@ impl LoadHistory {
         }
     }
 
-    /// The CPU with the longest queue of more than one task, the lowest among equals, `this` apart.
+    /// The CPU with the longest queue of more than one task, except `this`, the lowest among
+    /// equals.
     pub(super) fn longest(&mut self, this: CpuId, loads: &Loads, nodes: &Nodes) -> Option<CpuId> {
         if self.longest.0 != loads.version() {
             self.longest = (loads.version(), self.longest_queue(loads, nodes, None));
@@ -131,7 +131,7 @@ impl LoadHistory {
         }
     }
 
-    /// The members that have more than one task, rising.
+    /// The members that have more than one task, in ascending order.
     fn overloaded<'a>(
         &self,
         loads: &'a Loads,
@@ -152,14 +152,14 @@ impl LoadHistory {
         longest
     }
 
-    /// The longest queue as a busy CPU sees it, which counts each as the smaller of its length now
-    /// and at the previous attempt: more than one task, the lowest CPU among equals, `this` apart.
-    /// And that length.
+    /// The longest queue from the point of view of a busy CPU, which counts each queue as the
+    /// smaller of its length now and at the previous attempt. It must have more than one task; the
+    /// lowest CPU among equals; not `this`. Also returns that length.
     fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: CpuId) -> Option<(CpuId, u32)> {
-        let seen = self.seen(this);
+        let previous = self.previous(this);
         let (mut longest, mut most) = (None, 1);
         for cpu in self.overloaded(loads, nodes) {
-            let load = loads.nr_running(cpu).min(seen[nodes.rank(cpu)]);
+            let load = loads.nr_running(cpu).min(previous[nodes.rank(cpu)]);
             if load > most && cpu != this {
                 (longest, most) = (Some((cpu, load)), load);
             }
@@ -187,7 +187,8 @@ impl O1 {
         self.balance_with(platform, this, idle, self.nodes.of(this));
     }
 
-    /// Evens out the queues of a node's CPUs in favour of `this` one, which may be of another.
+    /// Evens out the queues of a node's CPUs in favour of `this` one, which may belong to another
+    /// node.
     pub(super) fn balance_with(
         &mut self,
         platform: &mut Platform,
@@ -202,11 +203,11 @@ impl O1 {
         };
         platform.double_lock(this, busiest);
         let why = if idle { rules::IDLE_BALANCE } else { rules::BUSY_BALANCE };
-        // May be 0, and then no count stops what follows.
+        // This may be 0. Then no count ends the loop below.
         let mut left = imbalance / 2;
         let rq = &self.rqs[busiest.index()];
         let (active, expired) = (rq.active(), rq.expired());
-        // Those in expired have cooled down longest. (Nothing happens for an array that is empty.)
+        // Tasks in expired have cooled down longest. (For an empty array nothing happens.)
         for array in [expired, active] {
             let mut from = 0;
             while let Some(prio) = self.rqs[busiest.index()].array(array).next_list(from) {
@@ -227,8 +228,8 @@ impl O1 {
         }
     }
 
-    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth a
-    /// move.
+    /// The longest queue of the node, and the number of tasks by which it exceeds this one, if that
+    /// is worth a move.
     pub(super) fn find_busiest_queue(
         &mut self,
         this: CpuId,
@@ -261,8 +262,8 @@ impl O1 {
         Some((busiest, imbalance))
     }
 
-    /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and a
-    /// busy CPU not one that has just run (its data may still be in the other CPU's cache).
+    /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and
+    /// for a busy CPU not one that has just run (its data may still be in the other CPU's cache).
     fn can_migrate_task(&self, platform: &Platform, p: Pid, this: CpuId, idle: bool) -> bool {
         let task = &self.tasks[p];
         let cold = || {
@@ -272,7 +273,7 @@ impl O1 {
         (idle || cold()) && !self.is_current(p) && self.tasks.may_run_on(p, this)
     }
 
-    /// Moves the waiting task `p` to `this` CPU, into array `array`, by the rule `why`.
+    /// Moves the waiting task `p` to `this` CPU, into array `array`, by rule `why`.
     #[inline]
     pub(super) fn pull_task(
         &mut self,

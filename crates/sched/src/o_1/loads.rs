@@ -1,28 +1,32 @@
-//! How many tasks the CPUs have on their queues.
+//! Number of tasks on the CPUs' queues.
 //!
-//! Kept apart from the queues, because 2.6.0's balancing scans whole machines for it; with a set of
-//! the CPUs that have tasks to give, so that the scans the kernel makes are rarely made in full
-//! here. They find the same to the number.
+//! The numbers are kept apart from the queues, because 2.6.0's balancing scans the whole machine
+//! for them. A set of the CPUs with tasks to give makes most of the kernel's full scans unnecessary
+//! here. The results are exactly the same.
 
-use super::nodes::NodeId;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::{CpuBits, CpuId};
+use schedlab_core::{CpuBits, CpuId, define_index};
 
-/// How much is on each CPU's queue.
+define_index! {
+    /// A memory node.
+    pub(super) struct NodeId;
+}
+
+/// Number of tasks on each CPU's queue.
 #[derive(Debug)]
 pub(super) struct Loads {
-    /// By CPU: tasks in both arrays, the running one included.
+    /// By CPU: number of tasks in both arrays, the running one included.
     nr_running: Vec<u32>,
     /// The CPUs with more than one task: the others have none to give.
     overloaded: CpuBits,
-    /// Counts the changes of `nr_running`.
+    /// Counts the changes to `nr_running`.
     version: u64,
     /// By CPU: its memory node.
     node_of: Vec<NodeId>,
-    /// Tasks on the node's CPUs (`node_nr_running`).
+    /// Number of tasks on the node's CPUs (`node_nr_running`).
     node_running: IndexVec<NodeId, u32>,
 }
 
@@ -40,12 +44,12 @@ impl Loads {
         }
     }
 
-    /// Tasks on the CPUs of a node.
+    /// Number of tasks on the CPUs of a node.
     pub(super) fn node_running(&self, node: NodeId) -> u32 {
         self.node_running[node]
     }
 
-    /// Tasks on the queue of `cpu`, the running one included.
+    /// Number of tasks on the queue of `cpu`, the running one included.
     #[inline]
     pub(super) fn nr_running(&self, cpu: CpuId) -> u32 {
         self.nr_running[cpu.index()]
@@ -56,17 +60,17 @@ impl Loads {
         &self.nr_running
     }
 
-    /// Changes with each change of a `nr_running`.
+    /// A number that changes with each change to a `nr_running`.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    /// The CPUs from `first` to `last` that have more than one task, rising.
+    /// The CPUs from `first` to `last` that have more than one task, in ascending order.
     pub(super) fn overloaded(&self, first: CpuId, last: CpuId) -> impl Iterator<Item = CpuId> + '_ {
         self.overloaded.range(first.0..last.0 + 1)
     }
 
-    /// A task more on `cpu`.
+    /// Counts one more task on `cpu`.
     #[inline]
     pub(super) fn add(&mut self, cpu: CpuId) {
         let running = &mut self.nr_running[cpu.index()];
@@ -78,7 +82,7 @@ impl Loads {
         self.version += 1;
     }
 
-    /// A task less.
+    /// Counts one task less on `cpu`.
     #[inline]
     pub(super) fn remove(&mut self, cpu: CpuId) {
         let running = &mut self.nr_running[cpu.index()];
@@ -90,7 +94,7 @@ impl Loads {
         self.version += 1;
     }
 
-    /// Checks what is kept up to date.
+    /// Checks the derived values.
     pub(super) fn audit(&self) -> Result<(), String> {
         for (cpu, &running) in (0..).map(CpuId).zip(&self.nr_running) {
             if self.overloaded.contains(cpu) != (running > 1) {
@@ -103,7 +107,7 @@ impl Loads {
         Ok(())
     }
 
-    /// For tests: `cpu` has so many tasks.
+    /// For tests: gives `cpu` this number of tasks.
     #[cfg(test)]
     pub(super) fn set_for_test(&mut self, cpu: CpuId, running: u32) {
         while self.nr_running(cpu) < running {

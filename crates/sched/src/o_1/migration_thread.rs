@@ -1,20 +1,20 @@
-//! Affinity and exec, and the migration thread of each CPU that moves tasks off it.
+//! Affinity and exec, and the migration thread of each CPU, which moves tasks off it.
 //!
 //! The thread is a `SCHED_FIFO` task of the best priority. It is woken, preempts, does its work in
 //! no time and sleeps again, all before anything else runs on its CPU
 //! ([`schedule_cpu`](O1::schedule_cpu)). While it is awake it counts in its queue's `nr_running`,
-//! but weighs nothing.
+//! but has no weight.
 
 use super::releases::Balancing;
-use super::runqueue::Leaves;
+use super::runqueue::MoveReason;
 use super::task::{Pid, State, Tasks};
 use super::{O1, rules};
 use crate::classes::load_balance_2_6_22::Walk;
 use schedlab_core::{CpuId, CpuSet, Platform, Question, TaskId, Waker};
 
 impl O1 {
-    /// `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. The migration
-    /// thread moves a task that waits or runs on a CPU that is now forbidden to it.
+    /// `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. A task that waits
+    /// or runs on a CPU that is now forbidden to it is moved by the migration thread.
     pub(super) fn set_cpus_allowed(
         &mut self,
         platform: &mut Platform,
@@ -33,10 +33,10 @@ impl O1 {
             self.set_task_cpu(platform, p, to);
             return;
         }
-        self.rqs[cpu.index()].migration_queue.push((p, Leaves::Forbidden));
+        self.rqs[cpu.index()].migration_queue.push((p, MoveReason::Forbidden));
         self.wake_migration_thread_first(platform, cpu);
         if self.is_current(p) {
-            // Even if it is itself of priority 0: it waits until it has been moved.
+            // Even if the task has priority 0 itself: it waits until it has been moved.
             platform.resched(cpu);
         }
     }
@@ -52,9 +52,9 @@ impl O1 {
         self.check_preempt(platform, thread);
     }
 
-    /// Wakes the migration thread of `cpu` to take a task off a CPU that is forbidden to it. It
-    /// goes even before `SCHED_FIFO` 99 tasks, which have the same priority, so that none of them
-    /// can be picked where it may not run.
+    /// Wakes the migration thread of `cpu` to remove a task from a CPU that is forbidden to it. The
+    /// thread is queued even before `SCHED_FIFO` 99 tasks, which have the same priority, so that
+    /// none of them can be picked where it may not run.
     fn wake_migration_thread_first(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.wake_migration_thread(platform, cpu);
         let thread = Tasks::migration_thread(cpu);
@@ -73,8 +73,8 @@ impl O1 {
         while !self.rqs[cpu.index()].migration_queue.is_empty() {
             let (p, why) = self.rqs[cpu.index()].migration_queue.remove(0);
             match why {
-                Leaves::Forbidden => {
-                    // Meanwhile it may have been pulled, or allowed to stay.
+                MoveReason::Forbidden => {
+                    // In the meantime it may have been pulled, or allowed to stay.
                     if self.tasks[p].cpu == cpu
                         && self.tasks[p].state != State::Dead
                         && !self.tasks.may_run_on(p, cpu)
@@ -82,13 +82,13 @@ impl O1 {
                         self.move_task_to_allowed(platform, p);
                     }
                 }
-                Leaves::Exec(to) => self.move_after_exec(platform, p, cpu, to),
+                MoveReason::Exec(to) => self.move_after_exec(platform, p, cpu, to),
             }
         }
     }
 
-    /// `sched_exec`: the task that runs on `cpu` goes to the idlest CPU there is, in 2.6.0 to that
-    /// of the emptiest node. It asks the migration thread, and sleeps until it has been moved.
+    /// `sched_exec`: the task that runs on `cpu` moves to the idlest CPU, in 2.6.0 to that of the
+    /// emptiest node. It calls on the migration thread, and sleeps until it has been moved.
     pub(super) fn sched_exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let to = match self.params.version.balancing {
             Balancing::ByNumber => self.nodes.emptiest_cpu(cpu, &self.loads),
@@ -98,14 +98,14 @@ impl O1 {
             return;
         }
         let p = self.tasks.pid(task);
-        self.rqs[cpu.index()].migration_queue.push((p, Leaves::Exec(to)));
+        self.rqs[cpu.index()].migration_queue.push((p, MoveReason::Exec(to)));
         self.wake_migration_thread(platform, cpu);
         self.tasks[p].state = State::Uninterruptible;
         platform.resched(cpu);
     }
 
-    /// The migration thread of `from` moves `p`, asleep since its exec, to `to`, and wakes it as a
-    /// process does. So it may come straight back.
+    /// The migration thread of `from` moves `p`, which has slept since its exec, to `to`, and wakes
+    /// it like a process. So `p` may come straight back.
     fn move_after_exec(&mut self, platform: &mut Platform, p: Pid, from: CpuId, to: CpuId) {
         if self.tasks[p].state == State::Dead {
             return;
@@ -118,7 +118,7 @@ impl O1 {
     }
 
     /// Moves `p` to the lowest CPU that it may use. If it was queued, it is queued there. In 2.6.0
-    /// it then counts as activated: the time it waited is sleep to the estimator.
+    /// it then counts as activated: the estimator counts the time it waited as sleep.
     fn move_task_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
         let from = self.tasks[p].cpu;
         let to = self.lowest_allowed(self.tasks.task_id(p));
@@ -141,7 +141,7 @@ impl O1 {
         self.check_preempt(platform, p);
     }
 
-    /// 2.6.22: `p` comes from queue `from` to queue `to`, and its timestamp from the clock of the
+    /// 2.6.22: `p` moves from queue `from` to queue `to`, and its timestamp from the clock of the
     /// one to that of the other.
     #[inline]
     pub(super) fn shift_timestamp(&mut self, p: Pid, from: CpuId, to: CpuId) {

@@ -2,20 +2,20 @@
 //!
 //! # The algorithm
 //!
-//! Every CPU has a runqueue of its own with two **priority arrays**, *active* and *expired*. An
-//! array is 140 first-in-first-out lists, one a priority, and a bitmap of those that are not empty.
-//! [`schedule`](Scheduler::schedule) finds the first set bit of the active array's bitmap and takes
-//! the head of that list. A task that has used up its slice gets a new one and goes to the expired
-//! array; when the active array is empty the two **swap**, and the next round begins. Nothing is
-//! ever recomputed for all tasks, as the scheduler before had to.
+//! Every CPU has a runqueue with two **priority arrays**, *active* and *expired*. An array consists
+//! of 140 first-in-first-out lists, one for each priority, and a bitmap of the lists that are not
+//! empty. [`schedule`](Scheduler::schedule) finds the first set bit in the active array's bitmap
+//! and takes the head of that list. A task that has used up its slice gets a new one and moves to
+//! the expired array. When the active array is empty the two **swap**, and the next round begins.
+//! Nothing is ever recomputed for all tasks, as in the scheduler before.
 //!
-//! The nice value is only the middle of a task's priority. A **bonus** of 5 better to 5 worse comes
-//! from an estimate, `sleep_avg`, of how much the task sleeps. One whose bonus is big enough is
-//! *interactive*: at the end of its slice it goes back to the active array, unless those in expired
-//! have been waiting too long. The running task stays in its list, so that each `schedule` picks
-//! the task that is then at the head of the best list.
+//! The nice value is only the centre of a task's priority. A **bonus** from 5 better to 5 worse
+//! comes from `sleep_avg`, an estimate of how much the task sleeps. A task whose bonus is large
+//! enough is *interactive*: at the end of its slice it returns to the active array, unless the
+//! tasks in the expired array have been waiting too long. The running task stays in its list, so
+//! each `schedule` picks the task that is then at the head of the best list.
 //!
-//! CPUs with too few tasks pull from those with many, at their ticks and when they are about to go
+//! CPUs with too few tasks pull from CPUs with many, at their ticks and when they are about to go
 //! idle.
 //!
 //! # Cost
@@ -25,34 +25,34 @@
 //!
 //! # Where to read on
 //!
-//! | file | what |
+//! | file | subject |
 //! |---|---|
 //! | `prio_array` | the lists and the bitmap |
 //! | `prio` | the scale of priorities |
-//! | `params` | constants, and what follows from a nice value: slices, thresholds, weights |
+//! | `params` | constants, and values derived from nice: slices, thresholds, weights |
 //! | `estimator` | `sleep_avg`: which tasks count as interactive |
-//! | `task`, `runqueue` | what is kept of a task and of a CPU |
+//! | `task`, `runqueue` | state of a task and of a CPU |
 //! | `schedule` | pick next, put previous |
 //! | `tick` | the end of a slice: active or expired? |
 //! | `wakeup` | where a woken task goes, and whether it preempts |
 //! | `fork_exit` | fork, exit, yield, nice, policy |
 //! | `migration_thread` | affinity |
-//! | `loads` | how many tasks the CPUs have |
-//! | `load_balance` | balancing as in 2.6.0, by number of tasks |
-//! | `nodes` | 2.6.0: when other memory nodes are looked at |
-//! | `move_tasks` | which tasks move in 2.6.22, by [`load_balance_2_6_22`] |
-//! | `releases` | what differs between the releases, by name |
-//! | `rules` | the rules of its decisions, by number |
-//! | `audit` | checks of the books |
+//! | `loads` | number of tasks on each CPU |
+//! | `load_balance` | 2.6.0: balancing by number of tasks |
+//! | `nodes` | 2.6.0: when other memory nodes are considered |
+//! | `move_tasks` | 2.6.22: which tasks move, on behalf of [`load_balance_2_6_22`] |
+//! | `releases` | a name for each difference between the releases |
+//! | `rules` | the decision rules, by number |
+//! | `audit` | consistency checks |
 //!
 //! [`load_balance_2_6_22`]: crate::classes::load_balance_2_6_22
 //!
 //! # Releases
 //!
-//! 2.6.0, as it came; and 2.6.22, its last form: slices of 5 to 800 ms, a simpler estimator,
-//! `SCHED_BATCH`, load weights, scheduling domains and active balancing. The releases between
-//! changed one thing after another; their complete rules are not known well enough here to offer
-//! them.
+//! 2.6.0, the original form; and 2.6.22, the last one, with slices of 5 to 800 ms, a simpler
+//! estimator, `SCHED_BATCH`, load weights, scheduling domains and active balancing. The releases
+//! between changed one thing after another. They are not offered because their complete rules are
+//! not known well enough.
 
 mod audit;
 mod estimator;
@@ -82,8 +82,8 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use load_balance::LoadHistory;
-use loads::Loads;
-use nodes::{NodeId, Nodes};
+use loads::{Loads, NodeId};
+use nodes::Nodes;
 use params::Params;
 use runqueue::Runqueue;
 use schedlab_core::index::IndexVec;
@@ -99,27 +99,27 @@ use task::{State, Tasks};
 pub struct O1 {
     params: Params,
     cpus: u32,
-    /// How many of them are on line.
+    /// Number of CPUs that are online.
     online: u32,
     tasks: Tasks,
     rqs: Vec<Runqueue>,
     loads: Loads,
     /// 2.6.0: the machine's memory nodes.
     nodes: Nodes,
-    /// 2.6.0: what each CPU saw of the node when it last balanced with it.
+    /// 2.6.0: queue lengths that each CPU saw in the node when it last balanced with it.
     history: IndexVec<NodeId, LoadHistory>,
     /// 2.6.0: by CPU, the length of its own queue when it last balanced.
     own_length: Vec<u32>,
     /// 2.6.22: the weights on the CPUs, and the domains.
     domains: Domains,
-    /// 2.6.0: for how long a task's data stays in the cache after it ran, jiffies.
+    /// 2.6.0: time for which a task's data stays in the cache after it ran, jiffies.
     cache_decay_ticks: u64,
-    /// 2.6.22: the same, ns.
+    /// 2.6.22: the same time, ns.
     cache_hot_time_ns: u64,
 }
 
 impl O1 {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
@@ -150,7 +150,7 @@ impl O1 {
         self.tasks[task].prio
     }
 
-    /// What is left of the slice of `task`, jiffies.
+    /// The rest of the slice of `task`, jiffies.
     pub fn time_slice(&self, task: TaskId) -> u32 {
         self.tasks[task].time_slice
     }
@@ -250,8 +250,8 @@ impl Scheduler for O1 {
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
         match command {
-            // (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be
-            // taken down too. 2.6.0 does here what those releases did.)
+            // (2.6.0 itself could only bring CPUs up, at boot. A few releases later they could be
+            // taken down, too. Here 2.6.0 does what those releases did.)
             Command::CpuOffline(cpu) => {
                 self.online -= 1;
                 self.domains.cpu_offline(platform, cpu);
@@ -279,14 +279,14 @@ impl Inspect for O1 {
                 value: self.cache_decay_ticks as i64,
                 range: (0, 1_000_000),
                 help: "a busy CPU takes no task that ran within this many jiffies (the kernel \
-                       reckons it from the cache size)",
+                    derives it from the cache size)",
             },
             Balancing::ByWeight => Tunable {
                 name: "cache_hot_time_ns".into(),
                 value: self.cache_hot_time_ns as i64,
                 range: (0, 1_000_000_000_000),
-                help: "no CPU takes a task that ran within this time, until it has failed twice \
-                       (the kernel measures it at boot)",
+                help: "no CPU takes a task that ran within this time, until balancing has failed \
+                    twice (the kernel measures it at boot)",
             },
         };
         let bits = Tunable {
@@ -299,10 +299,11 @@ impl Inspect for O1 {
         vec![cache, bits]
     }
 
-    /// Little: see the fields' comments.
+    /// Few guarantees: see the fields' comments.
     fn promises(&self, load: &Load) -> Promises {
-        // A hog loses its interactive status for good once it has used up its estimate, 1 ns a ns
-        // in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each hog one slice.
+        // A CPU-bound task loses its interactive status for good once it has used up its estimate,
+        // 1 ns a ns in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each
+        // CPU-bound task one slice.
         let slice = self.params.slice_at_nice(load.nice_min);
         let privilege = if !self.params.can_be_interactive(load.nice_min) {
             0
@@ -315,11 +316,12 @@ impl Inspect for O1 {
             }
         };
         Promises {
-            // An idle CPU looks only at the longest queue (2.6.0), or not at loads too small to
-            // count (2.6.22): if affinity forbids what is there it may idle for ever.
+            // An idle CPU looks only at the longest queue (2.6.0), or ignores loads that are too
+            // small (2.6.22). If affinity forbids it all tasks there, it may stay idle
+            // indefinitely.
             idle_beside_waiting_ns: (load.cpus == 1).then_some(0),
-            // Woken and new tasks go to the active array, starvation limit or not. If they come
-            // without end, the tasks in expired wait without end.
+            // Woken and new tasks go to the active array, whatever the starvation limit. If they
+            // keep coming, the tasks in expired wait indefinitely.
             wait_ns: (load.tasks <= 1).then_some(0),
             hog_spread_ns: Some(privilege + 2 * slice),
             real_time_first: true,
@@ -348,8 +350,8 @@ impl Inspect for O1 {
 }
 
 impl O1 {
-    /// Writes a tunable. They are settings of the kernel's build and boot: they can be set until
-    /// the first task starts.
+    /// Writes a tunable. The tunables are settings of the kernel's build and boot, so they can be
+    /// set only until the first task starts.
     fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if !self.tasks.is_empty() {

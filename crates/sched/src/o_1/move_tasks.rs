@@ -1,9 +1,10 @@
 //! 2.6.22: which tasks move when CPUs are balanced by weight.
 //! ([`crate::classes::load_balance_2_6_22`] decides when, from where and how much.)
 //!
-//! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load
-//! is an average over some ticks, and what could not be moved for too long, because it was running
-//! or had just run, is pushed by the other CPU's migration thread (*active balancing*).
+//! The differences from 2.6.0: tasks count according to their slices (nice 19 has weight 6, nice 0
+//! has 128). A queue's load is an average over some ticks. A task that could not be moved for too
+//! long, because it was running or had just run, is pushed by the other CPU's migration thread
+//! (*active balancing*).
 
 use super::O1;
 use super::task::Pid;
@@ -43,8 +44,8 @@ impl Balanced for O1 {
 }
 
 impl O1 {
-    /// Takes at most `max_tasks` tasks of together about `max_weight` from `busiest` to `this` CPU.
-    /// Each goes to the array of its own kind.
+    /// Moves at most `max_tasks` tasks with a total weight of about `max_weight` from `busiest` to
+    /// `this` CPU. Each goes to the corresponding array.
     fn pull_tasks(
         &mut self,
         platform: &mut Platform,
@@ -78,9 +79,9 @@ impl O1 {
                 while let Some(p) = at {
                     at = self.tasks[p].prev;
                     let weight = i64::from(self.tasks[p].load_weight);
-                    // Too heavy, unless it is better than all that this CPU has; but then the best
-                    // of the other's must stay there if it is the only one that has been seen so
-                    // far.
+                    // Too heavy, unless it is better than all tasks of this CPU. But then the best
+                    // task of the other CPU must stay there if it is the only one that has been
+                    // seen so far.
                     let mut skip = weight > weight_left;
                     if skip && prio < this_best {
                         skip = !best_seen && prio == best;
@@ -121,12 +122,12 @@ impl O1 {
     }
 
     /// The migration thread of `cpu`, which is current there, pushes one task to the CPU `to`,
-    /// which asked for it. Now the task that was running can be moved too.
+    /// which requested it. Now the task that was running can be moved, too.
     pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
         if self.loads.nr_running(cpu) <= 1 {
             return;
         }
-        // Any task's weight is within this.
+        // The weight of any task is within this.
         let max_weight = i64::from(self.params.rt_load_weight(100));
         self.pull_tasks(platform, rules::ACTIVE_BALANCE, cpu, to, 1, max_weight);
     }

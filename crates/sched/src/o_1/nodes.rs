@@ -1,49 +1,44 @@
 //! 2.6.0: memory nodes.
 //!
-//! A CPU balances with the other CPUs of its own node. Five times as seldom when it idles, and
-//! twice as seldom when it is busy, it compares nodes first. The load of a node is 10 times its
-//! number of tasks divided by its number of CPUs (in integers), plus half of the load that this CPU
-//! computed for the node the last time. If some other node has a quarter more than the CPU's own
+//! A CPU balances with the other CPUs of its own node. A fifth as often when it is idle, and half
+//! as often when it is busy, it compares nodes first. The load of a node is 10 times its number of
+//! tasks divided by its number of CPUs (in integers), plus half of the load that this CPU computed
+//! for the node the last time. If some other node has a quarter more than the CPU's own
 //! (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it does with its own.
 //!
-//! Whether to go to another node is decided per CPU, by the tick alone: a CPU that is about to idle
-//! looks in its own node only. A task that calls `execve(2)` beside two others or more goes to the
-//! emptiest node.
+//! Each CPU decides separately, and only at its tick, whether to balance with another node. A CPU
+//! that is about to go idle looks only in its own node. A task that calls `execve(2)` on a CPU with
+//! at least two other tasks moves to the emptiest node.
 
 use super::O1;
-use super::loads::Loads;
+use super::loads::{Loads, NodeId};
 use alloc::vec;
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::{CpuId, Platform, Topology, define_index};
+use schedlab_core::{CpuId, Platform, Topology};
 
-/// Another node must have this much more than the own one, per cent.
+/// Load that another node must have relative to the own one, percent.
 const NODE_THRESHOLD: u32 = 125;
-/// An idle CPU compares nodes this many times as seldom as it balances in its own.
+/// Factor by which an idle CPU compares nodes less often than it balances in its own.
 const IDLE_NODE_REBALANCE: u64 = 5;
-/// The same for a busy CPU.
+/// The same factor for a busy CPU.
 const BUSY_NODE_REBALANCE: u64 = 2;
-
-define_index! {
-    /// A memory node.
-    pub(super) struct NodeId;
-}
 
 /// The nodes, and the loads that CPUs have computed for them.
 #[derive(Debug)]
 pub(super) struct Nodes {
     /// By CPU.
     node_of: Vec<NodeId>,
-    /// By CPU: how many CPUs of its node have lower numbers.
+    /// By CPU: number of CPUs of its node with lower numbers.
     rank: Vec<u32>,
-    /// The node's CPUs, rising.
+    /// The node's CPUs, in ascending order.
     members: IndexVec<NodeId, Vec<CpuId>>,
     /// By CPU and node: the load that it saw there at its last attempt (`prev_node_load`).
     prev_load: Vec<u32>,
 }
 
 impl Nodes {
-    /// Those of `topology`.
+    /// The nodes of `topology`.
     pub(super) fn new(topology: &Topology) -> Nodes {
         let mut members: IndexVec<NodeId, Vec<CpuId>> =
             (0..topology.nodes()).map(|_| Vec::new()).collect();
@@ -58,12 +53,12 @@ impl Nodes {
         Nodes { node_of, rank, members, prev_load: vec![0; several] }
     }
 
-    /// How many there are.
+    /// Number of nodes.
     pub(super) fn count(&self) -> usize {
         self.members.len()
     }
 
-    /// All nodes, rising.
+    /// All nodes, in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = NodeId> {
         self.members.indices()
     }
@@ -73,7 +68,7 @@ impl Nodes {
         &self.node_of
     }
 
-    /// The CPUs of a node, rising.
+    /// The CPUs of a node, in ascending order.
     pub(super) fn cpus(&self, node: NodeId) -> &[CpuId] {
         &self.members[node]
     }
@@ -90,8 +85,9 @@ impl Nodes {
         self.rank[cpu.index()] as usize
     }
 
-    /// `sched_best_cpu`: where a task goes that calls `execve(2)` on `this` CPU. The node with the
-    /// fewest tasks for its CPUs, and in it the CPU with the fewest; the first among equals.
+    /// `sched_best_cpu`: the CPU to which a task moves that calls `execve(2)` on `this` CPU. It is
+    /// in the node with the fewest tasks for its CPUs, and has the fewest tasks in that node; the
+    /// first among equals.
     pub(super) fn emptiest_cpu(&self, this: CpuId, loads: &Loads) -> CpuId {
         if self.count() == 1 || loads.nr_running(this) <= 2 {
             return this;
@@ -102,14 +98,14 @@ impl Nodes {
         cpus.min_by_key(|&cpu| loads.nr_running(cpu)).unwrap_or(this)
     }
 
-    /// `find_busiest_node`: the node that has most above the own one of `this` CPU, by so much that
-    /// it counts. The lowest among equals.
+    /// `find_busiest_node`: the node whose load exceeds that of the own node of `this` CPU by most
+    /// and by a sufficient margin. The lowest among equals.
     fn find_busiest(&mut self, this: CpuId, loads: &Loads) -> Option<NodeId> {
         let (own, nodes) = (self.of(this), self.count());
-        let seen = &mut self.prev_load[this.index() * nodes..][..nodes];
+        let previous = &mut self.prev_load[this.index() * nodes..][..nodes];
         let mut look = |node: NodeId| {
             let cpus = self.members[node].len() as u32;
-            let load = &mut seen[node.index()];
+            let load = &mut previous[node.index()];
             *load = *load / 2 + 10 * loads.node_running(node) / cpus;
             *load
         };
@@ -150,7 +146,7 @@ mod tests {
     use super::*;
     use schedlab_core::topology::Place;
 
-    /// Nodes of two CPUs each, with so many tasks on the lower one of each.
+    /// Nodes of two CPUs each, with the given numbers of tasks on the lower one of each.
     fn nodes(tasks: &[u32]) -> (Nodes, Loads) {
         let cpus = 2 * tasks.len() as u32;
         let place = |cpu| Place { core: cpu, cache: cpu, package: cpu, node: cpu / 2 };
@@ -175,7 +171,7 @@ mod tests {
         assert_eq!(busiest(&mut at_most, 0, &loads), None);
         let (mut more, loads) = nodes(&[8, 11]);
         assert_eq!(busiest(&mut more, 0, &loads), Some(1));
-        assert_eq!(busiest(&mut more, 2, &loads), None, "seen from there it is the own one");
+        assert_eq!(busiest(&mut more, 2, &loads), None, "from there it is the own node");
     }
 
     #[test]
@@ -190,7 +186,7 @@ mod tests {
         assert_eq!(nodes.emptiest_cpu(CpuId(0), &loads), CpuId(4), "the first among equals");
         loads.set_for_test(CpuId(4), 1);
         loads.set_for_test(CpuId(6), 1);
-        // 10 * 1 / 2 = 5 on each; in the first of them the other CPU is empty.
+        // 10 * 1 / 2 = 5 on each. In the first of them the other CPU is empty.
         assert_eq!(nodes.emptiest_cpu(CpuId(0), &loads), CpuId(3));
         loads.set_for_test(CpuId(0), 2);
         assert_eq!(nodes.emptiest_cpu(CpuId(0), &loads), CpuId(0), "two are not enough");
@@ -203,6 +199,6 @@ mod tests {
         loads.set_for_test(CpuId(2), 2);
         // 10/2 + 10 here, 20/2 + 10 there.
         assert_eq!(busiest(&mut nodes, 0, &loads), Some(1));
-        assert_eq!(busiest(&mut nodes, 1, &loads), None, "this one had not looked before");
+        assert_eq!(busiest(&mut nodes, 1, &loads), None, "this CPU had not looked before");
     }
 }

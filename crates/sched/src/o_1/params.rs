@@ -1,23 +1,25 @@
-//! The numbers of a release: constants by HZ, and what follows from a nice value.
+//! The parameters of a release: constants by HZ, and values derived from nice.
 
 use super::releases::{Slices, Version};
 use super::task::Task;
 use schedlab_core::Policy;
 
-/// The span of the bonus: 0..10, taken as -5..+5 (`MAX_BONUS`: 25 percent of the 40 nice levels).
+/// The range of the bonus: 0..10, used as -5..+5 (`MAX_BONUS`: 25 percent of the 40 nice levels).
 pub(super) const MAX_BONUS: u32 = 10;
-/// How far above the middle a task's bonus must be to be called interactive, nice values apart.
+/// How far above the centre the bonus must be for a task to be interactive, apart from its nice
+/// value.
 const INTERACTIVE_DELTA: i32 = 2;
-/// Percent of its bonus that a child gets. (Its parent keeps 100.)
+/// Part of its parent's bonus that a child gets, percent. (The parent keeps 100.)
 pub(super) const CHILD_PENALTY: u32 = 95;
-/// At exit the parent's own estimate counts this many times against once for the child's.
+/// The weight of the parent's own estimate at a child's exit, relative to 1 for the child's.
 pub(super) const EXIT_WEIGHT: u64 = 3;
-/// 2.6.0: an `interactive_credit` beyond this, up or down, marks a task as interactive or as a hog.
+/// 2.6.0: an `interactive_credit` beyond this, up or down, marks a task as interactive or as
+/// CPU-bound.
 const CREDIT_LIMIT: i32 = 100;
 /// 2.6.22: the weight of a nice-0 task.
 pub(super) const SCHED_LOAD_SCALE: u64 = 128;
 
-/// What follows from a nice value.
+/// Values derived from a nice value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NiceLevel {
     /// A full slice, jiffies (`task_timeslice`).
@@ -26,31 +28,31 @@ pub(super) struct NiceLevel {
     /// (`static_prio - DELTA`).
     pub(super) interactive_prio: u8,
     /// The sleep that makes a task just interactive, ns: `JUST_INTERACTIVE_SLEEP`, in 2.6.22
-    /// `INTERACTIVE_SLEEP` ("ceiling").
+    /// `INTERACTIVE_SLEEP` (the "ceiling").
     pub(super) just_interactive_ns: u64,
-    /// 2.6.22: what an ordinary task weighs in the balancing.
+    /// 2.6.22: weight of an ordinary task in balancing.
     pub(super) load_weight: u32,
 }
 
-/// The numbers of a release at some HZ, and what follows from them for a task.
+/// The parameters of a release at one HZ, and the values that they give for a task.
 #[derive(Clone, Debug)]
 pub(super) struct Params {
     pub(super) version: Version,
     pub(super) hz: u32,
-    /// A jiffy, ns.
+    /// Length of a jiffy, ns.
     pub(super) jiffy_ns: u64,
     /// `MAX_TIMESLICE` (2.6.0), jiffies.
     pub(super) max_timeslice: u32,
     /// The slice of nice 0, jiffies: `AVG_TIMESLICE` (2.6.0), `DEF_TIMESLICE` (2.6.22).
     pub(super) avg_timeslice: u32,
-    /// `MIN_TIMESLICE` (2.6.0), `GRANULARITY` (2.6.22), jiffies: the unit in which interactive hogs
-    /// take turns.
+    /// `MIN_TIMESLICE` (2.6.0), `GRANULARITY` (2.6.22), jiffies: the unit in which interactive
+    /// CPU-bound tasks take turns.
     granularity: u32,
-    /// `STARVATION_LIMIT` = `MAX_SLEEP_AVG`, jiffies a runnable task.
+    /// `STARVATION_LIMIT` = `MAX_SLEEP_AVG`, jiffies for each runnable task.
     pub(super) starvation_limit: u64,
     /// `NS_MAX_SLEEP_AVG`, ns.
     pub(super) ns_max_sleep_avg: u64,
-    /// The sleep average that makes one step of bonus, ns.
+    /// The sleep average that is worth one step of bonus, ns.
     pub(super) bonus_step_ns: u64,
     /// The largest value of the kernel's `unsigned long`: 32-bit kernels wrap the estimator's sums.
     pub(super) long_max: u64,
@@ -81,8 +83,8 @@ impl Params {
             granularity: jiffies(10),
             starvation_limit: u64::from(max_sleep_avg),
             ns_max_sleep_avg: u64::from(max_sleep_avg) * jiffy_ns,
-            // (sleep_avg in jiffies) * 10 / max_sleep_avg; its two divisions are equal to this one,
-            // as max_sleep_avg is ten slices.
+            // (sleep_avg in jiffies) * 10 / max_sleep_avg. The two divisions are equivalent to this
+            // one, because max_sleep_avg is ten slices.
             bonus_step_ns: u64::from(avg_timeslice) * jiffy_ns,
             long_max: u64::MAX,
             levels: [NiceLevel::default(); 40],
@@ -113,11 +115,11 @@ impl Params {
 
     #[inline]
     pub(super) fn level(&self, p: &Task) -> &NiceLevel {
-        // The clamp does nothing; it lets the compiler drop the bounds check.
+        // The clamp has no effect, but lets the compiler drop the bounds check.
         &self.levels[usize::from(p.static_prio.wrapping_sub(100)).min(39)]
     }
 
-    /// A full slice for `p`, jiffies. `SCHED_RR` tasks have theirs by nice too.
+    /// A full slice for `p`, jiffies. The slices of `SCHED_RR` tasks depend on nice, too.
     #[inline]
     pub(super) fn task_timeslice(&self, p: &Task) -> u32 {
         self.level(p).timeslice
@@ -133,15 +135,15 @@ impl Params {
         delta(&self.version, nice) <= MAX_BONUS as i32 / 2
     }
 
-    /// What the estimate is worth: 0 for a hog .. 10 for one that nearly always sleeps
-    /// (`CURRENT_BONUS`).
+    /// The bonus that an estimate gives: from 0 for a CPU-bound task to 10 for one that nearly
+    /// always sleeps (`CURRENT_BONUS`).
     #[inline]
     pub(super) fn bonus(&self, sleep_avg: u64) -> u32 {
         (sleep_avg / self.bonus_step_ns) as u32
     }
 
-    /// The priority that `p` should have: its static one, 5 better to 5 worse. Real-time tasks keep
-    /// theirs.
+    /// The priority that `p` should have: its static one, from 5 better to 5 worse. Real-time tasks
+    /// keep theirs.
     #[inline]
     pub(super) fn effective_prio(&self, p: &Task) -> u8 {
         if p.is_rt() {
@@ -152,15 +154,15 @@ impl Params {
         prio.clamp(100, 139) as u8
     }
 
-    /// Whether `p` goes back to the active array when its slice is over (`TASK_INTERACTIVE`). Goes
-    /// by the priority as stored, not as the estimate would now make it.
+    /// Whether `p` returns to the active array when its slice ends (`TASK_INTERACTIVE`). This
+    /// depends on the stored priority, not on the one that the estimate would now give.
     #[inline]
     pub(super) fn is_interactive(&self, p: &Task) -> bool {
         p.prio <= self.level(p).interactive_prio
     }
 
     /// `TIMESLICE_GRANULARITY`, jiffies: how long interactive tasks of equal priority run at a
-    /// stretch. The more interactive, the shorter; the more CPUs, the longer.
+    /// stretch. The more interactive the task, the shorter; the more CPUs, the longer.
     #[inline]
     pub(super) fn timeslice_granularity(&self, p: &Task, cpus: u32) -> u32 {
         let steps = MAX_BONUS.saturating_sub(self.bonus(p.sleep_avg)).max(1) - 1;
@@ -173,13 +175,13 @@ impl Params {
         p.interactive_credit > CREDIT_LIMIT
     }
 
-    /// 2.6.0: whether the credit of `p` marks it as a hog.
+    /// 2.6.0: whether the credit of `p` marks it as CPU-bound.
     #[inline]
     pub(super) fn low_credit(&self, p: &Task) -> bool {
         p.interactive_credit < -CREDIT_LIMIT
     }
 
-    /// 2.6.22: what `p` weighs in the balancing. Real-time tasks outweigh all others.
+    /// 2.6.22: weight of `p` in balancing. Real-time tasks outweigh all others.
     pub(super) fn load_weight(&self, p: &Task) -> u32 {
         match p.policy {
             Policy::Fifo | Policy::RoundRobin => self.rt_load_weight(u32::from(p.rt_priority)),
@@ -192,15 +194,15 @@ impl Params {
         self.levels[0].load_weight + rt_priority * SCHED_LOAD_SCALE as u32 / self.avg_timeslice
     }
 
-    /// A value as the kernel's `unsigned long` would hold it.
+    /// The value as stored in the kernel's `unsigned long`.
     #[inline]
     pub(super) fn long(&self, value: u64) -> u64 {
         value & self.long_max
     }
 }
 
-/// `DELTA`: how many steps above the middle the bonus must be for a nice value's tasks to be
-/// interactive. The nicer, the more; nice 16 to 19 would need 11 of 10.
+/// `DELTA`: number of steps above the centre that the bonus must be for tasks of a nice value to be
+/// interactive. It rises with nice; nice 16 to 19 would need 11 of 10.
 fn delta(version: &Version, nice: i32) -> i32 {
     let bonus = MAX_BONUS as i32;
     let scaled = if version.delta_rounds_toward_zero {

@@ -1,7 +1,7 @@
 //! The priority array: 140 first-in-first-out lists, and a bitmap of those that are not empty.
 //!
-//! Everything here takes the same few steps however many tasks there are: that is the O(1) of the
-//! scheduler's name. The lists run through the tasks themselves (`next` and `prev` in
+//! Every operation takes the same few steps however many tasks there are: that is the O(1) of the
+//! scheduler's name. The lists are linked through the tasks themselves (`next` and `prev` in
 //! [`Task`](super::task::Task)), so that queueing allocates nothing.
 
 use super::prio::MAX_PRIO;
@@ -17,10 +17,10 @@ struct List {
 
 const EMPTY: List = List { head: None, tail: None };
 
-/// 140 lists, one a priority.
+/// 140 lists, one for each priority.
 #[derive(Clone, Debug)]
 pub(super) struct PrioArray {
-    /// Tasks in all lists.
+    /// Number of tasks in all lists.
     pub(super) nr_active: u32,
     /// Bit p: list p is not empty.
     bitmap: [u64; 3],
@@ -56,7 +56,7 @@ impl PrioArray {
         self.lists[usize::from(prio)].tail
     }
 
-    /// Puts `p` between its list's neighbours `prev` and `next`; none is an end of the list.
+    /// Links `p` between its list's neighbours `prev` and `next`. `None` is an end of the list.
     #[inline]
     fn link(&mut self, tasks: &mut Tasks, p: Pid, prev: Option<Pid>, next: Option<Pid>) {
         let prio = usize::from(tasks[p].prio);
@@ -94,7 +94,7 @@ impl PrioArray {
         self.link(tasks, p, prev, Some(other));
     }
 
-    /// Takes `p` out. Its priority must still be the one that it was queued by.
+    /// Removes `p`. Its priority must still be the one by which it was queued.
     #[inline]
     pub(super) fn dequeue(&mut self, tasks: &mut Tasks, p: Pid) {
         let prio = usize::from(tasks[p].prio);
@@ -113,11 +113,12 @@ impl PrioArray {
         self.nr_active -= 1;
     }
 
-    /// Calls `each` for every task with the number of the list that it stands in, best list first,
-    /// head to tail, and checks the bitmap against the lists: for audits.
+    /// Checks the bitmap and the links, and calls `each` for every task with the number of its
+    /// list, best list first, head to tail. For audits.
     ///
     /// # Errors
-    /// The first that `each` returns, or a list whose links or bit are wrong.
+    ///
+    /// The first error that `each` returns, or a list whose links or bit are wrong.
     pub(super) fn audit(
         &self,
         tasks: &Tasks,
@@ -136,7 +137,7 @@ impl PrioArray {
         }
         let mut found = 0;
         let mut from = 0;
-        // The bits are those of the lists, as was just seen.
+        // The bits agree with the lists, as has just been checked.
         while let Some(prio) = self.next_list(from) {
             from = prio + 1;
             let list = self.lists[usize::from(prio)];

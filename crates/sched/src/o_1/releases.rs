@@ -1,4 +1,4 @@
-//! The releases, and what differs between them.
+//! The releases, and the differences between them.
 
 use super::O1;
 use alloc::borrow::Cow;
@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
-/// The default release. The others are described by what differs.
+/// The default release. The others are described by their differences from it.
 const DEFAULT: Release = Release {
     version: "2.6.0",
     also: &["2.6.0-test9"],
@@ -21,11 +21,14 @@ const DEFAULT: Release = Release {
     build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
 };
 
-/// This scheduler in the registry.
+/// The scheduler's entry in the registry.
 pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("o_1"),
     title: Cow::Borrowed("O(1) scheduler"),
-    summary: Cow::Borrowed("two arrays of 140 lists a CPU; who sleeps much gets a better priority"),
+    summary: Cow::Borrowed(
+        "two arrays of 140 lists a CPU; a task that sleeps much gets a better \
+        priority",
+    ),
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -42,12 +45,12 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// How long slices are.
+/// Lengths of slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slices {
     /// 10 to 200 ms, evenly spread over the nice values.
     Linear,
-    /// 5 to 100 ms above nice 0, four times the step, up to 800 ms, below.
+    /// 5 to 100 ms above nice 0; below, four times the step, up to 800 ms.
     FourTimesBelowZero,
 }
 
@@ -56,14 +59,14 @@ pub enum Slices {
 pub enum Estimator {
     /// Sleep earns a multiple; `interactive_credit` is a second, slow memory.
     InteractiveCredit,
-    /// Running costs a fraction; no credit.
+    /// Running costs a fraction. There is no credit.
     DividedCost,
 }
 
-/// Which CPU a woken task is queued on.
+/// The CPU on which a woken task is queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WakeCpu {
-    /// Its last CPU, but a synchronous waker pulls it to its own.
+    /// Its last CPU, unless a synchronous waker pulls it to its own.
     SyncPull,
     /// Its waker's CPU, if that does not upset the balance (`SD_WAKE_AFFINE`); else its last one.
     Affine,
@@ -72,23 +75,24 @@ pub enum WakeCpu {
 /// How CPUs are balanced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Balancing {
-    /// By number of tasks; the migration thread moves only what affinity forbids to stay.
+    /// By number of tasks. The migration thread only moves tasks that affinity does not allow to
+    /// stay.
     ByNumber,
     /// By weight, in scheduling domains, with active balancing. Every queue has a clock of its own,
     /// which stands still between its ticks and `schedule()` calls.
     ByWeight,
 }
 
-/// What a dead child's unused first slice is worth to its parent.
+/// The part of a dead child's unused first slice that its parent gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitRule {
-    /// All of it, up to the longest slice there is.
+    /// All of it, up to the longest possible slice.
     UpToMaxTimeslice,
-    /// All of it on the same CPU, up to a full slice of the child; else nothing.
+    /// All of it on the same CPU, up to a full slice of the child. Otherwise nothing.
     SameCpu,
 }
 
-/// A release: what differs between them, by name.
+/// A release: the differences, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version {
     /// The release.
@@ -97,33 +101,35 @@ pub struct Version {
     pub slices: Slices,
     /// The interactivity estimator.
     pub estimator: Estimator,
-    /// The threshold of interactivity, which rises with nice, is rounded toward zero; otherwise
+    /// Whether the threshold of interactivity, which rises with nice, is rounded toward zero, not
     /// down.
     pub delta_rounds_toward_zero: bool,
     /// The CPU of a woken task.
     pub wake_cpu: WakeCpu,
     /// Balancing.
     pub balancing: Balancing,
-    /// `SCHED_BATCH` tasks are never interactive, and enter the expired array when they wake.
+    /// Whether `SCHED_BATCH` exists: such tasks are never interactive, and enter the expired array
+    /// when they wake.
     pub batch: bool,
-    /// The estimate of real-time tasks is kept too, and a woken task always moves to the tail of
-    /// its list when it is picked; otherwise only if its priority has changed.
+    /// Whether the estimate of real-time tasks is kept, too, and a woken task always moves to the
+    /// tail of its list when it is picked. Otherwise it moves only if its priority has changed.
     pub requeues_every_pick: bool,
-    /// A new priority is computed when an interactive task's slice is split.
+    /// Whether a new priority is computed when an interactive task's slice is split.
     pub split_renews_prio: bool,
-    /// Interactive tasks also lose their privilege when a task of a better nice value waits in
-    /// expired (`best_expired_prio`).
+    /// Whether interactive tasks also lose their privilege when a task with a better nice value
+    /// waits in expired (`best_expired_prio`).
     pub better_expired_starves: bool,
-    /// A thread's fork does not preempt it; otherwise every child runs before its parent.
+    /// Whether a thread that forks a thread is not preempted by it. Otherwise every child runs
+    /// before its parent.
     pub threads_run_on_after_fork: bool,
-    /// A parent that gives away its last jiffy pays with a whole tick, balancing included;
-    /// otherwise with the charge of a tick.
+    /// Whether a parent that gives away its last jiffy pays with a whole tick, balancing included.
+    /// Otherwise it pays with the charge of a tick.
     pub last_jiffy_costs_a_tick: bool,
-    /// A change of nice takes the bonus away until the next wakeup or end of slice.
+    /// Whether a change of nice removes the bonus until the next wakeup or end of slice.
     pub nice_drops_bonus: bool,
-    /// A change of policy takes the bonus away until the next wakeup or end of slice.
+    /// Whether a change of policy removes the bonus until the next wakeup or end of slice.
     pub setscheduler_drops_bonus: bool,
-    /// The child's first slice at exit.
+    /// Use of a child's first slice at its exit.
     pub exit: ExitRule,
 }
 

@@ -1,6 +1,7 @@
-//! The rules by which O(1) decides, by number, and those among whom a CPU chooses.
+//! The decision rules of O(1), by number, and the candidates of a CPU's pick.
 //!
-//! 2.6.22 has those of [`load_balance_2_6_22`](crate::classes::load_balance_2_6_22::rules) besides.
+//! 2.6.22 also has the rules of
+//! [`load_balance_2_6_22`](crate::classes::load_balance_2_6_22::rules).
 
 use super::O1;
 use super::task::{Pid, State, Tasks};
@@ -8,55 +9,56 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, CpuId, Evidence, GroupId, Who, define_rules};
 
 define_rules! {
-    /// All of them.
+    /// All rules.
     pub(super) static RULES {
         1 HIGHEST_PRIORITY Pick "highest_priority":
             "The only task at the best priority of the active array runs.";
         2 LIST_HEAD Pick "list_head":
-            "Of several tasks at the best priority of the active array the one at the head of the \
-             list runs.";
+            "Of several tasks at the best priority of the active array, the one at the head of \
+             the list runs.";
         3 ARRAYS_SWAPPED Pick "arrays_swapped":
             "The active array is empty: active and expired are swapped, and the head of the best \
              list runs.";
         4 PULLED Pick "pulled":
-            "The runqueue was empty, and balancing has pulled what runs.";
+            "The runqueue was empty, and balancing has pulled the task that runs.";
         5 MIGRATION_THREAD Pick "migration_thread":
             "The CPU's migration thread has been woken; it does its work in no time.";
         6 IDLE Pick "idle": "No task is runnable on this CPU, and none could be pulled.";
         7 HIGHER_PRIORITY Preempt "higher_priority":
             "The task has a better (smaller) prio than the current one.";
-        8 CPU_IDLE Preempt "cpu_idle": "The CPU idles.";
+        8 CPU_IDLE Preempt "cpu_idle": "The CPU is idle.";
         9 NOT_HIGHER Preempt "not_higher":
             "The task's prio is not better than the current one's: it waits.";
         10 SYNC_WAKEUP Preempt "sync_wakeup":
-            "The waker on this CPU has promised to sleep: it is not preempted.";
+            "The waker on this CPU has announced that it will sleep: it is not preempted.";
         11 STILL_QUEUED Preempt "still_queued":
-            "The task was woken before its CPU had switched away from it: it never left.";
+            "The task was woken before its CPU had switched away from it: it is still running.";
         12 NEW_TASK Preempt "new_task":
-            "A task from outside always makes its CPU reschedule.";
+            "A task without a parent always makes its CPU reschedule.";
         13 CHILD_FIRST Preempt "child_first":
-            "A forked child with a memory of its own stands before its parent and runs first.";
+            "A forked child with its own memory is queued before its parent and runs first.";
         14 THREAD_WAITS Preempt "thread_waits":
-            "A new thread shares its parent's memory: the parent runs on.";
+            "A new thread shares its parent's memory: the parent continues to run.";
         15 PREV_CPU SelectCpu "prev_cpu": "The task wakes on the CPU where it slept.";
         16 SYNC_PULL SelectCpu "sync_pull":
             "A synchronous waker pulls the task to its own CPU (2.6.0).";
         17 LEAST_RUNNING SelectCpu "least_running":
-            "A task from outside starts on the allowed CPU with the fewest runnable tasks.";
+            "A task without a parent starts on the allowed CPU with the fewest runnable tasks.";
         18 PARENTS_CPU SelectCpu "parents_cpu": "A child starts on its parent's CPU.";
         19 AFFINITY_FORCED SelectCpu "affinity_forced":
-            "The child may not run on its parent's CPU: it starts on the lowest that it may use.";
+            "The child may not run on its parent's CPU: it starts on the lowest CPU that it may \
+             use.";
         20 WAKES_ELSEWHERE Migrate "wakes_elsewhere":
-            "The task wakes on another CPU than the one where it slept.";
+            "The task wakes on a CPU other than the one where it slept.";
         21 CPUS_ALLOWED Migrate "cpus_allowed":
-            "Affinity forbids the task its CPU: it goes to the lowest CPU that it may use.";
+            "Affinity forbids the task its CPU: it moves to the lowest CPU that it may use.";
         22 IDLE_BALANCE Migrate "idle_balance":
-            "An idle CPU, or one that is about to idle, takes a task from the longest runqueue \
-             (2.6.0).";
+            "An idle CPU, or one that is about to go idle, takes a task from the longest \
+             runqueue (2.6.0).";
         23 BUSY_BALANCE Migrate "busy_balance":
             "A busy CPU takes tasks from a runqueue that is a quarter longer than its own (2.6.0).";
         24 IDLE_THREAD SelectCpu "idle_thread":
-            "One task is on the CPU that was chosen, and another thread of its core idles: the \
+            "Exactly one task is on the chosen CPU, and another thread of its core is idle: the \
              task wakes there (2.6.22).";
         25 IDLEST_NODE SelectCpu "idlest_node":
             "Another node has less load: the child starts on its CPU with the least (2.6.22).";
@@ -72,7 +74,7 @@ impl O1 {
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let rq = &self.rqs[cpu.index()];
-        // By the tasks' own records; only their order within a list is the list's.
+        // From the tasks' own records. Only the order within a list is taken from the list.
         for (p, task) in self.tasks.iter() {
             let Some(array) = task.array else { continue };
             if task.cpu != cpu || task.state != State::Running {
@@ -112,7 +114,7 @@ impl O1 {
         }
     }
 
-    /// What `TASK_PREEMPTS_CURR` compares for `p` on its CPU.
+    /// The terms that `TASK_PREEMPTS_CURR` compares for `p` on its CPU.
     #[cold]
     #[inline(never)]
     pub(super) fn preempt_terms(&self, p: Pid, evidence: &mut Evidence) {
@@ -121,7 +123,7 @@ impl O1 {
         evidence.term("curr_prio", self.curr_prio(task.cpu).into());
     }
 
-    /// What is known when `p` is about to be pulled from the CPU it is on to `to`.
+    /// The terms known when `p` is about to be pulled from its CPU to `to`.
     #[cold]
     #[inline(never)]
     pub(super) fn pull_terms(&self, p: Pid, to: CpuId, evidence: &mut Evidence) {

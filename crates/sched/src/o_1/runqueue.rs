@@ -1,4 +1,4 @@
-//! The runqueues: one a CPU, each with two priority arrays.
+//! The runqueues: one for each CPU, each with two priority arrays.
 
 use super::prio::MAX_PRIO;
 use super::prio_array::PrioArray;
@@ -8,32 +8,32 @@ use super::{O1, rules};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform, Question};
 
-/// Why a task asks the migration thread to be moved.
+/// Reason for which the migration thread is to move a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Leaves {
-    /// It may no longer run there: to the lowest CPU that it may use.
+pub(super) enum MoveReason {
+    /// It may no longer run there: it moves to the lowest CPU that it may use.
     Forbidden,
     /// It has called `execve(2)`, and sleeps until it has been moved to this CPU.
     Exec(CpuId),
 }
 
-/// One CPU's queue. [`Loads`](super::loads::Loads) and
+/// The queue of one CPU. [`Loads`](super::loads::Loads) and
 /// [`Domains`](crate::classes::load_balance_2_6_22::Domains) hold the number and the weight of its
 /// tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Runqueue {
-    /// The running task, which stays queued; none is the idle task, which never is.
+    /// The running task, which stays queued. `None` is the idle task, which is never queued.
     pub(super) curr: Option<Pid>,
     /// Which of the two arrays is the active one.
     active: ArrayId,
-    /// 2.6.22: the best static priority that went to expired since the last swap; 140 = none.
+    /// 2.6.22: the best static priority that has moved to expired since the last swap. `140`: none.
     pub(super) best_expired_prio: u8,
-    /// When the first task since the last swap used up its slice, jiffies; 0 = none has.
+    /// Time at which the first task since the last swap used up its slice, jiffies. `0`: none has.
     pub(super) expired_timestamp: u64,
-    /// 2.6.22: this queue's clock, ns: its last tick or `schedule()`.
+    /// 2.6.22: this queue's clock, ns: the time of its last tick or `schedule()`.
     pub(super) most_recent_timestamp: u64,
-    /// Tasks that the migration thread is to move away, and why.
-    pub(super) migration_queue: Vec<(Pid, Leaves)>,
+    /// Tasks that the migration thread is to move away, each with the reason.
+    pub(super) migration_queue: Vec<(Pid, MoveReason)>,
     pub(super) arrays: [PrioArray; 2],
 }
 
@@ -72,7 +72,7 @@ impl Runqueue {
         &mut self.arrays[array.index()]
     }
 
-    /// The round is over: the two arrays change places.
+    /// Ends the round: the two arrays swap roles.
     #[inline]
     pub(super) fn swap_arrays(&mut self) {
         self.active = self.active.other();
@@ -90,7 +90,7 @@ impl O1 {
         self.tasks[p].array = Some(array);
     }
 
-    /// Takes `p` out of its list. It counts as running until it is queued again or
+    /// Removes `p` from its list. It counts as running until it is queued again or
     /// [deactivated](O1::deactivate_task).
     #[inline]
     pub(super) fn dequeue_task(&mut self, p: Pid) {
@@ -102,8 +102,8 @@ impl O1 {
         self.rqs[cpu.index()].array_mut(array).dequeue(&mut self.tasks, p);
     }
 
-    /// `p` becomes one of the runnable tasks of its CPU. It goes to the active array, even if it
-    /// stood in expired before it slept; in 2.6.22 `SCHED_BATCH` tasks go to expired.
+    /// Makes `p` one of the runnable tasks of its CPU. It goes to the active array, even if it was
+    /// in expired before it slept. In 2.6.22 `SCHED_BATCH` tasks go to expired.
     pub(super) fn enqueue_runnable(&mut self, p: Pid) {
         let rq = &self.rqs[self.tasks[p].cpu.index()];
         let array = if self.params.version.batch && self.tasks[p].is_batch() {
@@ -115,7 +115,7 @@ impl O1 {
         self.count_in(p);
     }
 
-    /// `p`, which has just been queued, counts from now on as running.
+    /// Counts `p`, which has just been queued, as running.
     #[inline]
     pub(super) fn count_in(&mut self, p: Pid) {
         let task = &self.tasks[p];
@@ -125,7 +125,7 @@ impl O1 {
         }
     }
 
-    /// `p` is no longer one of the runnable tasks of its CPU.
+    /// Removes `p` from the runnable tasks of its CPU.
     #[inline]
     pub(super) fn deactivate_task(&mut self, p: Pid) {
         let task = &self.tasks[p];
@@ -136,7 +136,7 @@ impl O1 {
         self.dequeue_task(p);
     }
 
-    /// `p`, which is not queued, belongs to `cpu` from now on.
+    /// Assigns `p`, which is not queued, to `cpu`.
     pub(super) fn set_task_cpu(&mut self, platform: &mut Platform, p: Pid, cpu: CpuId) {
         let from = self.tasks[p].cpu;
         if from != cpu {
@@ -151,14 +151,14 @@ impl O1 {
         self.rqs[self.tasks[p].cpu.index()].curr == Some(p)
     }
 
-    /// The priority of what `cpu` runs; the idle task is worse than any.
+    /// The priority of the task that `cpu` runs. That of the idle task is worse than any.
     #[inline]
     pub(super) fn curr_prio(&self, cpu: CpuId) -> u8 {
         self.rqs[cpu.index()].curr.map_or(MAX_PRIO, |curr| self.tasks[curr].prio)
     }
 
-    /// `TASK_PREEMPTS_CURR`: `p`, just queued, gets its CPU if it is better than what runs there;
-    /// equal is not enough.
+    /// `TASK_PREEMPTS_CURR`: `p`, which has just been queued, preempts the current task if it is
+    /// better. Equal is not enough.
     #[inline]
     pub(super) fn check_preempt(&mut self, platform: &mut Platform, p: Pid) {
         let task = &self.tasks[p];

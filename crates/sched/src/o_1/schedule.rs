@@ -1,4 +1,4 @@
-//! `schedule()`: put the current task away, pick the next.
+//! `schedule()`: put the current task, pick the next.
 
 use super::releases::Balancing;
 use super::task::{Activated, Pid, State, Tasks};
@@ -7,8 +7,8 @@ use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl O1 {
-    /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That
-    /// thread does its work in no time and sleeps again.
+    /// Calls `schedule()` on `cpu` until it picks something other than the CPU's migration thread,
+    /// which does its work in no time and sleeps again.
     pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         loop {
             let next = self.schedule_once(platform, cpu)?;
@@ -33,8 +33,8 @@ impl O1 {
             }
         }
         let next = self.pick_next(platform, cpu, now);
-        // A request that was made since this reschedule began (by a pull, while `prev` was still
-        // current) is served by it.
+        // This reschedule also serves a request that was made since it began (by a pull, while
+        // `prev` was still current).
         platform.clear_resched(cpu);
         if let Some(prev) = prev {
             let prev = &mut self.tasks[prev];
@@ -54,8 +54,8 @@ impl O1 {
         next
     }
 
-    /// The head of the best list of the active array; if there is none, of what expired; if that is
-    /// empty, of what can be had from other CPUs; else the idle task.
+    /// The head of the best list of the active array; if that is empty, of the expired array; if
+    /// that is empty, too, of the tasks pulled from other CPUs; else the idle task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, now: u64) -> Option<Pid> {
         let mut special = Rule::NONE;
         if self.loads.nr_running(cpu) == 0 {
@@ -76,7 +76,7 @@ impl O1 {
         let next = rq
             .array(rq.active())
             .first()
-            .expect("a queue with runnable tasks has one in the active array after a swap");
+            .expect("after a swap the active array of a queue with runnable tasks is not empty");
         platform.work.bitmap(self.tasks[next].prio);
         let rule = if next == Tasks::migration_thread(cpu) {
             rules::MIGRATION_THREAD
@@ -107,9 +107,9 @@ impl O1 {
         }
     }
 
-    /// The wait of a task that was woken counts, wholly or in part, as sleep: its priority may have
-    /// become better by waiting. It runs now in any case, but from its new place in the lists: the
-    /// next `schedule()` picks the task that is then the first.
+    /// The wait of a woken task counts as sleep, wholly or in part, so waiting may have improved
+    /// its priority. It runs now in any case, but from its new place in the lists: the next
+    /// `schedule()` picks the task that is then the first.
     fn requeue_on_pick(&mut self, platform: &mut Platform, next: Pid, now: u64) {
         let task = &mut self.tasks[next];
         if !matches!(task.activated, Activated::Process | Activated::Interrupt) {
@@ -122,7 +122,7 @@ impl O1 {
             unreachable!("the task that was picked is queued");
         };
         if self.params.version.requeues_every_pick {
-            // Real-time tasks too, and even if nothing changes: it moves to the tail.
+            // Real-time tasks, too, and even if nothing changes: the task moves to the tail.
             platform.work.requeue();
             self.dequeue_task(next);
             self.params.recalc_task_prio(&mut self.tasks[next], until);

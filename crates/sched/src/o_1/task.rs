@@ -1,4 +1,4 @@
-//! What the kernel keeps of a task.
+//! The state of a task.
 
 use super::prio::MAX_RT_PRIO;
 use alloc::vec::Vec;
@@ -6,13 +6,14 @@ use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
 use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable};
 
-/// A task of the kernel: 1 for the migration thread of CPU 0, then those of the other CPUs, in
-/// order, then the workload's tasks. (0 is the idle task, as in the kernel; here it is `None`.)
+/// A task of the kernel: 1 is the migration thread of CPU 0. The migration threads of the other
+/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel; here it
+/// is `None`.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pid(NonZeroU32);
 
 impl Pid {
-    /// The task in row `row` behind that of the idle task.
+    /// The task whose row is `row` rows behind that of the idle task.
     #[inline]
     const fn behind_idle(row: u32) -> Pid {
         Pid(NonZeroU32::MIN.saturating_add(row))
@@ -24,8 +25,8 @@ impl Pid {
     }
 }
 
-/// One of a runqueue's two arrays. The two swap roles (active and expired), so these are their
-/// places in memory.
+/// One of a runqueue's two arrays. The two swap roles (active and expired), so these names stand
+/// for their places in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ArrayId {
     Zero,
@@ -61,14 +62,14 @@ pub(super) enum State {
     Dead,
 }
 
-/// How the task was woken, and so how its wait for the CPU is to count: `activated` in 2.6.0,
+/// How the task was woken, which determines how its wait for the CPU counts: `activated` in 2.6.0,
 /// `sleep_type` in 2.6.22.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Activated {
-    /// -1, `SLEEP_NONINTERACTIVE`: from uninterruptible sleep (and in 2.6.22 from a long one). The
-    /// wait does not count.
+    /// -1, `SLEEP_NONINTERACTIVE`: from uninterruptible sleep (in 2.6.22 also from a long sleep).
+    /// The wait does not count.
     Uninterruptible,
-    /// 0, `SLEEP_NORMAL`: it has been picked since. The wait does not count.
+    /// 0, `SLEEP_NORMAL`: it has been picked since then. The wait does not count.
     #[default]
     No,
     /// 1, `SLEEP_INTERACTIVE`: by a process. 38/128 of the wait counts as sleep.
@@ -80,25 +81,26 @@ pub(super) enum Activated {
 /// The fields that every decision reads: one cache line.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    /// Neighbours in the list that it stands in.
+    /// Neighbours in its list.
     pub(super) next: Option<Pid>,
     pub(super) prev: Option<Pid>,
     /// The CPU whose runqueue it belongs to, or last belonged to.
     pub(super) cpu: CpuId,
-    /// What is left of the slice, jiffies.
+    /// The rest of the slice, jiffies.
     pub(super) time_slice: u32,
     /// 2.6.0: the estimator's slow memory, -101..101.
     pub(super) interactive_credit: i32,
-    /// 2.6.22: what the task weighs in the balancing.
+    /// 2.6.22: weight of the task in balancing.
     pub(super) load_weight: u32,
     /// The interactivity estimate, ns, 0..`NS_MAX_SLEEP_AVG`.
     pub(super) sleep_avg: u64,
-    /// When it was last switched in or out, or activated, ns. In 2.6.22 pulls shift it between the
-    /// queues' clocks, perhaps beyond the present or before 0: differences are taken as signed.
+    /// Time at which it was last switched in or out, or activated, ns. In 2.6.22 pulls shift it
+    /// between the queues' clocks, possibly beyond the present or before 0, so differences are
+    /// taken as signed.
     pub(super) timestamp: u64,
-    /// 2.6.22: when it last ran, ns.
+    /// 2.6.22: time at which it last ran, ns.
     pub(super) last_ran: u64,
-    /// The priority that it is queued by, 0..139.
+    /// The priority by which it is queued, 0..139.
     pub(super) prio: u8,
     /// 120 + nice, 100..139.
     pub(super) static_prio: u8,
@@ -109,7 +111,7 @@ pub(super) struct Task {
     /// The array it is queued in. A running task stays queued.
     pub(super) array: Option<ArrayId>,
     pub(super) activated: Activated,
-    /// Still in the slice that it got at fork.
+    /// Whether it is still in the slice that it got at fork.
     pub(super) first_time_slice: bool,
 }
 
@@ -125,7 +127,7 @@ impl Task {
         self.array.is_some()
     }
 
-    /// 2.6.22: under `SCHED_BATCH`.
+    /// 2.6.22: whether it is under `SCHED_BATCH`.
     #[inline]
     pub(super) fn is_batch(&self) -> bool {
         self.policy == Policy::Batch
@@ -166,16 +168,16 @@ struct Cold {
 /// All tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Tasks {
-    /// By `Pid`; the first row, that of the idle task, is not used.
+    /// By `Pid`. The first row, that of the idle task, is unused.
     rows: Vec<Task>,
-    /// By the workload's numbers; migration threads have none.
+    /// By the workload's task numbers. Migration threads have none.
     cold: TaskTable<Cold>,
     /// Number of migration threads.
     cpus: u32,
 }
 
 impl Tasks {
-    /// Only the migration threads, asleep: priority 0, as `SCHED_FIFO` 99 has.
+    /// Only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
     pub(super) fn new(cpus: u32) -> Tasks {
         let thread = |cpu| Task {
             cpu: CpuId(cpu),
@@ -206,7 +208,7 @@ impl Tasks {
         TaskId(p.0.get() - 1 - self.cpus)
     }
 
-    /// A new task, which takes the row of its number.
+    /// Inserts a new task into the row of its number.
     pub(super) fn insert(&mut self, task: TaskId, row: Task, allowed: CpuSet, address_space: u32) {
         let p = self.pid(task);
         if p.row() >= self.rows.len() {
@@ -216,7 +218,7 @@ impl Tasks {
         self.cold.insert(task, Cold { allowed, address_space });
     }
 
-    /// Whether there is such a task, alive.
+    /// Whether the task exists and is alive.
     pub(super) fn is_alive(&self, task: TaskId) -> bool {
         self.rows.get(self.pid(task).row()).is_some_and(|row| row.state != State::Dead)
     }
@@ -247,7 +249,7 @@ impl Tasks {
         (0..).map(Pid::behind_idle).zip(&self.rows[1..])
     }
 
-    /// Whether there are none but the migration threads.
+    /// Whether there are no tasks except the migration threads.
     pub(super) fn is_empty(&self) -> bool {
         self.cold.is_empty()
     }

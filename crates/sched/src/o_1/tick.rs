@@ -1,5 +1,5 @@
-//! The tick (`scheduler_tick`): the slice of the running task goes down; at its end the task
-//! changes array.
+//! The tick (`scheduler_tick`): the slice of the running task shrinks, and at its end the task
+//! moves to another array.
 
 use super::O1;
 use super::releases::Balancing;
@@ -31,13 +31,13 @@ impl O1 {
         }
     }
 
-    /// Charges the task that the tick finds running: a whole jiffy, however short it ran.
+    /// Charges a whole jiffy to the task that runs at the tick, however short it has run.
     #[inline]
     pub(super) fn charge_tick(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let active = self.rqs[cpu.index()].active();
         let task = &mut self.tasks[p];
         if task.array != Some(active) {
-            // It expired or yielded, and has not yet been switched away.
+            // It has expired or yielded, and has not yet been switched away.
             platform.resched(cpu);
             return;
         }
@@ -55,7 +55,7 @@ impl O1 {
         }
     }
 
-    /// `SCHED_RR`: at the end of its slice a task goes behind those of its own priority.
+    /// `SCHED_RR`: at the end of its slice a task moves behind the others of its priority.
     /// (`SCHED_FIFO` has no slices.)
     fn charge_round_robin(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
@@ -69,11 +69,11 @@ impl O1 {
         }
     }
 
-    /// The slice is used up: a new one, and a new priority; then to expired, unless the task is
-    /// interactive and those in expired have not been waiting too long.
+    /// Handles the end of a slice. The task gets a new slice and a new priority, and goes to
+    /// expired, unless it is interactive and the tasks in expired have not been waiting too long.
     ///
-    /// The estimate does not yet include the time run since the task was switched in
-    /// (`schedule()` charges that), so the priority lags by up to a slice.
+    /// The estimate does not yet include the time run since the task was switched in (`schedule()`
+    /// charges that), so the priority lags by up to a slice.
     fn slice_end(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         platform.work.requeue();
         self.dequeue_task(p);
@@ -109,7 +109,7 @@ impl O1 {
             && let Some(curr) = rq.curr
             && self.tasks[curr].static_prio > rq.best_expired_prio
         {
-            // A task in expired does not wait for one of worse nice value.
+            // A task in expired does not wait for one with a worse nice value.
             return true;
         }
         let limit = self.params.starvation_limit * u64::from(self.loads.nr_running(cpu));
@@ -117,12 +117,12 @@ impl O1 {
     }
 
     /// Interactive tasks, whose slices may follow each other without end, take turns within them:
-    /// every so often (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
+    /// at intervals (`TIMESLICE_GRANULARITY`) such a task moves behind the others of its priority.
     fn split_slice(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         let granularity = self.params.timeslice_granularity(task, self.online);
-        // Unsigned in the kernel too: a slice longer than the full one (with a dead child's rest)
-        // makes it wrap.
+        // Unsigned in the kernel, too: a slice longer than a full one (after a dead child returned
+        // its rest) makes it wrap.
         let used = self.params.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {
             return;

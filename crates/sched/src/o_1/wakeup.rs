@@ -7,8 +7,8 @@ use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform, Question, Rule, Waker};
 
 impl O1 {
-    /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been
-    /// switched away, that is all.
+    /// Makes `p` runnable. If it still is, because it has marked itself as sleeping but has not yet
+    /// been switched away, nothing else happens.
     pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let slept = core::mem::replace(&mut self.tasks[p].state, State::Running);
         if self.tasks[p].is_queued() {
@@ -22,8 +22,8 @@ impl O1 {
                 self.pull_to_sync_waker(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
                 if waker.is_sync() && self.tasks[p].cpu == waker.cpu() {
-                    // The waker has promised to sleep: no preemption, and no time for the estimator
-                    // either.
+                    // The waker has announced that it will sleep: no preemption, and no time for
+                    // the estimator either.
                     platform.by_rule(Question::Preempt, waker.cpu(), rules::SYNC_WAKEUP);
                     self.enqueue_runnable(p);
                     return;
@@ -45,7 +45,7 @@ impl O1 {
         }
     }
 
-    /// `activate_task`: the time since `p` went to sleep goes into its estimate, and it is queued.
+    /// `activate_task`: adds the time since `p` went to sleep to its estimate, and queues it.
     pub(super) fn activate_task(&mut self, p: Pid, now: u64, waker: Waker) {
         let task = &mut self.tasks[p];
         if self.params.version.requeues_every_pick || !task.is_rt() {
@@ -67,8 +67,8 @@ impl O1 {
         }
     }
 
-    /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker pulls the task to its own CPU.
-    /// Otherwise it stays where it slept, however busy that CPU is.
+    /// 2.6.0's only choice of a CPU at a wakeup: a synchronous waker pulls the task to its own CPU.
+    /// Otherwise the task stays where it slept, however busy that CPU is.
     fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if waker.is_sync() && self.tasks.may_run_on(p, this) {
@@ -99,7 +99,7 @@ impl O1 {
         }
     }
 
-    /// The CPU of `waker`, or the one where `p` slept, and the rule.
+    /// The CPU of `waker` or the one on which `p` slept, and the rule.
     fn affine_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if this == own || !self.tasks.may_run_on(p, this) {
@@ -107,7 +107,7 @@ impl O1 {
         }
         let curr = self.rqs[this.index()].curr;
         let leaving = match curr {
-            // It counts as asleep already.
+            // The waker counts as asleep already.
             Some(curr) if waker.is_sync() => u64::from(self.tasks[curr].load_weight),
             _ => 0,
         };
@@ -118,9 +118,9 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: the present by the clock of queue `of`, as CPU `by` estimates it. A queue's clock
-    /// stands still between its ticks and `schedule()` calls, so it is corrected by the difference
-    /// of the two queues' clocks.
+    /// 2.6.22: the present time on the clock of queue `of`, as estimated by CPU `by`. A queue's
+    /// clock stands still between its ticks and `schedule()` calls, so the time is corrected by the
+    /// difference between the two queues' clocks.
     pub(super) fn queue_time(&self, platform: &Platform, by: CpuId, of: CpuId) -> u64 {
         if by == of {
             return platform.now_ns();

@@ -1,4 +1,4 @@
-//! What the algorithm promises, and checks of its books.
+//! Guarantees of the algorithm, and consistency checks.
 
 use super::OrderN;
 use super::task::{State, Task};
@@ -7,11 +7,11 @@ use alloc::vec;
 use schedlab_core::{Load, Promises, TaskId};
 
 impl OrderN {
-    /// The most ticks that a task can have saved up when the best slice among the tasks is that of
+    /// The most ticks that a task can have when the best slice among the tasks is that of
     /// `nice_min`.
     ///
-    /// An epoch leaves at most 2 * slice - 1 if there was not more before; forking only divides; a
-    /// dead child's ticks are taken over up to `MAX_COUNTER`.
+    /// An epoch leaves at most 2 * slice - 1 if there were not more before. Forking only divides. A
+    /// dead child's ticks are added up to `MAX_COUNTER`.
     fn most_ticks(&self, nice_min: i32) -> i32 {
         let saved = 2 * self.slice(nice_min) - 1;
         if self.version.keeps_the_sum { saved.max(self.max_counter()) } else { saved }
@@ -19,23 +19,24 @@ impl OrderN {
 
     /// On one CPU:
     ///
-    /// * It never idles beside a waiting task: a woken task always beats the idle task.
-    /// * `wait_ns`. As long as a waiting task has ticks no epoch can begin, each tick takes one
-    ///   from some other task (at most one for nothing, in 2.2), and when those are used up it is
-    ///   the best. If it has no ticks itself, the others' must first be used up once more, for the
-    ///   epoch that gives it some. The bound counts every task of that time, dead ones too: a
-    ///   newcomer from outside brings its slice along, and an endless stream of newcomers starves
-    ///   all others.
-    /// * `hog_spread_ns`. Two hogs of equal nice value get the same ticks in each epoch, and both
-    ///   have used up all they had when it ends: they are apart by what they began with, and a
-    ///   slice. (Where nothing but hogs runs. The tick is charged to the current task: tasks that
-    ///   run between ticks can take more from one hog's time than from the other's.)
+    /// * It is never idle while a task waits: a woken task always beats the idle task.
+    /// * `wait_ns`. As long as a waiting task has ticks, no epoch can begin. Each tick takes one
+    ///   from some other task (in 2.2 at most one is taken for nothing), and when those are used up
+    ///   the waiting task is the best. If it has no ticks itself, the others' ticks must first be
+    ///   used up once more, for the epoch that gives it some. The bound counts every task of that
+    ///   time, dead ones included: a new task from outside the workload brings its slice along, and
+    ///   an endless stream of new tasks starves all others.
+    /// * `hog_spread_ns`. Two CPU-bound tasks with equal nice values get the same ticks in each
+    ///   epoch, and both have used up all their ticks when it ends. They differ by at most their
+    ///   initial difference and a slice. (This holds where only CPU-bound tasks run. The tick is
+    ///   charged to the current task: tasks that run between ticks can take more from one CPU-bound
+    ///   task's time than from the other's.)
     ///
-    /// On several CPUs it promises nothing. Two tasks that wake at once can ask the same idle CPU,
-    /// and one of them waits beside another idle one until some CPU calls `schedule`, which a
-    /// real-time task need never do. And a task that is bound to a CPU can wait for ever: epochs
-    /// that another CPU begins refill the task that runs on this one, and a task that still has
-    /// ticks is not compared with any other.
+    /// On several CPUs nothing is guaranteed. Two tasks that wake at once can ask the same idle
+    /// CPU, and one of them waits while another CPU is idle until some CPU calls `schedule`, which
+    /// a CPU that runs a real-time task need never do. And a task that is bound to a CPU can wait
+    /// indefinitely: epochs that another CPU begins refill the task that runs on this one, and a
+    /// task that still has ticks is not compared with any other.
     pub(super) fn promises_under(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             return Promises::default();
@@ -47,9 +48,9 @@ impl OrderN {
             idle_beside_waiting_ns: Some(0),
             wait_ns: Some((2 * tasks * each + 1) * tick_ns),
             hog_spread_ns: Some(2 * each * tick_ns),
-            // There is one queue for all CPUs. (And only then: two that wake at the same nanosecond
-            // may both choose the same CPU to preempt; one of them waits, although another CPU runs
-            // something less urgent.)
+            // There is one queue for all CPUs. (This holds only on one CPU: two tasks that wake at
+            // the same nanosecond may both choose the same CPU to preempt. One of them then waits,
+            // although another CPU runs something less urgent.)
             real_time_first: true,
         }
     }
@@ -100,7 +101,7 @@ impl OrderN {
                 self.cpus[row.processor.index()].current
             ));
         }
-        // One that has stopped being runnable stays in the runqueue until its CPU reschedules.
+        // A task that is no longer runnable stays in the runqueue until its CPU reschedules.
         let queued = self.run_queue.contains(task);
         if queued != (row.state == State::Running || current) {
             return Err(alloc::format!(

@@ -2,9 +2,9 @@
 //!
 //! # The algorithm
 //!
-//! All runnable tasks of all CPUs stand in **one list** without order. Each task has a `counter`:
-//! the ticks that it may still run in the present *epoch*. To pick, a CPU walks the whole list and
-//! computes how good each task would be for it, its **goodness**:
+//! All runnable tasks of all CPUs are in **one list**, without any order. Each task has a
+//! `counter`: the ticks for which it may still run in the current *epoch*. To pick, a CPU walks the
+//! whole list and computes how good each task would be for it, its **goodness**:
 //!
 //! ```text
 //!   -1                     it has just yielded
@@ -14,18 +14,19 @@
 //!   1000 + rt_priority     it is FIFO or RR
 //! ```
 //!
-//! The largest wins, the first in the list among equals. A running task stays in the list; those
-//! that run on other CPUs are passed over.
+//! The largest goodness wins, the first in the list among equals. A running task stays in the list.
+//! Tasks that run on other CPUs are skipped.
 //!
-//! When the best is 0, all tasks that could run have used up their ticks: a new epoch begins.
-//! *Every* task in the system, asleep or not, keeps half of what it had left and gets a slice on
-//! top (6 ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that slept through some epochs so
-//! has up to twice its slice, and that much more goodness than a hog: this is the whole
-//! interactivity heuristic.
+//! When the best goodness is 0, all tasks that could run have used up their ticks, and a new epoch
+//! begins. *Every* task in the system, asleep or not, keeps half of its remaining ticks and gets a
+//! slice on top (6 ticks of 10 ms at nice 0, 11 at -20, 1 at 19). So a task that slept through
+//! several epochs has up to twice its slice, and correspondingly more goodness than a CPU-bound
+//! task. This is the whole interactivity heuristic.
 //!
-//! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A
-//! woken task is compared with what the CPUs run now, and asks at most one of them. There is no
-//! balancing: the one list is the balance, the 15 all that works against migration.
+//! A tick takes one from the running task's counter, and requests a reschedule only when it is 0. A
+//! woken task is compared with the tasks that the CPUs run at that moment, and asks at most one CPU
+//! to reschedule. There is no balancing: the one list is the balance, and the 15 is all that works
+//! against migration.
 //!
 //! # Cost
 //!
@@ -34,10 +35,10 @@
 //!
 //! # Where to look
 //!
-//! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`:
-//! which CPU a woken task asks. `releases.rs`: the releases, and each difference between them by
-//! name. `rules.rs`: the rules of its decisions, by number. `runqueue.rs`: the list. `audit.rs`:
-//! promises, and the checks of the books.
+//! This file: goodness, the pick, and the hooks. `task.rs`: the state of a task. `wakeup.rs`: which
+//! CPU a woken task asks to reschedule. `releases.rs`: the releases, and a name for each difference
+//! between them. `rules.rs`: the decision rules, by number. `runqueue.rs`: the list. `audit.rs`:
+//! guarantees and consistency checks.
 
 mod audit;
 mod releases;
@@ -61,55 +62,56 @@ use schedlab_core::{
 };
 use task::{REALTIME_BASE, Rest, State, Task};
 
-/// Goodness on the CPU where a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP build.
+/// Goodness for the CPU on which a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP
+/// build.
 const PROC_CHANGE_PENALTY: i32 = 15;
 
 /// Goodness of a task whose address space is loaded already.
 const MM_BONUS: i32 = 1;
 
-/// A task's structure lies at the foot of its kernel stack, of two pages.
+/// Distance between two tasks' structures: each lies at the bottom of a kernel stack of two pages.
 const TASK_APART_KIB: u32 = 8;
 
-/// What the walk begins with: anything is better than the idle task.
+/// The initial best goodness of a walk, that of the idle task: anything is better.
 const NOTHING_FOUND: i32 = -1000;
 
-/// What the kernel keeps of a CPU.
+/// State of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
-    /// The address space that is loaded. An idle task has none of its own and goes on with the one
-    /// of the task before it; none before the first switch.
+    /// The loaded address space. An idle task has none of its own and keeps the one of the task
+    /// before it. `None` before the first switch.
     active_mm: Option<u32>,
-    /// When it last switched from one task to another, ns; 0 before the first time.
+    /// Time of the last switch from one task to another, ns; 0 before the first one.
     last_schedule_ns: u64,
 }
 
-/// Linux 2.4, or 2.2, on a machine of any number of CPUs. One CPU is a UP build.
+/// Linux 2.4 or 2.2. On one CPU it is a UP build.
 #[derive(Debug)]
 pub struct OrderN {
     version: Version,
     hz: u32,
     /// [`PROC_CHANGE_PENALTY`], or 0 in a UP build.
     proc_change_penalty: i32,
-    /// Every task there ever was, by number.
+    /// All tasks that have ever existed, by number.
     tasks: TaskTable<Task>,
     rest: TaskTable<Rest>,
-    /// The tasks there are, zombies included, in any order: an epoch gives ticks to each.
+    /// All existing tasks, zombies included, in any order: an epoch gives ticks to each.
     task_list: Vec<TaskId>,
     run_queue: RunQueue,
     cpus: Vec<Cpu>,
-    /// CPUs that do not idle.
+    /// Number of CPUs that are not idle.
     busy_cpus: usize,
-    /// For each CPU the tasks in the runqueue whose `processor` it is. (Not the kernel's;
-    /// newcomers from outside start where there are fewest.)
+    /// By CPU: number of tasks in the runqueue that have it as their `processor`. (Not in the
+    /// kernel. Tasks from outside the workload start on the CPU with the fewest.)
     queued_on: Vec<u32>,
-    /// For each CPU the other half of its hyper-threaded core. Empty where there are no such.
+    /// By CPU: the other half of its hyper-threaded core. Empty if there are no such cores.
     siblings: Vec<Option<CpuId>>,
 }
 
 impl OrderN {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> OrderN {
         let cpus = config.topology.cpus() as usize;
         OrderN {
@@ -136,12 +138,12 @@ impl OrderN {
         self.tasks[task].counter
     }
 
-    /// The ticks that a task of this nice value gets in each epoch.
+    /// Number of ticks that a task of this nice value gets in each epoch.
     fn slice(&self, nice: i32) -> i32 {
         self.version.slice(self.hz, nice)
     }
 
-    /// The most ticks that a parent can have after taking over those of a dead child
+    /// The most ticks that a parent can have after it has taken over those of a dead child
     /// (`MAX_COUNTER`): 200 ms.
     const fn max_counter(&self) -> i32 {
         (20 * self.hz / 100) as i32
@@ -149,14 +151,14 @@ impl OrderN {
 
     // ---- Goodness ----
 
-    /// Whether an address space needs no loading where `at_hand` is loaded. A kernel thread borrows
-    /// that.
+    /// Whether an address space is loaded where `at_hand` is loaded. A kernel thread borrows the
+    /// loaded one.
     #[inline]
     fn is_loaded(&self, mm: u32, at_hand: Option<u32>) -> bool {
         at_hand == Some(mm) || (mm == TaskAttr::NO_ADDRESS_SPACE && self.version.has_lazy_mm)
     }
 
-    /// How good it would be to run `p` on `cpu`, where the address space `mm` is at hand.
+    /// The goodness of `p` on `cpu`, where the address space `mm` is loaded.
     #[inline]
     fn goodness(&self, p: &Queued, cpu: CpuId, mm: Option<u32>) -> i32 {
         let mut bonus = 0;
@@ -166,19 +168,19 @@ impl OrderN {
         if self.is_loaded(p.mm, mm) {
             bonus += MM_BONUS;
         }
-        // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its
+        // Only for ordinary tasks with ticks left. (They have about 900 at most, where HZ is
         // largest.)
         if 0 < p.weight && p.weight < REALTIME_BASE { p.weight + bonus } else { p.weight }
     }
 
-    /// `task` as the walk is to see it.
+    /// The walk's copy of `task`.
     #[inline]
     fn queued(&self, task: TaskId) -> Queued {
         let p = &self.tasks[task];
         Queued { task, weight: p.weight(&self.version), processor: p.processor, mm: p.mm }
     }
 
-    /// Renews the walk's copy of `task`, of which something has changed that goodness is made of.
+    /// Updates the walk's copy of `task`, after a change of something that goodness depends on.
     #[inline]
     fn weigh_again(&mut self, task: TaskId) {
         if self.run_queue.contains(task) {
@@ -186,7 +188,7 @@ impl OrderN {
         }
     }
 
-    /// Whether `task` may run on `cpu` as far as its affinity goes.
+    /// Whether affinity allows `task` to run on `cpu`.
     #[inline]
     fn may_run(&self, task: TaskId, cpu: CpuId) -> bool {
         !self.tasks[task].bound || self.rest[task].allowed.contains(cpu)
@@ -228,14 +230,14 @@ impl OrderN {
 
     // ---- schedule() ----
 
-    /// Walks the runqueue: the largest goodness for `cpu`, and the task that has it. None is the
-    /// idle task.
+    /// Walks the runqueue. Returns the largest goodness for `cpu`, and the task that has it. `None`
+    /// is the idle task.
     fn walk(&self, cpu: CpuId, mm: Option<u32>) -> (i32, Option<TaskId>) {
         let mut best = NOTHING_FOUND;
         let mut next = None;
         for p in self.run_queue.with_holes() {
             let goodness = self.goodness(p, cpu, mm);
-            // Asked in this order because few are better than the best so far.
+            // Tested in this order because few tasks are better than the best so far.
             if goodness > best && self.can_schedule(p.task, cpu) {
                 best = goodness;
                 next = Some(p.task);
@@ -244,8 +246,9 @@ impl OrderN {
         (best, next)
     }
 
-    /// A new epoch: half of what is left, and a slice on top, for every task there is, wherever it
-    /// runs or sleeps. Sleepers climb to 2 * slice - 1 and stay there.
+    /// A new epoch: every existing task, wherever it runs or sleeps, keeps half of its remaining
+    /// ticks and gets a slice on top. The counters of sleepers rise to 2 * slice - 1 and stay
+    /// there.
     fn recalculate(&mut self) {
         for &task in &self.task_list {
             let p = &mut self.tasks[task];
@@ -256,7 +259,7 @@ impl OrderN {
         }
     }
 
-    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if no task has
+    /// The best task for `cpu`, on which `prev` has run so far. Begins a new epoch if no task has
     /// ticks left.
     fn pick(
         &mut self,
@@ -272,7 +275,7 @@ impl OrderN {
             return next;
         }
         if !self.version.picks_again_after_epoch {
-            // It goes by what the counters were.
+            // The rule depends on the counters before the epoch.
             self.explain_pick(platform, cpu, rules::FIRST_OF_EPOCH);
         }
         platform.work.recalculated += self.task_list.len() as u64;
@@ -308,12 +311,13 @@ impl OrderN {
         });
     }
 
-    /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
+    /// The address space that counts as loaded when `cpu` looks for a successor to `prev`.
     fn mm_at_hand(&self, cpu: CpuId, prev: Option<TaskId>) -> Option<u32> {
         if self.version.has_lazy_mm {
             return self.cpus[cpu.index()].active_mm;
         }
-        // That of `prev` itself: the idle task has none, and a task that exits has dropped its own.
+        // The address space of `prev` itself. The idle task has none, and a task that exits has
+        // dropped its own.
         let prev = &self.tasks[prev?];
         (prev.state != State::Zombie).then_some(prev.mm)
     }
@@ -345,7 +349,7 @@ impl OrderN {
     }
 
     /// The tail of `schedule`, after the switch away from `prev`: only now may other CPUs take it.
-    /// If it was preempted it looks for one, as a woken task does.
+    /// If it was preempted it looks for a CPU, like a woken task.
     ///
     /// That cannot lead back to this CPU: `prev` was measured with the bonus for its address space
     /// when it lost, and would now be measured with that of its successor.
@@ -389,8 +393,8 @@ impl Scheduler for OrderN {
         let (counter, processor, placed) = match parent {
             Parent::External => {
                 let allowed = if self.version.has_affinity { &attr.allowed } else { &CpuSet::All };
-                // As much as a parent that has slept for long gives: half of 2 * slice - 1, rounded
-                // up.
+                // The same amount as from a parent that has slept for long: half of 2 * slice - 1,
+                // rounded up.
                 (self.slice(attr.sched.nice), self.emptiest(allowed), rules::EMPTIEST_CPU)
             }
             Parent::Task { task: parent, cpu } => {
@@ -420,7 +424,7 @@ impl Scheduler for OrderN {
         self.set_allowed(task, &attr.allowed);
         self.task_list.push(task);
         self.run_queue.make_room(task, self.task_list.len());
-        // The child is woken like any sleeper. There is no "child first".
+        // The child is woken like any sleeper. It does not run before its parent.
         self.try_to_wake_up(platform, task, processor, false);
     }
 
@@ -474,7 +478,7 @@ impl Scheduler for OrderN {
         }
         debug_assert!(
             !platform.resched_pending(cpu),
-            "CPU {} asks itself again, though the task that it has put away was worse",
+            "CPU {} asks itself again, though the task that it has put was worse",
             cpu.0
         );
         next
@@ -508,10 +512,11 @@ impl Scheduler for OrderN {
         let setscheduler = before != (p.policy, p.rt_priority);
         self.weigh_again(task);
         if !setscheduler {
-            // setpriority: the counter stays until the next epoch, and no CPU is asked.
+            // setpriority: the counter stays until the next epoch, and no CPU is asked to
+            // reschedule.
             return;
         }
-        // sched_setscheduler: it is the caller that reschedules, not the task.
+        // sched_setscheduler: the caller reschedules, not the task.
         if self.version.setscheduler_moves_first && self.run_queue.contains(task) {
             self.move_first(task);
         }
@@ -519,8 +524,8 @@ impl Scheduler for OrderN {
     }
 
     /// There is no such system call yet. This is what the kernel itself can do with its threads
-    /// (`set_cpus_allowed`): a running task must leave a forbidden CPU; one that waits gets no
-    /// help, whatever CPU idles. 2.2 has no affinity at all.
+    /// (`set_cpus_allowed`): a running task must leave a forbidden CPU. A waiting one gets no help,
+    /// even if a CPU is idle. 2.2 has no affinity at all.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.set_allowed(task, allowed);
         let Task { processor, on_cpu, .. } = self.tasks[task];

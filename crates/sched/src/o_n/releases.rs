@@ -1,4 +1,4 @@
-//! The releases, and in what they differ.
+//! The releases, and the differences between them.
 
 use super::OrderN;
 use alloc::borrow::Cow;
@@ -12,7 +12,7 @@ const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 /// below 200 to above 1600.
 const HZ_2_4: (u32, u32) = (100, 4096);
 
-/// The default release. The others are described by what differs.
+/// The default release. The others are described by their differences from it.
 const DEFAULT: Release = Release {
     version: "2.4.19",
     also: &["2.4.17", "2.4.18"],
@@ -27,7 +27,7 @@ const DEFAULT: Release = Release {
     build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
 };
 
-/// This scheduler in the registry.
+/// The scheduler's entry in the registry.
 pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("o_n"),
     title: Cow::Borrowed("The O(n) scheduler"),
@@ -41,7 +41,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "2.4.16",
             also: &[],
-            summary: "as 2.4.19, but a hyper-threaded core whose two CPUs idle is not preferred",
+            summary: "as 2.4.19, but a hyper-threaded core whose two CPUs are idle is not \
+                preferred",
             golden: &[],
             build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_16, config))),
             ..DEFAULT
@@ -72,45 +73,46 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// A release: what differs between them, by name.
+/// A release: the differences, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version {
     /// The release.
     pub name: &'static str,
-    /// How long slices are.
+    /// Lengths of slices.
     pub slices: Slices,
-    /// Goodness of a task that has just yielded. With 0 it takes part in the end of an epoch, with
-    /// -1 it does not.
+    /// Goodness of a task that has just yielded. With 0 it counts when the end of an epoch is
+    /// determined, with -1 it does not.
     pub yielded_goodness: i32,
-    /// The counter that a tick must leave for the running task to go on. With 0, n ticks last
-    /// n + 1.
+    /// The counter that a tick must leave for the running task to continue. With 0, n ticks last n
+    /// + 1.
     pub least_counter: i32,
-    /// The tick asks a FIFO task without ticks to reschedule (it is normally picked again).
+    /// Whether the tick asks a FIFO task without ticks to reschedule (it is normally picked again).
     pub tick_asks_fifo: bool,
-    /// Woken tasks enter the runqueue at its head; otherwise at its tail.
+    /// Whether woken tasks enter the runqueue at its head, not at its tail.
     pub enqueues_at_head: bool,
-    /// `sched_setscheduler` moves the task to the head of the runqueue.
+    /// Whether `sched_setscheduler` moves the task to the head of the runqueue.
     pub setscheduler_moves_first: bool,
-    /// The walk is repeated after an epoch. If not, the first task without ticks in the list runs.
+    /// Whether the walk is repeated after an epoch. If not, the first task without ticks in the
+    /// list runs.
     pub picks_again_after_epoch: bool,
-    /// An idle task goes on with the address space of the task before it, so that tasks of that
+    /// Whether an idle task keeps the address space of the task before it, so that tasks with that
     /// address space have the bonus when they come back.
     pub has_lazy_mm: bool,
-    /// Woken and preempted tasks are compared with what all CPUs run (2.4's `reschedule_idle`);
-    /// otherwise with the waking CPU's task only.
+    /// Whether woken and preempted tasks are compared with the tasks that run on all CPUs (2.4's
+    /// `reschedule_idle`), not only with the waking CPU's task.
     pub looks_at_all_cpus: bool,
-    /// `sched_yield` does nothing when no task waits.
+    /// Whether `sched_yield` does nothing when no task waits.
     pub yield_counts_waiting: bool,
-    /// Forking leaves the sum of ticks as it is: the child gets an odd tick, a parent that is left
-    /// with none must reschedule, and it gets a dead child's back.
+    /// Whether forking preserves the sum of ticks: the child gets an odd tick, a parent that is
+    /// left with none must reschedule, and it gets a dead child's ticks back.
     pub keeps_the_sum: bool,
-    /// There is `cpus_allowed`.
+    /// Whether `cpus_allowed` exists.
     pub has_affinity: bool,
-    /// An idle CPU whose hyper-threaded sibling idles too is taken at once.
+    /// Whether an idle CPU whose hyper-threaded sibling is idle, too, is taken at once.
     pub knows_siblings: bool,
 }
 
-/// How long slices are.
+/// Lengths of slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slices {
     /// 20 - nice ticks, some 200 ms at nice 0 (2.2's `priority`).
@@ -142,7 +144,7 @@ impl Version {
     pub const V2_4_16: Version =
         Version { name: "2.4.16", knows_siblings: false, ..Version::V2_4_19 };
 
-    /// 2.4.20 and after.
+    /// 2.4.20 and later.
     pub const V2_4_22: Version = Version {
         name: "2.4.22",
         tick_asks_fifo: false,
@@ -151,7 +153,7 @@ impl Version {
         ..Version::V2_4_19
     };
 
-    /// 2.2.1. (Later 2.2 releases went over to something close to 2.4's.)
+    /// 2.2.1. (Later 2.2 releases adopted something close to 2.4's rules.)
     pub const V2_2: Version = Version {
         name: "2.2",
         slices: Slices::Priority,
@@ -169,7 +171,7 @@ impl Version {
         knows_siblings: false,
     };
 
-    /// The ticks that a task gets in each epoch.
+    /// Number of ticks that a task gets in each epoch.
     pub(super) const fn slice(&self, hz: u32, nice: i32) -> i32 {
         let static_part = 20 - nice;
         if matches!(self.slices, Slices::Priority) {
@@ -184,7 +186,7 @@ impl Version {
         }
     }
 
-    /// The ticks of a parent at fork: what it keeps, and what the child gets.
+    /// Division of the parent's ticks at a fork: the parent's part and the child's.
     pub(super) const fn divide(&self, counter: i32) -> (i32, i32) {
         let odd = if self.keeps_the_sum { counter & 1 } else { 0 };
         (counter >> 1, (counter >> 1) + odd)
@@ -204,6 +206,6 @@ mod tests {
         assert_eq!(release("o_n@2.4.20"), Ok("2.4.22"));
         assert_eq!(release("o_n@2.4.37"), Ok("2.4.22"));
         assert_eq!(release("o_n@2.2.1"), Ok("2.2"));
-        assert!(release("o_n@2.4.0").is_err(), "it was never read");
+        assert!(release("o_n@2.4.0").is_err(), "this release was not read");
     }
 }

@@ -1,10 +1,10 @@
-//! The runqueue: one list of all runnable tasks of the machine, in no order of merit.
+//! The runqueue: one list of all runnable tasks of the machine, without an order of merit.
 //!
 //! The kernel links the tasks themselves into a ring. Here the list is an array with room at both
-//! ends. A task that leaves makes a hole in it. The array holds a copy of what goodness is made of,
-//! so that a walk reads memory in a row instead of following links. All else stays O(1): the holes
-//! are swept out when they are about a quarter of the list, so that a sweep costs O(1) for each
-//! task that has left.
+//! ends. A task that leaves makes a hole in it. The array holds copies of the inputs of goodness,
+//! so that a walk reads consecutive memory instead of following links. All other operations remain
+//! O(1): the holes are removed when they are about a quarter of the list, so that this costs O(1)
+//! for each task that has left.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,21 +12,21 @@ use core::ops::{Index, IndexMut};
 use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, TaskId, TaskTable, define_index};
 
-/// A task as the walk sees it.
+/// A task as seen by the walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Queued {
     /// The task.
     pub(super) task: TaskId,
     /// Goodness without the bonuses for CPU and address space.
     pub(super) weight: i32,
-    /// Where it runs, or ran last.
+    /// The CPU on which it runs, or ran last.
     pub(super) processor: CpuId,
     /// Its address space.
     pub(super) mm: u32,
 }
 
-/// An empty slot: of less weight than the idle task, so that the walk passes it over like a task
-/// that is not good enough. Nothing else of it counts.
+/// An empty slot. Its weight is less than that of the idle task, so that the walk skips it like a
+/// task that is not good enough. Its other fields are unused.
 const HOLE: Queued = Queued { task: TaskId(0), weight: i32::MIN, processor: CpuId(0), mm: 0 };
 
 impl Queued {
@@ -44,13 +44,13 @@ define_index! {
 /// All runnable tasks, the running ones included, from head to tail.
 #[derive(Clone, Debug)]
 pub(super) struct RunQueue {
-    /// Only `head..tail` counts, and neither end of it is a hole.
+    /// Only `head..tail` is in use, and neither end of it is a hole.
     slots: Vec<Queued>,
     head: usize,
     tail: usize,
-    /// Tasks in the list: the kernel's `nr_running`.
+    /// Number of tasks in the list: the kernel's `nr_running`.
     len: usize,
-    /// For every task the slot that it stands in; none = it is not in the list.
+    /// By task: its slot. `None`: it is not in the list.
     slot_of: TaskTable<Option<Slot>>,
 }
 
@@ -60,7 +60,7 @@ impl RunQueue {
         RunQueue { slots: Vec::new(), head: 0, tail: 0, len: 0, slot_of: TaskTable::new() }
     }
 
-    /// Makes room for `task`, one of now `alive` tasks. Nothing else here allocates.
+    /// Makes room for `task`, given that `alive` tasks now exist. Nothing else here allocates.
     pub(super) fn make_room(&mut self, task: TaskId, alive: usize) {
         self.slot_of.insert(task, None);
         if self.slots.len() < 3 * alive {
@@ -69,7 +69,7 @@ impl RunQueue {
         }
     }
 
-    /// How many tasks are in the list.
+    /// Number of tasks in the list.
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len
@@ -81,7 +81,8 @@ impl RunQueue {
         self.slot_of[task].is_some()
     }
 
-    /// The tasks from head to tail, with holes among them, which have less weight than any task.
+    /// The tasks from head to tail, with holes among them, whose weight is less than that of any
+    /// task.
     #[inline]
     pub(super) fn with_holes(&self) -> &[Queued] {
         &self.slots[self.head..self.tail]
@@ -93,7 +94,7 @@ impl RunQueue {
         tasks.map(|slot| slot.task)
     }
 
-    /// The tasks from head to tail, to bring them up to date.
+    /// The tasks from head to tail, for updates.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queued> + '_ {
         let slots = self.slots[self.head..self.tail].iter_mut();
         slots.filter(|slot| !slot.is_hole())
@@ -128,7 +129,7 @@ impl RunQueue {
         self.len += 1;
     }
 
-    /// Takes `task`, which must be in the list, out of it.
+    /// Removes `task`, which must be in the list.
     #[inline]
     pub(super) fn remove(&mut self, task: TaskId) -> Queued {
         let Some(slot) = self.slot_of[task].take() else {
@@ -149,8 +150,8 @@ impl RunQueue {
         queued
     }
 
-    /// Closes the holes and moves the list to the middle of its room. At least one slot is then
-    /// free at either end.
+    /// Closes the holes and centres the list in its room. At least one slot is then free at either
+    /// end.
     #[cold]
     fn sweep(&mut self) {
         let mut kept = 0;
@@ -171,7 +172,8 @@ impl RunQueue {
     /// Checks slots against tasks.
     ///
     /// # Errors
-    /// What does not add up.
+    ///
+    /// The inconsistency found.
     pub(super) fn audit(&self) -> Result<(), String> {
         let mut found = 0;
         for (slot, queued) in (self.head..).zip(self.with_holes()) {
@@ -182,7 +184,7 @@ impl RunQueue {
             let noted = self.slot_of[queued.task];
             if noted != Some(Slot::new(slot)) {
                 return Err(alloc::format!(
-                    "task {} stands in slot {slot}, not {noted:?}",
+                    "task {} is in slot {slot}, not {noted:?}",
                     queued.task.0
                 ));
             }
@@ -190,7 +192,7 @@ impl RunQueue {
         let listed = self.slot_of.iter().filter(|(_, slot)| slot.is_some()).count();
         if found != self.len || listed != self.len {
             return Err(alloc::format!(
-                "nr_running is {}, but {found} tasks stand in the list and {listed} have a slot",
+                "nr_running is {}, but {found} tasks are in the list and {listed} have a slot",
                 self.len
             ));
         }

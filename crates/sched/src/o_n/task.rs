@@ -1,17 +1,17 @@
-//! What the kernel keeps of a task.
+//! The state of a task.
 
 use super::Version;
 use schedlab_core::{CpuId, CpuSet, Policy};
 
-/// Goodness of real-time tasks, but for their priority.
+/// Goodness of real-time tasks, without their priority.
 pub(super) const REALTIME_BASE: i32 = 1000;
 
-/// What the kernel keeps of a task: the fields that are often read.
+/// State of a task: the fields that are read often.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     /// Ticks left in this epoch, at least 0.
     pub(super) counter: i32,
-    /// The CPU it runs on, or ran on last.
+    /// The CPU on which it runs, or ran last.
     pub(super) processor: CpuId,
     /// Its address space.
     pub(super) mm: u32,
@@ -21,7 +21,7 @@ pub(super) struct Task {
     pub(super) rt_priority: u8,
     pub(super) policy: Policy,
     pub(super) state: State,
-    /// It has yielded (the bit `SCHED_YIELD`) and not been put away since.
+    /// It has yielded (the bit `SCHED_YIELD`) and has not been put since.
     pub(super) yielded: bool,
     /// Some CPUs are forbidden to it.
     pub(super) bound: bool,
@@ -31,7 +31,7 @@ pub(super) struct Task {
     pub(super) has_run: bool,
 }
 
-/// What the kernel keeps of a task: the other fields.
+/// State of a task: the other fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rest {
     /// `cpus_allowed`.

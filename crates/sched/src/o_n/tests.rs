@@ -1,4 +1,4 @@
-//! The worked examples, and the rules that no golden schedule decides.
+//! The worked examples, and rules that no golden schedule decides.
 
 use super::*;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ const C: TaskId = TaskId(2);
 struct Bench {
     sched: OrderN,
     platform: Platform,
-    /// Each switch: CPU, ms, to which task.
+    /// The switches: CPU, ms, next task.
     switches: Vec<(u32, u64, Option<TaskId>)>,
 }
 
@@ -28,7 +28,7 @@ fn bench(version: Version, cpus: u32) -> Bench {
     }
 }
 
-/// An idle CPU 0 with a task for each nice value, waiting in the runqueue.
+/// An idle CPU 0 with a task for each nice value, all waiting in the runqueue.
 fn waiting(version: Version, nices: &[i32]) -> Bench {
     let mut bench = bench(version, 1);
     for &nice in nices {
@@ -64,7 +64,7 @@ impl Bench {
         task
     }
 
-    /// Reschedules CPUs in rising order, round after round until none asks.
+    /// Reschedules CPUs in ascending order, round after round, until none requests it.
     fn settle(&mut self) {
         let mut from = 0;
         loop {
@@ -83,7 +83,7 @@ impl Bench {
                 self.switches.push((cpu.0, self.platform.now_ns() / 1_000_000, next));
             }
         }
-        self.sched.audit().expect("the books are in order");
+        self.sched.audit().expect("the state is consistent");
     }
 
     fn tick(&mut self) {
@@ -94,7 +94,7 @@ impl Bench {
         }
     }
 
-    /// Lets time pass, with the ticks up to and including `ms`.
+    /// Advances the time up to and including the ticks at `ms`.
     fn run_to(&mut self, ms: u64) {
         self.settle();
         while self.platform.now_ns() + TICK_NS <= ms * 1_000_000 {
@@ -132,12 +132,12 @@ impl Bench {
         self.sched.run_queue.iter().collect()
     }
 
-    /// Switches on `cpu`: ms, to which task.
+    /// The switches on `cpu`: ms, next task.
     fn on(&self, cpu: u32) -> Vec<(u64, TaskId)> {
         self.switches
             .iter()
             .filter(|switch| switch.0 == cpu)
-            .map(|&(_, ms, next)| (ms, next.expect("the CPU never idles")))
+            .map(|&(_, ms, next)| (ms, next.expect("the CPU is never idle")))
             .collect()
     }
 }
@@ -293,7 +293,7 @@ fn threads_of_the_running_process_have_the_bonus() {
     start(&mut bench, 5);
     start(&mut bench, 9);
     start(&mut bench, 5);
-    // List C B A. After C comes A, of the same address space, not B.
+    // The list is C B A. After C comes A, with the same address space, not B.
     bench.run_to(60);
     assert_eq!(bench.on(0), [(0, C), (60, A)]);
 }
@@ -306,8 +306,8 @@ fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
         bench.settle();
         bench.block(A);
         bench.settle();
-        // While A sleeps the CPU idles; then it comes back at the same time as B, which stands
-        // before it.
+        // While A sleeps the CPU is idle. Then A comes back at the same time as B, which is before
+        // it in the list.
         bench.wake(A);
         bench.start(SchedAttr::nice(0));
         bench.settle();
@@ -341,7 +341,7 @@ fn two_that_wake_at_once_may_poke_the_same_idle_cpu() {
     assert_eq!(bench.asks(), [1]);
     bench.settle();
     assert_eq!(bench.sched.cpus.iter().filter(|cpu| cpu.current.is_some()).count(), 1);
-    // ... until the one that runs is preempted.
+    // ... until the running task is preempted.
     bench.run_to(60);
     assert_eq!(bench.sched.busy_cpus, 2);
 }
@@ -386,7 +386,7 @@ fn an_idle_core_is_taken_before_the_cpu_that_has_been_idle_longest() {
     let p = bench.start_on(4);
     bench.sched.set_allowed(p, &CpuSet::All);
     bench.sched.reschedule_idle(&mut bench.platform, p);
-    assert_eq!(bench.asks(), [2], "1 is idle longer, but half of a busy core");
+    assert_eq!(bench.asks(), [2], "1 has been idle longer, but is half of a busy core");
     bench.platform.clear_resched(CpuId(2));
     bench.sched.siblings.clear();
     bench.sched.reschedule_idle(&mut bench.platform, p);
@@ -463,7 +463,7 @@ fn a_fork_divides_the_ticks_and_a_reaped_child_gives_them_back() {
     assert_eq!((bench.counters()[0], bench.asks().len()), (1, 0));
     bench.fork(A);
     assert_eq!(bench.counters(), [0, 6, 3, 1, 1]);
-    assert_eq!(bench.asks(), [0], "the parent has none left");
+    assert_eq!(bench.asks(), [0], "the parent has no ticks left");
     for child in [B, C] {
         bench.sched.kill(&mut bench.platform, child);
         bench.sched.reap(&mut bench.platform, child, Some(A));
@@ -476,7 +476,7 @@ fn a_fork_divides_the_ticks_and_a_reaped_child_gives_them_back() {
     assert_eq!(bench.sched.counter(A), 20, "MAX_COUNTER");
     bench.sched.audit().expect("the task list has lost three");
     bench.sched.recalculate();
-    assert_eq!(bench.counters()[..3], [16, 6, 3], "the reaped take no part in epochs");
+    assert_eq!(bench.counters()[..3], [16, 6, 3], "reaped tasks take no part in epochs");
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn yielding_alone_begins_no_epoch() {
     bench.start_on(1);
     bench.settle();
     bench.sched.yield_now(&mut bench.platform, CpuId(0), yielder);
-    assert_eq!(bench.asks(), [0], "somebody waits, if only for CPU 1");
+    assert_eq!(bench.asks(), [0], "a task waits, if only for CPU 1");
     bench.settle();
     assert_eq!(bench.sched.cpus[0].current, Some(yielder));
     assert_eq!(bench.counters(), [6, 6, 6]);
@@ -573,7 +573,7 @@ fn a_task_leaves_a_cpu_that_is_forbidden_to_it() {
 fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
     let mut bench = bench(V2_4, 2);
     let hogs = [bench.start_on(0), bench.start_on(0)];
-    // Alone on CPU 1, at nice 19: an epoch with every tick or two.
+    // Alone on CPU 1, at nice 19: an epoch every one or two ticks.
     let feeder = bench.start_on(1);
     bench.change(feeder, |p| p.nice = 19);
     bench.change(feeder, |p| p.counter = 1);
@@ -581,7 +581,7 @@ fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
     let running = bench.sched.cpus[0].current;
     assert!(hogs.map(Some).contains(&running));
     bench.run_to(60_000);
-    assert_eq!(bench.on(0).len(), 1, "the other one has not run in a minute");
+    assert_eq!(bench.on(0).len(), 1, "the other task has not run in a minute");
     let load = Load { tasks: 3, cpus: 2, nice_max: 19, nice_min: 0 };
     assert_eq!(bench.sched.promises(&load), Promises::default());
 }
@@ -590,8 +590,8 @@ fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
 fn promises_of_one_cpu() {
     let load = Load { tasks: 3, cpus: 1, nice_max: 0, nice_min: 0 };
     let promises = waiting(V2_4, &[0, 0]).sched.promises(&load);
-    // 20 ticks a parent may hold after a child's death, one for good measure, three tasks, twice,
-    // and the tick under way.
+    // A parent may hold 20 ticks after a child's death, plus one as a margin; three tasks, twice;
+    // and the current tick.
     assert_eq!(promises.wait_ns, Some((2 * 3 * 21 + 1) * TICK_NS));
     assert_eq!(promises.idle_beside_waiting_ns, Some(0));
 }
@@ -607,7 +607,7 @@ fn in_2_2_twenty_ticks_last_twenty_one() {
 
 #[test]
 fn in_2_2_the_pick_is_not_repeated_after_an_epoch() {
-    // The first of the list runs, although the other one now has four times the ticks.
+    // The first in the list runs, although the other one now has four times the ticks.
     let mut bench = waiting(Version::V2_2, &[-20, 10]);
     for task in [A, B] {
         bench.change(task, |p| p.counter = 0);
@@ -627,7 +627,7 @@ fn in_2_2_a_woken_task_must_have_four_ticks_more_than_the_wakers() {
         bench.start(SchedAttr::nice(0));
         bench.settle();
         assert_eq!(bench.sched.busy_cpus, 2);
-        // CPU 1's task has nothing left, but only the waker's counts.
+        // CPU 1's task has no ticks left, but only the waker's task counts.
         bench.change(bench.sched.cpus[1].current.unwrap(), |p| p.counter = 1);
         let current = bench.sched.cpus[0].current.unwrap();
         let third = bench.order().into_iter().find(|&task| !bench.sched.tasks[task].on_cpu);
@@ -653,7 +653,7 @@ fn in_2_2_an_idle_cpu_is_found_from_the_top() {
     bench.change(child, |p| p.counter = 0);
     let waker = Waker::Process { cpu: CpuId(0) };
     bench.sched.wake(&mut bench.platform, child, waker);
-    assert_eq!(bench.asks(), [2], "the CPU where it ran last comes first");
+    assert_eq!(bench.asks(), [2], "the CPU on which it ran last comes first");
 }
 
 #[test]
@@ -681,9 +681,9 @@ fn in_2_2_a_yield_counts_as_no_ticks_and_can_begin_an_epoch() {
     let mut bench = waiting(Version::V2_2, &[0]);
     bench.settle();
     bench.sched.yield_now(&mut bench.platform, CpuId(0), A);
-    assert_eq!(bench.asks(), [0], "nobody counts who waits");
+    assert_eq!(bench.asks(), [0], "waiting tasks do not count");
     bench.settle();
-    assert_eq!(bench.counters(), [30], "alone it begins an epoch with each yield");
+    assert_eq!(bench.counters(), [30], "alone, it begins an epoch with each yield");
 }
 
 #[test]
@@ -691,8 +691,11 @@ fn in_2_2_there_is_no_affinity() {
     let mut bench = bench(Version::V2_2, 2);
     bench.start_on(1);
     bench.settle();
-    let release =
-        |version| crate::registry::find(&alloc::format!("o_n@{version}")).expect("it is there").1;
+    let release = |version| {
+        crate::registry::find(&alloc::format!("o_n@{version}"))
+            .expect("the release is registered")
+            .1
+    };
     assert!(!release("2.2").can.affinity && release("2.4.16").can.affinity);
     assert_eq!(bench.sched.cpu_of(A), CpuId(0));
     bench.sched.set_affinity(&mut bench.platform, A, &CpuSet::only(CpuId(1)));
@@ -710,7 +713,7 @@ fn the_books_stay_in_order_whatever_happens() {
     }
 }
 
-/// Calls hooks at random. `settle` audits.
+/// Calls hooks at random. `settle` checks the state.
 fn riot(version: Version, cpus: u32, steps: u32) {
     let mut bench = bench(version, cpus);
     let mut state: u64 = 99 + u64::from(cpus);
@@ -761,7 +764,7 @@ fn riot(version: Version, cpus: u32, steps: u32) {
             for (number, cpu) in bench.sched.cpus.iter().enumerate() {
                 let lawful =
                     cpu.current.is_none_or(|task| bench.sched.may_run(task, CpuId(number as u32)));
-                assert!(lawful, "CPU {number} runs a task that may not");
+                assert!(lawful, "CPU {number} runs a task that may not run there");
             }
         }
     }
@@ -774,7 +777,7 @@ fn an_account_of_a_pick_has_the_goodness_of_each_task() {
     let pick = |bench: &mut Bench| {
         bench.platform.clear_resched(CpuId(0));
         let next = bench.sched.schedule(&mut bench.platform, CpuId(0));
-        let account = bench.platform.take_accounts().pop().expect("it was asked");
+        let account = bench.platform.take_accounts().pop().expect("an account was requested");
         (next, account.rule, account.evidence)
     };
     let terms = |evidence: &Evidence, candidate: usize| -> Vec<(&'static str, i64)> {
@@ -787,7 +790,7 @@ fn an_account_of_a_pick_has_the_goodness_of_each_task() {
     assert_eq!(terms(&evidence, 0), [("goodness", 26), ("counter", 6), ("nice", 0)]);
     assert_eq!(terms(&evidence, 1), [("goodness", 2), ("counter", 1), ("nice", 19)]);
     assert_eq!(evidence.candidates[1].rank, [-2, 1, 0, 0]);
-    // Nobody has ticks left. A's address space is loaded now, which is worth one more.
+    // No task has ticks left. A's address space is loaded now, which is worth one more.
     for task in bench.sched.tasks.values_mut() {
         task.counter = 0;
     }
@@ -798,7 +801,7 @@ fn an_account_of_a_pick_has_the_goodness_of_each_task() {
     let (next, rule, evidence) = pick(&mut bench);
     assert_eq!((next, rule), (Some(A), rules::NEW_EPOCH));
     assert_eq!(terms(&evidence, 0), [("goodness", 27), ("counter", 6), ("nice", 0)]);
-    assert_eq!(before, evidence.candidates, "asked beforehand, it says the same");
+    assert_eq!(before, evidence.candidates, "an earlier query gives the same answer");
     assert_eq!(evidence.best(), Ok(Some(Who::Task(A))));
 }
 

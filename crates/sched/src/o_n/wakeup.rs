@@ -7,14 +7,15 @@ use alloc::vec::Vec;
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Platform, Question, Rule, TaskId, Topology};
 
-/// 2.2: by how many ticks a woken task must exceed the waker's current task to ask for its CPU.
+/// 2.2: number of ticks by which a woken task must exceed the waker's current task to request its
+/// CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;
 
 /// Counter of an idle task.
 const IDLE_COUNTER: i32 = -100;
 
-/// For each CPU the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows of
-/// no more.) Empty if there is no such level.
+/// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows no
+/// others.) Empty if there is no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
     let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
         return Vec::new();
@@ -35,8 +36,8 @@ pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
 impl OrderN {
     /// `try_to_wake_up`: makes `p` runnable. `here` is the CPU on which the wakeup is executed.
     ///
-    /// A wakeup changes no counter and gives no bonus. What favours sleepers is only that they kept
-    /// their ticks, and went on getting new ones in each epoch.
+    /// A wakeup changes no counter and gives no bonus. Sleepers are favoured only because they kept
+    /// their ticks, and continued to get new ones in each epoch.
     pub(super) fn try_to_wake_up(
         &mut self,
         platform: &mut Platform,
@@ -56,25 +57,26 @@ impl OrderN {
         if !self.version.looks_at_all_cpus {
             self.reschedule_idle_2_2(platform, p, here);
         } else if !(sync && self.may_run(p, here)) {
-            // After a synchronous wakeup the waker sleeps at once, and then its CPU walks the
-            // runqueue anyway.
+            // After a synchronous wakeup the waker sleeps at once, and its CPU then walks the
+            // runqueue in any case.
             self.reschedule_idle(platform, p);
         } else {
             platform.by_rule(Question::Preempt, here, rules::SYNC_WAKEUP);
         }
     }
 
-    /// Finds a CPU for `p`, which waits in the runqueue, and asks it to reschedule: at most one,
-    /// and `p` is not bound to it: the first CPU that walks the runqueue may take it. O(CPUs).
+    /// Finds a CPU for `p`, which waits in the runqueue, and asks it to reschedule. At most one CPU
+    /// is asked, and `p` is not bound to it: the first CPU that walks the runqueue may take it.
+    /// O(CPUs).
     ///
-    /// The CPU it ran on last, if that idles; else the one that has been idle longest; else the one
-    /// whose current task is most inferior to `p`; else none.
+    /// The order is: the CPU on which it ran last, if that is idle; else the CPU that has been idle
+    /// longest; else the CPU whose current task is most inferior to `p`; else none.
     ///
     /// The request is a flag, not a reservation. A CPU that was asked *is* idle until it has
-    /// switched, and a second task that wakes meanwhile may ask it too, and wait while another CPU
-    /// idles.
+    /// switched. A second task that wakes in the meantime may ask it, too, and wait while another
+    /// CPU is idle.
     ///
-    /// (A UP build only compares `p` with the one current task. This comes to the same there.)
+    /// (A UP build only compares `p` with the one current task, which is equivalent there.)
     pub(super) fn reschedule_idle(&self, platform: &mut Platform, p: TaskId) {
         let last = self.tasks[p].processor;
         if self.is_idle(last) && self.may_run(p, last) {
@@ -120,16 +122,16 @@ impl OrderN {
         }
     }
 
-    /// Asks `cpu` to reschedule, by this rule.
+    /// Asks `cpu` to reschedule, by rule `rule`.
     #[inline]
     fn ask(platform: &mut Platform, cpu: CpuId, rule: Rule) {
         platform.by_rule(Question::Preempt, cpu, rule);
         platform.resched(cpu);
     }
 
-    /// By how much `p` is better on `cpu` than what runs there. The running task always has the
-    /// bonuses for the CPU and for its address space: from elsewhere `p` must be ahead by more than
-    /// 16.
+    /// The amount by which `p` is better on `cpu` than the task that runs there. The running task
+    /// always has the bonuses for the CPU and for its address space: coming from another CPU, `p`
+    /// must be ahead by more than 16.
     fn preemption_goodness(&self, current: TaskId, p: TaskId, cpu: CpuId) -> i32 {
         let mm = self.cpus[cpu.index()].active_mm;
         self.goodness(&self.run_queue[p], cpu, mm)
@@ -141,7 +143,7 @@ impl OrderN {
         self.cpus[cpu.index()].current.is_none()
     }
 
-    /// Whether `cpu` is half of a hyper-threaded core whose other half idles.
+    /// Whether `cpu` is half of a hyper-threaded core whose other half is idle.
     #[inline]
     fn has_idle_sibling(&self, cpu: CpuId) -> bool {
         self.siblings
@@ -150,10 +152,10 @@ impl OrderN {
     }
 
     /// 2.2: `p` is compared with the task that the waking CPU runs. If it does not get that CPU it
-    /// may have another one that idles, but no busy one.
+    /// may get another one that is idle, but not a busy one.
     ///
-    /// (The kernel spares itself the search for an idle CPU if the current task's average slice is
-    /// short and both tasks hold the big kernel lock. Tasks here never hold it.)
+    /// (The kernel skips the search for an idle CPU if the current task's average slice is short
+    /// and both tasks hold the big kernel lock. Tasks here never hold it.)
     pub(super) fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
         let woken = &self.tasks[p];
         let current = self.cpus[here.index()].current;

@@ -2,16 +2,18 @@
 //!
 //! # The algorithm
 //!
-//! All tasks of the system, asleep or not, stand in one **ring** in the order of their birth. Each
-//! has a `priority` (15 ticks of 10 ms by default) and a `counter`: the ticks it may still run.
-//! [`schedule`](Scheduler::schedule) walks the whole ring and takes the runnable task with the
-//! **largest counter**, the oldest among equals. When the runnable tasks have used theirs up (the
-//! largest is 0) a new round begins: *every* task in the ring, sleepers too, keeps half of what it
-//! had left and gets its `priority` on top. The task that was found before that goes on.
+//! All tasks of the system, asleep or not, form one **ring** in the order of their birth. Each has
+//! a `priority` (15 ticks of 10 ms by default) and a `counter`: the ticks for which it may still
+//! run. [`schedule`](Scheduler::schedule) walks the whole ring and takes the runnable task with the
+//! **largest counter**, the oldest among equals. When the runnable tasks have used up their
+//! counters (the largest is 0) a new round begins: *every* task in the ring, sleepers included,
+//! keeps half of its remaining ticks and gets its `priority` on top. The task that was found before
+//! that continues.
 //!
-//! There is no runqueue, no policy and no dynamic priority but the counter itself. It is ration and
-//! rank in one: a task that slept through some rounds has up to `2 * priority - 1` ticks, and is
-//! ahead of every hog until it has burnt the surplus. That is the whole interactivity heuristic.
+//! There is no runqueue, no policy and no dynamic priority apart from the counter itself. The
+//! counter is ration and rank in one: a task that slept through several rounds has up to `2 *
+//! priority - 1` ticks, and is ahead of every CPU-bound task until it has used up the surplus. That
+//! is the whole interactivity heuristic.
 //!
 //! # Cost
 //!
@@ -20,8 +22,8 @@
 //! # Releases
 //!
 //! 1.0, and 1.2 (read in 1.2.13), which differs in three places: a woken task must be ahead by more
-//! than 3 ticks to ask for a reschedule, the tick asks only when the counter would fall below 0,
-//! and the idle task's counter is -100.
+//! than 3 ticks to request a reschedule, the tick requests one only when the counter would fall
+//! below 0, and the idle task's counter is -100.
 
 mod rules;
 
@@ -38,7 +40,7 @@ use schedlab_core::{
 /// The only CPU.
 const CPU: CpuId = CpuId(0);
 
-/// What the kernel keeps of a task.
+/// State of a task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
     /// Ticks left, at least 0.
@@ -50,7 +52,7 @@ struct Task {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    /// Runnable or running: nothing marks the running task but `current`.
+    /// Runnable or running: only `current` distinguishes the running task.
     Running,
     Asleep,
     /// Not yet born, or exited. A zombie stays in the ring, and takes part in the rounds, until its
@@ -63,22 +65,22 @@ enum State {
 #[derive(Debug)]
 pub struct RoundRobin {
     version: Version,
-    /// Every task there ever was, by number.
+    /// All tasks that have ever existed, by number.
     tasks: TaskTable<Task>,
-    /// The tasks there are, oldest first. (In the kernel a doubly linked ring headed by the idle
+    /// All existing tasks, oldest first. (In the kernel a doubly linked ring headed by the idle
     /// task.)
     ring: Vec<TaskId>,
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
 }
 
-/// `priority` for a nice value: 15 ticks at nice 0, one less for each step, 1 at least.
+/// `priority` for a nice value: 15 ticks at nice 0, one less for each step, at least 1.
 fn priority_of_nice(nice: i32) -> i64 {
     i64::from(15 - nice).max(1)
 }
 
 impl RoundRobin {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn new(version: Version) -> RoundRobin {
         RoundRobin { version, tasks: TaskTable::new(), ring: Vec::new(), current: None }
     }
@@ -116,7 +118,8 @@ impl RoundRobin {
         }
     }
 
-    /// A new round: half of what is left, and `priority` on top, for every task there is.
+    /// A new round: every existing task keeps half of its remaining ticks and gets `priority` on
+    /// top.
     fn recharge(&mut self) {
         for &task in &self.ring {
             let task = &mut self.tasks[task];
@@ -130,12 +133,12 @@ impl Scheduler for RoundRobin {
         let priority = priority_of_nice(attr.sched.nice);
         let counter = match parent {
             Parent::External => {
-                // The parent must have had the only CPU, and gives it up at once.
+                // The parent must have been running on the only CPU, and gives it up at once.
                 platform.by_rule(Question::Preempt, CPU, rules::PARENT_GIVES_UP);
                 platform.resched(CPU);
                 priority
             }
-            // The parent keeps all of its own: forking makes ticks out of nothing.
+            // The parent keeps all of its ticks: forking creates ticks from nothing.
             Parent::Task { task: parent, .. } => {
                 platform.by_rule(Question::Preempt, CPU, rules::CHILD_WAITS);
                 self.counter(parent) >> 1
@@ -177,8 +180,9 @@ impl Scheduler for RoundRobin {
         let Some(current) = self.current else { return };
         let counter = &mut self.tasks[current].counter;
         *counter = (*counter - 1).max(0);
-        // 1.2's tick itself asks only when the counter would fall below 0, but the return to user
-        // mode, which follows each tick, calls schedule() for a counter of 0 in both releases.
+        // 1.2's tick itself requests a reschedule only when the counter would fall below 0. But the
+        // return to user mode, which follows each tick, calls schedule() for a counter of 0 in both
+        // releases.
         if *counter == 0 {
             platform.resched(CPU);
         }
@@ -197,8 +201,8 @@ impl Scheduler for RoundRobin {
             self.list_candidates(&mut evidence.candidates);
         });
         if is_round_over {
-            // The pick is not repeated: the oldest runnable task goes on, even if another now has
-            // more ticks.
+            // The pick is not repeated: the oldest runnable task continues, even if another one now
+            // has more ticks.
             platform.work.recalculated += self.ring.len() as u64;
             self.recharge();
         }
@@ -211,7 +215,7 @@ impl Scheduler for RoundRobin {
     }
 
     fn yield_now(&mut self, _platform: &mut Platform, _cpu: CpuId, _task: TaskId) {
-        // There is no such system call; sleeping is the only way to give up the CPU.
+        // There is no such system call. Sleeping is the only way to give up the CPU.
     }
 
     fn set_attr(&mut self, _platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
@@ -247,8 +251,8 @@ impl Inspect for RoundRobin {
 
     fn promises(&self, load: &Load) -> Promises {
         const TICK_NS: u64 = 10_000_000;
-        // Each of the others may have a full surplus of ticks, and use it and a fresh round before
-        // this task runs.
+        // Each of the other tasks may have a full surplus of ticks, and use it and a new round's
+        // ticks before this task runs.
         let most_ticks = 2 * priority_of_nice(load.nice_min) as u64;
         Promises {
             idle_beside_waiting_ns: Some(0),
@@ -280,12 +284,12 @@ impl Inspect for RoundRobin {
     }
 }
 
-/// A release: what differs between them, by name.
+/// A release: the differences, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version {
     /// The release.
     pub name: &'static str,
-    /// By how many ticks a woken task must exceed the running one to ask for a reschedule.
+    /// Number of ticks by which a woken task must exceed the running one to request a reschedule.
     pub wakeup_margin: i64,
     /// The idle task's counter, with which woken tasks are compared when nothing runs.
     pub idle_counter: i64,
@@ -299,11 +303,11 @@ impl Version {
     pub const V1_2: Version = Version { name: "1.2", wakeup_margin: 3, idle_counter: -100 };
 }
 
-/// The default release. The others are described by what differs.
+/// The default release. The others are described by their differences from it.
 const DEFAULT: Release = Release {
     version: "1.0",
     also: &[],
-    summary: "a woken task asks for the CPU when it has more ticks left than the running one",
+    summary: "a woken task requests the CPU when it has more ticks left than the running one",
     golden: &[("round_robin", "1.0")],
     hz_default: 100,
     hz_range: (100, 100),
@@ -314,7 +318,7 @@ const DEFAULT: Release = Release {
     build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
 };
 
-/// This scheduler in the registry.
+/// The scheduler's entry in the registry.
 pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("round_robin"),
     title: Cow::Borrowed("Round robin"),
@@ -352,12 +356,12 @@ mod tests {
     #[test]
     fn a_sleeper_climbs_to_one_less_than_twice_its_priority() {
         let (mut sched, _) = machine(&[0]);
-        let mut seen = alloc::vec![];
+        let mut counters = alloc::vec![];
         for _ in 0..5 {
             sched.recharge();
-            seen.push(sched.counter(TaskId(0)));
+            counters.push(sched.counter(TaskId(0)));
         }
-        assert_eq!(seen, [22, 26, 28, 29, 29]);
+        assert_eq!(counters, [22, 26, 28, 29, 29]);
     }
 
     #[test]
@@ -392,7 +396,7 @@ mod tests {
         platform.ask(true);
         let mut pick = || {
             let next = sched.schedule(&mut platform, CPU);
-            let account = platform.take_accounts().pop().expect("it was asked");
+            let account = platform.take_accounts().pop().expect("an account was requested");
             sched.tasks.values_mut().for_each(|task| task.counter = 0);
             (next, account.rule, account.evidence)
         };
@@ -401,7 +405,8 @@ mod tests {
         let ranks: Vec<_> = evidence.candidates.iter().map(|other| other.rank).collect();
         assert_eq!(ranks, [[-1, 0, 0, 0], [-35, 1, 0, 0]]);
         assert_eq!(evidence.candidates[1].terms[0], Term { name: "counter", value: 35 });
-        // Nobody has ticks left: the oldest goes on, whoever has more in the round that begins.
+        // No task has ticks left: the oldest continues, whichever task has more ticks in the round
+        // that begins.
         let (next, rule, evidence) = pick();
         assert_eq!((next, rule), (Some(TaskId(0)), rules::NEW_ROUND));
         assert_eq!(evidence.best(), Ok(Some(Who::Task(TaskId(0)))));

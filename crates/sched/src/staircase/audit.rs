@@ -1,4 +1,4 @@
-//! Checks the books: lists against bits, counts and places.
+//! Consistency checks: lists against bits, counts and places.
 
 use super::task::ArrayRef;
 use super::{MAX_PRIO, Staircase, prio_array};
@@ -7,7 +7,7 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl Staircase {
-    /// Checks that every task stands where its record says, and that all counts are right.
+    /// Checks that every task is where its record says, and that all counts are right.
     pub(super) fn audit_all(&self) -> Result<(), String> {
         let mut listed = 0;
         for (number, rq) in self.cpus.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Fork and exit: where tasks start and wake, and what happens to their slices.
+//! Fork and exit: where tasks start and wake, and how slices are divided and returned.
 
 use super::task::Pid;
 use super::{Staircase, rules};
@@ -18,14 +18,14 @@ impl Staircase {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }
 
-    /// Starts a task whose parent does not matter: with a fresh staircase, as from a parent that
-    /// has not run in this rotation of the CPU.
+    /// Starts a task without a parent: with a new staircase, as from a parent that has not run in
+    /// this rotation of the CPU.
     pub(super) fn start(&mut self, platform: &mut Platform, p: Pid) {
         let cpu = self.tasks[p].cpu;
         self.tasks[p].array = self.cpus[cpu.index()].active(cpu);
         self.set_quota_and_weight(p);
         let task = &mut self.tasks[p];
-        // An ordinary task will be given its quota with its place.
+        // An ordinary task gets its quota together with its place.
         task.time_slice = task.quota;
         task.runnable = true;
         self.activate_task(cpu, p);
@@ -34,8 +34,8 @@ impl Staircase {
         platform.resched(cpu);
     }
 
-    /// Starts the child of a running task: at its parent's place, with half of what the parent has
-    /// left.
+    /// Starts the child of a running task: at its parent's place, with half of the rest of the
+    /// parent's slice.
     pub(super) fn start_beside(
         &mut self,
         platform: &mut Platform,
@@ -69,7 +69,7 @@ impl Staircase {
         }
     }
 
-    /// `sched_exit`: what is left of a first slice goes back to the parent on the same CPU.
+    /// `sched_exit`: returns the rest of a first slice to the parent on the same CPU.
     pub(super) fn sched_exit(&mut self, p: Pid) {
         let task = &self.tasks[p];
         if !task.first_time_slice {
@@ -85,8 +85,8 @@ impl Staircase {
         }
     }
 
-    /// The CPU on which a woken task is queued, and by which rule: its last one, or the waker's, if
-    /// that does not upset the balance. There is no search for an idle CPU.
+    /// The CPU on which a woken task is queued, and the rule: its last CPU, or the waker's, if that
+    /// does not upset the balance. There is no search for an idle CPU.
     pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let task = &self.tasks[p];
         let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);

@@ -4,11 +4,11 @@
 //!
 //! # The algorithm (SD)
 //!
-//! There is no estimate of interactivity. Each CPU lives through **rotations**. In a rotation every
+//! There is no estimate of interactivity. Each CPU goes through **rotations**. In a rotation every
 //! task may use certain **slots**, which are priority levels: the better its nice value, the more
-//! of them. In each it may run for one **quota** (6 ms). When the quota is used up it steps *down*
-//! to its next slot. After the last one it waits on the **expired** array until all tasks of that
-//! CPU have used their slots; then the arrays are swapped, and a new rotation begins.
+//! slots. In each slot it may run for one **quota** (6 ms). When the quota is used up it steps
+//! *down* to its next slot. After its last slot it waits in the **expired** array until all tasks
+//! of that CPU have used their slots. Then the arrays are swapped, and a new rotation begins.
 //!
 //! ```text
 //! level 101  A B      A: 6 ms here, then to 103   nice 0: 101, 103, 105, ... 139: 20 slots
@@ -17,34 +17,33 @@
 //! ```
 //!
 //! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left,
-//! so it preempts the hogs, which have stepped down; but within a rotation it gets no more CPU than
-//! a hog of its nice level. So the longest wait is known in advance: about one rotation of all the
-//! others.
+//! so it preempts the CPU-bound tasks, which have stepped down. But within a rotation it gets no
+//! more CPU time than a CPU-bound task of its nice level. So the longest wait is known in advance:
+//! about one rotation of all the others.
 //!
 //! # The algorithm (RSDL)
 //!
-//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, as neither its
-//! source nor its own description was at hand.
+//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, because
+//! neither its source nor its own description was available.
 //!
 //! # Cost
 //!
 //! Pick, wakeup, tick: O(1), by bitmaps and lists. A step down looks at 40 levels at most. A
 //! rotation ends in O(1) by swapping two arrays. Balancing as in 2.6.22: O(CPUs) to find the
-//! busiest, then O(tasks looked at).
+//! busiest, then O(tasks examined).
 //!
 //! # Where to look
 //!
 //! This file: the hooks, first of all [`Scheduler::schedule`] and [`Scheduler::tick`]. `sd.rs`: the
-//! slots and the way down. `rsdl.rs`: what RSDL does instead. `task.rs`: what a nice level is
-//! worth. `prio_array.rs`: the queues. `fork_exit.rs`: starts, forks, exits, and where tasks wake.
-//! `syscalls.rs`: changes of nice and policy. `rules.rs`: the rules of its decisions, by number.
-//! `move_tasks.rs` and
-//! [`crate::classes::load_balance_2_6_22`]: several CPUs.
+//! slots and the way down. `rsdl.rs`: the differences of RSDL. `task.rs`: the effect of a nice
+//! level. `prio_array.rs`: the queues. `fork_exit.rs`: starts, forks, exits, and where tasks wake.
+//! `syscalls.rs`: changes of nice and policy. `rules.rs`: the decision rules, by number.
+//! `move_tasks.rs` and [`crate::classes::load_balance_2_6_22`]: several CPUs.
 //!
-//! # Not here
+//! # Not included
 //!
 //! `SCHED_ISO`: the interface has no such policy, so its level 99 is always empty and its allowance
-//! limits no task. Hyperthreads and NUMA.
+//! limits no task. Hyper-threading and NUMA.
 
 mod audit;
 mod fork_exit;
@@ -74,30 +73,30 @@ use schedlab_core::{
     TaskId, Tunable, TunableError, Waker, tunables,
 };
 
-/// The level of `SCHED_ISO`; what is better is real-time.
+/// The level of `SCHED_ISO`. Better levels are real-time.
 const ISO_PRIO: u8 = 99;
-/// The level of `SCHED_IDLEPRIO`, behind all others; also "no level".
+/// The level of `SCHED_IDLEPRIO`, behind all others. Also means "no level".
 const MAX_PRIO: u8 = 140;
 
-/// A CPU.
+/// State of a CPU.
 #[derive(Clone, Debug)]
 struct Runqueue {
     arrays: [PrioArray; 2],
-    /// Which of the array objects is active. The other is the expired one. Object 0 also has the
+    /// Index of the active array object. The other one is the expired array. Object 0 also has the
     /// list of idle-priority tasks.
     active: u8,
-    /// The running task, which stays in its array; none = the idle task.
+    /// The running task, which stays in its array. `None`: the idle task.
     curr: Option<Pid>,
-    /// Runnable tasks on the idle-priority list.
+    /// Number of runnable tasks on the idle-priority list.
     nr_idleprio: u32,
-    /// Counts rotations.
+    /// Number of rotations.
     prio_rotation: u64,
-    /// SD: for each nice level from -20 the lowest level from which one of it was picked in this
+    /// SD: by nice level from -20, the lowest level from which one of its tasks was picked in this
     /// rotation.
     prio_level: [u8; 40],
     /// RSDL: the level that this rotation has reached.
     level_reached: u8,
-    /// When it last charged, ns.
+    /// Time of its last charge, ns.
     most_recent_timestamp: u64,
 }
 
@@ -132,13 +131,13 @@ impl Runqueue {
     }
 }
 
-/// SD or RSDL on a machine of equal CPUs.
+/// SD or RSDL.
 #[derive(Debug)]
 pub struct Staircase {
     edition: Edition,
-    /// A tick, ns.
+    /// Length of a tick, ns.
     tick_ns: i64,
-    /// ms.
+    /// `rr_interval`, ms.
     rr_interval: i64,
     sched_interactive: bool,
     sched_iso_cpu: i64,
@@ -152,7 +151,7 @@ pub struct Staircase {
 }
 
 impl Staircase {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn new(edition: Edition, config: &BuildConfig) -> Staircase {
         let cpus = config.topology.cpus();
         let migration_thread = |cpu| Task {
@@ -181,7 +180,7 @@ impl Staircase {
         }
     }
 
-    /// How many rotations `cpu` has been through.
+    /// Number of rotations that `cpu` has completed.
     pub fn prio_rotation(&self, cpu: CpuId) -> u64 {
         self.cpus[cpu.index()].prio_rotation
     }
@@ -191,7 +190,7 @@ impl Staircase {
         self.tasks[self.pid(task)].prio
     }
 
-    /// What `task` has left of its present slot, µs.
+    /// The rest of the current slot of `task`, µs.
     pub fn time_slice_us(&self, task: TaskId) -> i32 {
         self.tasks[self.pid(task)].time_slice
     }
@@ -201,7 +200,7 @@ impl Staircase {
         Pid::new(task.index() + self.cpus.len())
     }
 
-    /// None: a migration thread.
+    /// `None`: a migration thread.
     #[inline]
     fn task_id(&self, p: Pid) -> Option<TaskId> {
         let number = p.index().checked_sub(self.cpus.len())?;
@@ -215,7 +214,7 @@ impl Staircase {
 
     // Queues.
 
-    /// To the tail of its level in its array.
+    /// Queues `p` at the tail of its level in its array.
     fn put_in_array(&mut self, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         let rq = &mut self.cpus[cpu.index()];
@@ -247,7 +246,7 @@ impl Staircase {
         rq.nr_idleprio -= u32::from(task.prio == MAX_PRIO);
     }
 
-    /// Quota and weight by policy and nice level.
+    /// Sets quota and weight from policy and nice level.
     fn set_quota_and_weight(&mut self, p: Pid) {
         let is_thread = self.task_id(p).is_none();
         let task = &mut self.tasks[p];
@@ -264,7 +263,7 @@ impl Staircase {
         task.load_weight = if is_thread { 0 } else { task::load_weight(task, self.rr_interval) };
     }
 
-    /// Becomes runnable on `cpu`.
+    /// Makes `p` runnable on `cpu`.
     fn activate_task(&mut self, cpu: CpuId, p: Pid) {
         self.set_quota_and_weight(p);
         let task = &mut self.tasks[p];
@@ -273,8 +272,8 @@ impl Staircase {
         self.domains.inc_nr_running(cpu, u64::from(self.tasks[p].load_weight));
     }
 
-    /// Is no longer runnable. It keeps bitmap, rotation, rest of the slice, level and array until
-    /// it wakes.
+    /// `p` is no longer runnable. It keeps bitmap, rotation, rest of the slice, level and array
+    /// until it wakes.
     fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
         self.dequeue_task(cpu, p);
         self.domains.dec_nr_running(cpu, u64::from(self.tasks[p].load_weight));
@@ -291,8 +290,8 @@ impl Staircase {
 
     // Running.
 
-    /// `update_cpu_clock`: charges the running task's slot for what it has run. Fractions of a
-    /// microsecond are lost. An impossible time is charged as a tick (at a tick) or a microsecond
+    /// `update_cpu_clock`: charges the time that the running task has run to its slot. Fractions of
+    /// a microsecond are lost. An impossible time is charged as a tick (at a tick) or a microsecond
     /// (at a reschedule: so a reschedule in the nanosecond of a tick costs 1 µs).
     fn update_cpu_clock(&mut self, now_ns: u64, cpu: CpuId, from_tick: bool) {
         let rq = &mut self.cpus[cpu.index()];
@@ -317,7 +316,7 @@ impl Staircase {
         }
     }
 
-    /// `task_expired_entitlement`: a queued task has used its quota up.
+    /// `task_expired_entitlement`: a queued task has used up its quota.
     fn task_expired_entitlement(&mut self, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         if task.is_realtime() {
@@ -335,7 +334,7 @@ impl Staircase {
         self.tasks[p].time_slice += overrun;
     }
 
-    /// All slots are used: the expired array becomes the active one.
+    /// All slots are used up: the expired array becomes the active one.
     fn major_rotation(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].active ^= 1;
         self.new_rotation(cpu);
@@ -349,10 +348,10 @@ impl Staircase {
         }
     }
 
-    /// The task that `cpu` should run; none = idle.
+    /// The task that `cpu` should run. `None`: idle.
     fn pick(&mut self, cpu: CpuId) -> Option<Pid> {
         if self.domains.load(cpu).nr_running() == 0 {
-            // An idle moment ends the rotation: the next task that wakes has a full staircase.
+            // An idle moment ends the rotation: the next task that wakes has a complete staircase.
             match self.edition {
                 Edition::Rsdl => self.major_rotation(cpu),
                 Edition::Sd => self.new_rotation(cpu),
@@ -370,7 +369,8 @@ impl Staircase {
         })
     }
 
-    /// `TASK_PREEMPTS_CURR`: whether `p`, queued, is better than what its CPU runs. Equals are not.
+    /// `TASK_PREEMPTS_CURR`: whether `p`, which is queued, is better than the task that its CPU
+    /// runs. An equal one is not.
     fn preempts_curr(&self, p: Pid) -> bool {
         let task = &self.tasks[p];
         let rq = &self.cpus[task.cpu.index()];
@@ -455,7 +455,7 @@ impl Scheduler for Staircase {
         self.activate_task(cpu, p);
         platform.work.enqueues += 1;
         self.tasks[p].uninterruptible = false;
-        // A waker that is about to sleep leaves its CPU anyway.
+        // A waker that is about to sleep leaves its CPU in any case.
         if waker.is_sync() && waker.cpu() == cpu {
             platform.by_rule(Question::Preempt, cpu, rules::SYNC_WAKEUP);
         } else {
@@ -506,8 +506,8 @@ impl Scheduler for Staircase {
             if !task.runnable {
                 self.deactivate_task(cpu, p);
                 platform.work.dequeues += 1;
-                // Its affinity changed while it ran, and it fell asleep before this reschedule: the
-                // migration thread moves sleepers, too.
+                // Its affinity changed while it ran, and it went to sleep before this reschedule:
+                // the migration thread moves sleepers, too.
                 if !self.tasks[p].allowed.contains(cpu) {
                     self.tasks[p].cpu = self.first_allowed(&self.tasks[p].allowed);
                 }
@@ -542,9 +542,9 @@ impl Scheduler for Staircase {
         platform.because(Question::Pick, cpu, rule, move |evidence| {
             this.list_candidates(cpu, &mut evidence.candidates);
         });
-        // What was pulled may have asked for this very reschedule.
+        // A pulled task may have requested this same reschedule.
         platform.clear_resched(cpu);
-        // Charged only now, so the charge has no influence on the pick.
+        // Charged only now, so the charge does not affect the pick.
         self.update_cpu_clock(now_ns, cpu, false);
         if next != prev {
             if let Some(p) = next {
@@ -554,7 +554,8 @@ impl Scheduler for Staircase {
         }
         let next = next?;
         if next == self.migration_thread(cpu) {
-            // It takes no time. The CPU reschedules again at once, and counts as idle till then.
+            // The thread takes no time. The CPU reschedules again at once, and counts as idle until
+            // then.
             self.migration_thread_runs(platform, cpu);
             platform.by_rule(Question::Pick, cpu, rules::MIGRATION_THREAD);
         }
@@ -574,7 +575,7 @@ impl Scheduler for Staircase {
         } else if self.tasks[p].policy == Policy::Idle {
             self.enqueue_task(cpu, p);
         } else {
-            // It gives up the rest of its rotation.
+            // It forfeits the rest of its rotation.
             match self.edition {
                 Edition::Rsdl => self.rsdl_expire(cpu, p),
                 Edition::Sd => self.queue_expired(cpu, p),
@@ -631,7 +632,7 @@ impl Scheduler for Staircase {
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
         match command {
-            // (`rr_interval` is computed at boot and stays.)
+            // (`rr_interval` is computed at boot and stays the same.)
             Command::CpuOffline(cpu) => self.domains.cpu_offline(platform, cpu),
             Command::CpuOnline(cpu) => self.domains.cpu_online(platform, cpu),
             Command::SetTunable { name, value } => self.write_tunable(name, value)?,
@@ -651,8 +652,8 @@ impl Inspect for Staircase {
             name: "cache_hot_time_ns".into(),
             value: self.cache_hot_time_ns,
             range: (0, i64::MAX),
-            help: "for how long after it ran a task's cache counts as warm, ns (measured at boot \
-                   on real machines)",
+            help: "time after it ran for which a task counts as cache hot, ns (measured at boot \
+                on real machines)",
         };
         if self.edition == Edition::Rsdl {
             return alloc::vec![cache_hot_time];
@@ -662,8 +663,7 @@ impl Inspect for Staircase {
                 name: "rr_interval".into(),
                 value: self.rr_interval,
                 range: (1, 1000),
-                help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next \
-                       wakeup on",
+                help: "length of a slot at nice -6 to 0, ms; a task adopts it at its next wakeup",
             },
             Tunable {
                 name: "sched_interactive".into(),
@@ -676,14 +676,13 @@ impl Inspect for Staircase {
                 name: "sched_iso_cpu".into(),
                 value: self.sched_iso_cpu,
                 range: (0, 100),
-                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
-                       here",
+                help: "percentage that SCHED_ISO tasks may use; no effect, as there are none here",
             },
             Tunable {
                 name: "sched_iso_period".into(),
                 value: self.sched_iso_period,
                 range: (1, 100),
-                help: "over how long that is averaged, s; without effect",
+                help: "time over which that is averaged, s; no effect",
             },
             cache_hot_time,
         ]
@@ -691,21 +690,20 @@ impl Inspect for Staircase {
 
     fn promises(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
-            // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by
-            // itself.
+            // Balancing tolerates small imbalances indefinitely, and each CPU rotates separately.
             return Promises { real_time_first: true, ..Promises::default() };
         }
-        // What one task can run in a rotation: a quota for each level that it may use, and one more
-        // as the best is had twice. Each may end a tick late.
+        // The time that one task can run in a rotation: a quota for each level that it may use, and
+        // one more because the best one is used twice. Each may end a tick late.
         let quota_us = task::quota_us(self.edition, load.nice_min, self.rr_interval) as u64;
         let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
         Promises {
             idle_beside_waiting_ns: Some(0),
-            // At worst all others have all of this rotation before it, and all of the next. (No new
-            // tasks meanwhile: they would bring new staircases into the old rotation.)
+            // At worst all others have all of this rotation before it, and all of the next. (This
+            // assumes no new tasks: they would bring new staircases into the old rotation.)
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
-            // Hogs of one nice level have the same staircase. Of several, the better ones end the
-            // others' rotation early.
+            // CPU-bound tasks of one nice level have the same staircase. With several levels, the
+            // better ones end the others' rotation early.
             hog_spread_ns: (load.nice_min == load.nice_max).then_some(2 * rotation_ns),
             real_time_first: true,
         }

@@ -7,28 +7,28 @@ use super::{MAX_PRIO, Staircase};
 use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved, rules};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
-/// The level of the idle task, as one of nice 0 would have it. (It is never compared for
-/// preemption, only in `move_tasks`.)
+/// The level of the idle task, as if it had nice 0. (It is never compared for preemption, only in
+/// `move_tasks`.)
 const IDLE_TASK_PRIO: u8 = 120;
 
-/// The state of one call of `move_tasks`: how much may still move, and what it has seen.
+/// The state of one call of `move_tasks`: how much may still move, and what has been found.
 struct Move {
-    /// By which rule.
+    /// The rule by which tasks are moved.
     why: Rule,
     to: CpuId,
     from: CpuId,
     tasks_left: u32,
-    /// Weight left.
+    /// Weight that may still move.
     rem: i64,
     pulled: u32,
     /// No examined task may run on `to`.
     pinned: bool,
-    /// The best level on either side. A task too heavy may move all the same if it is better than
-    /// all of `to`.
+    /// The best level on either side. A task that is too heavy may move all the same if it is
+    /// better than all tasks of `to`.
     to_best: u8,
     from_best: u8,
-    /// One of the source's best level stays there.
-    seen: bool,
+    /// Whether one task of the source's best level stays there.
+    best_stays: bool,
 }
 
 impl Staircase {
@@ -53,7 +53,7 @@ impl Staircase {
         source.curr != Some(p) && (self.domains.takes_cache_hot(go.to) || !cache_hot)
     }
 
-    /// Goes through one level of the source, the last task first. Returns whether enough has moved.
+    /// Examines one level of the source, the last task first. Returns whether enough has moved.
     fn move_from_level(
         &mut self,
         platform: &mut Platform,
@@ -67,10 +67,10 @@ impl Staircase {
             let weight = i64::from(self.tasks[p].load_weight);
             let mut skip = weight > go.rem;
             if skip && level < go.to_best {
-                skip = !go.seen && level == go.from_best;
+                skip = !go.best_stays && level == go.from_best;
             }
             if skip || !self.can_migrate(p, go) {
-                go.seen |= level == go.from_best;
+                go.best_stays |= level == go.from_best;
                 continue;
             }
             self.pull_task(platform, go.why, p, go.from, go.to);
@@ -84,7 +84,7 @@ impl Staircase {
         false
     }
 
-    /// Goes through one array object of the source, the best level first.
+    /// Examines one array object of the source, the best level first.
     fn move_from_array(
         &mut self,
         platform: &mut Platform,
@@ -123,7 +123,7 @@ impl Staircase {
         &self.cpus[cpu.index()].arrays[usize::from(object)]
     }
 
-    /// The migration thread of `cpu` has the CPU: it pushes a task to the CPU that asked for it,
+    /// The migration thread of `cpu` has the CPU: it pushes a task to the CPU that requested one,
     /// and sleeps again.
     pub(super) fn migration_thread_runs(&mut self, platform: &mut Platform, cpu: CpuId) {
         if let Some(to) = self.domains.take_push_cpu(cpu)
@@ -174,11 +174,11 @@ impl Balanced for Staircase {
             pinned: true,
             to_best: self.best_prio(to),
             from_best,
-            seen: from_best == running_prio,
+            best_stays: from_best == running_prio,
         };
         let active = source.active;
-        // First the tasks that wait for the next rotation: they are the least likely to be cache
-        // hot.
+        // First the tasks that wait for the next rotation, because they are the least likely to be
+        // cache hot.
         let _ = self.move_from_array(platform, &mut go, active ^ 1, 100)
             || self.move_from_array(platform, &mut go, active, 0);
         Moved { tasks: go.pulled, all_pinned: go.pinned }

@@ -1,8 +1,8 @@
-//! The priority array: a first-in-first-out list for each of 141 levels, and a bit for each that is
-//! not empty.
+//! The priority array: a first-in-first-out list for each of 141 levels, and a bit for each level
+//! that is not empty.
 //!
 //! Lists are doubly linked through a table of links with a row for each task, so that nothing is
-//! ever allocated, and taking a task out of the middle is as cheap as at the ends.
+//! allocated, and removing a task from the middle is as cheap as at the ends.
 
 use super::MAX_PRIO;
 use super::task::Pid;
@@ -30,9 +30,9 @@ pub(super) struct PrioArray {
     /// A bit for each level below 140 that has tasks.
     bitmap: [u64; 3],
     lists: [List; MAX_PRIO as usize + 1],
-    /// SD: the best nice level that was seen here in this rotation.
+    /// SD: the best nice level that has been queued here in this rotation.
     pub(super) best_static_prio: u8,
-    /// RSDL: for each of the levels 100 to 139 what is left of the quotas handed out there, µs.
+    /// RSDL: for each of the levels 100 to 139, the rest of the quotas handed out there, µs.
     pub(super) level_quota: [i64; 40],
 }
 
@@ -46,8 +46,8 @@ impl PrioArray {
         }
     }
 
-    /// The best level from `from` on that has tasks; 140 = none. (Level 140 itself is not looked
-    /// at.)
+    /// The best level from `from` on that has tasks. `140`: none. (Level 140 itself is not
+    /// considered.)
     #[inline]
     pub(super) fn best_from(&self, from: u8) -> u8 {
         let first = usize::from(from) / 64;
@@ -75,7 +75,7 @@ impl PrioArray {
         self.lists[usize::from(level)].tail
     }
 
-    /// To the tail of a level.
+    /// Appends `task` to a level.
     #[inline]
     pub(super) fn push(&mut self, links: &mut Links, level: u8, task: Pid) {
         let list = &mut self.lists[usize::from(level)];
@@ -91,7 +91,7 @@ impl PrioArray {
         }
     }
 
-    /// Out of its level.
+    /// Removes `task` from its level.
     #[inline]
     pub(super) fn remove(&mut self, links: &mut Links, level: u8, task: Pid) {
         let Link { next, prev } = core::mem::take(&mut links[task]);
@@ -109,8 +109,8 @@ impl PrioArray {
         }
     }
 
-    /// The levels that have tasks, in rising order, 140 among them: for audits. None: some level's
-    /// bit does not agree with its list.
+    /// The levels that have tasks, 140 included, in ascending order: for audits. `None`: some
+    /// level's bit does not agree with its list.
     pub(super) fn occupied(&self) -> Option<impl Iterator<Item = u8>> {
         let mut heads = [0; 3];
         for (level, list) in self.lists.iter().enumerate() {

@@ -55,7 +55,7 @@ pub static RSDL: Entry = Entry {
     }],
 };
 
-/// Which of the two.
+/// One of the two schedulers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Edition {
     /// Rotating Staircase Deadline, a reconstruction.

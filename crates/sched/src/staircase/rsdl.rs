@@ -1,20 +1,20 @@
-//! RSDL, from which SD came: a **reconstruction** from published descriptions, not checked against
-//! its code.
+//! RSDL, from which SD was developed: a **reconstruction** from published descriptions, not checked
+//! against its code.
 //!
 //! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139.
-//! And it charges twice: what a task runs is taken from its own quota and from that of its
-//! **level**, which is the sum of the quotas handed out there. When a level has used its quota up,
-//! all tasks that are still there go down a level, with time left or not (a **minor rotation**). So
-//! it is known when tasks further down run at the latest, which is the "deadline" of the name. No
-//! task enters above the level that the rotation has reached.
+//! And it charges twice: the time that a task runs is subtracted from its own quota and from that
+//! of its **level**, which is the sum of the quotas handed out there. When a level has used up its
+//! quota, all tasks that are still there move down a level, whether or not they have time left (a
+//! **minor rotation**). So the latest time at which tasks further down run is known, which is the
+//! "deadline" of the name. No task enters above the level that the rotation has reached.
 
 use super::prio_array;
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
 use schedlab_core::{CpuId, Platform};
 
-/// A quota as it is handed out: in whole ticks, rounded up, each worth what a tick charges. Quotas
-/// are used up at ticks only. If a quota were 6 ms where a tick is 4 ms, each task would run 8 ms,
+/// A quota as it is handed out: in whole ticks, rounded up, each as long as a tick's charge. Quotas
+/// are used up only at ticks. If a quota were 6 ms where a tick is 4 ms, each task would run 8 ms,
 /// the first few tasks of a level would use up the quota of all, and the tasks behind them would
 /// sink with them from level to level and never run.
 pub(super) fn whole_ticks_us(quota_us: i32, tick_ns: i64) -> i32 {
@@ -23,8 +23,8 @@ pub(super) fn whole_ticks_us(quota_us: i32, tick_ns: i64) -> i32 {
 }
 
 impl Staircase {
-    /// Chooses the place of an ordinary task on `cpu`: the best level that it has not yet had, not
-    /// above the level that is reached.
+    /// Chooses the place of an ordinary task on `cpu`: the best level that it has not used yet, but
+    /// not above the level that the rotation has reached.
     pub(super) fn rsdl_place(&mut self, cpu: CpuId, p: Pid) {
         self.carry_over_rotation(cpu, p);
         let rq = &mut self.cpus[cpu.index()];
@@ -57,7 +57,7 @@ impl Staircase {
         rq.active_mut().level_quota[level as usize] += i64::from(task.quota);
     }
 
-    /// To the expired array, at its own level.
+    /// Moves `p` to the expired array, at its own level.
     pub(super) fn rsdl_expire(&mut self, cpu: CpuId, p: Pid) {
         let rq = &mut self.cpus[cpu.index()];
         let task = &mut self.tasks[p];
@@ -80,8 +80,8 @@ impl Staircase {
         }
     }
 
-    /// At a tick that found a task running at `level`: if the level has used its quota up and tasks
-    /// are left there, they go down.
+    /// At a tick at which a task runs at `level`: if the level has used up its quota and tasks are
+    /// left there, they move down.
     pub(super) fn rsdl_check_level(&mut self, platform: &mut Platform, cpu: CpuId, level: u8) {
         let active = self.cpus[cpu.index()].active_mut();
         if active.level_quota[usize::from(level - 100)] <= 0 && active.head(level).is_some() {
@@ -90,7 +90,7 @@ impl Staircase {
         }
     }
 
-    /// All tasks at `level` go down a level, in order; from the last level to the expired array.
+    /// Moves all tasks at `level` down a level, in order; from the last level to the expired array.
     fn minor_rotation(&mut self, cpu: CpuId, level: u8) {
         let mut at = self.cpus[cpu.index()].active_mut().head(level);
         while let Some(p) = at {
@@ -112,7 +112,7 @@ impl Staircase {
         }
     }
 
-    /// The task to run when no real-time task is runnable, but some other is.
+    /// The task to run when no real-time task is runnable, but some other task is.
     pub(super) fn rsdl_pick(&mut self, cpu: CpuId) -> Pid {
         loop {
             let level = self.cpus[cpu.index()].active_mut().best_from(100);
@@ -132,7 +132,7 @@ impl Staircase {
         }
     }
 
-    /// Clears what RSDL keeps of one rotation.
+    /// Clears RSDL's state of one rotation.
     pub(super) fn rsdl_forget_rotation(&mut self, cpu: CpuId) {
         let rq = &mut self.cpus[cpu.index()];
         rq.level_reached = 100;

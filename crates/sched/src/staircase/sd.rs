@@ -1,15 +1,15 @@
-//! SD's staircase: which slots a nice level may use, and where a task goes.
+//! SD's staircase: which slots a nice level may use, and where a task moves.
 //!
 //! Every nice level may use some of the 40 levels, spread evenly: nice -20 all of them, nice 0
-//! every second, nice 10 every fourth, nice 19 the last only. That is the **matrix**. A task takes
-//! its slots from the best down; which it has had in this rotation stands in its `bitmap`. Without
-//! one left it waits on the expired array for the next rotation.
+//! every second, nice 10 every fourth, nice 19 only the last. That is the **matrix**. A task takes
+//! its slots from the best downwards. Its `bitmap` records those that it has had in this rotation.
+//! When it has none left it waits in the expired array for the next rotation.
 
 use super::task::{ArrayRef, Pid};
 use super::{MAX_PRIO, Staircase};
 use schedlab_core::{CpuId, Policy};
 
-/// `prio_matrix`: for each nice level from -20 the slots that it may use; bit i is level 100 + i.
+/// `prio_matrix`: for each nice level from -20 the slots that it may use. Bit i is level 100 + i.
 static PRIO_MATRIX: [u64; 40] = prio_matrix();
 
 const fn prio_matrix() -> [u64; 40] {
@@ -50,7 +50,7 @@ impl Staircase {
         }
         if task.rotation == rotation && task.array == active {
             if task.time_slice > 0 {
-                // It slept within the rotation: its place on the staircase was kept.
+                // It slept within the rotation, and has kept its place on the staircase.
                 return;
             }
             task.time_slice = task.quota;
@@ -67,9 +67,9 @@ impl Staircase {
         }
     }
 
-    /// An idle-priority task stays on the list behind all levels, unless it comes out of an
-    /// uninterruptible sleep and may hold what others need: then it gets the last of the ordinary
-    /// levels, in the next rotation.
+    /// An idle-priority task stays on the list behind all levels, unless it wakes from an
+    /// uninterruptible sleep and may hold resources that others need: then it gets the last of the
+    /// ordinary levels, in the next rotation.
     fn place_idle(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         let task = &mut self.tasks[p];
@@ -84,13 +84,13 @@ impl Staircase {
         task.prio = MAX_PRIO;
         task.array = ArrayRef { cpu, object: 0 };
         if task.time_slice <= 0 {
-            // Milliseconds taken for microseconds: a tick always uses it up.
+            // Milliseconds used as microseconds: a tick always uses it up.
             task.time_slice = super::task::task_timeslice_ms(task.quota, task.user_prio());
         }
     }
 
-    /// A task that comes from another CPU within the present rotation there counts as being within
-    /// the present rotation here.
+    /// A task that comes from another CPU, and was in that CPU's current rotation, counts as being
+    /// in the current rotation here.
     pub(super) fn carry_over_rotation(&mut self, cpu: CpuId, p: Pid) {
         let from = self.tasks[p].array.cpu;
         if from == cpu {
@@ -110,7 +110,7 @@ impl Staircase {
         }
     }
 
-    /// `task_new_array`: a fresh staircase and a full quota.
+    /// `task_new_array`: gives `p` a new staircase and a full quota.
     pub(super) fn task_new_array(&mut self, cpu: CpuId, p: Pid, array: ArrayRef) {
         let task = &mut self.tasks[p];
         task.bitmap = 0;
@@ -120,8 +120,8 @@ impl Staircase {
         task.first_time_slice = false;
     }
 
-    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so the
-    /// task can use it twice.
+    /// `queue_expired`: moves `p` to the expired array, at its first slot. That slot's bit is not
+    /// set, so the task can use it twice.
     pub(super) fn queue_expired(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         self.task_new_array(cpu, p, expired);
@@ -135,7 +135,7 @@ impl Staircase {
         *best = (*best).min(task.static_prio);
     }
 
-    /// `next_entitled_slot`: the best level that the task may still take in this rotation; 140 =
+    /// `next_entitled_slot`: the best level that the task may still take in this rotation. `140`:
     /// none.
     fn next_entitled_slot(&mut self, cpu: CpuId, p: Pid) -> u8 {
         let task = &self.tasks[p];
@@ -143,8 +143,8 @@ impl Staircase {
         let batch = task.policy == Policy::Batch;
         let rq = &mut self.cpus[cpu.index()];
         if static_prio > rq.expired_mut().best_static_prio {
-            // A task of a better nice level has used all its slots, so the rotation is over for
-            // this one too.
+            // A task with a better nice level has used all its slots, so the rotation is over for
+            // this one, too.
             return MAX_PRIO;
         }
         if rq.prio_level[u] == UNSET {
@@ -162,7 +162,7 @@ impl Staircase {
             own_level
         };
         if static_prio > best {
-            // But never above what better nice levels have reached.
+            // But never above the level that better nice levels have reached.
             for reached in &mut rq.prio_level[usize::from(best - 100)..=u] {
                 if *reached == UNSET {
                     *reached = 100;
@@ -180,7 +180,7 @@ impl Staircase {
         if left == 0 { MAX_PRIO } else { 100 + left.trailing_zeros() as u8 }
     }
 
-    /// The task to run when no real-time task is runnable, but some other is.
+    /// The task to run when no real-time task is runnable, but some other task is.
     pub(super) fn pick_ordinary(&mut self, cpu: CpuId) -> Pid {
         let mut level = self.cpus[cpu.index()].active_mut().best_from(100);
         loop {
@@ -212,7 +212,7 @@ impl Staircase {
         }
     }
 
-    /// Clears what SD keeps of one rotation.
+    /// Clears SD's state of one rotation.
     pub(super) fn forget_rotation(&mut self, cpu: CpuId) {
         let rq = &mut self.cpus[cpu.index()];
         rq.prio_level = [UNSET; 40];

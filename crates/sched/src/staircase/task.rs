@@ -1,4 +1,4 @@
-//! What the kernel keeps of a task, and what a nice level is worth.
+//! The state of a task, and the effect of a nice level.
 
 use super::{Edition, ISO_PRIO, MAX_PRIO};
 use schedlab_core::{CpuId, CpuSet, Policy, TaskId, define_index};
@@ -20,20 +20,20 @@ pub(super) struct ArrayRef {
 /// A task.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    /// What is left of the present slot, µs. Below 0 when it ran on until the tick.
+    /// The rest of the current slot, µs. Negative if the task ran on until the tick.
     pub(super) time_slice: i32,
-    /// What a slot is worth, µs.
+    /// Length of a slot, µs.
     pub(super) quota: i32,
     /// The slots that it has taken in its `rotation`: bit i for the level 100 + i.
     pub(super) bitmap: u64,
-    /// Its CPU's `prio_rotation` when it was last given a place or picked.
+    /// Its CPU's `prio_rotation` when it last got a place or was last picked.
     pub(super) rotation: u64,
-    /// When it was last charged, ns; before it has run, when it started.
+    /// Time at which it was last charged, ns; before it has run, its start time.
     pub(super) last_ran: u64,
-    /// Its weight for balancing.
+    /// Its weight in balancing.
     pub(super) load_weight: u32,
     pub(super) cpu: CpuId,
-    /// Where it is queued, or was last: a sleeper's array is remembered.
+    /// The array in which it is queued, or was last: a sleeper's array is remembered.
     pub(super) array: ArrayRef,
     /// Its level: real time 0 to 98, 100 to 139, 140 = `SCHED_IDLEPRIO`.
     pub(super) prio: u8,
@@ -43,14 +43,14 @@ pub(super) struct Task {
     pub(super) policy: Policy,
     /// `TASK_RUNNING`.
     pub(super) runnable: bool,
-    /// It stands in `array`. The running task does too, and one that has just blocked until its CPU
-    /// reschedules.
+    /// Whether it is in `array`. So is the running task, and one that has just blocked, until its
+    /// CPU reschedules.
     pub(super) queued: bool,
     /// Asleep in `TASK_UNINTERRUPTIBLE`.
     pub(super) uninterruptible: bool,
-    /// Its slice is still the one that it got at fork.
+    /// Whether its slice is still the one that it got at fork.
     pub(super) first_time_slice: bool,
-    /// Its parent, which gets back what it leaves of its first slice.
+    /// Its parent, to which the rest of its first slice is returned.
     pub(super) parent: Option<TaskId>,
     pub(super) address_space: u32,
     pub(super) allowed: CpuSet,
@@ -68,7 +68,7 @@ impl Task {
         self.prio < ISO_PRIO
     }
 
-    /// The level that goes with its policy. One that was ordinary before keeps its level.
+    /// The level that follows from its policy. A task that was ordinary before keeps its level.
     pub(super) fn normal_prio(&self) -> u8 {
         if self.policy.is_realtime() {
             99 - self.rt_priority
@@ -80,7 +80,7 @@ impl Task {
     }
 }
 
-/// `rr_quota`: what one slot is worth at a nice level, µs. SD halves it above nice 0.
+/// `rr_quota`: length of one slot at a nice level, µs. SD halves it above nice 0.
 pub(super) fn quota_us(edition: Edition, nice: i32, rr_interval_ms: i64) -> i32 {
     let ms = match nice {
         ..-6 => rr_interval_ms * i64::from(nice * nice) / 40,
@@ -90,8 +90,8 @@ pub(super) fn quota_us(edition: Edition, nice: i32, rr_interval_ms: i64) -> i32 
     (ms * 1000) as i32
 }
 
-/// `task_timeslice`: what a task can run in one rotation, ms: a quota for each level from its own
-/// down.
+/// `task_timeslice`: the time that a task can run in one rotation, ms: a quota for each level from
+/// its own down.
 pub(super) fn task_timeslice_ms(quota_us: i32, user_prio: usize) -> i32 {
     (i64::from(quota_us) * (40 - user_prio as i64) / 1000) as i32
 }

@@ -28,7 +28,7 @@ fn machine(edition: Edition, cpus: u32, tasks: &[SchedAttr]) -> (Staircase, Plat
     (sched, platform)
 }
 
-/// The reschedules of an instant.
+/// Reschedules until no CPU requests it.
 fn settle(sched: &mut Staircase, platform: &mut Platform) {
     let mut from = 0;
     while let Some(cpu) = platform.next_resched(from).or_else(|| platform.next_resched(0)) {
@@ -109,10 +109,10 @@ fn a_child_stands_beside_its_parent_with_half_of_what_it_has() {
         if child_gets > 0 {
             assert_eq!((row(&mut sched, 1).time_slice, row(&mut sched, 1).prio), (child_gets, 105));
         } else {
-            // Nothing to inherit: it takes the next slot.
+            // There is nothing to inherit: it takes the next slot.
             assert_eq!((row(&mut sched, 1).time_slice, row(&mut sched, 1).prio), (6000, 107));
         }
-        assert!(platform.resched_pending(CPU0), "a process interrupts its parent");
+        assert!(platform.resched_pending(CPU0), "a process preempts its parent");
         sched.audit().unwrap();
     }
 }
@@ -193,9 +193,9 @@ fn a_change_of_policy_counts_at_once() {
     settle(&mut sched, &mut platform);
     assert_eq!(running(&sched, CPU0), Some(1));
     sched.set_attr(&mut platform, TaskId(1), &with_policy(Policy::RoundRobin, 50), CPU0);
-    assert!(!platform.resched_pending(CPU0), "the running one got better");
+    assert!(!platform.resched_pending(CPU0), "the running task became better");
     sched.set_attr(&mut platform, TaskId(1), &NICE0, CPU0);
-    assert!(platform.resched_pending(CPU0), "and worse");
+    assert!(platform.resched_pending(CPU0), "it became worse");
     sched.audit().unwrap();
 }
 
@@ -239,8 +239,7 @@ fn a_task_may_come_to_its_waker() {
         let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
         assert_eq!(sched.cpu_of(TaskId(1)), CPU1);
         sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
-        // What CPU 1 was busy with of late decides: less of it than of the waker's, and the task
-        // stays.
+        // CPU 1's recent load decides: if it is less than that of the waker's CPU, the task stays.
         for task in [2, 3, 4] {
             let task_attr = TaskAttr { allowed: CpuSet::only(CPU1), ..attr(NICE0, task) };
             sched.fork(&mut platform, TaskId(task), &task_attr, Parent::External);
@@ -270,8 +269,8 @@ fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
 
 #[test]
 fn a_level_from_which_nobody_was_picked_counts_as_100() {
-    // Nice 0 and nice 5 have been here; of nice 10 no task yet. It enters at the level that nice 5
-    // has reached.
+    // Tasks of nice 0 and nice 5 have run here, but none of nice 10. It enters at the level that
+    // nice 5 has reached.
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
     sched.cpus[0].prio_level = [0; 40];
     (sched.cpus[0].prio_level[20], sched.cpus[0].prio_level[25]) = (103, 109);
@@ -282,11 +281,11 @@ fn a_level_from_which_nobody_was_picked_counts_as_100() {
 
 #[test]
 fn a_cpu_that_becomes_idle_takes_a_waiting_task() {
-    // Of a weight so small that without it CPU 1 has next to no load.
+    // Its weight is so small that CPU 1 has almost no load without it.
     let light = SchedAttr { policy: Policy::Idle, ..SchedAttr::nice(19) };
     let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, light, NICE0]);
     sched.set_tunable(&mut platform, "cache_hot_time_ns", 0).unwrap();
-    // Until the averages of the loads know the two hogs of CPU 0.
+    // Until the load averages include the two CPU-bound tasks of CPU 0.
     for ms in 1..=20 {
         tick(&mut sched, &mut platform, ms);
     }
@@ -314,7 +313,7 @@ fn the_migration_thread_pushes_the_task_that_never_waits() {
 #[test]
 fn rsdl_a_used_up_level_sinks_as_a_whole() {
     let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0; 3]);
-    // Two quotas less than were handed out: the level is through after the first task's.
+    // Two quotas less than were handed out: the level has used up its quota after the first task's.
     sched.cpus[0].active_mut().level_quota[20] = 6000;
     for ms in 1..=6 {
         tick(&mut sched, &mut platform, ms);
@@ -332,15 +331,15 @@ fn rsdl_the_next_level_is_reached_as_soon_as_one_has_sunk() {
     platform.set_now_ns(MS);
     platform.set_jiffies(1);
     sched.tick(&mut platform, CPU0);
-    // Before anybody is picked: who wakes in that instant enters there.
+    // Before any task is picked: a task that wakes at that instant enters there.
     assert_eq!(sched.cpus[0].level_reached, 121);
 }
 
 #[test]
 fn rsdl_a_level_that_sinks_brings_its_quotas_along() {
-    // The first task goes down by itself, with a new quota of 6 ms; the level follows with the two
-    // others, who have not touched theirs: 18 ms, but for the microsecond that a switch in no time
-    // is charged as. Nothing is booked anywhere else.
+    // The first task moves down by itself, with a new quota of 6 ms. The level follows with the two
+    // others, which have not used any of theirs: 18 ms, minus the microsecond that is charged for a
+    // switch in no time. Nothing is recorded anywhere else.
     let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0; 3]);
     sched.cpus[0].active_mut().level_quota[20] = 6000;
     for (until, level) in [(6, 21), (12, 22)] {
@@ -384,7 +383,7 @@ fn rsdl_nobody_enters_above_the_level_that_is_reached() {
     assert_eq!(row(&mut sched, 1).prio, 123);
     assert!(!platform.resched_pending(CPU0), "an equal does not preempt");
     sched.fork(&mut platform, TaskId(2), &attr(NICE0, 2), Parent::External);
-    assert_eq!(row(&mut sched, 2).prio, 123, "nor a new one");
+    assert_eq!(row(&mut sched, 2).prio, 123, "a new task does not preempt either");
 }
 
 #[test]
@@ -413,10 +412,10 @@ fn tunables_are_checked() {
 fn an_account_of_a_pick_has_each_level_and_place() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0, SchedAttr::nice(10)]);
     platform.ask(true);
-    // The first steps down from 101 to its next slot, 103.
+    // The first task steps down from 101 to its next slot, 103.
     row(&mut sched, 0).time_slice = 0;
     let next = sched.schedule(&mut platform, CPU0);
-    let account = platform.take_accounts().pop().expect("it was asked");
+    let account = platform.take_accounts().pop().expect("an account was requested");
     assert_eq!((next, account.rule), (Some(TaskId(1)), rules::BEST_SLOT));
     let ranks: Vec<_> = account.evidence.candidates.iter().map(|other| other.rank).collect();
     assert_eq!(ranks, [[0, 103, 1, 0], [0, 101, 0, 0], [0, 103, 0, 0]]);
@@ -436,8 +435,8 @@ fn who_falls_asleep_before_a_change_of_affinity_moves_it_wakes_where_it_may() {
     assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (None, Some(0)));
 }
 
-/// CPU 0 runs the waker, CPU 1 another task; who sleeps was last on CPU 1. A waker that is about to
-/// sleep itself (a synchronous wakeup) leaves its CPU empty: the woken one comes.
+/// CPU 0 runs the waker, CPU 1 another task. The sleeper was last on CPU 1. A waker that is about
+/// to sleep itself (a synchronous wakeup) leaves its CPU empty: the woken task moves there.
 #[test]
 fn a_waker_that_leaves_does_not_count() {
     for (sync, woken_on) in [(false, CPU1), (true, CPU0)] {

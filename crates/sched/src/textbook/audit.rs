@@ -1,10 +1,10 @@
-//! Checks the books: the ready queues against the tasks' states.
+//! Consistency checks: the ready queues against the tasks' states.
 
 use super::{State, Textbook};
 use alloc::string::String;
 
 impl Textbook {
-    /// Checks that just the tasks that are ready stand in the ready queue of their class.
+    /// Checks that exactly the ready tasks are in the ready queue of their class.
     pub(super) fn audit_all(&self) -> Result<(), String> {
         for ready in &self.ready {
             ready.audit()?;

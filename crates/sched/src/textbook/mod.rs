@@ -3,28 +3,30 @@
 //!
 //! # The common machine
 //!
-//! One **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first task in
-//! it. What "first" means, whether an arrival may take a CPU away, and what the end of a quantum
-//! does, is the policy: a set of [`Rules`]. The file `releases.rs` has them, one a policy, and can
-//! be read as a table of contents of the subject.
+//! There is one **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first
+//! task in it. The meaning of "first", whether an arrival may preempt, and the effect of the end of
+//! a quantum make up the policy: a set of [`Rules`]. The file `releases.rs` contains them, one set
+//! for each policy, and can be read as a table of contents of the subject.
 //!
-//! Ties go to the task that **joined** earlier. A woken or new task joins; so does a task whose
-//! quantum has ended. A preempted task goes back with its old time of joining, that is to the head
+//! Ties go to the task that **joined** earlier. A woken or new task joins, and so does a task whose
+//! quantum has ended. A preempted task returns with its old time of joining, that is, to the head
 //! of its equals, and keeps the rest of its quantum.
 //!
-//! Within one instant: bursts that end, then arrivals in the order of input, then ends of quanta,
-//! then the decision. So an arrival is queued before the task whose quantum ends at that instant.
+//! Within one instant the order is: bursts that end, then arrivals in the order of input, then ends
+//! of quanta, then the decision. So an arrival is queued before the task whose quantum ends at that
+//! instant.
 //!
 //! # Knowing the future
 //!
-//! `sjf`, `srtf` and `hrrn` are told how long a burst will be ([`Clairvoyant`]); their `predicted`
-//! forms, which a kernel could really use, estimate it from earlier bursts: the next estimate is
-//! the mean of the last burst and the last estimate.
+//! `sjf`, `srtf` and `hrrn` receive the length of each burst in advance ([`Clairvoyant`]). Their
+//! `predicted` forms, which a kernel could really use, estimate it from earlier bursts: the next
+//! estimate is the mean of the last burst and the last estimate.
 //!
 //! # Sources
 //!
-//! Silberschatz et al. and Stallings for the policies; where the books leave a choice (what several
-//! CPUs do, who loses a tie) it was made here, and `docs/schedulers/textbook.md` says how.
+//! Silberschatz et al. and Stallings for the policies. Where the books leave a choice (the
+//! behaviour of several CPUs, which task loses a tie) it was made here, and
+//! `docs/schedulers/textbook.md` documents it.
 
 mod audit;
 mod ready;
@@ -64,7 +66,7 @@ enum Class {
 impl Class {
     const ALL: [Class; 3] = [Class::Other, Class::Batch, Class::Idle];
 
-    /// All classes from this one on; the first follows the last.
+    /// All classes from this one on, in a ring: the first follows the last.
     const fn and_after(self) -> [Class; Class::ALL.len()] {
         match self {
             Class::Other => Class::ALL,
@@ -93,7 +95,7 @@ enum State {
 struct Task {
     state: State,
     allowed: CpuSet,
-    /// The CPU it runs on, or ran on last.
+    /// The CPU on which it runs, or ran last.
     cpu: CpuId,
     /// Priority: nice + 20, smaller is better.
     priority: u64,
@@ -102,8 +104,8 @@ struct Task {
     level: u32,
     /// When it joined the ready queue, as a running number.
     joined: u64,
-    /// Since when it has been ready or running without having been dispatched, or last left a CPU;
-    /// ns.
+    /// Time since which it has been ready, or running without having been dispatched, or at which
+    /// it last left a CPU; ns.
     ready_since_ns: u64,
     /// Length of the burst as announced ([`Clairvoyant::next_burst`]), ns.
     burst_ns: u64,
@@ -113,13 +115,13 @@ struct Task {
     used_ns: u64,
     /// CPU time used since it was dispatched, ns.
     ran_ns: u64,
-    /// Up to when the three figures around this one are current, while it runs; ns.
+    /// Time up to which the figures around this one are current, while it runs; ns.
     charged_ns: u64,
-    /// What is left of the quantum, ns.
+    /// The rest of the quantum, ns.
     quantum_left_ns: u64,
-    /// What is left of the allotment at this level, ns.
+    /// The rest of the allotment at this level, ns.
     allotment_left_ns: u64,
-    /// Priority with aging when it was dispatched.
+    /// Its aged priority when it was dispatched.
     dispatch_priority: u64,
 }
 
@@ -146,7 +148,7 @@ impl Default for Task {
     }
 }
 
-/// The numbers of a policy, all of which can be set.
+/// The parameters of a policy, all of which can be set.
 #[derive(Clone, Copy, Debug)]
 struct Tunables {
     quantum_ns: u64,
@@ -155,7 +157,7 @@ struct Tunables {
     boost_ns: u64,
     allotment_ns: u64,
     cycle_ns: u64,
-    /// Part of a cycle that belongs to class 0, in percent; the rest is class 1's.
+    /// Class 0's part of a cycle, in percent. The rest is class 1's.
     first_part_percent: u64,
     tau_ns: u64,
 }
@@ -170,24 +172,25 @@ pub struct Textbook {
     ready: [Ready; Class::ALL.len()],
     /// The running task of each CPU.
     running: Vec<Option<TaskId>>,
-    /// CPUs that idle and have not been asked to reschedule for an arrival.
+    /// CPUs that are idle and have not been asked to reschedule for an arrival.
     free: CpuBits,
     /// CPUs that have been asked to reschedule for an arrival.
     promised: Vec<bool>,
-    /// For each CPU the task for which it was last asked to reschedule, until it has.
+    /// By CPU: the task for which it was last asked to reschedule, until it has done so.
     offered: Vec<Option<TaskId>>,
-    /// The last number given at a joining.
+    /// The number last given to a joining task.
     joined: u64,
-    /// The class whose part of the cycle it is.
+    /// The class whose part of the cycle it is at present.
     owner: Class,
     /// Whether the periodic timers run.
     ticking: bool,
-    /// When a CPU last rescheduled, ns. Only for [`Inspect::candidates`], which has no clock.
+    /// Time at which a CPU last rescheduled, ns. Only for [`Inspect::candidates`], which has no
+    /// clock.
     seen_ns: u64,
 }
 
 impl Textbook {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn new(cpus: u32, rules: Rules) -> Textbook {
         let mut free = CpuBits::new(cpus);
         (0..cpus).for_each(|cpu| free.insert(CpuId(cpu)));
@@ -234,8 +237,9 @@ impl Textbook {
         if self.rules.predicted { task.tau_ns } else { task.burst_ns }
     }
 
-    /// Priority, one better for each aging step waited. A task that was just dispatched keeps the
-    /// priority that it had then until it has run for a step: else it would be preempted at once.
+    /// Priority, better by one for each aging step waited. A task that was just dispatched keeps
+    /// the priority that it had then until it has run for a step. Otherwise it would be preempted
+    /// at once.
     fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
         let step_ns = self.tunables.aging_ns;
         if step_ns == 0 {
@@ -248,8 +252,7 @@ impl Textbook {
         }
     }
 
-    /// Whether the order among waiting tasks changes by mere waiting, so that all must be looked
-    /// at.
+    /// Whether waiting alone changes the order of waiting tasks, so that all must be examined.
     fn order_changes_with_time(&self) -> bool {
         match self.rules.order_by {
             OrderBy::ResponseRatio => true,
@@ -258,7 +261,7 @@ impl Textbook {
         }
     }
 
-    /// How good a class is at present: 0 is best.
+    /// The present rank of a class: 0 is best.
     fn class_rank(&self, class: Class) -> usize {
         if self.rules.sliced_classes {
             (class.index() + Class::ALL.len() - self.owner.index()) % Class::ALL.len()
@@ -267,9 +270,10 @@ impl Textbook {
         }
     }
 
-    /// The first of the ready queue that may run on `cpu`.
+    /// The first task of the ready queue that may run on `cpu`.
     fn first_for(&self, cpu: CpuId, now_ns: u64) -> Option<TaskId> {
-        // A task that is in the queue again, but not yet off its CPU, is for that CPU only.
+        // A task that is in the queue again, but has not left its CPU yet, is available to that CPU
+        // only.
         let may_run = |task: TaskId| {
             let t = &self.tasks[task];
             t.allowed.contains(cpu) && (t.cpu == cpu || self.running[t.cpu.index()] != Some(task))
@@ -303,18 +307,18 @@ impl Textbook {
             };
             return (ratio(y, x), x.joined) < (ratio(x, y), y.joined);
         }
-        // Equal after aging: the one that has waited longest.
+        // Equal after aging: the task that has waited longest.
         (self.rank(a, now_ns), x.ready_since_ns, x.joined)
             < (self.rank(b, now_ns), y.ready_since_ns, y.joined)
     }
 
-    /// Whether the waiting `task` may take the CPU from `running`.
+    /// Whether the waiting `task` may preempt `running`.
     fn preempts(&self, task: TaskId, running: TaskId, now_ns: u64) -> bool {
         self.rules.preemptive
             && self.class_and_rank(task, now_ns) < self.class_and_rank(running, now_ns)
     }
 
-    /// Class and rank: preemption compares these.
+    /// Class and rank, which preemption compares.
     fn class_and_rank(&self, task: TaskId, now_ns: u64) -> (usize, u64) {
         (self.class_rank(self.tasks[task].class), self.rank(task, now_ns))
     }
@@ -331,7 +335,7 @@ impl Textbook {
         self.queue(task, now_ns);
     }
 
-    /// `task` goes (back) into the queue, at the place that its time of joining gives it.
+    /// Puts `task` (back) into the queue, at the place that its time of joining gives it.
     fn queue(&mut self, task: TaskId, now_ns: u64) {
         self.unqueue(task);
         let t = &mut self.tasks[task];
@@ -342,8 +346,8 @@ impl Textbook {
         self.ready[class].insert(task, Place { rank, joined });
     }
 
-    /// Takes `task` out of the queue if it is in it: also one that is still its CPU's current, when
-    /// its quantum has ended at this very nanosecond.
+    /// Removes `task` from the queue if it is in it, even if it is still its CPU's current task
+    /// because its quantum has ended in this same nanosecond.
     fn unqueue(&mut self, task: TaskId) {
         if self.tasks[task].state == State::Ready {
             let class = self.tasks[task].class.index();
@@ -351,8 +355,8 @@ impl Textbook {
         }
     }
 
-    /// Finds a CPU for the waiting `task`: the lowest free one; or, if it may preempt, the one
-    /// whose running task is worst.
+    /// Finds a CPU for the waiting `task`: the lowest free one or, if it may preempt, the one whose
+    /// running task is worst.
     fn offer(&mut self, platform: &mut Platform, task: TaskId) {
         let now_ns = platform.now_ns();
         let mut from = 0;
@@ -395,8 +399,8 @@ impl Textbook {
         }
     }
 
-    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was
-    /// compared.
+    /// Records the rule by which `task` preempts the running task of `cpu`, or does not, with the
+    /// terms that were compared.
     #[inline]
     fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
         let now_ns = platform.now_ns();
@@ -408,7 +412,7 @@ impl Textbook {
         });
     }
 
-    /// Names the rule of a pick that is about to be carried out.
+    /// Records the rule of a pick that is about to be carried out.
     #[inline]
     fn explain_pick(&self, platform: &mut Platform, cpu: CpuId, rule: Rule) {
         let now_ns = platform.now_ns();
@@ -435,7 +439,7 @@ impl Textbook {
         t.allotment_left_ns = t.allotment_left_ns.saturating_sub(ran_ns);
     }
 
-    /// The quantum that `task` gets at its next joining, ns; or [`NO_QUANTUM`].
+    /// The quantum that `task` gets when it next joins, ns; or [`NO_QUANTUM`].
     fn full_quantum_ns(&self, task: TaskId) -> u64 {
         let t = &self.tasks[task];
         let quantum_ns = self.tunables.quantum_ns;
@@ -449,7 +453,7 @@ impl Textbook {
         }
     }
 
-    /// The quantum of `task` has been used up.
+    /// Handles the end of the quantum of `task`.
     fn quantum_ended(&mut self, task: TaskId) {
         let others_ready = self.ready.iter().any(|ready| !ready.is_empty());
         let demote = match self.rules.feedback {
@@ -470,7 +474,7 @@ impl Textbook {
         t.allotment_left_ns = self.tunables.allotment_ns;
     }
 
-    /// The burst of `task` has ended.
+    /// Handles the end of the burst of `task`.
     fn burst_ended(&mut self, task: TaskId) {
         let t = &mut self.tasks[task];
         t.tau_ns = (t.used_ns + t.tau_ns) / 2;
@@ -486,8 +490,7 @@ impl Textbook {
         }
     }
 
-    /// The task that runs on `cpu` (or stops running there) has its quantum ended by a timer at the
-    /// right time.
+    /// Arms a timer for the end of the quantum of the task that runs on `cpu`, or cancels it.
     fn arm_quantum(&mut self, platform: &mut Platform, cpu: CpuId, task: Option<TaskId>) {
         let key = TimerKey(cpu.0);
         match task.map(|task| self.tasks[task].quantum_left_ns) {
@@ -510,7 +513,7 @@ impl Textbook {
         TimerKey(self.running.len() as u32 + 1)
     }
 
-    /// Starts the periodic timers, at the first task's birth.
+    /// Starts the periodic timers when the first task is born.
     fn start_periodic_timers(&mut self, platform: &mut Platform) {
         self.ticking = true;
         if self.rules.sliced_classes {
@@ -537,8 +540,8 @@ impl Textbook {
         platform.arm_timer(self.part_key(), TimerPhase::BeforeTicks, end_ns);
     }
 
-    /// Every task goes to the top: the running ones go on with a full quantum, the queued ones
-    /// stand behind those that were at the top, by level and then by place.
+    /// Moves every task to the top level. Running tasks continue with a full quantum. Queued ones
+    /// follow those that were at the top, by level and then by place.
     fn boost(&mut self, platform: &mut Platform) {
         let now_ns = platform.now_ns();
         let mut queued: Vec<(Place, TaskId)> = self.ready.iter().flat_map(Ready::iter).collect();
@@ -611,12 +614,12 @@ impl Scheduler for Textbook {
         self.unqueue(task);
         self.burst_ended(task);
         self.tasks[task].state = State::Asleep;
-        // A burst that ends just when its quantum does has ended; the quantum has not.
+        // A burst that ends exactly when its quantum does has ended. The quantum has not.
         self.arm_quantum(platform, cpu, None);
     }
 
     fn tick(&mut self, _platform: &mut Platform, _cpu: CpuId) {
-        // Quanta end to the nanosecond, by timers of their own.
+        // Quanta end to the nanosecond, by their own timers.
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
@@ -673,8 +676,8 @@ impl Scheduler for Textbook {
             && prev != next
             && self.tasks[passed_over].state == State::Ready
         {
-            // Another task has taken the CPU that was asked to reschedule for it; another CPU may
-            // be free.
+            // Another task has taken the CPU that was asked to reschedule for this one. Another CPU
+            // may be free.
             self.offer(platform, passed_over);
         }
         next
@@ -787,7 +790,7 @@ impl Inspect for Textbook {
                 "quantum_ns",
                 k.quantum_ns,
                 (1, HOUR_NS),
-                "time a task may run before it goes to the tail (of level 0)",
+                "time a task may run before it moves to the tail (of level 0)",
             );
         }
         if self.rules.order_by == OrderBy::Priority {
@@ -812,7 +815,7 @@ impl Inspect for Textbook {
                 "boost_ns",
                 k.boost_ns,
                 (1_000, HOUR_NS),
-                "all tasks go back to the top this often",
+                "interval at which all tasks return to the top",
             );
             tunable(
                 "allotment_ns",
@@ -879,7 +882,7 @@ impl Textbook {
             "cycle_ns" => k.cycle_ns = value,
             "first_part_percent" => k.first_part_percent = value,
             "tau_ns" => k.tau_ns = value,
-            other => unreachable!("{other} was checked"),
+            other => unreachable!("the name {other} has been checked"),
         }
         Ok(())
     }

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::{TaskId, TaskTable, define_index};
 
-/// Where a task stands: by rank (smaller first), then by when it joined.
+/// A task's place: by rank (smaller first), then by the time of joining.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// What the policy orders by.
+    /// The value by which the policy orders.
     pub rank: u64,
     /// A number that grows with each joining.
     pub joined: u64,
@@ -18,11 +18,11 @@ define_index! {
     struct Slot;
 }
 
-/// A binary heap that knows where each task stands in it.
+/// A binary heap that knows the position of each task.
 #[derive(Debug, Default)]
 pub struct Ready {
     heap: Vec<(Place, TaskId)>,
-    /// Where each task stands in `heap`; none = not in it.
+    /// By task: its slot in `heap`. `None`: it is not in the heap.
     slot_of: TaskTable<Option<Slot>>,
 }
 
@@ -54,20 +54,20 @@ impl Ready {
         self.slot_of[task].is_some()
     }
 
-    /// Puts `task` in.
+    /// Inserts `task`.
     pub fn insert(&mut self, task: TaskId, place: Place) {
         debug_assert!(!self.contains(task));
         self.heap.push((place, task));
         self.sift_up(self.heap.len() - 1);
     }
 
-    /// Takes `task` out, if it is in.
+    /// Removes `task`, if it is in the heap. Returns whether it was.
     pub fn remove(&mut self, task: TaskId) -> bool {
         let Some(slot) = self.slot_of[task].take() else {
             return false;
         };
         let at = slot.index();
-        let last = self.heap.pop().expect("the task is in it");
+        let last = self.heap.pop().expect("the task is in the heap");
         if at < self.heap.len() {
             self.heap[at] = last;
             let at = self.sift_up(at);
@@ -76,7 +76,8 @@ impl Ready {
         true
     }
 
-    /// The first task that may run: O(1) if the first of all may, else a walk through all.
+    /// The first task for which `may_run` holds: O(1) if it is the first of all, else a walk
+    /// through all.
     pub fn first(&self, may_run: impl Fn(TaskId) -> bool) -> Option<(Place, TaskId)> {
         let &(place, task) = self.heap.first()?;
         if may_run(task) {
@@ -117,15 +118,16 @@ impl Ready {
     /// Checks the heap's order and the index.
     ///
     /// # Errors
-    /// What does not add up.
+    ///
+    /// The inconsistency found.
     pub fn audit(&self) -> Result<(), alloc::string::String> {
         for (at, &(place, task)) in self.heap.iter().enumerate() {
             if at > 0 && place.before(self.heap[(at - 1) / 2].0) {
-                return Err(alloc::format!("ready queue: {place:?} stands below a later one"));
+                return Err(alloc::format!("ready queue: {place:?} is below a later one"));
             }
             if self.slot_of[task] != Some(Slot::new(at)) {
                 return Err(alloc::format!(
-                    "ready queue: task {} stands in slot {at}, not {:?}",
+                    "ready queue: task {} is in slot {at}, not {:?}",
                     task.0,
                     self.slot_of[task]
                 ));

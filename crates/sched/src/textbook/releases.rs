@@ -5,14 +5,14 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 
-/// What waiting tasks are ordered by. Ties go to the one that joined first.
+/// The order of waiting tasks. Ties go to the one that joined first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OrderBy {
-    /// Nothing but the time of joining.
+    /// The time of joining only.
     Arrival,
     /// The length of the next burst.
     Burst,
-    /// What remains of the burst.
+    /// The rest of the burst.
     Remaining,
     /// (waited + burst) / burst, largest first.
     ResponseRatio,
@@ -24,38 +24,39 @@ pub enum OrderBy {
     Class,
 }
 
-/// What feedback does at the end of a slice and of a burst.
+/// Effect of the end of a slice and of a burst under feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feedback {
-    /// Nothing.
+    /// No effect.
     None,
-    /// One level down for a slice used up, one up for a burst that ends before; slices double from
-    /// level to level.
+    /// One level down when a slice is used up, one up for a burst that ends before. Slices double
+    /// from level to level.
     Doubling,
-    /// One level down when the allotment is used up, over any number of turns; all to the top every
-    /// so often.
+    /// One level down when the allotment is used up, over any number of turns. At intervals all
+    /// tasks return to the top.
     Teaching,
-    /// One level down for a slice used up while another task is ready; never up; slices double
+    /// One level down when a slice is used up while another task is ready; never up. Slices double
     /// (Stallings's FB(2^i)).
     Stallings,
-    /// The same with equal slices at all levels (Stallings's FB(1)).
+    /// Like [`Stallings`](Feedback::Stallings), with equal slices at all levels (Stallings's
+    /// FB(1)).
     StallingsEqual,
 }
 
 /// A policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// What waiting tasks are ordered by.
+    /// The order of waiting tasks.
     pub order_by: OrderBy,
-    /// Bursts are estimated from earlier ones rather than announced.
+    /// Whether bursts are estimated from earlier ones, not announced.
     pub predicted: bool,
-    /// A strictly better arrival takes the CPU.
+    /// Whether a strictly better arrival preempts.
     pub preemptive: bool,
     /// Feedback.
     pub feedback: Feedback,
-    /// Classes take turns by fixed parts of a cycle.
+    /// Whether classes take turns by fixed parts of a cycle.
     pub sliced_classes: bool,
-    /// Default quantum, ns; 0 = none.
+    /// Default quantum, ns. `0`: none.
     pub quantum_ns: u64,
     /// Default number of levels of feedback.
     pub levels: u32,
@@ -74,7 +75,7 @@ const PLAIN: Rules = Rules {
 const MS: u64 = 1_000_000;
 
 impl Rules {
-    /// Whether it must be told how long bursts will be.
+    /// Whether it must know the lengths of bursts in advance.
     pub const fn is_clairvoyant(&self) -> bool {
         let by_length =
             matches!(self.order_by, OrderBy::Burst | OrderBy::Remaining | OrderBy::ResponseRatio);
@@ -94,7 +95,7 @@ pub const SJF_RULES: Rules = by(OrderBy::Burst, false, false);
 pub const SRTF_RULES: Rules = by(OrderBy::Remaining, true, false);
 /// Highest response ratio next.
 pub const HRRN_RULES: Rules = by(OrderBy::ResponseRatio, false, false);
-/// Priority, the running task is never interrupted.
+/// Priority; the running task is never preempted.
 pub const PRIORITY_RULES: Rules = by(OrderBy::Priority, false, false);
 /// Priority, preemptive.
 pub const PRIORITY_PREEMPTIVE_RULES: Rules = by(OrderBy::Priority, true, false);
@@ -111,7 +112,7 @@ pub const MLFQ_RULES: Rules = Rules {
     levels: 8,
     ..by(OrderBy::Level, true, false)
 };
-/// Multilevel feedback as taught.
+/// Multilevel feedback as usually taught.
 pub const MLFQ_TEACHING_RULES: Rules =
     Rules { feedback: Feedback::Teaching, levels: 3, ..MLFQ_RULES };
 /// Stallings's feedback, equal slices.
@@ -129,7 +130,7 @@ const fn release(version: &'static str, summary: &'static str, build: Make) -> R
     with(Capabilities { nohz: true, ..Capabilities::BASIC }, version, summary, build)
 }
 
-/// A release that is told how long bursts will be.
+/// A release that receives the lengths of bursts in advance.
 const fn clairvoyant(version: &'static str, summary: &'static str, build: Make) -> Release {
     let can = Capabilities { nohz: true, clairvoyant: true, ..Capabilities::BASIC };
     with(can, version, summary, build)
@@ -151,7 +152,7 @@ const fn with(
         cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: ORDINARY,
         can,
-        // Where something depends on the kernel around it, 2.6.22's stands for it.
+        // Where something depends on the surrounding kernel, 2.6.22 is assumed.
         kernel: Some("2.6.22"),
         build: Build::Ordinary(build),
     }
@@ -165,7 +166,7 @@ fn make(config: &BuildConfig, rules: Rules) -> Box<Textbook> {
 pub static FCFS: Entry = Entry {
     name: Cow::Borrowed("fcfs"),
     title: Cow::Borrowed("First come, first served"),
-    summary: Cow::Borrowed("whoever has waited longest runs until it blocks"),
+    summary: Cow::Borrowed("the task that has waited longest runs until it blocks"),
     origin: Origin::Textbook,
     releases: &[release("textbook", "no preemption, no quantum", |config| {
         make(config, FCFS_RULES)
@@ -179,7 +180,7 @@ pub static SJF: Entry = Entry {
     summary: Cow::Borrowed("the shortest next burst runs until it blocks"),
     origin: Origin::Textbook,
     releases: &[
-        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+        clairvoyant("clairvoyant", "receives the lengths of bursts in advance", |config| {
             make(config, SJF_RULES)
         }),
         release("predicted", "estimates bursts from earlier ones", |config| {
@@ -193,11 +194,11 @@ pub static SRTF: Entry = Entry {
     name: Cow::Borrowed("srtf"),
     title: Cow::Borrowed("Shortest remaining time first"),
     summary: Cow::Borrowed(
-        "as sjf, but a burst shorter than what remains of the running one takes the CPU",
+        "as sjf, but a burst shorter than the rest of the running one preempts it",
     ),
     origin: Origin::Textbook,
     releases: &[
-        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+        clairvoyant("clairvoyant", "receives the lengths of bursts in advance", |config| {
             make(config, SRTF_RULES)
         }),
         release("predicted", "estimates bursts from earlier ones", |config| {
@@ -213,7 +214,7 @@ pub static HRRN: Entry = Entry {
     summary: Cow::Borrowed("the largest (waited + burst) / burst runs until it blocks"),
     origin: Origin::Textbook,
     releases: &[
-        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+        clairvoyant("clairvoyant", "receives the lengths of bursts in advance", |config| {
             make(config, HRRN_RULES)
         }),
         release("predicted", "estimates bursts from earlier ones", |config| {
@@ -227,14 +228,14 @@ pub static PRIORITY: Entry = Entry {
     name: Cow::Borrowed("priority"),
     title: Cow::Borrowed("Priority"),
     summary: Cow::Borrowed(
-        "the best nice value runs; aging and a quantum within a priority if asked for",
+        "the best nice value runs; aging, and a quantum within a priority, on request",
     ),
     origin: Origin::Textbook,
     releases: &[
-        release("preemptive", "a better arrival takes the CPU", |config| {
+        release("preemptive", "a better arrival preempts", |config| {
             make(config, PRIORITY_PREEMPTIVE_RULES)
         }),
-        release("cooperative", "the running task goes on until it blocks", |config| {
+        release("cooperative", "the running task continues until it blocks", |config| {
             make(config, PRIORITY_RULES)
         }),
     ],
@@ -282,7 +283,7 @@ pub static MLFQ: Entry = Entry {
         ),
         release(
             "teaching",
-            "an allotment per level, and all to the top every so often",
+            "an allotment per level, and all tasks return to the top at intervals",
             |config| make(config, MLFQ_TEACHING_RULES),
         ),
         release("fb1", "Stallings's FB(1): as fb, with equal slices", |config| {

@@ -1,18 +1,17 @@
-//! The rules by which the textbooks' policies decide, by number, and those among whom a CPU
-//! chooses.
+//! The decision rules of the textbooks' policies, by number, and the candidates of a CPU's pick.
 
 use super::{NO_QUANTUM, OrderBy, State, Task, Textbook};
 use alloc::vec::Vec;
 use schedlab_core::{Candidate, CpuId, Rule, RuleDoc, TaskId, define_rules};
 
 define_rules! {
-    /// Those of all policies.
+    /// The rules of all policies.
     pub(super) static RULES {
         1 FIRST_COME Pick "first_come": "The task that joined the ready queue first runs.";
         2 SHORTEST_BURST Pick "shortest_burst":
             "The task with the shortest next burst runs, the first to join among equals.";
         3 SHORTEST_REMAINING Pick "shortest_remaining":
-            "The task with the least left of its burst runs, the first to join among equals.";
+            "The task with the shortest rest of its burst runs, the first to join among equals.";
         4 RESPONSE_RATIO Pick "response_ratio":
             "The task with the largest (waited + burst) / burst runs, the first to join among \
              equals.";
@@ -22,13 +21,13 @@ define_rules! {
         6 BEST_LEVEL Pick "best_level":
             "The first task of the best level of feedback that is not empty runs.";
         7 BEST_CLASS Pick "best_class":
-            "The first task of the class that comes first at present runs.";
+            "The first task of the class that is first at present runs.";
         8 RUNS_ON Pick "runs_on":
-            "The running task is not preempted: nobody is strictly better, or the policy never \
+            "The running task is not preempted: no task is strictly better, or the policy never \
              preempts.";
         9 IDLE Pick "idle": "No task is ready that may run on this CPU.";
         10 FREE_CPU Preempt "free_cpu":
-            "The CPU is the lowest of those that are free and that the task may use.";
+            "The CPU is the lowest free one that the task may use.";
         11 PREEMPTS_WORST Preempt "preempts_worst":
             "No CPU is free, and this one runs the worst task, which is strictly worse.";
         12 NONE_WORSE Preempt "none_worse":
@@ -36,13 +35,14 @@ define_rules! {
         13 NEVER_PREEMPTS Preempt "never_preempts":
             "No CPU is free, and the policy never preempts: the task waits.";
         14 ONE_QUEUE SelectCpu "one_queue":
-            "There is one ready queue for all CPUs: the one that picks a task takes it.";
+            "There is one ready queue for all CPUs: the CPU that picks a task takes it.";
         15 PICKED_ELSEWHERE Migrate "picked_elsewhere":
             "A CPU other than its last one has picked the task from the one ready queue.";
     }
 }
 
-/// The number, or the largest there is, which stands for a burst without end.
+/// The value as a signed number, limited to the largest one, which stands for a burst without an
+/// end.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -73,14 +73,14 @@ impl Textbook {
     }
 
     /// Lists the running task of `cpu`, unless it has blocked or must leave, and the ready ones
-    /// that it could take, each ranked by what the policy orders by.
+    /// that it could take, each ranked by the policy's order.
     #[cold]
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, now_ns: u64, out: &mut Vec<Candidate>) {
         let eligible = || self.tasks.iter().filter(move |&(task, t)| self.may_take(cpu, task, t));
         for (task, t) in eligible() {
             let runs = t.state == State::Running;
-            // HRRN: how many have a larger ratio. Ratios are compared without dividing.
+            // HRRN: the number of tasks with a larger ratio. Ratios are compared without dividing.
             let larger = |other: &Task| {
                 let waited = |t: &Task| u128::from(now_ns.saturating_sub(t.ready_since_ns));
                 let burst = |t: &Task| u128::from(self.burst_ns(t));
@@ -91,10 +91,10 @@ impl Textbook {
             } else {
                 self.rank(task, now_ns)
             };
-            // A running task goes before its equals; without preemption before all.
+            // A running task precedes its equals, and without preemption all tasks.
             let keeps = runs && !self.rules.preemptive;
-            // A burst without end does not fit a signed number: its top bit counts with the class,
-            // which is the same for all where bursts count.
+            // A burst without an end does not fit a signed number. Its top bit is added to the
+            // class, which is the same for all where bursts count.
             let class = self.class_rank(t.class) as i64 + (key >> 63) as i64;
             let class = if keeps { -1 } else { class };
             let key = (key & i64::MAX as u64) as i64;
@@ -118,12 +118,13 @@ impl Textbook {
             && match t.state {
                 State::Asleep => false,
                 State::Running => runs_here,
-                // One that is in the queue again, but not yet off its CPU, is for that CPU only.
+                // A task that is in the queue again, but has not left its CPU yet, is available to
+                // that CPU only.
                 State::Ready => t.cpu == cpu || self.running[t.cpu.index()] != Some(task),
             }
     }
 
-    /// The numbers that the policy goes by.
+    /// Adds the terms that the policy compares.
     fn with_terms(&self, candidate: Candidate, t: &Task, now_ns: u64) -> Candidate {
         let candidate = candidate.with("joined", t.joined as i64);
         let burst_ns = signed(self.burst_ns(t));
@@ -159,7 +160,7 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    /// One CPU, and a task for each burst, all new.
+    /// One CPU, and a new task for each burst.
     fn machine(rules: crate::textbook::Rules, bursts_ns: &[u64]) -> (Textbook, Platform) {
         let (mut sched, mut platform) = (Textbook::new(1, rules), Platform::new(1, 1000));
         platform.ask(true);
@@ -170,13 +171,14 @@ mod tests {
         (sched, platform)
     }
 
-    /// Whom the CPU picks, by which rule, and the candidates with their ranks' second numbers.
+    /// The task that the CPU picks, the rule, and the candidates with the second numbers of their
+    /// ranks.
     fn pick(sched: &mut Textbook, platform: &mut Platform) -> (u32, Rule, Vec<(Who, i64)>) {
         platform.take_accounts();
-        let next = sched.schedule(platform, CPU).expect("some task is ready");
+        let next = sched.schedule(platform, CPU).expect("a task is ready");
         let accounts = platform.take_accounts();
         let mut picks = accounts.iter().filter(|account| account.question.name() == "pick");
-        let account = picks.next_back().expect("it was asked");
+        let account = picks.next_back().expect("an account was requested");
         assert_eq!(account.evidence.best(), Ok(Some(Who::Task(next))));
         let candidates = &account.evidence.candidates;
         (next.0, account.rule, candidates.iter().map(|other| (other.who, other.rank[1])).collect())
@@ -197,7 +199,7 @@ mod tests {
             let (next, rule, _) = pick(&mut sched, &mut platform);
             assert_eq!((next, rule), expected);
         }
-        // One without end is last, and comes after one that has merely half of that to go.
+        // A burst without an end is last, and comes after one that has merely half of that length.
         for (task, burst_ns) in [(3, u64::MAX), (4, u64::MAX / 2)] {
             sched.next_burst(TaskId(task), burst_ns);
             sched.fork(&mut platform, TaskId(task), &TaskAttr::default(), Parent::External);
@@ -227,7 +229,7 @@ mod tests {
         assert!(names.contains(&"response_ratio") && !names.contains(&"best_level"), "{names:?}");
     }
 
-    /// A task that is not interrupted goes before all who wait, be they shorter or more urgent.
+    /// A task that is not preempted precedes all waiting tasks, even shorter or more urgent ones.
     #[test]
     fn without_preemption_who_runs_is_the_first_candidate() {
         for rules in [crate::textbook::SJF_RULES, crate::textbook::FCFS_RULES] {
@@ -255,7 +257,7 @@ mod tests {
         sched.set_attr(&mut platform, TaskId(1), &schedlab_core::SchedAttr::nice(-1), CPU);
         assert!(platform.resched_pending(CPU));
         assert_eq!(sched.schedule(&mut platform, CPU), Some(TaskId(1)));
-        // And a worse one of who runs: it gives way.
+        // A task worse than the running one. The running one yields.
         platform.clear_resched(CPU);
         sched.set_attr(&mut platform, TaskId(1), &schedlab_core::SchedAttr::nice(1), CPU);
         assert!(platform.resched_pending(CPU));
@@ -272,19 +274,19 @@ mod tests {
         assert_eq!(sched.cpu_of(TaskId(0)), CpuId(1));
     }
 
-    /// What a task is predicted to run is the tunable at first.
+    /// The first predicted burst is the tunable.
     #[test]
     fn the_first_estimate_is_the_tunable() {
         use schedlab_core::Administer;
         let rules = crate::textbook::Rules { predicted: true, ..crate::textbook::SJF_RULES };
         let (mut sched, mut platform) = (Textbook::new(1, rules), Platform::new(1, 1000));
         platform.ask(true);
-        sched.set_tunable(&mut platform, "tau_ns", 7).expect("it is there");
+        sched.set_tunable(&mut platform, "tau_ns", 7).expect("the tunable exists");
         sched.fork(&mut platform, TaskId(0), &TaskAttr::default(), Parent::External);
         assert_eq!(pick(&mut sched, &mut platform).2, [(who(0), 7)]);
     }
 
-    /// Two come, and the second is shorter: the first is queued again.
+    /// Two tasks arrive, and the second one is shorter: the first is queued again.
     #[test]
     fn whoever_is_queued_is_counted() {
         let (mut sched, mut platform) = machine(SRTF_RULES, &[8]);

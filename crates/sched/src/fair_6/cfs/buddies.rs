@@ -1,14 +1,14 @@
-//! Buddies: `last`, who was interrupted, and `skip`, who has yielded. (`next` is kept as by every
-//! fair class: [`buddies`](crate::fair_6::buddies).)
+//! Buddies: `last`, an entity that was preempted, and `skip`, an entity that has yielded. (`next`
+//! works as in every fair class: [`buddies`](crate::fair_6::buddies).)
 
 use super::LeastVruntime;
 use super::state::QueueState;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 
 impl Fair<LeastVruntime> {
-    /// `set_last_buddy`: `e` and its ancestors, as far up as they are queued and not idle, were
-    /// interrupted.
+    /// `set_last_buddy`: `e` and its ancestors, up to the first that is not queued or idle, were
+    /// preempted.
     pub(super) fn set_last_buddy(&mut self, e: EntityId) {
         let mut next = Some(e);
         while let Some(e) = next {
@@ -21,7 +21,7 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `set_skip_buddy`: `e` and its ancestors let others pass.
+    /// `set_skip_buddy`: `e` and its ancestors yield to others.
     pub(super) fn set_skip_buddy(&mut self, e: EntityId) {
         let mut next = Some(e);
         while let Some(e) = next {
@@ -31,8 +31,8 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `clear_buddies`: `e` is nobody's buddy any more; each kind upward as long as the queues name
-    /// this branch.
+    /// `clear_buddies`: clears all marks of `e`, each kind upward as long as the queues name this
+    /// branch.
     #[inline]
     pub(super) fn clear_all_buddies(&mut self, e: EntityId) {
         self.clear_next_buddy(e);

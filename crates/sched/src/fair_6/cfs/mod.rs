@@ -1,58 +1,59 @@
-//! CFS, the "completely fair scheduler", as it was at its end: Linux 6.1, and 5.10 as far as it is
+//! CFS, the "completely fair scheduler", in its final form: Linux 6.1, and 5.10 as far as it is
 //! described.
 //!
 //! # The algorithm
 //!
-//! Every entity has a **vruntime**: the time that it has run, divided by its weight. Whoever has
-//! the least has been served worst, stands leftmost in the tree, and runs. As long as it runs its
-//! vruntime grows, the others' do not, and so it moves to the right until somebody else is
-//! leftmost.
+//! Every entity has a **vruntime**: the time for which it has run, divided by its weight. The
+//! entity with the smallest vruntime has received the least service. It is leftmost in the tree,
+//! and runs. As it runs its vruntime grows while the others' stay the same, so it moves to the
+//! right until another entity is leftmost.
 //!
 //! ```text
-//!    tree, by vruntime         min_vruntime: the least of all, never going back
-//!    A ... C ...... B ..       a newcomer starts one slice to the right of it,
+//!    tree, by vruntime         min_vruntime: the smallest of all, never decreasing
+//!    A ... C ...... B ..       a new task starts one slice to the right of it,
 //!    ^ next to run             a sleeper that wakes at most half a latency to the left
 //! ```
 //!
-//! How long before it is checked who is leftmost? All that are runnable share a **period**: the
-//! latency (6 ms, more on several CPUs), or a least granularity for each if they are many. An
-//! entity's **slice** is the part of the period that its weight is of all. At a tick the running
-//! one gives way when it has had its slice, or is a slice ahead of the leftmost.
+//! How long does an entity run before the leftmost one is considered again? All runnable entities
+//! share a **period**: the latency (6 ms, more on several CPUs) or, if they are many, a minimum
+//! granularity for each. An entity's **slice** is the part of the period that corresponds to its
+//! part of the total weight. At a tick the running entity is preempted when it has used its slice,
+//! or is a slice ahead of the leftmost one.
 //!
-//! A task that wakes interrupts the running one if it is behind it by more than the **wakeup
-//! granularity**. So that not every wakeup tears apart what belongs together, a queue may name
-//! three *buddies*, which are heeded as long as it is not unfair by more than that granularity:
-//! `next` (picked first), `last` (who was interrupted, and still has warm caches) and `skip` (who
-//! has yielded).
+//! A task that wakes preempts the running one if it is behind it by more than the **wakeup
+//! granularity**. So that not every wakeup disturbs tasks that cooperate, a queue may name three
+//! *buddies*, which are honoured as long as that is not unfair by more than the wakeup granularity:
+//! `next` (picked first), `last` (preempted, with its caches still warm) and `skip` (has yielded).
 //!
-//! What differs from the CFS of 2.6.32 ([`crate::cfs`]): the period follows *all* tasks of the CPU
-//! and every slice is at least the least granularity; a running task that is picked again goes on
-//! in its slice; a waking task needs the full granularity, by its own weight; `next` is asked
-//! before `last`; nobody keeps averages of how tasks wake each other. And all around it is what
-//! EEVDF has too: load tracking, and the balancing that rests on it.
+//! The differences from the CFS of 2.6.32 ([`crate::cfs`]) are these. The period depends on *all*
+//! tasks of the CPU, and every slice is at least the minimum granularity. A running task that is
+//! picked again continues its slice. A waking task needs the full granularity, scaled by its own
+//! weight. `next` is considered before `last`. No averages are kept of how tasks wake each other.
+//! Everything around the rules of picking is shared with EEVDF: load tracking, and the balancing
+//! that is based on it.
 //!
 //! # Where to read
 //!
-//! | file | what |
+//! | file | subject |
 //! |---|---|
 //! | [`slice`](mod@slice) | period, slice |
-//! | [`place`] | where an entity enters, what becomes of vruntime on other CPUs and in other groups |
+//! | [`place`] | where an entity enters, and how vruntime is carried to other CPUs and groups |
 //! | [`update_curr`] | charging the running entity, `min_vruntime`, the tick |
-//! | [`pick`], [`buddies`] | whose turn it is |
-//! | [`preempt`] | who interrupts whom; yielding |
-//! | [`reweight`] | another weight |
-//! | [`util_est`] | what a task is going to use of a CPU |
-//! | [`state`] | what is kept of queues and entities |
-//! | [`releases`], [`tunables`] | what the releases do differently; switches and tunables |
-//! | [`rules`], [`promises`] | the rules of decisions by number, and their grounds; promises |
+//! | [`pick`], [`buddies`] | which entity is picked |
+//! | [`preempt`] | which task preempts which; yielding |
+//! | [`reweight`] | changes of weight |
+//! | [`util_est`] | estimated utilisation of sleeping tasks |
+//! | [`state`] | state of queues and entities |
+//! | [`releases`], [`tunables`] | differences between the releases; switches and tunables |
+//! | [`rules`], [`promises`] | the decision rules by number, and their grounds; guarantees |
 //!
-//! What every fair class of 5.x and 6.x does stands in [`fair_6`](super), and asks these files
+//! [`fair_6`](super) contains what all fair classes of 5.x and 6.x share. It calls these files
 //! through [`pick_rule`].
 //!
 //! # Cost
 //!
-//! Charge: O(depth of groups). Tick: O(depth^2), as a slice is found level by level. Enqueue,
-//! dequeue: O(depth * log n). Pick: O(depth). Choice of CPU and balancing: as EEVDF.
+//! Charge: O(depth of groups). Tick: O(depth^2), as a slice is computed level by level. Enqueue,
+//! dequeue: O(depth * log n). Pick: O(depth). Choice of CPU and balancing: as in EEVDF.
 
 pub mod buddies;
 pub mod pick;
@@ -83,7 +84,7 @@ use schedlab_core::BuildConfig;
 pub type Cfs6 = Core6<Fair<LeastVruntime>>;
 
 impl Cfs6 {
-    /// An idle machine.
+    /// The scheduler on an idle machine.
     pub fn with_version(version: Version, config: &BuildConfig) -> Cfs6 {
         let domains = domains::build(&config.topology);
         let fair = Fair::new(version, &domains, config.hz);

@@ -1,24 +1,23 @@
-//! Whose turn it is.
+//! The pick: which entity of a queue runs next.
 
 use super::{LeastVruntime, rules};
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rules::ONLY_ENTITY;
 use crate::fair_6::timeline;
 use schedlab_core::{CpuId, Platform, Rule};
 
 impl Fair<LeastVruntime> {
-    /// Whether `e` may run in place of `left`: it is not ahead of it by more than the wakeup
+    /// Whether `e` may run in place of `left`: it is not ahead of `left` by more than the wakeup
     /// granularity.
     #[inline]
     pub(super) fn is_fair_enough(&self, e: EntityId, left: EntityId) -> bool {
         !self.is_far_ahead(e, left)
     }
 
-    /// The entity of the least vruntime on `q`: the leftmost of the tree, or the running one if it
-    /// is strictly before that.
+    /// The entity with the smallest vruntime on `q`: the leftmost of the tree, or the running one
+    /// if its vruntime is strictly smaller.
     pub(super) fn least(&self, q: CfsRqId) -> Option<EntityId> {
         let queue = &self.cfs_rqs[q];
         let curr = queue.competing_curr(&self.se);
@@ -33,7 +32,7 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// Who comes after `least`, which is to be skipped.
+    /// The entity after `least`, which is to be skipped.
     pub(super) fn second(&self, q: CfsRqId, least: EntityId) -> Option<EntityId> {
         let queue = &self.cfs_rqs[q];
         let curr = queue.competing_curr(&self.se);
@@ -51,8 +50,8 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `pick_next_entity`: the least vruntime, unless it is skipped; `next`, or else `last`, if
-    /// that is fair enough. And by which rule.
+    /// `pick_next_entity`: the entity with the smallest vruntime, unless it is to be skipped;
+    /// `next`, or else `last`, if that is fair enough. Also returns the rule that decided.
     pub(super) fn pick_entity(&self, q: CfsRqId) -> Option<(EntityId, Rule)> {
         let queue = &self.cfs_rqs[q];
         let left = self.least(q)?;
@@ -79,8 +78,8 @@ impl Fair<LeastVruntime> {
         Some((left, rules::LEAST_VRUNTIME))
     }
 
-    /// Something has been throttled in the pick: the running task is put away, and the pick begins
-    /// anew without it.
+    /// A queue has been throttled during the pick: puts the running task, and the pick starts over
+    /// without it.
     pub(super) fn put_in_pick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         let q = CfsRqId::of_cpu(cpu);
         let Some(mut e) = self.cfs_rqs[q].curr.filter(|_| self.cfs_rqs[q].nr_queued > 0) else {

@@ -1,4 +1,4 @@
-//! CFS's answers to the shared half: each is done elsewhere.
+//! CFS's implementation of [`PickRule`]. Each method is implemented elsewhere.
 
 use super::LeastVruntime;
 use super::releases::{Features, Version};
@@ -6,11 +6,13 @@ use super::rules;
 use super::state::{EntityState, QueueState};
 use super::tunables::Tunables;
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
+use crate::fair_6::cfs_rq::CfsRq;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{Entity, EntityId};
+use crate::fair_6::entity::Entity;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::pick_rule::PickRule;
+use crate::fair_6::rule_state::RuleState;
 use crate::fair_6::timeline::Order;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,17 +21,19 @@ use schedlab_core::{
 };
 
 impl Fair<LeastVruntime> {
-    /// The switches.
+    /// The feature switches.
     #[inline]
     pub(super) fn features(&self) -> &Features {
         &self.tunables.features
     }
 }
 
-impl PickRule for LeastVruntime {
+impl RuleState for LeastVruntime {
     type Version = Version;
     type Tunables = Tunables;
+}
 
+impl PickRule for LeastVruntime {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(_: Version) -> Order {

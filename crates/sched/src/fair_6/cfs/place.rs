@@ -1,18 +1,19 @@
-//! Where an entity enters a queue, and what becomes of its vruntime elsewhere.
+//! Where an entity enters a queue, and how its vruntime is carried to other queues.
 //!
-//! Each queue has a virtual time of its own. A task that goes to another queue takes along how far
-//! it is from the `min_vruntime` of the old one. So while it is on its way (moved, forked, in
-//! another class) its vruntime is *relative*; while it sleeps where it slept it is not.
+//! Each queue has a virtual time of its own. A task that moves to another queue carries its
+//! distance from the `min_vruntime` of the old one. So its vruntime is *relative* while it is
+//! between queues (moved, forked, in another class), but not while it sleeps on the CPU on which it
+//! went to sleep.
 
 use super::LeastVruntime;
 use crate::classes::{ClassId, Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{EntityId, Vruntime};
+use crate::fair_6::entity::Vruntime;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::Platform;
 
-/// Who has not run for this long keeps nothing of its vruntime, ns.
+/// A task that has not run for this long loses its vruntime, ns.
 const LONG_SLEEP_NS: u64 = (1 << 63) / 1024;
 
 impl Fair<LeastVruntime> {
@@ -20,8 +21,8 @@ impl Fair<LeastVruntime> {
         self.rule.queues[q].min_vruntime
     }
 
-    /// `place_entity`: newcomers one slice behind the least vruntime, sleepers up to half a latency
-    /// before it, but nobody before where it was.
+    /// `place_entity`: a new task is placed one slice behind the smallest vruntime, a sleeper up to
+    /// half a latency before it, but neither before its own old position.
     pub(super) fn place_entity(&mut self, now_ns: u64, q: CfsRqId, e: EntityId, initial: bool) {
         let (features, tunables) = (self.features(), &self.tunables);
         let mut vruntime = self.min_vruntime(q);
@@ -43,26 +44,26 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `e` comes to `q` with a relative vruntime.
+    /// `e` joins `q` with a relative vruntime.
     fn renormalize(&mut self, q: CfsRqId, e: EntityId) {
         let min = self.min_vruntime(q);
         let entity = &mut self.se[e];
         entity.vruntime = entity.vruntime.plus(min.0);
     }
 
-    /// `e` leaves `q` for elsewhere: its vruntime is relative from now on.
+    /// `e` leaves `q` for another queue: its vruntime becomes relative.
     fn normalize(&mut self, q: CfsRqId, e: EntityId) {
         let min = self.min_vruntime(q);
         let entity = &mut self.se[e];
         entity.vruntime = Vruntime(entity.vruntime.since(min) as u64);
     }
 
-    /// Whether `e`, which comes for that reason, has a relative vruntime.
+    /// Whether `e`, which joins for reason `why`, has a relative vruntime.
     fn comes_relative(&self, e: EntityId, why: EnqueueFlags) -> bool {
         !why.wakeup || self.rule.entities[e].migrated
     }
 
-    /// `e`, which runs on `q`, joins it again: before it is charged.
+    /// `e`, which runs on `q`, joins it again. Called before it is charged.
     pub(super) fn enters_running(&mut self, q: CfsRqId, e: EntityId, why: EnqueueFlags) {
         if self.comes_relative(e, why) {
             self.renormalize(q, e);
@@ -94,20 +95,21 @@ impl Fair<LeastVruntime> {
         if !how.sleep {
             self.normalize(q, e);
         }
-        // One that is only changed comes back at once.
+        // An entity that only changes comes back at once.
         if how.sleep || how.migrate || how.moves {
             self.update_min_vruntime(q);
         }
     }
 
-    /// `e`, whose task is about to wake elsewhere, leaves its CPU.
+    /// `e`, whose task is about to wake on another CPU, leaves its CPU.
     pub(super) fn wakes_elsewhere(&mut self, e: EntityId) {
         self.normalize(self.cfs_rq_of(e), e);
         self.rule.entities[e].migrated = true;
     }
 
-    /// `detach_task_cfs_rq`: `task`, which is not queued, leaves the class or its group: a sleeper
-    /// is placed where it was, so that it takes no more along than it would have got there.
+    /// `detach_task_cfs_rq`: `task`, which is not queued, leaves the class or its group. A sleeper
+    /// is first placed on its old queue, so that it carries no more credit than it would have got
+    /// there.
     pub(super) fn leaves_asleep(&mut self, now_ns: u64, task: Pid) {
         let e = self.se_of(task);
         let q = self.cfs_rq_of(e);
@@ -115,14 +117,14 @@ impl Fair<LeastVruntime> {
         self.normalize(q, e);
     }
 
-    /// `attach_task_cfs_rq`: `task`, which is not queued, has come to its queue.
+    /// `attach_task_cfs_rq`: `task`, which is not queued, has joined its queue.
     pub(super) fn comes_asleep(&mut self, task: Pid) {
         let e = self.se_of(task);
         self.renormalize(self.cfs_rq_of(e), e);
     }
 
-    /// `task_fork_fair`: the new `task` is placed on the queue of its group on its parent's CPU,
-    /// where the parent, or whoever runs there, is charged first.
+    /// `task_fork_fair`: places the new `task` on the queue of its group on its parent's CPU, after
+    /// charging the entity that runs there, normally the parent's.
     pub(super) fn place_child(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         if rqs.thread(task).class != ClassId::Fair {
             return;

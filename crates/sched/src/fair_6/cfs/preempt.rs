@@ -1,9 +1,9 @@
-//! Who interrupts whom: wakeup preemption; and yielding.
+//! Wakeup preemption, and yielding.
 
 use super::{LeastVruntime, rules};
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{CpuId, Platform, Policy, Question};
 
@@ -36,8 +36,8 @@ impl Fair<LeastVruntime> {
             return;
         }
         let many = self.cfs_rqs[self.cfs_rq_of(se)].nr_queued >= self.tunables.nr_latency;
-        let nominates = self.features().next_buddy && many && !fork;
-        if nominates {
+        let sets_buddy = self.features().next_buddy && many && !fork;
+        if sets_buddy {
             self.set_next_buddy(Some(woken));
         }
         if rqs.resched_pending(cpu) {
@@ -74,14 +74,14 @@ impl Fair<LeastVruntime> {
             self.account_of_preemption([c, p], evidence);
         });
         if wins {
-            if !nominates {
+            if !sets_buddy {
                 self.set_next_buddy(Some(p));
             }
             self.interrupt(rqs, platform, cpu, c, many);
         }
     }
 
-    /// The running entity `e` is interrupted, and is to go on soon if there are `many`.
+    /// The running entity `e` is preempted, and should continue soon if there are `many`.
     fn interrupt(
         &mut self,
         rqs: &mut Rqs,
@@ -96,8 +96,8 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `yield_task_fair`: the running `task` lets whoever comes next pass, if that is not far ahead
-    /// of it. Its vruntime stays.
+    /// `yield_task_fair`: the running `task` yields to the next entity, if that is not far ahead of
+    /// it. Its vruntime stays the same.
     pub(super) fn let_pass(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let e = self.se_of(task);
         self.clear_all_buddies(e);

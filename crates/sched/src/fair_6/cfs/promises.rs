@@ -1,15 +1,15 @@
-//! What the algorithm promises, and whether its books add up.
+//! Guarantees of the algorithm, and consistency checks.
 
 use super::LeastVruntime;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use alloc::string::String;
 use schedlab_core::{Load, Promises};
 
 impl Fair<LeastVruntime> {
-    /// What holds for tasks of the fair class, whatever they do: on one CPU without limits, nobody
-    /// waits while it idles. A bound on waiting is not argued for: sleepers come back with credit
-    /// as often as they like.
+    /// Guarantees for tasks of the fair class: on one CPU without limits, no task waits while the
+    /// CPU is idle. No bound on waiting is claimed, because sleepers return with credit any number
+    /// of times.
     pub(super) fn fair_promises(&self, _: &Load) -> Promises {
         if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
@@ -17,7 +17,7 @@ impl Fair<LeastVruntime> {
         Promises { idle_beside_waiting_ns: Some(0), ..Promises::default() }
     }
 
-    /// Buddies are queued, and idle entities are counted.
+    /// Checks that buddies are queued and that idle entities are counted.
     pub(super) fn audit_state(&self, q: CfsRqId) -> Result<(), String> {
         let (queue, state) = (&self.cfs_rqs[q], &self.rule.queues[q]);
         if [queue.next, state.last].iter().flatten().any(|&buddy| !self.se[buddy].on_rq) {

@@ -1,8 +1,8 @@
-//! The releases, and what they do differently: each difference has a name here.
+//! The releases, and a name for each difference between them.
 
 use super::Cfs6;
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::fair_6::pick_rule::FairVersion;
+use crate::fair_6::rule_state::FairVersion;
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Policy, Release};
 
@@ -38,23 +38,23 @@ pub const V5_10: Release = Release {
     ..V6_1
 };
 
-/// A state of the algorithm.
+/// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
-    /// 5.10 (read in longterm 5.10.262; not driven).
+    /// 5.10 (read in longterm 5.10.262; not run).
     V5_10,
     /// 6.1 (longterm 6.1.192).
     V6_1,
 }
 
 impl Version {
-    /// Groups may be idle, and idle entities are asked for on every level, not tasks only.
+    /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
         matches!(self, Version::V6_1)
     }
 
-    /// The tunables are sysctls, each write of which recomputes what depends on it, and not plain
-    /// files of debugfs.
+    /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
+    /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
         matches!(self, Version::V5_10)
     }
@@ -125,33 +125,33 @@ pub struct Features {
     pub gentle_fair_sleepers: bool,
     /// A forked task starts a slice behind the others.
     pub start_debit: bool,
-    /// Whoever wakes is to be picked next.
+    /// A woken entity is picked next.
     pub next_buddy: bool,
-    /// Whoever was interrupted is to be picked next but one.
+    /// A preempted entity is picked after the next buddy.
     pub last_buddy: bool,
     /// Buddies count as cache hot.
     pub cache_hot_buddy: bool,
     /// Wakeups may preempt at all.
     pub wakeup_preemption: bool,
-    /// The period follows all tasks of the CPU, not those of the queue.
+    /// The period depends on all tasks of the CPU, not only on those of the queue.
     pub alt_period: bool,
-    /// No slice is shorter than the least granularity.
+    /// No slice is shorter than the minimum granularity.
     pub base_slice: bool,
-    /// Newly idle CPUs balance the more seldom the less comes of it (a back-port to 6.1).
+    /// Newly idle CPUs balance less often the less it achieves (a back-port to 6.1).
     pub ni_random: bool,
 }
 
-/// A feature: its name and its place.
+/// A feature: its name and its switch.
 pub struct Feature {
     /// The kernel's name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description in one line.
     pub help: &'static str,
-    /// Its place.
+    /// Its switch.
     pub switch: fn(&mut Features) -> &mut bool,
 }
 
-/// All of them.
+/// All features.
 pub static FEATURES: [Feature; 9] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
@@ -165,12 +165,12 @@ pub static FEATURES: [Feature; 9] = [
     },
     Feature {
         name: "NEXT_BUDDY",
-        help: "a woken task is to be picked next where there are many",
+        help: "a woken task is picked next where there are many",
         switch: |features| &mut features.next_buddy,
     },
     Feature {
         name: "LAST_BUDDY",
-        help: "an interrupted task is to be picked soon where there are many",
+        help: "a preempted task is picked soon where there are many",
         switch: |features| &mut features.last_buddy,
     },
     Feature {
@@ -185,7 +185,7 @@ pub static FEATURES: [Feature; 9] = [
     },
     Feature {
         name: "ALT_PERIOD",
-        help: "the period follows all tasks of the CPU, not only those of the queue",
+        help: "the period depends on all tasks of the CPU, not only on those of the queue",
         switch: |features| &mut features.alt_period,
     },
     Feature {
@@ -195,13 +195,13 @@ pub static FEATURES: [Feature; 9] = [
     },
     Feature {
         name: "NI_RANDOM",
-        help: "newly idle CPUs balance the more seldom the less comes of it",
+        help: "newly idle CPUs balance less often the less it achieves",
         switch: |features| &mut features.ni_random,
     },
 ];
 
 impl Features {
-    /// What the release has switched on.
+    /// The boot values of the release.
     pub const fn of(_: Version) -> Features {
         Features {
             gentle_fair_sleepers: true,

@@ -1,13 +1,13 @@
-//! Another weight: vruntime stays as it is.
+//! Changes of weight. The vruntime stays the same.
 
 use super::LeastVruntime;
 use crate::classes::Rqs;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 use schedlab_core::Platform;
 
 impl Fair<LeastVruntime> {
-    /// `reweight_entity`: `e` has the stored weight `weight` from now on.
+    /// `reweight_entity`: gives `e` the stored weight `weight`.
     pub(super) fn exchange_weight(
         &mut self,
         rqs: &mut Rqs,

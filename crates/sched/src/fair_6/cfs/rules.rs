@@ -1,10 +1,9 @@
-//! By which rules CFS picks and preempts, and on what grounds.
+//! The rules by which CFS picks and preempts, and the grounds of its decisions.
 
 use super::LeastVruntime;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, Who};
 
@@ -12,18 +11,18 @@ schedlab_core::define_rules! {
     /// The rules of picking: 180 to 199.
     pub static RULES {
         180 LEAST_VRUNTIME Pick "least_vruntime":
-            "The entity with the least vruntime runs; the current one only if its is strictly \
-             less than that of all that wait.";
+            "The entity with the smallest vruntime runs. The current one runs only if its \
+             vruntime is strictly smaller than that of all waiting entities.";
         181 NEXT_BUDDY Pick "next_buddy":
-            "The next buddy (woken last with a right to interrupt, or of a group whose member has \
-             gone to sleep) runs, as it is not ahead of the least vruntime by more than the \
+            "The next buddy (woken last with a right to preempt, or of a group whose member has \
+             gone to sleep) runs, as it is not ahead of the smallest vruntime by more than the \
              wakeup granularity.";
         182 LAST_BUDDY Pick "last_buddy":
-            "The last buddy (interrupted by a wakeup) runs, as it is not ahead of the least \
+            "The last buddy (preempted by a wakeup) runs, as it is not ahead of the smallest \
              vruntime by more than the wakeup granularity.";
         183 SKIP_BUDDY Pick "skip_buddy":
-            "The entity with the least vruntime has yielded: the second runs, as it is not ahead \
-             by more than the wakeup granularity.";
+            "The entity with the smallest vruntime has yielded: the second runs, as it is not \
+             ahead by more than the wakeup granularity.";
         190 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         191 FAR_BEHIND Preempt "far_behind":
@@ -33,17 +32,17 @@ schedlab_core::define_rules! {
             "The woken entity is not behind the current one by more than the wakeup granularity: \
              it waits.";
         193 NEVER_PREEMPTS Preempt "never_preempts":
-            "The woken task is SCHED_BATCH or SCHED_IDLE, or the switch WAKEUP_PREEMPTION is off: \
-             it never preempts.";
+            "The woken task is SCHED_BATCH or SCHED_IDLE, or the feature WAKEUP_PREEMPTION is \
+             off: it never preempts.";
     }
 }
 
-/// How a candidate stands with a pick, the best first: the leading number of its rank.
+/// Tier of a candidate in a pick, the best first: the first number of its rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Standing {
+enum Tier {
     NextBuddy,
     LastBuddy,
-    /// Second to one that is skipped.
+    /// The second, after one that is skipped.
     Second,
     Ordinary,
 }
@@ -62,25 +61,25 @@ impl Fair<LeastVruntime> {
         };
         let curr = self.cfs_rqs[q].curr;
         for (place, &e) in members.iter().enumerate() {
-            let standing = self.standing(q, e, least);
-            // Those that wait are first among equals.
+            let tier = self.tier(q, e, least);
+            // Among equals waiting entities come first.
             let in_order = if curr == Some(e) { i64::MAX } else { place as i64 };
             let behind = self.se[e].vruntime.since(self.se[least].vruntime);
-            out.push(self.candidate(rqs, e, [standing as i64, behind, in_order, 0]));
+            out.push(self.candidate(rqs, e, [tier as i64, behind, in_order, 0]));
         }
     }
 
-    fn standing(&self, q: CfsRqId, e: EntityId, least: EntityId) -> Standing {
+    fn tier(&self, q: CfsRqId, e: EntityId, least: EntityId) -> Tier {
         let state = &self.rule.queues[q];
         let is_fair = self.is_fair_enough(e, least);
         if self.cfs_rqs[q].next == Some(e) && is_fair {
-            Standing::NextBuddy
+            Tier::NextBuddy
         } else if state.last == Some(e) && is_fair {
-            Standing::LastBuddy
+            Tier::LastBuddy
         } else if state.skip == Some(least) && self.second(q, least) == Some(e) && is_fair {
-            Standing::Second
+            Tier::Second
         } else {
-            Standing::Ordinary
+            Tier::Ordinary
         }
     }
 

@@ -1,11 +1,11 @@
-//! How long an entity may run: the period, and its slice of it.
+//! How long an entity may run: the period, and the entity's slice of it.
 
 use super::LeastVruntime;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{EntityId, unscaled};
+use crate::fair_6::entity::unscaled;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 
-/// 2^32 divided by a load, as kernels keep it.
+/// 2^32 divided by a load, as kernels store it.
 fn inverse(load: u64) -> u64 {
     if load >= 1 << 32 { 1 } else { u64::from(u32::MAX) / load.max(1) }
 }
@@ -19,13 +19,13 @@ pub(super) fn calc_delta(delta_ns: u64, weight: u64, load: u64) -> u64 {
 }
 
 impl Fair<LeastVruntime> {
-    /// Whether something is queued on `q` and all of it is idle entities.
+    /// Whether entities are queued on `q` and all of them are idle ones.
     pub(super) fn is_idle_only(&self, q: CfsRqId) -> bool {
         let nr = self.cfs_rqs[q].nr_queued;
         nr > 0 && nr == self.rule.queues[q].idle_nr
     }
 
-    /// `sched_slice`: the part of the period that `e`, which belongs on `q`, may run, ns.
+    /// `sched_slice`: the part of the period for which `e`, which belongs on `q`, may run, ns.
     pub(super) fn sched_slice(&self, q: CfsRqId, e: EntityId) -> u64 {
         let features = self.features();
         let cpu = self.cfs_rqs[q].cpu;

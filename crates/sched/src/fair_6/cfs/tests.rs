@@ -1,4 +1,4 @@
-//! The worked examples of the algorithm's description, and rules by themselves, through the
+//! The worked examples of the algorithm's description, and single rules, driven through the
 //! scheduler's hooks.
 
 use super::{Cfs6, Version, rules};
@@ -50,17 +50,17 @@ impl Bench {
         self.platform.set_jiffies(now_ns / MS);
     }
 
-    /// Reschedules if that was asked for. Who runs then.
+    /// Reschedules if that was requested. Returns the task that runs then.
     fn settle(&mut self) -> TaskId {
         if self.platform.resched_pending(CPU) {
             self.platform.clear_resched(CPU);
             self.sched.schedule(&mut self.platform, CPU);
         }
         self.sched.inspect().audit().unwrap();
-        self.sched.core.task(self.sched.core.curr(CPU)).expect("somebody runs")
+        self.sched.core.task(self.sched.core.curr(CPU)).expect("a task runs")
     }
 
-    /// Ticks at each of these ms, and who runs after it.
+    /// Ticks at each of these ms. Returns the task that runs after each tick.
     fn ticks(&mut self, ms: core::ops::RangeInclusive<u64>) -> alloc::vec::Vec<TaskId> {
         ms.map(|ms| {
             self.at(ms * MS);
@@ -98,7 +98,7 @@ fn three_hogs() {
     assert_eq!([a, b, c].map(|task| bench.vruntime(task)), [4_951_422, 1_951_422, 951_423]);
     assert_eq!(bench.settle(), c);
     assert_eq!(bench.ticks(1..=9), [c, b, b, c, c, b, b, a, a]);
-    assert_eq!(bench.ticks(10..=10), [c], "then two ms each in turn");
+    assert_eq!(bench.ticks(10..=10), [c], "then each runs two ms in turn");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn times_grow_with_cpus_and_only_scaling_recomputes_nr_latency() {
     assert_eq!(now(&bench), ([10_000, 4_000, 3_000], 8));
     bench.tune("tunable_scaling", 1);
     assert_eq!(now(&bench), ([10_000, 4_000, 3_000], 3));
-    // The sysctls of 5.10 think again at each write.
+    // The sysctls of 5.10 recompute at each write.
     let mut old = Bench::new(Version::V5_10, 4);
     old.tune("sched_min_granularity_ns", 4_000_000);
     assert_eq!(now(&old), ([18_000, 4_000, 3_000], 5));
@@ -175,7 +175,7 @@ fn slices_follow_all_tasks_of_the_cpu_and_are_never_too_short() {
         let e = fair.se_of(bench.sched.core.pid(task));
         fair.sched_slice(fair.cfs_rq_of(e), e)
     };
-    // The period is 7.5 ms, a share of it 1024 / 9231.
+    // The period is 7.5 ms, and this slice 1024 / 9231 of it.
     assert_eq!(slice(nine[0]) / 1000, 831);
     assert_eq!(slice(slow), 750_000, "BASE_SLICE");
 }
@@ -210,8 +210,8 @@ fn idle_policy_gives_way_and_never_interrupts() {
     assert_eq!(bench.platform.rule(Question::Preempt), rules::NEVER_PREEMPTS);
 }
 
-/// Two tasks on CPU 0, of which one waits, and CPU 1 that is about to idle after having idled for
-/// so long at a time: whether it takes the other one over.
+/// Two tasks on CPU 0, of which one waits, and CPU 1, which is about to go idle and has this
+/// average idle time. Returns whether CPU 1 pulls the waiting one.
 fn pulls_newly_idle(version: Version, avg_idle_ns: u64) -> bool {
     let mut bench = Bench::new(version, 2);
     let only = TaskAttr { allowed: CpuSet::only(CPU), ..TaskAttr::default() };
@@ -244,9 +244,9 @@ fn idle_times_are_averaged_by_eighths_in_5_10() {
     assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000 - 900_000 / 8);
     fair.balance.idle_since_ns[1] = 2 * MS;
     fair.ends_idling(90 * MS, CpuId(1));
-    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "twice the cost of a migration at most");
+    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "at most twice the cost of a migration");
     fair.ends_idling(91 * MS, CpuId(1));
-    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "it did not idle");
+    assert_eq!(fair.balance.avg_idle_ns[1], 1_000_000, "it was not idle");
 }
 
 #[test]
@@ -262,8 +262,8 @@ fn who_is_bound_twice_before_it_can_leave_goes_where_it_may_be() {
     assert_eq!(bench.sched.cpu_of(task), CpuId(2));
 }
 
-/// At 10 ms a sleeper of the root's queue is brought to another group; 6.1. It is placed as if it
-/// woke, 3 ms behind the queue that it leaves, and as far behind the one that it comes to.
+/// At 10 ms a sleeper of the root group's queue is moved to another group; 6.1. It is placed as if
+/// it woke, 3 ms behind the queue that it leaves, and equally far behind the one that it joins.
 #[test]
 fn a_sleeper_that_changes_group_is_as_far_behind_there() {
     let mut bench = Bench::new(Version::V6_1, 1);
@@ -279,15 +279,20 @@ fn a_sleeper_that_changes_group_is_as_far_behind_there() {
         fair.rule.queues[q].min_vruntime.0 as i64
     };
     let asleep = bench.vruntime(sleeper);
-    assert!(asleep < min(&bench) - 3_000_000, "it has slept for longer than counts");
+    assert!(
+        asleep < min(&bench) - 3_000_000,
+        "it has slept for longer than the limit of the \
+        credit"
+    );
     let before = min(&bench);
     bench.sched.set_group(&mut bench.platform, sleeper, group).unwrap();
-    assert!(min(&bench) < before, "a queue on which nobody has run");
+    assert!(min(&bench) < before, "a queue on which no task has run");
     assert_eq!(bench.vruntime(sleeper), min(&bench) - 3_000_000);
 }
 
-/// Virtual times of a queue and of who has slept for longer than 2^63 / 1024 ns cannot be compared
-/// any more: it is placed like any sleeper, 3 ms behind, even if it seems to be ahead.
+/// The virtual times of a queue and of a task that has slept for longer than 2^63 / 1024 ns can no
+/// longer be compared. The task is placed like any sleeper, 3 ms behind, even if it seems to be
+/// ahead.
 #[test]
 fn who_has_slept_for_104_days_keeps_nothing() {
     const LONG: u64 = (1 << 63) / 1024;

@@ -3,41 +3,42 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::pick_rule::FairTunables;
+use crate::fair_6::rule_state::FairTunables;
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
-/// The largest time that can be set, ns.
+/// The largest accepted time, ns.
 const MAX_NS: i64 = 1_000_000_000;
 
-/// What an administrator can set.
+/// The tunables.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunables {
     version: Version,
     /// `sched/features`.
     pub features: Features,
-    /// In which time everybody is to run once, while few are runnable, ns.
+    /// Time in which every task runs once while few are runnable, ns.
     pub latency_ns: u64,
-    /// The least slice, ns.
+    /// The minimum slice, ns.
     pub min_granularity_ns: u64,
-    /// By how much a woken entity must be behind to interrupt, ns.
+    /// Distance by which a woken entity must be behind to preempt, ns.
     pub wakeup_granularity_ns: u64,
-    /// The least slice of idle entities beside others, ns (6.1).
+    /// The minimum slice of idle entities next to others, ns (6.1).
     pub idle_min_granularity_ns: u64,
-    /// With more runnable tasks than this the period grows.
+    /// Number of runnable tasks above which the period grows.
     pub nr_latency: u32,
-    /// How times grow with the CPUs: 0 not, 1 with their logarithm, 2 linearly; up to 8 of them.
+    /// How times grow with the number of CPUs, up to 8: 0 not at all, 1 with its logarithm, 2
+    /// linearly.
     scaling: u8,
-    /// Latency, min granularity and wakeup granularity of one CPU, ns.
+    /// Latency, minimum granularity and wakeup granularity for one CPU, ns.
     unscaled: [u64; 3],
-    /// So many CPUs are on line.
+    /// Number of online CPUs.
     online: u32,
-    /// A forked child runs before its parent.
+    /// Whether a forked child runs before its parent.
     pub child_runs_first: bool,
     balancing: BalanceTunables,
 }
 
-/// By how much times grow.
+/// The factor by which times grow.
 fn factor(scaling: u8, cpus: u32) -> u64 {
     let cpus = cpus.clamp(1, 8);
     match scaling {
@@ -48,7 +49,7 @@ fn factor(scaling: u8, cpus: u32) -> u64 {
 }
 
 impl Tunables {
-    /// Writes one but that of the quotas; name and range have been checked.
+    /// Writes a tunable, except the quota slice. Name and range have been checked.
     pub fn write(&mut self, name: &str, value: i64) {
         let ns = value as u64;
         match self.plain(name) {
@@ -68,7 +69,7 @@ impl Tunables {
         }
         let times = ["latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
         let is_time = times.contains(&self.plain(name));
-        // The files of debugfs are plain numbers; a sysctl thinks again at each write.
+        // The files of debugfs are plain numbers. Each write of a sysctl recomputes.
         if self.plain(name) == "tunable_scaling" || (is_time && self.version.tunes_by_sysctl()) {
             self.nr_latency = self.latency_ns.div_ceil(self.min_granularity_ns.max(1)) as u32;
             let factor = factor(self.scaling, self.online);
@@ -77,7 +78,7 @@ impl Tunables {
         }
     }
 
-    /// The name without what sysctls have before it.
+    /// The name without the prefix of sysctls.
     fn plain<'a>(&self, name: &'a str) -> &'a str {
         name.strip_prefix("sched_").unwrap_or(name)
     }
@@ -137,26 +138,27 @@ impl FairTunables for Tunables {
                 name: name("latency_ns", "sched_latency_ns").into(),
                 value: self.latency_ns as i64,
                 range: (100_000, MAX_NS),
-                help: "in which time everybody runs once while few are runnable, ns, as scaled",
+                help: "time in which every task runs once while few are runnable, ns, as scaled",
             },
             Tunable {
                 name: name("min_granularity_ns", "sched_min_granularity_ns").into(),
                 value: self.min_granularity_ns as i64,
                 range: (100_000, MAX_NS),
-                help: "the least slice, ns, as scaled",
+                help: "the minimum slice, ns, as scaled",
             },
             Tunable {
                 name: name("wakeup_granularity_ns", "sched_wakeup_granularity_ns").into(),
                 value: self.wakeup_granularity_ns as i64,
                 range: (0, MAX_NS),
-                help: "by how much a woken task must be behind to interrupt, ns, as scaled",
+                help: "distance by which a woken task must be behind to preempt, ns, as scaled",
             },
             Tunable {
                 name: name("tunable_scaling", "sched_tunable_scaling").into(),
                 value: i64::from(self.scaling),
                 range: (0, 2),
-                help: "how times grow with the CPUs: 0 not, 1 with the logarithm, 2 linearly; \
-                       written, it recomputes with how many tasks the period begins to grow",
+                help: "how times grow with the number of CPUs: 0 not at all, 1 with its \
+                    logarithm, 2 linearly; a write also recomputes the number of tasks above \
+                    which the period grows",
             },
         ];
         all.extend(self.balancing.list(sysctl));
@@ -172,7 +174,7 @@ impl FairTunables for Tunables {
                 name: "idle_min_granularity_ns".into(),
                 value: self.idle_min_granularity_ns as i64,
                 range: (100_000, MAX_NS),
-                help: "the least slice of SCHED_IDLE tasks and idle groups beside others, ns",
+                help: "the minimum slice of SCHED_IDLE tasks and idle groups next to others, ns",
             });
         }
         let mut features = self.features;

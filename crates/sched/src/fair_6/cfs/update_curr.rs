@@ -1,11 +1,10 @@
-//! Charging: the running entity's vruntime grows with the time that it runs; and the tick, which
-//! looks whether that has been enough.
+//! Charging: the running entity's vruntime grows with the time for which it runs. And the tick,
+//! which checks whether it has run long enough.
 
 use super::LeastVruntime;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::pick_rule::PickRule;
 use schedlab_core::Platform;
 
@@ -38,15 +37,15 @@ impl Fair<LeastVruntime> {
         }
     }
 
-    /// `update_min_vruntime`: the least vruntime of those queued, never going back. A running
-    /// entity that has left the queue does not count.
+    /// `update_min_vruntime`: the smallest vruntime of the queued entities, never decreasing. A
+    /// running entity that has left the queue does not count.
     #[inline]
     pub(super) fn update_min_vruntime(&mut self, q: CfsRqId) {
         self.rule.follow(q, &self.cfs_rqs[q], &self.se);
     }
 
-    /// `check_preempt_tick`: the running `e` gives way if it has had its slice, or is a slice
-    /// ahead of the leftmost (in virtual time, the slice being real time).
+    /// `check_preempt_tick`: preempts the running `e` if it has used its slice, or is a slice ahead
+    /// of the leftmost entity (in virtual time, though the slice is real time).
     pub(super) fn check_preempt_tick(
         &mut self,
         rqs: &mut Rqs,
@@ -63,7 +62,7 @@ impl Fair<LeastVruntime> {
         let ran_ns = self.rule.entities[e].ran_ns;
         if ran_ns > slice {
             rqs.resched_curr(platform, cpu);
-            // Its buddies would bring it back.
+            // Otherwise its buddy marks would bring it back.
             LeastVruntime::clear_buddies(self, e);
             return;
         }

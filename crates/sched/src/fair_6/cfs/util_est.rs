@@ -1,16 +1,16 @@
-//! What a task is going to use of a CPU, estimated when it goes to sleep. Two numbers: what it used
-//! this time, and an average that follows increases at once and decreases by quarters; the larger
-//! counts.
+//! Estimated utilisation of a task, updated when it goes to sleep. It consists of two numbers: the
+//! utilisation of the last period of activity, and a moving average that follows an increase at
+//! once and a decrease by a quarter of the difference. The larger one counts.
 
 use super::LeastVruntime;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 
-/// Differences below this (1 % of a CPU) are none.
+/// Differences below this (1 % of a CPU) are ignored.
 const MARGIN: u32 = 10;
 
 impl Fair<LeastVruntime> {
-    /// `util_est_update`, the averages having been renewed since the last time.
+    /// `util_est_update`, if the averages have been updated since the last time.
     pub(super) fn estimate_twice(&mut self, e: EntityId) {
         let info = &mut self.info[e];
         let state = &mut self.rule.entities[e];

@@ -1,27 +1,27 @@
 //! Delayed dequeue (6.12).
 //!
-//! A task that goes to sleep while it has had too much is **not** taken off. It goes on competing
-//! as if it were awake, so that time passes for it, and when it would be picked (it is eligible
-//! again then) it is removed instead. So nobody escapes what it owes by a short sleep. If it is
-//! woken before that, it simply goes on where it stands; what it gained beyond 0 is cut off. To the
-//! rest of the kernel it sleeps, but `nr_running` counts it.
+//! A task that goes to sleep after it has received too much is **not** dequeued. It continues to
+//! compete as if it were awake, so that time passes for it. When it would be picked (it is eligible
+//! again by then) it is removed instead. So no task escapes its debt by a short sleep. If it is
+//! woken before that, it simply continues from its present position; lag gained beyond 0 is cut
+//! off. For the rest of the kernel it sleeps, but `nr_running` counts it.
 //!
-//! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing
-//! below it.
+//! Groups do the same: a group entity whose queue has become empty may stay for a while, with
+//! nothing below it.
 //!
-//! When a dequeue becomes a delay, and when what is delayed is wanted again, the averages are
-//! renewed, but the queue does not tell its group of it ([`Attach::Quiet`]): it does so at the next
-//! event that tells. On several CPUs the group's weights elsewhere, and the millisecond that must
-//! pass before the queue tells again, are found from that.
+//! When a dequeue is delayed, and when a delayed entity is woken, the averages are updated, but the
+//! queue does not publish its load to its group ([`Attach::Quiet`]). It does so at the next event
+//! that publishes. On several CPUs that affects the group's weights elsewhere, and the millisecond
+//! that must pass before the queue publishes again.
 
 use super::EarliestDeadline;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
 use crate::fair_6::flags::{Attach, DequeueFlags};
+use crate::fair_6::ids::EntityId;
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {
-    /// Whether such a dequeue is delayed if the entity has had too much.
+    /// Whether such a dequeue is delayed if the entity has received too much.
     #[inline]
     pub(super) fn may_delay(&self, how: DequeueFlags) -> bool {
         self.features().delay_dequeue && how.sleep && !how.special && !how.finish
@@ -36,9 +36,9 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// `requeue_delayed_entity`: a delayed entity is wanted again before its dequeue was finished.
-    /// If it is owed something by now it is placed afresh, with nothing. Nobody is charged first: V
-    /// is as of the last charge.
+    /// `requeue_delayed_entity`: a delayed entity is woken before its dequeue was finished. If it
+    /// is owed time by now it is placed again, with zero lag. Nothing is charged first: V is as of
+    /// the last charge.
     pub(super) fn requeue_delayed(&mut self, platform: &mut Platform, e: EntityId) {
         let q = self.cfs_rq_of(e);
         if self.features().delay_zero {
@@ -64,8 +64,8 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// A task that is queued becomes runnable, or no longer is, which all queues above it count, up
-    /// to a throttled one.
+    /// Updates the number of runnable tasks of all queues above `e`, up to a throttled one, after a
+    /// queued task has become runnable or is no longer runnable.
     fn count_runnable(&mut self, e: EntityId, up: bool) {
         let mut next = Some(e);
         while let Some(e) = next {

@@ -1,46 +1,46 @@
-//! HRTICK: a timer of high resolution that ends a turn when the request is served, not at the next
+//! HRTICK: a high-resolution timer that ends a turn when the request is served, not at the next
 //! tick (feature `HRTICK`; on by default from 7.2 on).
 //!
-//! The timer is set when a CPU switches to another fair task, to the real time that is left to that
-//! task's deadline, if more than one fair task is queued on the CPU; and again when a fair task
-//! comes or goes while a fair one runs. `schedule()` takes it back. When it fires the running task
-//! is charged on every level, and a reschedule asked for, whatever comes of it.
+//! The timer is set when a CPU switches to another fair task and more than one fair task is queued
+//! there. It is set to the real time that is left until that task's deadline. It is set again when
+//! a fair task is queued or dequeued while a fair one runs. `schedule()` cancels it. When it fires,
+//! the running task is charged on every level, and a reschedule is requested in any case.
 //!
-//! Two things follow that a reader would not expect, and recorded schedules of 7.3 show both. Who
-//! is picked *again* has no timer: it was not switched to, so its next turn ends at the tick, and
-//! the turns after that are of a tick's length too, until a task wakes. And only the task's own
-//! deadline counts, not its groups'.
+//! This has two consequences that may be unexpected, and recorded schedules of 7.3 show both. A
+//! task that is picked *again* has no timer, because the CPU did not switch to it. So its next turn
+//! ends at the tick, and the turns after that have the length of a tick, too, until a task wakes.
+//! And only the task's own deadline counts, not the deadlines of its groups.
 //!
-//! (What the kernel does besides, it lengthens the time by what interrupts have used of the CPU
-//! lately, is left out: interrupts are no load here.)
+//! (The kernel also lengthens the time according to the interrupts that the CPU has recently
+//! handled. That is left out: interrupts are no load here.)
 
 use super::EarliestDeadline;
 use super::rules;
 use crate::classes::deadline::INACTIVE_TIMER;
 use crate::classes::{ClassId, Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 
-/// No timer is set shorter than this, ns.
+/// The shortest time for which a timer is set, ns.
 const SHORTEST_NS: u64 = 10_000;
 
-/// The timer of a CPU. Keys are small numbers, as the machine keeps a place for each. This one is
-/// the zero-lag timer of the CPU's idle thread ([`deadline`](crate::classes::deadline)), which
-/// never has any.
+/// The timer of a CPU. Keys are small numbers, because the machine reserves a place for each. This
+/// one is the zero-lag timer of the CPU's idle thread ([`deadline`](crate::classes::deadline)),
+/// which never has one.
 fn timer_of(rqs: &Rqs, cpu: CpuId) -> TimerKey {
     TimerKey(INACTIVE_TIMER + 4 * rqs.idle_thread(cpu).0)
 }
 
-/// Whose timer it is, if it is one of these.
+/// The CPU of a timer, if it is one of these timers.
 pub(super) fn cpu_of_timer(rqs: &Rqs, key: TimerKey) -> Option<CpuId> {
     let pid = Pid(key.0 / 4);
     (key.0 % 4 == INACTIVE_TIMER && rqs.is_idle_thread(pid)).then(|| rqs.cpu_of(pid))
 }
 
 impl Fair<EarliestDeadline> {
-    /// `hrtick_start_fair`: sets the timer of the CPU of `pid`, which runs or is about to, to its
-    /// deadline.
+    /// `hrtick_start_fair`: sets the timer of the CPU of `pid`, which runs or is about to run, to
+    /// its deadline.
     #[inline]
     pub(super) fn hrtick_start_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         if self.features().hrtick {
@@ -68,7 +68,7 @@ impl Fair<EarliestDeadline> {
         platform.arm_timer(key, TimerPhase::BeforeTicks, platform.now_ns() + left_ns);
     }
 
-    /// `hrtick_update`: a fair task came to `cpu` or went.
+    /// `hrtick_update`: a fair task was queued on `cpu` or dequeued.
     #[inline]
     pub(super) fn hrtick_update(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.features().hrtick {
@@ -79,7 +79,7 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// `hrtick_clear`: in `schedule()`, the turn is over anyway.
+    /// `hrtick_clear`: cancels the timer in `schedule()`, where the turn ends in any case.
     #[inline]
     pub(super) fn hrtick_clear(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.rule.set_hrtick(cpu, false) {
@@ -105,7 +105,7 @@ impl Fair<EarliestDeadline> {
 }
 
 impl EarliestDeadline {
-    /// Whether the timer of `cpu` is set from now on. Whether it was.
+    /// Records whether the timer of `cpu` is set. Returns whether it was set before.
     #[inline]
     fn set_hrtick(&mut self, cpu: CpuId, set: bool) -> bool {
         if self.hrtick_set.len() <= cpu.index() {

@@ -1,18 +1,17 @@
-//! Whose turn it is.
+//! The pick: which entity of a queue runs next.
 
 use super::EarliestDeadline;
 use super::rules;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rules::ONLY_ENTITY;
 use crate::fair_6::timeline;
 use schedlab_core::Rule;
 
 impl Fair<EarliestDeadline> {
-    /// Whose turn it is on queue `q` (without regard to buddies): the running entity while it is
-    /// eligible and protected, else the earliest deadline among the eligible. `protect`: whether
-    /// protection counts. And by which rule.
+    /// The entity to run on queue `q` (without regard to buddies): the running entity while it is
+    /// eligible and protected, else the eligible one with the earliest deadline. `protect`: whether
+    /// protection counts. Also returns the rule that decided.
     pub(super) fn pick_eevdf(&self, q: CfsRqId, protect: bool) -> Option<(EntityId, Rule)> {
         let queue = &self.cfs_rqs[q];
         let curr = queue.competing_curr(&self.se);
@@ -40,8 +39,8 @@ impl Fair<EarliestDeadline> {
         } else {
             timeline::earliest_eligible_by_vruntime(&queue.tree, &self.se, curr, eligible)
         };
-        // The smallest vruntime is never above the average, so there is one, unless a product has
-        // wrapped.
+        // The smallest vruntime is never above the average, so an eligible entity exists, unless a
+        // product has wrapped.
         match best {
             Some(best) => Some((best, rules::EARLIEST_ELIGIBLE)),
             None => Some((queue.tree.leftmost()?, rules::LEFTMOST)),

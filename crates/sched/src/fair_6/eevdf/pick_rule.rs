@@ -1,15 +1,16 @@
-//! EEVDF's answers to the shared half: each is done elsewhere.
+//! EEVDF's implementation of [`PickRule`]. Each method is implemented elsewhere.
 
 use super::releases::{Features, Version};
 use super::tunables::Tunables;
 use super::{hrtick, rules};
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
+use crate::fair_6::cfs_rq::CfsRq;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::{Entity, EntityId};
+use crate::fair_6::entity::Entity;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
-use crate::fair_6::pick_rule::FairVersion as _;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::pick_rule::PickRule;
+use crate::fair_6::rule_state::{FairVersion as _, RuleState};
 use crate::fair_6::timeline::Order;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,27 +18,30 @@ use schedlab_core::{
     Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, TimerKey,
 };
 
-/// The earliest virtual deadline of those that are eligible.
+/// The rule of EEVDF: the eligible entity with the earliest virtual deadline runs.
 #[derive(Default, Debug)]
 pub struct EarliestDeadline {
-    /// The longest slice that anybody has asked for, ns.
+    /// The longest slice that any task has requested, ns.
     pub(super) longest_slice: u32,
-    /// By CPU: its hrtick is set. Shorter where none ever was.
+    /// By CPU: whether its hrtick is set. Shorter than the number of CPUs if the last ones never
+    /// had a timer.
     pub(super) hrtick_set: Vec<bool>,
 }
 
 impl Fair<EarliestDeadline> {
-    /// The switches.
+    /// The feature switches.
     #[inline]
     pub(super) fn features(&self) -> &Features {
         &self.tunables.features
     }
 }
 
-impl PickRule for EarliestDeadline {
+impl RuleState for EarliestDeadline {
     type Version = Version;
     type Tunables = Tunables;
+}
 
+impl PickRule for EarliestDeadline {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(version: Version) -> Order {

@@ -1,17 +1,16 @@
-//! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes
-//! of both when its weight changes.
+//! The position of an entity in virtual time: its lag, its place on entering a queue, and how both
+//! follow a change of its weight.
 
 use super::EarliestDeadline;
 use crate::classes::{ClassId, Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
 use crate::fair_6::flags::DequeueFlags;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::{CpuId, Platform, SchedAttr};
 
 impl Fair<EarliestDeadline> {
-    /// `entity_lag`: V - vruntime, within what is remembered: two slices or a tick of real time,
-    /// whichever is longer.
+    /// `entity_lag`: V - vruntime, limited to two slices or a tick of real time, whichever is
+    /// longer.
     pub(super) fn entity_lag(&self, q: CfsRqId, e: EntityId) -> i64 {
         let entity = &self.se[e];
         let lag = self.cfs_rqs[q].avg_vruntime(&self.se).since(entity.vruntime);
@@ -19,8 +18,8 @@ impl Fair<EarliestDeadline> {
         lag.clamp(-limit, limit)
     }
 
-    /// `e` leaves queue `q`, and keeps its lag; if it is only moved, its distance to the deadline,
-    /// too.
+    /// `e` leaves queue `q` and keeps its lag. If it is only moved, it keeps its distance to the
+    /// deadline, too.
     #[inline]
     pub(super) fn keep_lag(&mut self, q: CfsRqId, e: EntityId, how: DequeueFlags) {
         let mut lag = self.entity_lag(q, e);
@@ -39,8 +38,8 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// 6.18: one that has had too much where it is would be put behind those that are there
-    /// already.
+    /// 6.18: whether `task`, which has received too much on its queue, would be placed behind the
+    /// tasks that are on `target` already.
     pub(super) fn is_ineligible_beside_others(&self, task: Pid, target: CpuId) -> bool {
         if !self.version.balance_asks_eligibility() || !self.features().place_lag {
             return false;
@@ -51,8 +50,8 @@ impl Fair<EarliestDeadline> {
         others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
     }
 
-    /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has
-    /// entered and moved V by that, it is again what it was.
+    /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, so that it
+    /// is the old lag again after the entity has entered and thereby moved V.
     pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
         let queue = &self.cfs_rqs[q];
         let info = &mut self.info[e];
@@ -80,7 +79,7 @@ impl Fair<EarliestDeadline> {
         entity.deadline = entity.vruntime.plus(request);
     }
 
-    /// The slice that a task's attributes ask for.
+    /// Sets the slice that a task's attributes request.
     pub(super) fn set_slice(&mut self, e: EntityId, attr: &SchedAttr) {
         let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
         self.info[e].custom_slice = custom;
@@ -93,8 +92,8 @@ impl Fair<EarliestDeadline> {
         self.rule.longest_slice = self.rule.longest_slice.max(self.se[e].slice);
     }
 
-    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance
-    /// to the deadline, which are so much more or less in virtual time.
+    /// `reweight_entity`: `e` gets another weight. It keeps its lag and its distance to the
+    /// deadline in real time, so both are rescaled in virtual time.
     pub(super) fn reweight(
         &mut self,
         rqs: &mut Rqs,
@@ -128,9 +127,9 @@ impl Fair<EarliestDeadline> {
         queue.nr_queued -= 1;
         let entity = &mut self.se[e];
         if self.version.reweight_places() {
-            // This overwrites the protection of a running entity with a small number: it is gone.
-            // (V and the total that the place is found by count a running entity already with its
-            // new weight, at its old vruntime.)
+            // This overwrites the protection of a running entity with a small number, which ends
+            // it. (V and the total weight used for the placement already include a running entity
+            // with its new weight, at its old vruntime.)
             entity.vlag = scale(lag);
             let ahead = scale(entity.deadline.since(entity.vruntime));
             self.take_weight(e, weight, inverse);

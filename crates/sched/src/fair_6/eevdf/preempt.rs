@@ -1,20 +1,19 @@
-//! Who may interrupt whom: protection of the running entity, wakeup preemption, yielding.
+//! Preemption: protection of the running entity, wakeup preemption, yielding.
 
 use super::EarliestDeadline;
 use super::releases::Version;
 use super::rules;
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{Platform, Policy, Question, Rule};
 
 impl Fair<EarliestDeadline> {
     // ---- protection ----
 
-    /// Protects `e`, which is about to run, from being passed before its request is served (6.18:
-    /// or before the shortest of the others' requests would be).
+    /// Protects `e`, which is about to run, from preemption before its request is served (6.18: or
+    /// before the shortest request of the others would be).
     #[inline]
     pub(super) fn set_protection(&mut self, q: CfsRqId, e: EntityId) {
         if !self.version.protects_until() {
@@ -55,7 +54,7 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// 6.18 protects without `RUN_TO_PARITY` too, if for less.
+    /// 6.18 also protects without `RUN_TO_PARITY`, but for a shorter time.
     #[inline]
     pub(super) fn protection_counts(&self) -> bool {
         self.features().run_to_parity || self.version.protects_until()
@@ -122,7 +121,7 @@ impl Fair<EarliestDeadline> {
                 if short && wins {
                     self.cancel_protection(c);
                 } else if short {
-                    // Protected still, but no longer than the shortest request would take.
+                    // Still protected, but no longer than for the shortest request.
                     let shortest = self.cfs_rqs[q].min_slice(&self.se);
                     let curr = &mut self.se[c];
                     let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
@@ -140,7 +139,8 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// Whether `p` would be picked on queue `q`, and by which rule whoever would be.
+    /// Whether `p` would be picked on queue `q`, and the rule by which the actual choice would be
+    /// made.
     #[inline]
     fn would_pick(&self, q: CfsRqId, p: EntityId, protect: bool) -> (bool, Rule) {
         match self.pick_eevdf(q, protect) {
@@ -151,8 +151,8 @@ impl Fair<EarliestDeadline> {
 
     // ---- yielding ----
 
-    /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
-    /// its deadline off).
+    /// `yield_task_fair`: the running `task` forfeits the rest of its request (6.6: only postpones
+    /// its deadline).
     pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let e = self.se_of(task);
         let q = self.cfs_rq_of(e);

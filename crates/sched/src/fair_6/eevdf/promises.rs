@@ -1,27 +1,27 @@
-//! What the algorithm promises, and whether its books add up.
+//! Guarantees of the algorithm, and consistency checks.
 
 use super::EarliestDeadline;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use alloc::string::String;
 use schedlab_core::{Load, Promises};
 
 impl Fair<EarliestDeadline> {
-    /// What holds for tasks of the fair class, whatever they do.
+    /// Guarantees for all tasks of the fair class.
     ///
-    /// **Waiting.** Lag is bounded: nobody is owed more than the longest request (protection, and a
-    /// tick by which it may overrun), and nobody has had more than its own and a tick. So a task of
-    /// weight w waits at most until the queue has served W / w times the two together. Others that
-    /// leave with what they are owed, or come with what they owe, move V by no more than the same
-    /// again.
+    /// **Waiting.** Lag is bounded: no task is owed more than the longest request (protection, and
+    /// a tick by which it may overrun), and no task has received more in excess than its own
+    /// request and a tick. So a task of weight w waits at most until the queue has served W / w
+    /// times the sum of the two. Other tasks that leave with positive lag, or join with negative
+    /// lag, move V by no more than the same amount again.
     ///
-    /// **Equal hogs** are apart by what one may have had too much and the other too little.
+    /// **Equal CPU-bound tasks** differ by at most the sum of one's excess and the other's deficit.
     ///
-    /// Nothing of the kind is promised with groups, whose weights may be anything, nothing at all
-    /// with limited ones, nor beyond one CPU: a task may wait while another CPU idles for as long
-    /// as it counts as cache hot, as ineligible, or as the only one worth looking at, and balancing
-    /// looks at 32 tasks at a time.
+    /// None of this is guaranteed with groups, whose weights may be anything. Nothing at all is
+    /// guaranteed with limited groups, nor on more than one CPU: a task may wait while another CPU
+    /// is idle for as long as it counts as cache hot, as ineligible, or as the only one worth
+    /// examining, and balancing examines 32 tasks at a time.
     pub(super) fn fair_promises(&self, load: &Load) -> Promises {
         if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
@@ -43,15 +43,15 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// The sums of queue `q` add up, and somebody is eligible.
+    /// Checks that the sums of queue `q` are right and that some entity is eligible.
     pub(super) fn audit_eligible(&self, q: CfsRqId) -> Result<(), String> {
         let queue = &self.cfs_rqs[q];
         if !queue.audit_sums(&self.se) {
-            return Err("the sums do not add up".into());
+            return Err("the sums are wrong".into());
         }
         let is_eligible = |e| queue.eligible(&self.se, self.se[e].vruntime);
         if queue.nr_queued > 0 && !self.queued_on(q).into_iter().any(is_eligible) {
-            return Err("nobody is eligible".into());
+            return Err("no entity is eligible".into());
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! The releases, and what they do differently: each difference has a name here.
+//! The releases, and a name for each difference between them.
 
 use super::Eevdf;
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::fair_6::pick_rule::FairVersion;
+use crate::fair_6::rule_state::FairVersion;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
-/// The default release. The others are described by what differs.
+/// The default release. The others are described by their differences from it.
 const DEFAULT: Release = Release {
     version: "6.18",
     also: &["6.18.15"],
@@ -28,7 +28,7 @@ const DEFAULT: Release = Release {
     build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
 };
 
-/// This scheduler in the registry.
+/// The scheduler's entry in the registry.
 pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("eevdf"),
     title: Cow::Borrowed("Earliest eligible virtual deadline first"),
@@ -65,55 +65,57 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// A state of the algorithm.
+/// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// 6.6: the first one (read in longterm 6.6.93).
     V6_6,
     /// 6.12: delayed dequeue, custom slices (read in longterm 6.12.117).
     V6_12,
-    /// 6.18: protection is a point in virtual time (read in 6.18.15).
+    /// 6.18: protection up to a point in virtual time (read in 6.18.15).
     V6_18,
     /// 7.3, derived from 6.18: `HRTICK` and `NI_RANDOM` are on by default.
     V7_3,
 }
 
 impl Version {
-    /// The tree is ordered by deadline and knows the smallest vruntimes, not the other way round.
+    /// Whether the tree is ordered by deadline and stores the smallest vruntimes, not the other way
+    /// round.
     pub const fn tree_by_deadline(self) -> bool {
         !matches!(self, Version::V6_6)
     }
 
-    /// `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In 6.6 the
-    /// deadline only moves away.
+    /// Whether `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In
+    /// 6.6 the deadline is only postponed.
     pub const fn yield_forfeits(self) -> bool {
         !matches!(self, Version::V6_6)
     }
 
-    /// The running task is protected up to a virtual time (`vprot`), not by the mark "vlag =
-    /// deadline".
+    /// Whether the running task is protected up to a virtual time (`vprot`), not by the mark "vlag
+    /// = deadline".
     pub const fn protects_until(self) -> bool {
         !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
-    /// Changing an entity's weight keeps its lag by placing it anew, with inflation.
+    /// Whether a change of an entity's weight keeps its lag by placing it again, with inflation.
     pub const fn reweight_places(self) -> bool {
         !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
-    /// A task that is ineligible on its own queue is not moved at first to a CPU that has others.
+    /// Whether a task that is ineligible on its own queue is at first not moved to a CPU that has
+    /// other tasks.
     pub const fn balance_asks_eligibility(self) -> bool {
         !matches!(self, Version::V6_6 | Version::V6_12)
     }
 
-    /// A child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half is set
-    /// when the child is prepared, and lost when it is placed again as it is queued.
+    /// Whether a child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half
+    /// is set when the child is prepared, and lost when it is placed again as it is queued.
     pub const fn first_request_is_half(self) -> bool {
         !matches!(self, Version::V6_6)
     }
 
-    /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline,
-    /// and nominations count.
+    /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
+    /// distance to the deadline, and next buddies count.
     pub const fn has_delayed_dequeue(self) -> bool {
         !matches!(self, Version::V6_6)
     }
@@ -151,39 +153,39 @@ pub struct Features {
     pub place_deadline_initial: bool,
     /// A queued task that is moved elsewhere keeps its distance to the deadline.
     pub place_rel_deadline: bool,
-    /// The running task is protected from being passed.
+    /// The running task is protected from preemption.
     pub run_to_parity: bool,
     /// A waking task with a shorter slice may break the protection.
     pub preempt_short: bool,
     /// A task that goes to sleep while ineligible stays queued until it is eligible.
     pub delay_dequeue: bool,
-    /// What such a task has gained in the meantime is cut off.
+    /// Lag that such a task has gained in the meantime is cut off.
     pub delay_zero: bool,
-    /// A woken task is nominated.
+    /// A woken task becomes the next buddy.
     pub next_buddy: bool,
-    /// A nominated entity is picked if it is eligible.
+    /// The next buddy is picked if it is eligible.
     pub pick_buddy: bool,
     /// Wakeups may preempt at all.
     pub wakeup_preemption: bool,
-    /// Newly idle CPUs balance the more seldom the less comes of it.
+    /// Newly idle CPUs balance less often the less it achieves.
     pub ni_random: bool,
     /// A timer ends turns when the request is served.
     pub hrtick: bool,
 }
 
-/// A feature: its name, whether a release has it, and its place.
+/// A feature: its name, the first release that has it, and its switch.
 pub struct Feature {
     /// The kernel's name.
     pub name: &'static str,
     /// The first release that has it.
     pub since: Version,
-    /// What it does, in a line.
+    /// Description in one line.
     pub help: &'static str,
-    /// Its place.
+    /// Its switch.
     pub switch: fn(&mut Features) -> &mut bool,
 }
 
-/// All of them.
+/// All features.
 pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "PLACE_LAG",
@@ -206,7 +208,7 @@ pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "RUN_TO_PARITY",
         since: Version::V6_6,
-        help: "the running task is protected from being passed",
+        help: "the running task is protected from preemption",
         switch: |features| &mut features.run_to_parity,
     },
     Feature {
@@ -224,19 +226,19 @@ pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "DELAY_ZERO",
         since: Version::V6_12,
-        help: "what a delayed task has gained by waiting is cut off",
+        help: "lag that a delayed task has gained by waiting is cut off",
         switch: |features| &mut features.delay_zero,
     },
     Feature {
         name: "NEXT_BUDDY",
         since: Version::V6_6,
-        help: "a woken task is nominated to run next",
+        help: "a woken task becomes the next buddy",
         switch: |features| &mut features.next_buddy,
     },
     Feature {
         name: "PICK_BUDDY",
         since: Version::V6_12,
-        help: "a nominated entity is picked if it is eligible",
+        help: "the next buddy is picked if it is eligible",
         switch: |features| &mut features.pick_buddy,
     },
     Feature {
@@ -248,7 +250,7 @@ pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "NI_RANDOM",
         since: Version::V6_18,
-        help: "newly idle CPUs balance the more seldom the less comes of it",
+        help: "newly idle CPUs balance less often the less it achieves",
         switch: |features| &mut features.ni_random,
     },
     Feature {
@@ -260,7 +262,7 @@ pub static FEATURES: [Feature; 12] = [
 ];
 
 impl Features {
-    /// What the release has switched on.
+    /// The boot values of the release.
     pub const fn of(version: Version) -> Features {
         let later = version.has_delayed_dequeue();
         Features {

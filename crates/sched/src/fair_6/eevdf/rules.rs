@@ -1,15 +1,15 @@
-//! By which rules EEVDF picks and preempts, and on what grounds.
+//! The rules by which EEVDF picks and preempts, and the grounds of its decisions.
 //!
-//! The account of a pick looks at every entity of a queue by itself, and not through the search in
-//! the tree that picks: eligible or not, then the deadline. Only what the keys leave open, the
-//! order of equals, is the tree's.
+//! The account of a pick examines every entity of a queue individually, and not through the search
+//! in the tree that the pick uses: first eligibility, then the deadline. Only what the keys leave
+//! open, the order of equals, is taken from the tree.
 
 use super::EarliestDeadline;
 use super::releases::Version;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::{CfsRqId, Sums};
+use crate::fair_6::cfs_rq::Sums;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::timeline;
 use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, Rule, Who};
@@ -20,25 +20,26 @@ schedlab_core::define_rules! {
         121 NEXT_BUDDY Pick "next_buddy":
             "The next buddy runs, as it is eligible.";
         122 PROTECTED Pick "protected":
-            "The current entity is eligible and protected (RUN_TO_PARITY): it runs on until its \
-             request is served; from 6.18 on, until the shortest of the others' would be.";
+            "The current entity is eligible and protected (RUN_TO_PARITY): it runs until its \
+             request is served; from 6.18 on, until the shortest request of the others would \
+             be.";
         123 EARLIEST_ELIGIBLE Pick "earliest_eligible_deadline":
-            "Of the entities that are eligible the one with the earliest virtual deadline runs.";
+            "Of the eligible entities the one with the earliest virtual deadline runs.";
         124 LEFTMOST Pick "leftmost":
-            "Nobody seems eligible: the leftmost entity of the tree runs.";
+            "No entity seems eligible: the leftmost entity of the tree runs.";
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":
-            "The current entity has had too much and is no longer eligible: the woken one has the \
-             earliest virtual deadline of those that are, and preempts.";
+            "The current entity has received too much and is no longer eligible. The woken one \
+             has the earliest virtual deadline of the eligible entities, and preempts.";
         132 PREEMPT_SHORT Preempt "preempt_short":
             "The slice of the woken entity is shorter, which ends the protection of the current \
              one: it preempts.";
         133 EARLIER_DEADLINE Preempt "earlier_deadline":
-            "The woken entity is eligible, the current one is not protected, and of all that are \
-             eligible the woken one has the earliest virtual deadline: it preempts.";
+            "The woken entity is eligible and the current one is not protected. Of all eligible \
+             entities the woken one has the earliest virtual deadline: it preempts.";
         134 CURR_PROTECTED Preempt "current_protected":
             "The current entity is eligible and protected: the woken one waits.";
         135 NOT_ELIGIBLE Preempt "not_eligible":
@@ -46,14 +47,14 @@ schedlab_core::define_rules! {
         136 NOT_EARLIEST Preempt "not_earliest":
             "The woken entity is eligible, but another has an earlier virtual deadline: it waits.";
         137 NEVER_PREEMPTS Preempt "never_preempts":
-            "The woken task is SCHED_BATCH or SCHED_IDLE, or the switch WAKEUP_PREEMPTION is off: \
-             it never preempts.";
+            "The woken task is SCHED_BATCH or SCHED_IDLE, or the feature WAKEUP_PREEMPTION is \
+             off: it never preempts.";
     }
 }
 
-/// How a candidate stands with a pick, the best first: the leading number of its rank.
+/// Tier of a candidate in a pick, the best first: the first number of its rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Standing {
+enum Tier {
     NextBuddy,
     ProtectedCurr,
     Eligible,
@@ -69,32 +70,32 @@ impl Fair<EarliestDeadline> {
         let members = self.queued_on(q);
         let first_of_equals = self.first_of_equals(q, &sums);
         for (place, &e) in members.iter().enumerate() {
-            let standing = self.standing(q, e, &sums);
-            let deadline = match standing {
-                Standing::NotEligible => 0,
-                // Virtual times wrap: compared by how far from V they are.
+            let tier = self.tier(q, e, &sums);
+            let deadline = match tier {
+                Tier::NotEligible => 0,
+                // Virtual times wrap, so deadlines are compared by their distance from V.
                 _ => self.se[e].deadline.since(sums.avg_vruntime()),
             };
             let in_order = if first_of_equals == Some(e) { -1 } else { place as i64 };
-            out.push(self.candidate(rqs, e, &sums, [standing as i64, deadline, in_order, 0]));
+            out.push(self.candidate(rqs, e, &sums, [tier as i64, deadline, in_order, 0]));
         }
     }
 
-    fn standing(&self, q: CfsRqId, e: EntityId, sums: &Sums) -> Standing {
+    fn tier(&self, q: CfsRqId, e: EntityId, sums: &Sums) -> Tier {
         let queue = &self.cfs_rqs[q];
         if !sums.eligible(self.se[e].vruntime) {
-            Standing::NotEligible
+            Tier::NotEligible
         } else if queue.next == Some(e) && self.next_buddy_counts() {
-            Standing::NextBuddy
+            Tier::NextBuddy
         } else if queue.curr == Some(e) && self.protection_counts() && self.is_protected(e) {
-            Standing::ProtectedCurr
+            Tier::ProtectedCurr
         } else {
-            Standing::Eligible
+            Tier::Eligible
         }
     }
 
-    /// 6.6: whom the shape of the tree puts first among equal deadlines. (From 6.12 on that is the
-    /// order of the tree, in which the current entity is last.)
+    /// 6.6: the entity that the shape of the tree puts first among equal deadlines. (From 6.12 on
+    /// that is the order of the tree, with the current entity last.)
     fn first_of_equals(&self, q: CfsRqId, sums: &Sums) -> Option<EntityId> {
         if self.version.tree_by_deadline() {
             return None;
@@ -131,8 +132,8 @@ impl Fair<EarliestDeadline> {
         candidate
     }
 
-    /// Of a wakeup check that looked at the queue: by which rule `p` preempts `c`, the current
-    /// entity, or does not; `picked` by `rule` is who would be picked.
+    /// The rule by which `p` preempts `c`, the current entity, or does not, in a wakeup check that
+    /// examined the queue. `picked` would be picked, by `rule`.
     #[inline]
     pub(super) fn rule_of_preemption(
         &self,
@@ -181,7 +182,7 @@ impl Fair<EarliestDeadline> {
             .term("curr_slice_ns", i64::from(curr.slice));
     }
 
-    /// Whether a next buddy is looked at.
+    /// Whether a next buddy is considered.
     #[inline]
     pub(super) fn next_buddy_counts(&self) -> bool {
         let features = self.features();

@@ -1,5 +1,5 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
-//! through the scheduler's hooks.
+//! driven through the scheduler's hooks.
 
 mod balance;
 mod delay;
@@ -12,9 +12,9 @@ mod second_look;
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
 use crate::classes::{Pid, Rqs};
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
 use crate::fair_6::entity::Vruntime;
+use crate::fair_6::ids::CfsRqId;
 use crate::random::Random;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -25,13 +25,13 @@ use schedlab_core::{
 const CPU: CpuId = CpuId(0);
 const MS: u64 = 1_000_000;
 
-/// The own queue of [`CPU`].
+/// The root group's queue of [`CPU`].
 fn root_rq() -> CfsRqId {
     CfsRqId::of_cpu(CPU)
 }
 
-/// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than
-/// `kinds` threads, some of them fair and not delayed.
+/// Puts `cpu` into an arbitrary state, as far as balancing and forks read it: fewer than `kinds`
+/// threads, some of them fair and not delayed.
 pub(crate) fn scramble(
     fair: &mut Fair<EarliestDeadline>,
     rqs: &mut Rqs,
@@ -95,14 +95,14 @@ impl Bench {
         self.sched.schedule(&mut self.platform, CPU)
     }
 
-    /// A tick at `now_ns`, and who runs after it.
+    /// A tick at `now_ns`. Returns the task that runs after it.
     fn tick(&mut self, now_ns: u64) -> Option<TaskId> {
         self.at(now_ns);
         self.sched.tick(&mut self.platform, CPU);
         self.settle()
     }
 
-    /// Reschedules if that was asked for. Who runs then.
+    /// Reschedules if that was requested. Returns the task that runs then.
     fn settle(&mut self) -> Option<TaskId> {
         if self.platform.resched_pending(CPU) {
             self.schedule();
@@ -141,19 +141,19 @@ impl Bench {
         (entity.vruntime.0 as i64, entity.deadline.0 as i64)
     }
 
-    /// V moved to where the examples have it: the first to be queued starts at -2^20.
+    /// V, shifted to the origin of the examples: the first task to be queued starts at -2^20.
     fn v(&self) -> i64 {
         self.sched.fair.cfs_rqs[root_rq()].avg_vruntime(&self.sched.fair.se).0 as i64
     }
 }
 
-/// The candidates of a pick with the first three numbers of their ranks.
+/// The candidates of a pick, with the first three numbers of their ranks.
 fn ranks(pick: &Account) -> Vec<(TaskId, [i64; 3])> {
     let candidates = pick.evidence.candidates.iter();
     candidates
         .map(|candidate| match candidate.who {
             Who::Task(task) => (task, [0, 1, 2].map(|at| candidate.rank[at])),
-            who => panic!("{who:?} is no task"),
+            who => panic!("{who:?} is not a task"),
         })
         .collect()
 }
@@ -192,7 +192,7 @@ fn picks_and_wakeup_checks_say_why() {
         assert_eq!(bench.settle(), Some(a));
         let pick = bench.last_pick();
         assert_eq!(pick.rule, rules::EARLIEST_ELIGIBLE);
-        // Equals: the first that came. The request is half as long, but in 6.6 that is lost.
+        // Among equals the first arrival. The request is half as long, but in 6.6 that is lost.
         let request = if version == Version::V6_6 { 2_800_000 } else { 1_400_000 };
         let first = if version == Version::V6_6 { -1 } else { 0 };
         assert_eq!(ranks(&pick), [(a, [2, request, first]), (b, [2, request, 1])]);
@@ -203,7 +203,7 @@ fn picks_and_wakeup_checks_say_why() {
         assert_eq!(pick.rule, rules::PROTECTED);
         let place = if version == Version::V6_6 { -1 } else { 1 };
         assert_eq!(ranks(&pick), [(b, [2, request, 0]), (a, [1, request, place])]);
-        // Only who runs is protected, up to a time that is known from 6.18 on.
+        // Only the running entity is protected, up to a time that is known from 6.18 on.
         let knows = |candidate: &schedlab_core::Candidate| {
             candidate.terms.iter().any(|term| term.name == "vprot_ns")
         };
@@ -212,7 +212,7 @@ fn picks_and_wakeup_checks_say_why() {
         let expected =
             if version == Version::V6_18 { alloc::vec![Who::Task(a)] } else { Vec::new() };
         assert_eq!(who, expected);
-        // It has had too much.
+        // It has received too much.
         bench.at(MS);
         assert_eq!(bench.schedule(), Some(b));
         let pick = bench.last_pick();
@@ -220,7 +220,7 @@ fn picks_and_wakeup_checks_say_why() {
         let standings: Vec<i64> = ranks(&pick).iter().map(|(_, rank)| rank[0]).collect();
         assert_eq!(standings, [2, 3]);
         assert_eq!(ranks(&pick)[1], (a, [3, 0, 1]), "the deadline does not matter then");
-        // A newcomer finds the current task protected.
+        // A new task finds the current one protected.
         bench.fork(nice(0));
         assert_eq!(bench.platform.rule(Question::Preempt), rules::CURR_PROTECTED);
         bench.fork(SchedAttr { policy: Policy::Batch, ..nice(0) });
@@ -267,7 +267,7 @@ fn a_hog_and_an_interactive_task() {
     let (hog, inter) = (bench.fork(nice(0)), bench.fork(nice(0)));
     let mut running = bench.settle();
     for k in 1..=26 {
-        // What ends or wakes comes before the tick, the reschedule after it.
+        // Ends and wakeups come before the tick, the reschedule after it.
         bench.at(k * MS);
         match k {
             3 | 13 | 23 => {
@@ -290,7 +290,11 @@ fn a_hog_and_an_interactive_task() {
                 )
             }
             23 => {
-                assert!(bench.entity(inter).sched_delayed, "it has had too much and stays queued")
+                assert!(
+                    bench.entity(inter).sched_delayed,
+                    "it has received too much and stays \
+                    queued"
+                )
             }
             _ => {}
         }
@@ -299,7 +303,7 @@ fn a_hog_and_an_interactive_task() {
             assert_eq!(running, Some(inter), "at {k} ms");
         }
     }
-    // It came up, was dequeued for good, and what it had gained by waiting was cut off.
+    // It was picked, dequeued for good, and the lag gained by waiting was cut off.
     assert_eq!(running, Some(hog));
     let entity = bench.entity(inter);
     assert!(!entity.on_rq && !entity.sched_delayed);
@@ -367,7 +371,7 @@ fn features_can_be_switched_off() {
     assert!(!bench.entity(a).on_rq);
     bench.at(2 * MS);
     bench.wake(a);
-    // Placed at V, whatever it had.
+    // Placed at V, whatever its lag.
     assert_eq!(bench.times(a).0, bench.times(b).0);
     assert!(bench.sched.set_tunable(&mut bench.platform, "NO_SUCH", 1).is_err());
     let mut old = Bench::new(Version::V6_6, 1);
@@ -407,7 +411,7 @@ fn a_yield_forfeits_the_request_only_when_eligible() {
     bench.sched.yield_now(&mut bench.platform, CPU, a);
     assert_eq!(bench.times(a), (351_424, 351_424 + 2_800_000));
     assert_eq!(bench.settle(), Some(b));
-    // 6.6 only puts the deadline off.
+    // 6.6 only postpones the deadline.
     let mut old = Bench::new(Version::V6_6, 1);
     let (a, _) = (old.fork(nice(0)), old.fork(nice(0)));
     old.settle();
@@ -449,13 +453,13 @@ fn deadline_tasks_that_do_not_fit_stay_what_they_were() {
     assert_eq!(refused, [(second, "EBUSY")]);
     assert_eq!(bench.sched.core.thread(bench.pid(second)).policy, Policy::Other);
     assert_eq!(bench.settle(), Some(first));
-    // A mask that leaves out a CPU is refused too.
+    // A mask that excludes a CPU is refused, too.
     let mut two = Bench::new(Version::V6_18, 2);
     let attr =
         TaskAttr { sched: deadline_attr(1, 10), allowed: CpuSet::only(CPU), ..TaskAttr::default() };
     two.fork_with(&attr);
     assert_eq!(two.platform.refusals[0].1.name(), "EPERM");
-    // And so is a deadline task's child.
+    // A deadline task's child is refused, too.
     let parent = Parent::Task { task: first, cpu: CPU };
     let attr = TaskAttr { sched: deadline_attr(1, 1000), ..TaskAttr::default() };
     bench.sched.fork(&mut bench.platform, TaskId(2), &attr, parent);
@@ -531,7 +535,7 @@ fn moving_to_another_group_takes_the_task_along() {
     assert_eq!(
         bench.sched.fair.cfs_rqs[root_rq()].nr_queued,
         1,
-        "the group stands for all of them"
+        "the group represents all of them"
     );
     bench.at(MS);
     let running = bench.settle().unwrap();
@@ -549,12 +553,12 @@ fn an_affinity_that_forbids_the_cpu_moves_the_task() {
         bench.platform.clear_resched(CpuId(cpu));
         bench.sched.schedule(&mut bench.platform, CpuId(cpu));
     }
-    // Running: it leaves at its CPU's reschedule.
+    // Running: it leaves when its CPU reschedules.
     bench.sched.set_affinity(&mut bench.platform, a, &CpuSet::only(CpuId(1)));
     assert!(bench.platform.resched_pending(CPU));
     assert_eq!(bench.schedule(), None);
     assert_eq!(bench.sched.cpu_of(a), CpuId(1));
-    // Waiting: at once.
+    // Waiting: it leaves at once.
     bench.sched.set_affinity(&mut bench.platform, a, &CpuSet::only(CPU));
     assert_eq!(bench.sched.cpu_of(a), CPU);
     assert_eq!(bench.settle(), Some(a));
@@ -578,7 +582,7 @@ fn places_of_the_dead_are_used_again() {
 fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
     const CPUS: u32 = 130;
     let mut bench = Bench::new(Version::V6_18, CPUS);
-    // Busy up to somewhere, with holes; the last CPUs idle.
+    // Busy up to some CPU, with gaps. The last CPUs are idle.
     for number in 0..110 {
         let cpu = CpuId(number);
         if number % 7 == 3 {
@@ -615,7 +619,7 @@ fn limits_below_what_is_promised_are_refused() {
     let mut bench = Bench::new(Version::V6_18, 1);
     bench.fork(deadline_attr(5, 10));
     let mut set = |name, value| bench.sched.set_tunable(&mut bench.platform, name, value).is_ok();
-    // 55 % are given out.
+    // 55 % are reserved.
     assert!(!set("sched_rt_runtime_us", 540_000));
     assert!(set("sched_rt_runtime_us", 560_000));
     assert!(!set("fair_server_runtime_ns", 70_000_000));

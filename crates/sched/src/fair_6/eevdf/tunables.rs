@@ -3,7 +3,7 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::pick_rule::{FairTunables, FairVersion as _};
+use crate::fair_6::rule_state::{FairTunables, FairVersion as _};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
@@ -13,12 +13,13 @@ pub const BASE_SLICE_NS: u32 = 700_000;
 /// The longest base slice that can be set, ns.
 const BASE_SLICE_MAX_NS: i64 = 1_000_000_000;
 
-/// `tunable_scaling` = logarithmic: by how much slices grow with the CPUs, up to 8 of them.
+/// `tunable_scaling` = logarithmic: the factor by which slices grow with the number of CPUs, up to
+/// 8.
 pub fn scaling(cpus: u32) -> u32 {
     1 + cpus.min(8).ilog2()
 }
 
-/// What an administrator can set.
+/// The tunables.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunables {
     version: Version,
@@ -26,18 +27,18 @@ pub struct Tunables {
     pub features: Features,
     /// The default request length, ns.
     pub base_slice: u32,
-    /// The same before scaling by the number of CPUs.
+    /// The default request length before scaling by the number of CPUs, ns.
     pub base_slice_unscaled: u32,
-    /// It was written by an administrator.
+    /// Whether the base slice was written by an administrator.
     base_slice_by_hand: bool,
     balancing: BalanceTunables,
-    /// Subtrees always know their smallest slice.
+    /// Whether the smallest slices of subtrees are always exact.
     pub exact_min_slice: bool,
 }
 
 impl Tunables {
-    /// Writes one but that of the quotas; name and range have been checked. `online`: so many CPUs
-    /// are on line.
+    /// Writes a tunable, except the quota slice. Name and range have been checked. `online`: number
+    /// of online CPUs.
     pub fn write(&mut self, name: &str, value: i64, online: u32) {
         match name {
             "base_slice_ns" => {
@@ -106,8 +107,8 @@ impl FairTunables for Tunables {
                 name: "exact_min_slice".into(),
                 value: i64::from(self.exact_min_slice),
                 range: (0, 1),
-                help: "1: subtrees always know their smallest slice \
-                       (no kernel: theirs lags behind)",
+                help: "1: the smallest slices of subtrees are always exact (in no kernel: theirs \
+                    lag behind)",
             });
         }
         let mut features = self.features;

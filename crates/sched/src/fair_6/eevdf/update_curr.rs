@@ -1,17 +1,17 @@
-//! Charging: the running entity pays for its time in virtual time, and when its request has been
-//! served it begins the next.
+//! Charging: the running entity is charged in virtual time, and when its request has been served
+//! the next one begins.
 
 use super::EarliestDeadline;
 use super::releases::Version;
 use crate::classes::Rqs;
-use crate::fair_6::cfs_rq::CfsRqId;
 use crate::fair_6::class::Fair;
+use crate::fair_6::ids::CfsRqId;
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {
-    /// `update_curr`: charges the running entity for the time since it was last charged, and renews
-    /// its request when it has been served. The new request starts from the vruntime it has:
-    /// overrun is not held against it.
+    /// `update_curr`: charges the running entity for the time since it was last charged, and starts
+    /// a new request when the current one has been served. The new request starts from the present
+    /// vruntime: an overrun is not held against it.
     #[inline]
     pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let Some(c) = self.cfs_rqs[q].curr else {
@@ -24,7 +24,7 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// [`update_curr`](Fair::update_curr) when time has passed.
+    /// [`update_curr`](Fair::update_curr), if time has passed.
     #[inline(never)]
     fn charge_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, delta_ns: u64) {
         let queue = &mut self.cfs_rqs[q];
@@ -58,7 +58,7 @@ impl Fair<EarliestDeadline> {
         let gives_way = used_up
             || match self.version {
                 Version::V6_6 => false,
-                // A shorter task has cancelled the protection.
+                // A task with a shorter slice has cancelled the protection.
                 Version::V6_12 => {
                     !self.is_protected(c)
                         && !self.cfs_rqs[q].eligible(&self.se, self.se[c].vruntime)

@@ -1,5 +1,5 @@
-//! A small machine for the tests of this scheduler: time in whole milliseconds, tasks that run and
-//! sleep as written.
+//! A small machine for the tests of this scheduler: time in whole milliseconds, and tasks that run
+//! and sleep as scripted.
 
 mod other_hz;
 mod rules_of_2_6_0;
@@ -18,10 +18,10 @@ use schedlab_core::{
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
 const CPU1: CpuId = CpuId(1);
-/// A run without end.
+/// A run without an end.
 const EVER: u64 = u64::MAX;
 
-/// What a task does next, ms.
+/// A step of a task, ms.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Run(u64),
@@ -33,17 +33,17 @@ use Step::{Run, Sleep};
 struct Program {
     attr: TaskAttr,
     steps: Vec<Step>,
-    /// Begin again after the last step.
+    /// Whether to start over after the last step.
     repeat: bool,
     at: usize,
-    /// Work left of the present run, ms.
+    /// Remaining work of the current run, ms.
     left: u64,
-    /// When it starts, or its sleep ends, ms.
+    /// Time at which it starts, or its sleep ends, ms.
     due: Option<u64>,
     born: bool,
 }
 
-/// What ran: CPU, from and to (ms), task.
+/// A stretch of running: CPU, from and to (ms), task.
 type Slice = (u32, u64, u64, u32);
 
 struct Rig {
@@ -68,7 +68,7 @@ impl Rig {
         }
     }
 
-    /// Adds a task that starts now and, after its last step, exits.
+    /// Adds a task that starts now and exits after its last step.
     fn add(&mut self, sched: SchedAttr, allowed: CpuSet, steps: &[Step]) -> TaskId {
         let task = TaskId(self.programs.len() as u32);
         self.programs.push(Program {
@@ -87,7 +87,7 @@ impl Rig {
         self.add(SchedAttr::nice(nice), CpuSet::All, &[Run(EVER)])
     }
 
-    /// A hog that starts on `cpu` and may then run anywhere.
+    /// A CPU-bound task that starts on `cpu` and may then run anywhere.
     fn hog_on(&mut self, nice: i32, cpu: u32) -> TaskId {
         let task = self.add(SchedAttr::nice(nice), CpuSet::only(CpuId(cpu)), &[Run(EVER)]);
         self.start(task);
@@ -96,7 +96,7 @@ impl Rig {
         task
     }
 
-    /// Starts a task out of turn.
+    /// Starts a task immediately.
     fn start(&mut self, task: TaskId) {
         let program = &mut self.programs[task.index()];
         program.due = None;
@@ -110,7 +110,7 @@ impl Rig {
         &mut self.sched.tasks[p]
     }
 
-    /// Everything of the present millisecond; `tick`: the tick too.
+    /// Handles everything of the current millisecond, including the tick if `tick` is set.
     fn instant(&mut self, tick: bool) {
         for cpu in 0..self.current.len() {
             if let Some(task) = self.current[cpu]
@@ -140,7 +140,7 @@ impl Rig {
         self.reschedule();
     }
 
-    /// All CPUs that were asked to, round after round.
+    /// Reschedules all CPUs that were asked to, round after round.
     fn reschedule(&mut self) {
         while self.platform.next_resched(0).is_some() {
             for number in 0..self.current.len() {
@@ -161,7 +161,7 @@ impl Rig {
         self.sched.inspect().audit().unwrap();
     }
 
-    /// `task`, current on `cpu`, has nothing left to do.
+    /// `task`, current on `cpu`, has finished its step.
     fn next_step(&mut self, cpu: usize, task: TaskId) {
         let program = &mut self.programs[task.index()];
         if program.repeat && program.at == program.steps.len() {
@@ -214,7 +214,7 @@ impl Rig {
         }
     }
 
-    /// Moves the clock without any event, by `ns`.
+    /// Advances the clock by `ns`, without any event.
     fn pass(&mut self, ns: u64) {
         self.platform.set_now_ns(self.platform.now_ns() + ns);
     }
@@ -223,7 +223,7 @@ impl Rig {
         self.current[cpu as usize].map(|task| task.0)
     }
 
-    /// Lets `task`, which is not queued, have slept until now.
+    /// Treats `task`, which is not queued, as having slept until now.
     fn recalc(&mut self, task: TaskId) {
         let now = self.platform.now_ns();
         let p = self.sched.tasks.pid(task);
@@ -236,7 +236,7 @@ impl Rig {
         cpus.map(|cpu| self.sched.domains.load(cpu).raw_weighted_load()).collect()
     }
 
-    /// The order of the tasks in list `prio` of the active array of `cpu`.
+    /// The order of the tasks in list `prio` of array `array` of `cpu`.
     fn list(&self, cpu: usize, array: ArrayId, prio: u8) -> Vec<u32> {
         let mut found = Vec::new();
         let rq = &self.sched.rqs[cpu];
@@ -258,7 +258,7 @@ impl Rig {
         self.list(cpu, self.sched.rqs[cpu].expired(), prio)
     }
 
-    /// `parent`, which runs on `cpu`, forks a task with attributes like its own.
+    /// `parent`, which runs on `cpu`, forks a task with the same attributes.
     fn fork(&mut self, parent: TaskId, cpu: u32, address_space: u32) -> TaskId {
         let child = TaskId(self.programs.len() as u32);
         let mut program = self.programs[parent.index()].clone();
@@ -272,7 +272,7 @@ impl Rig {
         child
     }
 
-    /// `task`, which runs on `cpu`, goes to sleep until woken.
+    /// `task`, which runs on `cpu`, goes to sleep until it is woken.
     fn sleep(&mut self, task: TaskId, cpu: u32, reason: BlockReason) {
         self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
         self.platform.resched(CpuId(cpu));
@@ -295,7 +295,7 @@ fn an_account_of_a_pick_has_array_priority_and_place() {
     }
     rig.platform.ask(true);
     let next = rig.sched.schedule(&mut rig.platform, CPU0);
-    let account = rig.platform.take_accounts().pop().expect("it was asked");
+    let account = rig.platform.take_accounts().pop().expect("an account was requested");
     assert_eq!((next, account.rule), (Some(tasks[0]), super::rules::LIST_HEAD));
     let prio = |task| i64::from(rig.sched.prio(task));
     let ranks: Vec<_> = account.evidence.candidates.iter().map(|other| other.rank).collect();

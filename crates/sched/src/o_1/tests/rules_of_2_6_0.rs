@@ -1,4 +1,4 @@
-//! 2.6.0: worked examples, and the rules that no golden schedule decides.
+//! 2.6.0: worked examples, and rules that no golden schedule decides.
 
 use super::*;
 use crate::o_1::load_balance::LoadHistory;
@@ -11,7 +11,7 @@ fn rig(cpus: u32) -> Rig {
     Rig::new(Version::V2_6_0, cpus)
 }
 
-/// A task alone that has been put to sleep, ready to be woken by hand.
+/// A lone task that has been put to sleep, ready to be woken by hand.
 fn sleeper(rig: &mut Rig) -> TaskId {
     let task = rig.hog(0);
     rig.run_to(1);
@@ -51,7 +51,7 @@ fn a_task_that_sleeps_95_of_100_ms_is_at_the_ceiling_after_one_sleep() {
     assert_eq!(rig.sched.sleep_avg_ns(task), 1015 * MS);
     rig.run_to(200);
     assert_eq!(rig.row(task).interactive_credit, 2);
-    // After 101 rounds its credit is high for good, and running costs a tenth.
+    // After 101 rounds its credit is permanently high, and running costs a tenth.
     rig.run_to(100 * 102);
     assert_eq!(rig.row(task).interactive_credit, 101);
     rig.run_to(100 * 102 + 5);
@@ -81,7 +81,7 @@ fn how_long_a_burst_stays_interactive() {
         (row.sleep_avg, row.interactive_credit, row.prio, row.time_slice),
         (918 * MS, 1, 116, 101)
     );
-    // At each: sleep_avg, priority and slice left, after it.
+    // At each of these times: sleep_avg, priority and rest of the slice, afterwards.
     for (ms, sleep_avg_ms, prio, left) in [
         (1012, 909, 116, 92),
         (1022, 899, 117, 82),
@@ -142,17 +142,17 @@ fn three_against_two_becomes_one_against_four() {
     for cpu in [0, 0, 0, 1, 1] {
         rig.hog_on(0, cpu);
     }
-    // The first busy attempt has seen nothing before, and only looks.
+    // The first attempt of a busy CPU has no previous numbers, and only records.
     rig.run_to(399);
     assert_eq!(rig.sched.loads.all_running(), [3, 2]);
     let node = rig.sched.nodes.of(CPU0);
-    assert_eq!(rig.sched.history[node].seen(CPU0), [3, 2]);
-    assert_eq!(rig.sched.history[node].seen(CPU1), [3, 2]);
+    assert_eq!(rig.sched.history[node].previous(CPU0), [3, 2]);
+    assert_eq!(rig.sched.history[node].previous(CPU1), [3, 2]);
     assert_eq!(rig.sched.find_busiest_queue(CPU0, false, node), None);
     rig.run_to(400);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
-    // CPU 0 must see that twice. Then it takes one of a difference of 3, and at the next attempt,
-    // of a difference of 1, all.
+    // CPU 0 must see that twice. Then it takes one task at a difference of 3, and at the next
+    // attempt, at a difference of 1, all of them.
     rig.run_to(799);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     rig.run_to(800);
@@ -228,7 +228,7 @@ fn parent_and_child_share_slice_and_bonus_and_the_child_runs_first() {
     rig.row(parent).sleep_avg = 615 * MS;
     let child = rig.fork(parent, 0, 9);
     assert_eq!((rig.sched.time_slice(parent), rig.sched.time_slice(child)), (50, 51));
-    // Bonus 6: the parent is rounded down to it, the child gets 6 * 95 / 100 = 5 steps.
+    // Bonus 6: the parent is rounded down to it, and the child gets 6 * 95 / 100 = 5 steps.
     assert_eq!(rig.sched.sleep_avg_ns(parent), 612 * MS);
     assert_eq!(rig.sched.sleep_avg_ns(child), 510 * MS);
     assert_eq!(rig.active(0, 121), [child.0, parent.0, other.0]);
@@ -260,7 +260,7 @@ fn a_parent_that_gives_its_last_jiffy_away_expires() {
     assert_eq!(rig.sched.time_slice(child), 1);
     assert_eq!(rig.sched.time_slice(parent), 102);
     assert_eq!(rig.sched.rqs[0].expired_timestamp, 3);
-    // Right before its parent, so in expired too.
+    // Right before its parent, in expired, too.
     assert_eq!(rig.expired(0, 121), [child.0, parent.0]);
     rig.reschedule();
     assert_eq!(rig.running(0), Some(child.0));
@@ -376,7 +376,7 @@ fn a_new_nice_value_takes_the_bonus_away() {
     let mut rig = rig(1);
     let (a, b) = (rig.hog(0), rig.hog(0));
     rig.run_to(10);
-    // The running one, for the worse.
+    // The running task, made worse.
     rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(5), CpuId(0));
     assert_eq!(rig.sched.prio(a), 125);
     assert_eq!(rig.sched.time_slice(a), 92);
@@ -394,7 +394,7 @@ fn a_new_nice_value_takes_the_bonus_away() {
 
 #[test]
 fn what_counts_as_better_is_the_priority_before_and_after() {
-    // From nice 0 with bonus -5 (125) to nice 4 (124): the static priority got worse, the task
+    // From nice 0 with bonus -5 (125) to nice 4 (124): the static priority became worse, the task
     // better.
     let mut rig = rig(1);
     let (_, b) = (rig.hog(0), rig.hog(0));
@@ -452,7 +452,7 @@ fn a_running_task_is_moved_before_anything_else_runs() {
         rig.reschedule();
         assert_eq!((rig.running(0), rig.running(1)), (Some(b.0), Some(a.0)));
         assert_eq!(rig.sched.cpu_of(a), CpuId(1));
-        // It is charged for what it ran, and has not slept.
+        // It is charged for the time it ran, and has not slept.
         assert_eq!(rig.sched.sleep_avg_ns(a), sleep_avg - 10 * MS);
         assert_eq!(rig.platform.migrations.len(), 1);
     }
@@ -479,7 +479,7 @@ fn a_sleeping_task_is_told_where_to_wake() {
     rig.sched.set_affinity(&mut rig.platform, task, &allowed);
     assert_eq!(rig.sched.cpu_of(task), CpuId(2));
     assert!(!rig.platform.resched_pending(CpuId(0)));
-    // A mask that its CPU is in changes nothing.
+    // A mask that contains its CPU changes nothing.
     rig.sched.set_affinity(&mut rig.platform, task, &CpuSet::All);
     assert_eq!(rig.sched.cpu_of(task), CpuId(2));
 }
@@ -511,7 +511,7 @@ fn a_synchronous_waker_takes_the_task_to_its_own_cpu_without_a_preemption() {
     assert_eq!(rig.sched.cpu_of(woken), CpuId(0));
     assert!(!rig.platform.resched_pending(CpuId(0)));
     let after = rig.row(woken);
-    // As if it had not slept at all.
+    // As if it had not slept.
     assert_eq!(
         (after.sleep_avg, after.timestamp, after.activated, after.prio),
         (before.sleep_avg, before.timestamp, before.activated, before.prio)
@@ -564,7 +564,7 @@ fn the_cache_hot_test_wraps_on_32_bit_kernels() {
         }
         rig.hog_on(0, 1);
         rig.reschedule();
-        // The waiting tasks' last sign of life is from 0; seen in 32 bits that was just now.
+        // The waiting tasks last ran at 0. In 32 bits that was just now.
         rig.pass((1 << 32) + MS / 2);
         for _ in 0..2 {
             rig.sched.load_balance(&mut rig.platform, CPU1, false);
@@ -608,7 +608,7 @@ fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
         history.look(this, &loads);
         own[cpu] = loads.all_running().to_vec();
         for (cpu, own) in own.iter().enumerate() {
-            assert_eq!(history.seen(CpuId(cpu as u32)), own);
+            assert_eq!(history.previous(CpuId(cpu as u32)), own);
         }
         let running = loads.all_running();
         let alone = (0..cpus)

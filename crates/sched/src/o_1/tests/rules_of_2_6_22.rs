@@ -1,4 +1,4 @@
-//! 2.6.22: worked examples, and the rules that no golden schedule decides.
+//! 2.6.22: worked examples, and rules that no golden schedule decides.
 
 use super::*;
 use crate::o_1::task::{Activated, Tasks};
@@ -111,7 +111,7 @@ fn a_thread_goes_behind_and_nobody_is_asked() {
     let mut rig = rig(1);
     let (parent, other) = (rig.hog(0), rig.hog(0));
     rig.run_to(1);
-    // Bonus 5, so that the child's is 4, like that of the others.
+    // Bonus 5, so that the child's is 4, like those of the others.
     rig.row(parent).sleep_avg = 500 * MS;
     let child = rig.fork(parent, 0, parent.0);
     assert_eq!(rig.sched.sleep_avg_ns(child), 400 * MS);
@@ -184,7 +184,7 @@ fn a_waiting_or_running_task_is_moved_and_its_wait_is_no_sleep() {
     rig.pass(MS / 2);
     rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
-    // It leaves one list and joins another; that is no wakeup, and its wait no sleep.
+    // It leaves one list and joins another. That is no wakeup, and its wait no sleep.
     assert_eq!(rig.sched.sleep_avg_ns(b), 400 * MS);
     rig.sched.set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
     rig.reschedule();
@@ -194,7 +194,7 @@ fn a_waiting_or_running_task_is_moved_and_its_wait_is_no_sleep() {
 
 // Wakeups.
 
-/// `waker` runs on CPU 0; `woken` sleeps and last ran on CPU 1, which idles.
+/// `waker` runs on CPU 0. `woken` sleeps and last ran on CPU 1, which is idle.
 fn two_tasks(rig: &mut Rig) -> (TaskId, TaskId) {
     let waker = rig.hog_on(0, 0);
     let woken = rig.hog_on(0, 1);
@@ -214,12 +214,12 @@ fn a_woken_task_comes_to_a_synchronous_waker_that_is_alone() {
         let mut rig = rig(2);
         let (waker, woken) = two_tasks(&mut rig);
         rig.sched.wake(&mut rig.platform, woken, by(waker, 0, sync));
-        // Without the waker CPU 0 is as empty as CPU 1; with it it is too full.
+        // Without the waker CPU 0 is as empty as CPU 1. With it, it is too full.
         assert_eq!(rig.sched.cpu_of(woken), CpuId(cpu));
-        // It has slept all the same.
+        // It has slept nevertheless.
         assert_eq!(rig.row(woken).activated, Activated::Process);
         assert_eq!(rig.row(woken).timestamp, 150 * MS);
-        // Its priority is better than that of the waker, who has promised to sleep.
+        // Its priority is better than that of the waker, which has announced that it will sleep.
         assert!(rig.sched.prio(woken) < rig.sched.prio(waker));
         assert!(!rig.platform.resched_pending(CpuId(0)));
     }
@@ -264,7 +264,8 @@ fn realtime_tasks_wake_without_the_estimator() {
 
 // Balancing.
 
-/// What `cpu` 0 finds, as an idle CPU, where each CPU has so many tasks of so much weight together.
+/// The result that CPU 0 finds, as an idle CPU, given the number of tasks and the total weight on
+/// each CPU.
 fn find(loads: &[(u32, u64)]) -> Option<(u32, u64)> {
     let mut rig = rig(loads.len() as u32);
     for (cpu, &(tasks, weight)) in (0..).zip(loads) {
@@ -285,7 +286,7 @@ fn a_quarter_more_is_not_enough() {
 
 #[test]
 fn a_load_that_does_not_exceed_a_task_is_left() {
-    // This CPU's only task weighs nothing, so that the last rule of all would move one.
+    // This CPU's only task has no weight, so the last rule would move one.
     assert_eq!(find(&[(1, 0), (2, 256)]), found(1, 128));
     let mut rig = rig(2);
     let all = &mut rig.sched.domains;
@@ -296,7 +297,7 @@ fn a_load_that_does_not_exceed_a_task_is_left() {
 
 #[test]
 fn below_the_average_no_more_than_a_task_is_taken() {
-    // CPUs 1 and 3 carry most, but have only one task each.
+    // CPUs 1 and 3 have the largest weights, but only one task each.
     assert_eq!(find(&[(0, 0), (1, 1024), (3, 384), (1, 1024)]), found(2, 128));
 }
 
@@ -314,7 +315,7 @@ fn the_first_in_ring_order_wins_among_equals() {
 #[test]
 fn active_balancing_moves_even_the_heaviest_task() {
     let mut rig = rig(2);
-    // What runs on CPU 1 is better, so that only weight decides.
+    // The task that runs on CPU 1 is better, so only weight decides.
     rig.hog_on(0, 1);
     rig.reschedule();
     let p = rig.sched.tasks.pid(TaskId(0));
@@ -376,7 +377,7 @@ fn a_change_of_policy_keeps_the_bonus_and_batch_clears_the_estimate() {
 
 #[test]
 fn a_sleep_lifts_to_the_ceiling_only_who_was_below_it() {
-    // The ceiling of nice 0 is 799 ms; a sleep of 900 ms is longer than that.
+    // The ceiling of nice 0 is 799 ms. A sleep of 900 ms is longer than that.
     for (before, after) in [(798, 799), (799, 1000), (800, 1000)] {
         let mut rig = rig(1);
         let task = rig.hog(0);
@@ -392,8 +393,8 @@ fn a_sleep_lifts_to_the_ceiling_only_who_was_below_it() {
 
 #[test]
 fn arrays_swapped_and_clocks_read_are_counted() {
-    // Two hogs: a turn of 100 ms each, then the arrays are swapped. Each schedule() reads the
-    // clock.
+    // Two CPU-bound tasks: a turn of 100 ms each, then the arrays are swapped. Each schedule()
+    // reads the clock.
     let mut rig = rig(1);
     rig.hog(0);
     rig.hog(0);

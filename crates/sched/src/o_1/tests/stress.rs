@@ -1,11 +1,11 @@
-//! Random events of all kinds, in any order that the machine may give them: the books must add up,
-//! and no task may run where it is not allowed or on two CPUs at once.
+//! Random events of all kinds, in any order in which the machine may deliver them. The state must
+//! stay consistent, and no task may run where it is not allowed or on two CPUs at once.
 
 use super::*;
 use crate::random::Random;
 use schedlab_core::Load;
 
-/// What the driver knows of a task.
+/// The driver's record of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Life {
     Runnable,
@@ -156,7 +156,7 @@ impl Driver {
             self.platform.clear_resched(cpu);
             self.current[cpu.index()] = self.sched.schedule(&mut self.platform, cpu);
             passes += 1;
-            assert!(passes < 1000, "the CPUs never stop asking");
+            assert!(passes < 1000, "the CPUs reschedule without end");
         }
         self.platform.migrations.clear();
         self.check();

@@ -1,12 +1,13 @@
-//! Which tasks are moved, and whether a CPU looks for any: what 6.18 asks besides what all ask.
+//! Which tasks are moved, and whether a CPU balances at all: conditions of 6.18 in addition to
+//! those of all releases.
 
 use super::*;
 use crate::classes::testing;
-use crate::fair_6::entity::EntityId;
+use crate::fair_6::ids::EntityId;
 use schedlab_core::Quota;
 
-/// Two tasks on CPU 0 and one on CPU 1. At 1 ms the one that has run on CPU 0 is half of that ahead
-/// of V, the other one as much behind.
+/// Two tasks on CPU 0 and one on CPU 1. At 1 ms the task that has run on CPU 0 is ahead of V by
+/// half of that, and the other one is equally far behind.
 fn three_on_two(version: Version) -> (Bench, [TaskId; 2]) {
     let mut bench = Bench::new(version, 2);
     let [ran, waited, _] = [0, 0, 1].map(|cpu| {
@@ -26,14 +27,14 @@ fn who_has_had_too_much_is_not_put_behind_others_in_6_18() {
     };
     let (mut bench, [ran, waited]) = three_on_two(Version::V6_18);
     assert!(stays(&bench, ran, 1) && !stays(&bench, waited, 1));
-    // Nothing is placed by lag.
+    // Placement ignores lag.
     bench.tune("PLACE_LAG", 0);
     assert!(!stays(&bench, ran, 1));
     for version in [Version::V6_6, Version::V6_12] {
         let (bench, [ran, _]) = three_on_two(version);
         assert!(!stays(&bench, ran, 1), "{version:?}");
     }
-    // Where nobody is it does not matter.
+    // On an empty CPU it does not matter.
     let mut bench = Bench::new(Version::V6_18, 2);
     let allowed = CpuSet::only(CPU);
     let attr = TaskAttr { allowed, ..TaskAttr::default() };
@@ -44,8 +45,8 @@ fn who_has_had_too_much_is_not_put_behind_others_in_6_18() {
     assert!(!stays(&bench, ran, 1));
 }
 
-/// One of two tasks waits on CPU 0 while CPU 1 is about to idle, whose calls have brought nothing
-/// for long: of 1024 random numbers two let it look.
+/// One of two tasks waits on CPU 0 while CPU 1 is about to go idle. Its calls have achieved nothing
+/// for a long time: two out of 1024 random numbers let it balance.
 #[test]
 fn newly_idle_cpus_rarely_look_in_vain_with_ni_random() {
     for (on, pulls) in [(0, true), (1, false)] {
@@ -69,15 +70,15 @@ fn newly_idle_cpus_rarely_look_in_vain_with_ni_random() {
 
 type Machine = testing::Bench<Eevdf>;
 
-/// Two CPUs, and a hog, on CPU 0 only, of a group that has 10 ms of each 100 ms. At 20 ms it is
-/// held back.
+/// Two CPUs, and a CPU-bound task, allowed on CPU 0 only, in a group that has 10 ms of each 100 ms.
+/// At 20 ms it is held back.
 fn held_back(version: Version) -> (Machine, GroupId, TaskId) {
     let mut m = Machine::new(Eevdf::new(version, &BuildConfig::flat(2, 1000)), 2, 1000);
     let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
     let quota = Quota { quota_us: Some(10_000), period_us: 100_000, burst_us: 0 };
     m.sched.group_set_quota(&mut m.platform, group, quota).unwrap();
     let attr = TaskAttr { group, allowed: CpuSet::only(CPU), ..TaskAttr::default() };
-    // (At time 0 averages cannot tell whether they were ever renewed.)
+    // (At time 0 averages do not show whether they were ever updated.)
     m.run_until(MS);
     let hog = m.start(attr, testing::Life::Hog, Parent::External);
     m.run_until(20 * MS);
@@ -93,7 +94,7 @@ fn a_task_that_is_held_back_takes_its_load_along() {
         let q = fair.groups[group.index()].cfs_rq_on(CpuId(cpu)).unwrap();
         fair.cfs_rqs[q].avg.load_avg
     };
-    assert!(load(&m, 0) > 900, "a hog of weight 1024: {}", load(&m, 0));
+    assert!(load(&m, 0) > 900, "a CPU-bound task of weight 1024: {}", load(&m, 0));
     m.sched.set_affinity(&mut m.platform, hog, &CpuSet::only(CpuId(1)));
     assert_eq!(m.sched.cpu_of(hog), CpuId(1));
     assert!(load(&m, 0) < 16 && load(&m, 1) > 900, "{} {}", load(&m, 0), load(&m, 1));
@@ -103,8 +104,8 @@ fn a_task_that_is_held_back_takes_its_load_along() {
 fn nobody_is_balanced_to_a_cpu_on_which_its_group_is_throttled() {
     for version in [Version::V6_6, Version::V6_12, Version::V6_18] {
         let (mut m, group, hog) = held_back(version);
-        // Of the same group, on CPU 1, where its queue has got nothing and is not throttled; and of
-        // no group.
+        // In the same group, on CPU 1, where its queue has got no runtime and is not throttled; and
+        // in no group.
         let attr = TaskAttr { group, allowed: CpuSet::only(CpuId(1)), ..TaskAttr::default() };
         let same = m.start(attr, testing::Life::Hog, Parent::External);
         let free = m.nice(0, testing::Life::Hog);
@@ -166,10 +167,10 @@ fn the_audit_finds_a_broken_limbo() {
     for (number, corrupt) in corruptions.iter().enumerate() {
         let (mut m, ..) = held_back(Version::V6_18);
         corrupt(&mut m.sched.fair);
-        let found = m.sched.fair.recount(&m.sched.core).expect_err("it is wrong");
+        let found = m.sched.fair.recount(&m.sched.core).expect_err("the state is corrupt");
         let complaint = match number {
-            0 => "its limbo is broken",
-            3 => "a task in limbo is in no list",
+            0 => "its limbo list is broken",
+            3 => "a task in limbo is in no limbo list",
             _ => "",
         };
         assert!(found.contains(complaint), "corruption {number}: {found}");

@@ -1,11 +1,11 @@
-//! What a delayed dequeue tells others.
+//! What a queue publishes at a delayed dequeue.
 
 use super::*;
 
-/// Four hogs of a group on one of two CPUs: each time one is taken away, its queue's load average
-/// is lower by a quarter or more. When another's dequeue is delayed, and when that one is woken
-/// before the dequeue has ended, the queue's averages are renewed, but the group still counts on
-/// what it was told before. The next tick tells it.
+/// Four CPU-bound tasks of a group on one of two CPUs. Each time one is removed, its queue's load
+/// average drops by a quarter or more. When the dequeue of another one is delayed, and when that
+/// one is woken before the dequeue has ended, the queue's averages are updated, but the group still
+/// counts the load published before. The next tick publishes the new one.
 #[test]
 fn a_queue_does_not_tell_its_group_of_delays() {
     let mut bench = Bench::new(Version::V6_18, 2);
@@ -14,7 +14,7 @@ fn a_queue_does_not_tell_its_group_of_delays() {
     let tasks = [0; 4].map(|_| bench.fork_with(&attr));
     let running = bench.settle().unwrap();
     let mut others = tasks.into_iter().filter(|&task| task != running);
-    // What the queue has of load, and what its group was told.
+    // The load of the queue, and the load published to its group.
     let loads = |bench: &Bench| {
         let fair = &bench.sched.fair;
         let q = fair.groups[group.index()].cfs_rq_on(CPU).unwrap();
@@ -33,11 +33,11 @@ fn a_queue_does_not_tell_its_group_of_delays() {
     bench.at(10 * MS);
     bench.sched.block(&mut bench.platform, CPU, running, BlockReason::Interruptible);
     assert!(bench.entity(running).sched_delayed);
-    let (load, told) = loads(&bench);
-    assert!(load < 3200 && told == 4096, "{load}, {told}");
+    let (load, published) = loads(&bench);
+    assert!(load < 3200 && published == 4096, "{load}, {published}");
     bench.tick(11 * MS);
-    let (load, told) = loads(&bench);
-    assert_eq!(told, load);
+    let (load, published) = loads(&bench);
+    assert_eq!(published, load);
 
     kill_another(&mut bench);
     bench.at(20 * MS);
@@ -46,8 +46,8 @@ fn a_queue_does_not_tell_its_group_of_delays() {
     bench.sched.wake(&mut bench.platform, running, waker);
     assert!(!bench.entity(running).sched_delayed);
     let (load, still) = loads(&bench);
-    assert!(load < told * 3 / 4 && still == told, "{load}, {still}, {told}");
+    assert!(load < published * 3 / 4 && still == published, "{load}, {still}, {published}");
     bench.tick(21 * MS);
-    let (load, told) = loads(&bench);
-    assert_eq!(told, load);
+    let (load, published) = loads(&bench);
+    assert_eq!(published, load);
 }

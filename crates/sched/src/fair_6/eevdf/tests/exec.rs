@@ -1,15 +1,15 @@
-//! Where a task goes on that executes another program.
+//! Where a task continues that executes another program.
 
 use super::*;
 use crate::classes::core_6::FairClass6;
 
-/// 32 periods of load tracking, ns: half is forgotten.
+/// 32 periods of load tracking, ns: the half-life.
 const HALF_LIFE: u64 = 32 << 20;
 
-/// What a task adds to its CPU is taken out as if it had been blocked since its averages were
-/// renewed, up to when its queue's were: with the 200 of utilisation that it had 32 periods ago
-/// 100 are taken out of 1000. The 900 that are left make the CPU fully busy (900 x 117 > 102400),
-/// and the task goes to the other one; 800 would not.
+/// The task's contribution to its CPU is subtracted as if the task had been blocked from the last
+/// update of its averages to the last update of its queue's: of the 200 of utilisation that it had
+/// 32 periods ago, 100 are subtracted from 1000. The remaining 900 make the CPU fully busy (900 x
+/// 117 > 102400), and the task goes to the other one; 800 would not.
 #[test]
 fn an_exec_takes_out_what_the_task_would_add_had_it_been_blocked() {
     for (behind_ns, to) in [(0, CPU), (HALF_LIFE, CpuId(1))] {

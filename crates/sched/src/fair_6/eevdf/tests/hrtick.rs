@@ -7,8 +7,8 @@ use schedlab_core::platform::TimerOrder;
 use schedlab_core::{Scheduler, TaskId, TimerKey};
 
 impl Bench {
-    /// What was ordered of the timer last, and is forgotten with that: armed for then, or
-    /// cancelled. None: nothing was ordered.
+    /// The last order for the timer, which is consumed: armed for a time, or cancelled. `None`:
+    /// there was no order.
     fn timer(&mut self) -> Option<Option<u64>> {
         let own = hrtick_of(self);
         let orders = core::mem::take(&mut self.platform.timer_orders);
@@ -19,7 +19,7 @@ impl Bench {
         })
     }
 
-    /// The timer fires at `now_ns`, and who runs after it.
+    /// Lets the timer fire at `now_ns`. Returns the task that runs after it.
     fn fire(&mut self, now_ns: u64) -> Option<TaskId> {
         self.at(now_ns);
         let key = hrtick_of(self);
@@ -37,31 +37,32 @@ fn a_turn_ends_when_the_request_is_served() {
     let mut bench = Bench::new(Version::V7_3, 1);
     let a = bench.fork(nice(0));
     assert_eq!(bench.schedule(), Some(a));
-    assert_eq!(bench.timer(), None, "who is alone needs no end");
-    // Somebody comes: the running one's first request, half a slice of 2.8 ms, has 1.2 ms left.
+    assert_eq!(bench.timer(), None, "a task that is alone needs no timer");
+    // A task arrives: the running one's first request, half a slice of 2.8 ms, has 1.2 ms left.
     bench.at(MS / 5);
     let b = bench.fork(nice(0));
     assert_eq!(bench.timer(), Some(Some(MS * 14 / 10)));
     assert_eq!(bench.fire(MS * 14 / 10), Some(b));
-    // Half a slice is b's first request, too.
+    // b's first request is half a slice, too.
     assert_eq!(bench.timer(), Some(Some(MS * 28 / 10)));
     assert_eq!(bench.fire(MS * 28 / 10), Some(a));
-    // And from then on whole ones.
+    // From then on requests are whole slices.
     assert_eq!(bench.timer(), Some(Some(MS * 56 / 10)));
 }
 
-/// Virtual time passes slower for the heavier: real time is left to the deadline.
+/// Virtual time passes more slowly for a heavier task. The timer counts the real time that is left
+/// until the deadline.
 #[test]
 fn what_is_left_is_real_time() {
     let mut bench = Bench::new(Version::V7_3, 1);
     let heavy = bench.fork(nice(-5));
     bench.fork(nice(0));
     assert_eq!(bench.schedule(), Some(heavy));
-    let at_ns = bench.timer().flatten().expect("it is set");
+    let at_ns = bench.timer().flatten().expect("the timer is set");
     assert!(at_ns.abs_diff(MS * 14 / 10) < 10, "{at_ns}");
 }
 
-/// Who is picked again was not switched to, and so its next turn ends at the tick.
+/// A task that is picked again was not switched to, and so its next turn ends at the tick.
 #[test]
 fn who_is_picked_again_has_no_timer() {
     let mut bench = Bench::new(Version::V7_3, 1);
@@ -69,14 +70,14 @@ fn who_is_picked_again_has_no_timer() {
     let b = bench.fork(nice(10));
     assert_eq!(bench.schedule(), Some(a));
     for next in [b, a] {
-        let at_ns = bench.timer().flatten().expect("it is set");
+        let at_ns = bench.timer().flatten().expect("the timer is set");
         assert_eq!(bench.fire(at_ns), Some(next));
     }
-    // The light one has had its request, and is far ahead: the heavy one goes on.
-    let at_ns = bench.timer().flatten().expect("it is set");
+    // The light one has had its request, and is far ahead: the heavy one continues.
+    let at_ns = bench.timer().flatten().expect("the timer is set");
     assert_eq!(bench.fire(at_ns), Some(a));
     assert_eq!(bench.timer(), None, "it has fired, and is not set again");
-    // A tick that switches nobody does not set it either, but somebody who comes does.
+    // A tick without a switch does not set it either, but a task that arrives does.
     let tick_ns = at_ns.next_multiple_of(MS);
     assert_eq!(bench.tick(tick_ns), Some(a));
     assert_eq!(bench.timer(), None);
@@ -94,7 +95,7 @@ fn a_sleeper_takes_its_timer_along() {
     bench.at(MS / 10);
     assert_eq!(bench.sleep(a), Some(b));
     let last = bench.timer();
-    // a may be queued still, asleep; then b's turn has an end.
+    // a may still be queued, asleep. Then b's turn has an end.
     match bench.sched.fair.is_delayed_task(bench.pid(a)) {
         true => assert_eq!(last, Some(Some(MS * 15 / 10))),
         false => assert_eq!(last, Some(None)),

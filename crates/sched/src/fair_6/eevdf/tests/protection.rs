@@ -1,5 +1,5 @@
-//! How long a running entity is protected, who takes that away and who is told to wait, yielding,
-//! and buddies of idle groups.
+//! How long a running entity is protected, what ends the protection, which tasks have to wait,
+//! yielding, and buddies of idle groups.
 //!
 //! By hand: virtual time begins at -2^20 = -1,048,576, a nice-0 task's virtual time is real time,
 //! and the first request of a task is half of its slice.
@@ -13,7 +13,7 @@ fn slice(ms: u64) -> SchedAttr {
     SchedAttr { runtime_ns: ms * MS, ..SchedAttr::default() }
 }
 
-/// Up to where the running task is protected (6.18).
+/// The virtual time up to which the running task is protected (6.18).
 fn vprot(bench: &Bench, task: TaskId) -> i64 {
     bench.entity(task).vlag
 }
@@ -24,8 +24,8 @@ fn is_protected(bench: &Bench, task: TaskId) -> bool {
 
 #[test]
 fn run_to_parity_protects_for_the_shortest_waiting_request() {
-    // Own slice 20 ms: request until V0 + 10 ms. The shortest slice that waits is 20 ms: protected
-    // to the end of the request; with one of 5 ms: for 5 ms.
+    // Own slice 20 ms: request until V0 + 10 ms. If the shortest waiting slice is 20 ms: protected
+    // to the end of the request; if it is 5 ms: for 5 ms.
     for (others, until) in [(&[20][..], 10_000_000), (&[20, 5], 5_000_000)] {
         let mut bench = Bench::new(Version::V6_18, 1);
         let a = bench.fork(slice(20));
@@ -39,7 +39,7 @@ fn run_to_parity_protects_for_the_shortest_waiting_request() {
 
 #[test]
 fn without_run_to_parity_the_base_slice_protects() {
-    // The unscaled base slice, 2.8 ms, whatever waits; never longer than the own request.
+    // The unscaled base slice, 2.8 ms, whatever waits, but never longer than the own request.
     for (own, other, until) in [(20, 20, 2_800_000), (20, 1, 2_800_000), (2, 20, 1_000_000)] {
         let mut bench = Bench::new(Version::V6_18, 1);
         bench.tune("RUN_TO_PARITY", 0);
@@ -48,7 +48,7 @@ fn without_run_to_parity_the_base_slice_protects() {
         bench.fork(slice(other));
         let e = bench.sched.fair.se_of(bench.pid(a));
         bench.sched.fair.set_protection(root_rq(), e);
-        assert_eq!(vprot(&bench, a), V0 + until, "{own} ms beside {other} ms");
+        assert_eq!(vprot(&bench, a), V0 + until, "{own} ms next to {other} ms");
     }
     // And it counts in 6.18: a shorter request that is due earlier waits until then.
     let mut bench = Bench::new(Version::V6_18, 1);
@@ -62,7 +62,7 @@ fn without_run_to_parity_the_base_slice_protects() {
 
 #[test]
 fn before_6_18_run_to_parity_is_all_the_protection_there_is() {
-    // 6.12: the running task's deadline is V0 + 10 ms, the newcomer's V0 + 1 ms; both are eligible.
+    // 6.12: the running task's deadline is V0 + 10 ms, the new one's V0 + 1 ms. Both are eligible.
     let mut bench = Bench::new(Version::V6_12, 1);
     bench.tune("PREEMPT_SHORT", 0);
     let a = bench.fork(slice(20));
@@ -91,8 +91,9 @@ fn preempt_short_takes_protection_from_a_longer_request() {
 
 #[test]
 fn preempt_short_of_6_12_asks_for_the_earlier_deadline() {
-    // The running one: slice 5 ms, deadline V0 + 2.5 ms, and alone, so V goes along with it. At 1
-    // ms one of 4 ms comes: deadline V0 + 1 + 2 ms, later. Shorter, and nothing is taken away.
+    // The running task has a slice of 5 ms and the deadline V0 + 2.5 ms, and is alone, so V moves
+    // with it. At 1 ms one with a slice of 4 ms arrives: its deadline is V0 + 1 + 2 ms, which is
+    // later. It is shorter, but the protection stays.
     let mut bench = Bench::new(Version::V6_12, 1);
     let a = bench.fork(slice(5));
     bench.settle();
@@ -100,7 +101,7 @@ fn preempt_short_of_6_12_asks_for_the_earlier_deadline() {
     let b = bench.fork(slice(4));
     assert_eq!((bench.times(a).1, bench.times(b).1), (V0 + 2_500_000, V0 + 3_000_000));
     assert!(is_protected(&bench, a));
-    // One of 2 ms: V0 + 1 + 1 ms, earlier.
+    // One with 2 ms: V0 + 1 + 1 ms, earlier.
     let mut bench = Bench::new(Version::V6_12, 1);
     let a = bench.fork(slice(5));
     bench.settle();
@@ -112,9 +113,10 @@ fn preempt_short_of_6_12_asks_for_the_earlier_deadline() {
 
 #[test]
 fn a_short_request_that_is_not_due_shortens_the_protection() {
-    // 6.18. Running: slice 5 ms, protected to its deadline V0 + 2.5 ms. At 1 ms one of nice 19
-    // (weight 15) comes with a slice of 1 ms: that is 68 ms of its virtual time, so it is not next.
-    // But from now on 1 ms is the shortest request: protected until V0 + 1 + 1 ms.
+    // 6.18. The running task has a slice of 5 ms, and is protected to its deadline V0 + 2.5 ms. At
+    // 1 ms one of nice 19 (weight 15) arrives with a slice of 1 ms: that is 68 ms of its virtual
+    // time, so it is not next. But from now on 1 ms is the shortest request: protected until V0 + 1
+    // + 1 ms.
     for (on, until) in [(1, 2_000_000), (0, 2_500_000)] {
         let mut bench = Bench::new(Version::V6_18, 1);
         bench.tune("PREEMPT_SHORT", on);
@@ -127,7 +129,8 @@ fn a_short_request_that_is_not_due_shortens_the_protection() {
         assert!(is_protected(&bench, a));
         assert_eq!(bench.settle(), Some(a));
     }
-    // Protection is only ever shortened: 0.8 ms later, by another of 1 ms, to V0 + 2.8: not taken.
+    // Protection is only ever shortened. 0.8 ms later, another one of 1 ms would allow V0 + 2.8:
+    // not adopted.
     let mut bench = Bench::new(Version::V6_18, 1);
     let a = bench.fork(slice(5));
     bench.settle();
@@ -147,10 +150,10 @@ fn who_yields_alone_changes_nothing() {
         let before = bench.times(a);
         bench.at(MS);
         bench.sched.yield_now(&mut bench.platform, CPU, a);
-        // Not even charged.
+        // It is not even charged.
         assert_eq!(bench.times(a), before, "{version:?}");
         assert_eq!(bench.settle(), Some(a));
-        // With company it is.
+        // With company it is charged.
         bench.fork(nice(0));
         bench.sched.yield_now(&mut bench.platform, CPU, a);
         assert_ne!(bench.times(a), before, "{version:?}");
@@ -159,7 +162,7 @@ fn who_yields_alone_changes_nothing() {
 
 #[test]
 fn one_that_has_had_too_much_yields_nothing() {
-    // 6.12 on: only what is eligible forfeits. At 1 ms, charged, it is ahead of V by half of that.
+    // 6.12 on: only an eligible task forfeits. At 1 ms, charged, it is ahead of V by half of that.
     for (version, forfeits) in [(Version::V6_6, true), (Version::V6_12, false)] {
         let mut bench = Bench::new(version, 1);
         let (a, _b) = (bench.fork(nice(0)), bench.fork(nice(0)));
@@ -174,7 +177,7 @@ fn one_that_has_had_too_much_yields_nothing() {
 }
 
 /// A group in a group, idle or not, with two tasks in the inner one, the second of which sleeps.
-/// Who are next buddies then: of the root's queue, of the outer group's?
+/// Returns whether the root group's queue and the outer group's then have next buddies.
 fn buddies(outer_idle: bool, inner_idle: bool) -> [bool; 2] {
     let mut bench = Bench::new(Version::V6_18, 1);
     bench.tune("DELAY_DEQUEUE", 0);
@@ -204,21 +207,26 @@ fn buddies(outer_idle: bool, inner_idle: bool) -> [bool; 2] {
 fn a_sleepers_groups_are_buddies_as_far_up_as_they_are_not_idle() {
     assert_eq!(buddies(false, false), [true, true]);
     assert_eq!(buddies(true, false), [false, true]);
-    assert_eq!(buddies(false, true), [false, false], "what is above an idle one is not looked at");
+    assert_eq!(
+        buddies(false, true),
+        [false, false],
+        "entities above an idle one are not \
+        considered"
+    );
     assert_eq!(buddies(true, true), [false, false]);
 }
 
 #[test]
 fn lag_is_remembered_up_to_two_slices_or_a_tick() {
-    // A hog with a nice-0 task beside it that waits: V is in the middle. Slice 2.8 ms: at most 5.6
-    // ms of lag are kept; with a slice of 0.1 ms a tick: 1 ms (HZ 1000).
+    // A CPU-bound task with a waiting nice-0 task: V is half-way between them. Slice 2.8 ms: at
+    // most 5.6 ms of lag are kept; with a slice of 0.1 ms a tick: 1 ms (HZ 1000).
     for (slice_us, kept) in [(2_800, 5_600_000), (100, 1_000_000)] {
         let mut bench = Bench::new(Version::V6_18, 1);
         let attr = SchedAttr { runtime_ns: slice_us * 1000, ..SchedAttr::default() };
         bench.fork(attr);
         bench.fork(attr);
         let running = bench.settle().unwrap();
-        // Runs 100 ms without a tick: V moves by 50 ms.
+        // It runs 100 ms without a tick: V moves by 50 ms.
         bench.at(100 * MS);
         bench.sched.block(&mut bench.platform, CPU, running, BlockReason::Dead);
         let fair = &bench.sched.fair;
@@ -228,8 +236,8 @@ fn lag_is_remembered_up_to_two_slices_or_a_tick() {
 
 #[test]
 fn a_check_says_why_the_woken_task_waits() {
-    // 6.12 without protection. Somebody runs whose deadline is V0 + 1.4 ms; a newcomer asks for 10
-    // ms: eligible, and not the earliest.
+    // 6.12 without protection. The running task's deadline is V0 + 1.4 ms. A new one requests 10
+    // ms: eligible, but not the earliest.
     let mut bench = Bench::new(Version::V6_12, 1);
     bench.tune("RUN_TO_PARITY", 0);
     bench.fork(nice(0));
@@ -238,7 +246,7 @@ fn a_check_says_why_the_woken_task_waits() {
     bench.fork(long);
     assert_eq!(bench.platform.rule(Question::Preempt), rules::NOT_EARLIEST);
     assert!(!bench.platform.resched_pending(CPU));
-    // The one that ran has had too much when it comes back from a short sleep.
+    // The task that ran has received too much when it comes back from a short sleep.
     let mut bench = Bench::new(Version::V6_12, 1);
     bench.tune("RUN_TO_PARITY", 0);
     bench.tune("DELAY_DEQUEUE", 0);
@@ -252,8 +260,8 @@ fn a_check_says_why_the_woken_task_waits() {
 
 #[test]
 fn while_a_reschedule_is_due_nothing_is_checked() {
-    // A request of 10 ms runs, and one of 1 ms preempts it. Until that is done, another one of 1 ms
-    // is not even compared.
+    // A request of 10 ms runs, and one of 1 ms preempts it. Until that has happened, another one of
+    // 1 ms is not even compared.
     use crate::fair_6::rules::RESCHED_PENDING;
     let slice = |ms: u64| SchedAttr { runtime_ns: 2 * ms * MS, ..SchedAttr::default() };
     let mut bench = Bench::new(Version::V6_18, 1);
@@ -264,7 +272,7 @@ fn while_a_reschedule_is_due_nothing_is_checked() {
     assert!(bench.platform.resched_pending(CPU));
     bench.fork(slice(1));
     assert_eq!(bench.platform.rule(Question::Preempt), RESCHED_PENDING);
-    // And without WAKEUP_PREEMPTION nobody is.
+    // Without WAKEUP_PREEMPTION no task is compared.
     bench.settle();
     bench.tune("WAKEUP_PREEMPTION", 0);
     bench.fork(slice(1));

@@ -1,19 +1,20 @@
-//! Balancing that looks again, all tasks of its source being bound elsewhere.
+//! Balancing that searches again because all tasks of its source are pinned elsewhere.
 
 use super::*;
 use schedlab_core::topology::{Place, Topology};
 
-/// Two caches of four CPUs. A CPU of the first, alone idle or the first to idle, balances the node.
-/// Its source is CPU 4, with the task that runs, which may go to one other CPU of the first cache
-/// (that becomes the destination, but has a task, and who runs has had too much), and with one that
-/// is bound. So it looks again without CPU 4 if it is the new destination's turn: not if another
-/// CPU idles that has not dropped out, or if the new one is not the group's first. Its turn being
-/// over counts as balanced, and it has not seen that no other CPU has two tasks.
+/// Two caches of four CPUs. A CPU of the first cache, the only idle one or the first idle one,
+/// balances the node. Its source is CPU 4, with a running task that may go to one other CPU of the
+/// first cache (which becomes the destination, but has a task, and the running task has received
+/// too much), and with a pinned one. So it searches again without CPU 4 if it is the new
+/// destination's turn: not if another CPU is idle that has not been dropped, or if the new one is
+/// not the group's first. A turn that is over counts as balanced, and the pass has not found out
+/// that no other CPU has two tasks.
 #[test]
 fn whose_turn_it_is_is_asked_anew_before_a_second_look() {
     let place = |cpu: u32| Place { core: cpu, cache: cpu / 4, package: 0, node: 0 };
-    // Who has a task in the first cache, who balances, where the task may go, and what follows:
-    // whether there is a second look.
+    // The busy CPUs of the first cache, the balancing CPU, the CPU to which the task may go, and
+    // the result: whether there is a second search.
     let cases: [(&[u32], u32, u32, bool); 3] =
         [(&[1], 0, 1, false), (&[1, 2, 3], 0, 1, false), (&[0, 2, 3], 1, 0, true)];
     for (busy, here, other, looks_again) in cases {

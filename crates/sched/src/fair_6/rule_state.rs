@@ -1,0 +1,126 @@
+//! The state that a set of picking rules adds to the fair class, and the types that come with it:
+//! its releases and its tunables.
+//!
+//! [`Fair`](super::class::Fair) is generic over a [`RuleState`]. The decisions themselves are in
+//! [`PickRule`](super::pick_rule::PickRule), which extends it.
+
+use super::balance_tunables::BalanceTunables;
+use crate::classes::bandwidth::BandwidthVersion;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use schedlab_core::Tunable;
+
+/// State that the picking rules keep, with the types of their releases and tunables.
+pub trait RuleState: Sized + Default + Debug {
+    /// The releases.
+    type Version: FairVersion;
+    /// The tunables.
+    type Tunables: FairTunables<Version = Self::Version>;
+}
+
+/// A release, as the shared part of the class sees it. Each difference has a name. The defaults are
+/// those of 6.18.
+pub trait FairVersion: Copy + Debug {
+    /// Whether entities request slices of their own, and groups take the smallest slice of their
+    /// members.
+    fn custom_slices(self) -> bool;
+
+    /// Whether fair servers, in place of real-time throttling, keep real-time tasks from starving
+    /// the others.
+    fn has_fair_server(self) -> bool;
+
+    /// Whether balancing distinguishes cores with several threads from CPUs: an idle core is first
+    /// to balance, a core with two tasks is relieved, and groups are compared by their cores.
+    #[inline]
+    fn balances_cores(self) -> bool {
+        true
+    }
+
+    /// Whether fork and exec sum over all CPUs of a group, not only over those that the task may
+    /// use.
+    #[inline]
+    fn forks_count_forbidden_cpus(self) -> bool {
+        true
+    }
+
+    /// Whether a wakeup searches as up to 5.18: for an idle core; then among as many CPUs as the
+    /// idle time of its own CPU pays for (`SIS_PROP`), from the target on; and last among the
+    /// threads of the target's core. The CPU used before the previous one is forgotten only when it
+    /// is chosen.
+    #[inline]
+    fn scans_by_idle_time(self) -> bool {
+        false
+    }
+
+    /// Whether balancing works as before 5.12. A CPU that idles for less than a migration costs
+    /// does not balance as it goes idle, whatever balancing costs. Between nodes nothing is moved
+    /// as long as the busiest node has at most two tasks.
+    #[inline]
+    fn balances_before_5_12(self) -> bool {
+        false
+    }
+
+    /// How this release handles quotas.
+    fn quotas(self) -> BandwidthVersion {
+        BandwidthVersion::V5_14
+    }
+
+    /// Whether, when utilisation is evened out, the busiest CPU is found by running and waiting
+    /// tasks, not only by running ones.
+    #[inline]
+    fn waiting_is_utilisation(self) -> bool {
+        true
+    }
+
+    /// Whether a new task's utilisation is computed with its stored weight. It is then nearly
+    /// always half of its queue's spare utilisation.
+    #[inline]
+    fn first_util_by_stored_weight(self) -> bool {
+        false
+    }
+
+    /// Whether a sleeping task's utilisation is estimated after it has left its queue, not before.
+    #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        false
+    }
+
+    /// Whether the tasks of a group without quota leave one by one as they are picked, and tasks
+    /// that are not picked stay queued. Otherwise the whole queue leaves at once.
+    #[inline]
+    fn throttles_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether the weight of a group's entity is recomputed at every occasion, even if its queue is
+    /// empty or its weight unchanged, and a queue reports every sufficiently large change of its
+    /// load to its group, not only once in a millisecond.
+    #[inline]
+    fn renews_empty_groups(self) -> bool {
+        false
+    }
+}
+
+/// Tunables, as the shared part of the class sees them.
+pub trait FairTunables: Copy + Debug {
+    /// The release.
+    type Version: FairVersion;
+
+    /// The boot values of the release on a machine with `cpus` CPUs.
+    fn new(version: Self::Version, cpus: u32) -> Self;
+
+    /// Request length of new entities, ns. `0` where there are no requests.
+    fn base_slice(&self) -> u32;
+
+    /// The tunables of balancing.
+    fn balancing(&self) -> &BalanceTunables;
+
+    /// `NI_RANDOM`: whether newly idle CPUs balance less often the less it achieves.
+    fn ni_random(&self) -> bool;
+
+    /// Adapts to a change of the number of online CPUs.
+    fn rescale(&mut self, online: u32);
+
+    /// All tunables with their values. `quota_slice_us` is the value of the quota slice.
+    fn list(&self, quota_slice_us: i64) -> Vec<Tunable>;
+}
