@@ -7,15 +7,18 @@
 //! (`enable`, `set_weight`, `set_cpumask`). Where the specification is silent this is from
 //! recollection of Linux 6.18: see `docs/scx.md`.
 
+use crate::act::Act;
 use crate::kernel_types::{
     CPU_PREEMPT_DL, CPU_PREEMPT_RT, ENQ_CPU_SELECTED, ENQ_NOCLOCK, ENQ_RESTORE, ENQ_WAKEUP,
     TASK_DEQD_FOR_SLEEP, WAKE_SYNC, WAKE_TTWU,
 };
+use crate::kernel_types::{DEQ_SCHED_CHANGE, ENQ_SCHED_CHANGE};
 use crate::memory::{self, address};
 use crate::ops::Callback;
+use crate::ops::Context;
+use crate::options::Profile;
 use crate::rules;
-use crate::scheduler::{DEQ_SCHED_CHANGE, ENQ_SCHED_CHANGE, Profile};
-use crate::world::{Act, Context, weight_of};
+use crate::task::weight_of;
 use schedlab_core::{CpuId, Parent, Policy, Question, SchedAttr, TaskAttr, TaskId, Waker};
 
 impl Act<'_> {

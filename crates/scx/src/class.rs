@@ -4,15 +4,19 @@
 //! from the policy's own queues when `dispatch` moves them. The order of events is the kernel's:
 //! see `docs/scx.md`.
 
+use crate::act::Act;
+use crate::cpu::MASK_IDLE;
+use crate::dsq::Insertion;
 use crate::dsq::{Dsq, Entry, Mixed};
 use crate::kernel_types::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_DSQ_PRIQ, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF,
 };
 use crate::ops::Callback;
+use crate::ops::Context;
+use crate::options::Profile;
 use crate::rules;
-use crate::scheduler::Profile;
-use crate::world::{Act, Context, Holder, Insertion, MASK_IDLE, PutBack};
+use crate::task::{Holder, PutBack};
 use schedlab_core::{Candidate, CpuId, Question, Rule};
 
 /// The slice of those who run first come first served after the policy has ended, ns.
@@ -412,7 +416,7 @@ impl Act<'_> {
     }
 
     /// Whether another CPU is putting a task back, and this one does not see it there yet.
-    pub fn is_not_seen_yet(&self, task: &crate::world::Task, cpu: u32) -> bool {
+    pub fn is_not_seen_yet(&self, task: &crate::task::Task, cpu: u32) -> bool {
         let here = &self.w.cpus[cpu as usize];
         let has_one = here.curr.is_some() && !here.is_curr_gone;
         task.put_back.is_some_and(|back| {
@@ -590,10 +594,10 @@ impl Act<'_> {
     /// `-EINVAL` for a number of the class's own, `-EEXIST` if there is one.
     pub fn create_dsq(&mut self, id: u64) -> Result<(), i64> {
         if id & DSQ_BUILTIN != 0 {
-            return Err(crate::maps::EINVAL);
+            return Err(crate::errno::EINVAL);
         }
         if self.w.queue_of.contains_key(&id) {
-            return Err(crate::maps::EEXIST);
+            return Err(crate::errno::EEXIST);
         }
         let queue = match self.w.free_queues.pop() {
             Some(queue) => {

@@ -7,10 +7,11 @@
 //! gets. The hooks of ordinary tasks go to the policy's class directly all the same; the core is
 //! told where they are before it looks at them.
 
+use crate::act::Act;
 use crate::log::Log;
-use crate::scheduler::{Profile, ScxScheduler};
-use crate::timer_keys::Timer;
-use crate::world::Act;
+use crate::options::Profile;
+use crate::scheduler::ScxScheduler;
+use crate::timers::Timer;
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,

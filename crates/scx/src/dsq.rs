@@ -155,6 +155,36 @@ impl Dsq {
     }
 }
 
+/// A walk through a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// The queue.
+    pub queue: u32,
+    /// Those queued from this insertion on are passed over.
+    pub stamp: u64,
+    /// Whether it goes from the end.
+    pub reversed: bool,
+    /// Where it is.
+    pub at: Option<Key>,
+    /// The slice and the virtual time that the next move sets.
+    pub slice: Option<u64>,
+    /// See `slice`.
+    pub vtime: Option<u64>,
+}
+
+/// An insertion made by `dispatch`, not yet carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Insertion {
+    /// Who.
+    pub task: u32,
+    /// Its `qseq` then.
+    pub qseq: u64,
+    /// Into which queue.
+    pub dsq: u64,
+    /// `SCX_ENQ_*`.
+    pub flags: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

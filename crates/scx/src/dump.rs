@@ -5,10 +5,12 @@
 //! Its layout is that of dumps that people published, from recollection; what this machine does
 //! not have (backtraces, `ops_state`) is left out.
 
+use crate::act::Act;
 use crate::kernel_types::{DSQ_LOCAL_ON, EXIT_ERROR};
 use crate::memory::{self, address};
 use crate::ops::Callback;
-use crate::world::{Act, Context, Holder};
+use crate::ops::Context;
+use crate::task::Holder;
 
 /// So long a dump may be unless the policy says otherwise, bytes.
 const LEN_DEFAULT: u64 = 32_768;
@@ -47,7 +49,7 @@ impl Act<'_> {
     }
 
     /// `struct scx_dump_ctx`.
-    fn dump_context(&mut self, end: &crate::world::End) -> u64 {
+    fn dump_context(&mut self, end: &crate::end::End) -> u64 {
         let types = self.w.image.types.clone();
         let at = address(memory::SCRATCH, 3200);
         let field = |name| at + u64::from(types.offset("scx_dump_ctx", name));

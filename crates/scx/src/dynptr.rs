@@ -4,16 +4,13 @@
 //! A dynptr is two words of the program's, of which it makes nothing: here the address, and the
 //! size with what is known of the memory in its highest bits.
 
-use crate::areas::{area, reserve, written};
+use crate::act::Act;
+use crate::errno::{E2BIG, EBUSY, EINVAL};
 use crate::map_def::MapKind;
-use crate::maps::{E2BIG, EINVAL};
 use crate::memory::address;
-use crate::object::code_number;
+use crate::memory::code_number;
+use crate::ringbuf::{log_record, reserve_record};
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
-
-/// `-EBUSY`.
-const EBUSY: i64 = -16;
 
 /// A dynptr has so many bytes.
 const SIZE: u64 = 16;
@@ -83,10 +80,10 @@ pub(crate) fn from_mem(act: &mut Act<'_>, [data, size, flags, to, _]: [u64; 5]) 
 }
 
 pub(crate) fn ringbuf_reserve(act: &mut Act<'_>, [map, size, flags, to, _]: [u64; 5]) -> Outcome {
-    let map = area(act, map, MapKind::Ringbuf)?;
+    let map = act.map_of_kind(map, MapKind::Ringbuf)?;
     let size = u64::from(size as u32);
     let at = match flags {
-        0 if size <= SIZE_MAX => reserve(act, map, size),
+        0 if size <= SIZE_MAX => reserve_record(act, map, size),
         _ => None,
     };
     act.w.maps[map].counts.updates += 1;
@@ -105,7 +102,7 @@ fn finish(act: &mut Act<'_>, from: u64, is_ready: bool) -> Outcome {
     };
     if is_ready {
         let bytes = act.w.vm.memory.slice(dynptr.at, size as usize).map(<[u8]>::to_vec);
-        written(act, map, &bytes.unwrap_or_default());
+        log_record(act, map, &bytes.unwrap_or_default());
     }
     store(act, from, NONE)?;
     Ok(0)
@@ -191,7 +188,7 @@ pub(crate) fn user_ringbuf_drain(
     act: &mut Act<'_>,
     [map, callback, context, flags, _]: [u64; 5],
 ) -> Outcome {
-    let map = area(act, map, MapKind::UserRingbuf)?;
+    let map = act.map_of_kind(map, MapKind::UserRingbuf)?;
     let Some(callback) = code_number(callback) else {
         return Err(Fault::new(format!("{callback:#x} is no function")));
     };

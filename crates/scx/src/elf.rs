@@ -22,6 +22,15 @@ pub const ALLOC: u64 = 2;
 /// `SHF_EXECINSTR`: the section is code.
 pub const EXEC: u64 = 4;
 
+/// Relocation of a 64-bit load.
+pub const R_BPF_64_64: u32 = 1;
+/// Relocation of 8 bytes of data.
+pub const R_BPF_64_ABS64: u32 = 2;
+/// Relocation of 4 bytes of data.
+pub const R_BPF_64_ABS32: u32 = 3;
+/// Relocation of a call.
+pub const R_BPF_64_32: u32 = 10;
+
 /// No section may be larger: 64 MiB. (The kernel takes a million instructions, which are 8 MiB.)
 const SECTION_MAX: u64 = 64 << 20;
 

@@ -123,6 +123,11 @@ impl Conversion<'_> {
     }
 }
 
+/// Returns bytes as hexadecimal digits, as logs show them.
+pub(crate) fn hex_digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,20 +1,16 @@
 //! Helpers, by their numbers in the BPF ABI.
 
-use crate::areas;
+use crate::act::Act;
 use crate::dynptr;
+use crate::errno::{E2BIG, EBUSY, EFAULT, EINVAL, ENOENT};
 use crate::format::format;
-use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
-use crate::object::{code_number, map_number};
-use crate::timer_keys::Timer;
+use crate::memory::{code_number, map_handle, map_number};
+use crate::ringbuf;
+use crate::timers::BpfTimer;
+use crate::timers::Timer;
 use crate::vm::{Fault, Outcome};
-use crate::world::{Act, BpfTimer};
 use schedlab_core::TimerPhase;
-
-/// `-EFAULT`.
-const EFAULT: i64 = -14;
-/// `-EBUSY`.
-const EBUSY: i64 = -16;
 
 /// `bpf_loop` and the like go round no more often.
 const LOOPS_MAX: u64 = 1 << 23;
@@ -51,11 +47,11 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (115, "probe_read_kernel_str", probe_read_str),
     (118, "jiffies64", |act, _| Ok(act.first_jiffy() + act.p.jiffies())),
     (125, "ktime_get_boot_ns", ktime),
-    (130, "ringbuf_output", areas::ringbuf_output),
-    (131, "ringbuf_reserve", areas::ringbuf_reserve),
-    (132, "ringbuf_submit", areas::ringbuf_submit),
-    (133, "ringbuf_discard", areas::ringbuf_discard),
-    (134, "ringbuf_query", areas::ringbuf_query),
+    (130, "ringbuf_output", ringbuf::output),
+    (131, "ringbuf_reserve", ringbuf::reserve),
+    (132, "ringbuf_submit", ringbuf::submit),
+    (133, "ringbuf_discard", ringbuf::discard),
+    (134, "ringbuf_query", ringbuf::query),
     (153, "per_cpu_ptr", |act, [at, cpu, ..]| Ok(per_cpu(act, at, cpu))),
     (154, "this_cpu_ptr", |act, [at, ..]| Ok(per_cpu(act, at, u64::from(act.w.cpu)))),
     (156, "task_storage_get", storage_get),
@@ -297,7 +293,7 @@ fn bpf_loop(act: &mut Act<'_>, [count, callback, context, flags, _]: [u64; 5]) -
         return code(EINVAL);
     }
     if count > LOOPS_MAX {
-        return code(crate::maps::E2BIG);
+        return code(E2BIG);
     }
     for index in 0..count {
         act.w.vm.spend(1)?;
@@ -522,7 +518,7 @@ impl Act<'_> {
         self.w.callback = "a timer";
         self.w.vm.begin();
         let before = self.w.vm.insns;
-        let outcome = self.run(callback, [crate::object::map_handle(map), key, value, 0, 0]);
+        let outcome = self.run(callback, [map_handle(map), key, value, 0, 0]);
         let insns = self.w.vm.insns - before;
         let counts = &mut self.w.counts.timers;
         counts.calls += 1;

@@ -1,8 +1,10 @@
 //! CPUs that go and come, and limits of groups: the policy is told.
 
+use crate::act::Act;
+use crate::cpu::MASK_ONLINE;
 use crate::kernel_types::{ECODE_HOTPLUG, EXIT_UNREG_KERN};
 use crate::ops::Callback;
-use crate::world::{Act, Context, MASK_ONLINE};
+use crate::ops::Context;
 use schedlab_core::Quota;
 
 impl Act<'_> {

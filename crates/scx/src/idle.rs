@@ -1,7 +1,8 @@
 //! The built-in search for idle CPUs: hardware threads, caches and memory nodes considered.
 
+use crate::act::Act;
+use crate::cpu::{MASK_IDLE, MASK_IDLE_SMT};
 use crate::kernel_types::WAKE_SYNC;
-use crate::world::{Act, MASK_IDLE, MASK_IDLE_SMT};
 use schedlab_core::CpuId;
 use schedlab_core::topology::Place;
 

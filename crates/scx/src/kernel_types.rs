@@ -183,6 +183,12 @@ pub const ENQ_HEAD: u64 = 0x10000;
 pub const ENQ_CPU_SELECTED: u64 = 0x10_0000;
 /// `SCX_ENQ_PREEMPT`.
 pub const ENQ_PREEMPT: u64 = 1 << 32;
+/// Linux 7.3: a new task is enqueued. (Read from a trace of 7.3.4, like the next two.)
+pub const ENQ_INITIAL: u64 = 0x8_0000;
+/// Linux 7.3: a task is dequeued for a change of its attributes.
+pub const DEQ_SCHED_CHANGE: u64 = 1 << 33;
+/// Linux 7.3: a task is enqueued again after a change of its attributes.
+pub const ENQ_SCHED_CHANGE: u64 = 1 << 60;
 /// `SCX_CPU_PREEMPT_RT`: a real-time task takes the CPU.
 pub const CPU_PREEMPT_RT: u64 = 0;
 /// `SCX_CPU_PREEMPT_DL`: a deadline task does.

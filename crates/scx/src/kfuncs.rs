@@ -1,15 +1,16 @@
 //! Kernel functions that policies call, with the prototypes by which they are found.
 
+mod arena;
 mod cpumask;
 mod dsq;
 mod idle;
+mod iterators;
 mod nodes;
 mod tasks;
 
-use crate::areas;
+use crate::act::Act;
 use crate::dynptr;
 use crate::vm::Outcome;
-use crate::world::Act;
 
 /// A kernel function.
 #[derive(Debug)]
@@ -139,19 +140,19 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("bpf_cpumask_any_distribute", 1, true, cpumask::any),
     kfunc("bpf_cpumask_any_and_distribute", 2, true, cpumask::any_and),
     kfunc("bpf_cpumask_weight", 1, true, cpumask::weight),
-    kfunc("bpf_arena_alloc_pages", 5, true, areas::arena_alloc),
-    kfunc("bpf_arena_free_pages", 3, false, areas::arena_free),
+    kfunc("bpf_arena_alloc_pages", 5, true, arena::alloc_pages),
+    kfunc("bpf_arena_free_pages", 3, false, arena::free_pages),
     kfunc("bpf_dynptr_slice", 4, true, dynptr::slice),
     kfunc("bpf_dynptr_slice_rdwr", 4, true, dynptr::slice_rdwr),
     kfunc("bpf_dynptr_size", 1, true, dynptr::size),
     kfunc("bpf_dynptr_is_null", 1, true, dynptr::is_null),
     kfunc("bpf_dynptr_is_rdonly", 1, true, dynptr::is_rdonly),
-    kfunc("bpf_iter_css_new", 3, true, areas::css_iter_new),
-    kfunc("bpf_iter_css_next", 1, true, areas::iter_next),
-    kfunc("bpf_iter_css_destroy", 1, false, areas::iter_destroy),
-    kfunc("bpf_iter_task_new", 3, true, areas::task_iter_new),
-    kfunc("bpf_iter_task_next", 1, true, areas::iter_next),
-    kfunc("bpf_iter_task_destroy", 1, false, areas::iter_destroy),
+    kfunc("bpf_iter_css_new", 3, true, iterators::css_new),
+    kfunc("bpf_iter_css_next", 1, true, iterators::next),
+    kfunc("bpf_iter_css_destroy", 1, false, iterators::destroy),
+    kfunc("bpf_iter_task_new", 3, true, iterators::task_new),
+    kfunc("bpf_iter_task_next", 1, true, iterators::next),
+    kfunc("bpf_iter_task_destroy", 1, false, iterators::destroy),
     kfunc("bpf_obj_new_impl", 2, true, nodes::obj_new),
     kfunc("bpf_obj_drop_impl", 2, false, nodes::obj_drop),
     kfunc("bpf_refcount_acquire_impl", 2, true, nodes::refcount_acquire),

@@ -13,45 +13,66 @@
 //!   what can be set; [`log`]: what is told as it happens.
 
 mod above;
-mod areas;
+pub mod act;
+mod arena;
+mod bpf;
 pub mod btf;
+mod calls;
+mod change;
 pub mod check;
 pub mod class;
 pub mod classes;
+mod control;
 pub mod core_relo;
-pub mod decisions;
+pub mod counts;
+pub mod cpu;
+mod describe;
 pub mod dsq;
 mod dump;
 mod dynptr;
 pub mod elf;
+pub mod end;
+mod errno;
 pub mod error;
 pub mod format;
+pub mod group;
 pub mod helpers;
 mod hotplug;
 mod idle;
+pub mod image;
 pub mod insn;
 pub mod kernel_types;
 pub mod kfuncs;
+mod lifecycle;
+mod link;
 pub mod log;
 pub mod map_def;
 pub mod maps;
+mod masks;
 pub mod memory;
 pub mod object;
 mod objects;
 pub mod ops;
+pub mod options;
 mod programs;
 mod restart;
-pub mod retrace;
+mod ringbuf;
 pub mod rules;
 pub mod scheduler;
 pub mod settings;
 pub mod survey;
+mod switch;
+pub mod task;
+mod task_states;
 #[cfg(test)]
 mod testing;
-mod timer_keys;
+pub mod timers;
 pub mod tunables;
+#[cfg(feature = "twins")]
+pub mod twins;
 pub mod user_half;
 pub mod vm;
+mod watchdog;
 pub mod world;
 
 /// The example of the README.
@@ -61,6 +82,8 @@ struct Readme;
 
 pub use classes::Classes;
 pub use error::ObjectError;
-pub use object::{Image, Object, Target};
-pub use scheduler::{ENDED, OnEnd, Options, Profile, ScxScheduler};
+pub use image::{Image, Target};
+pub use object::Object;
+pub use options::{OnEnd, Options, Profile};
+pub use scheduler::{ENDED, ScxScheduler};
 pub use settings::Setting;

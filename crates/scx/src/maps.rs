@@ -4,8 +4,8 @@
 //! its key is kept beside it. Walks go in the order of the keys, so that runs repeat.
 
 use crate::map_def::{MapDef, MapKind, TOTAL_MAX};
+use crate::memory::map_handle;
 use crate::memory::{Memory, address, place};
-use crate::object::map_handle;
 use std::collections::BTreeMap;
 
 /// `-ENOENT`.

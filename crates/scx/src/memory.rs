@@ -55,6 +55,28 @@ pub const fn place(address: u64) -> (u32, u32) {
     ((address >> 32) as u32, address as u32)
 }
 
+/// The address by which programs know the n-th map.
+pub fn map_handle(number: usize) -> u64 {
+    address(MAPS, (number as u32 + 1) * 8)
+}
+
+/// The number of the map that has this address.
+pub fn map_number(handle: u64) -> Option<usize> {
+    let (region, offset) = place(handle);
+    (region == MAPS && offset >= 8 && offset % 8 == 0).then(|| offset as usize / 8 - 1)
+}
+
+/// The address of an instruction.
+pub fn code_address(pc: usize) -> u64 {
+    address(CODE, pc as u32 * 8)
+}
+
+/// The instruction that has this address, which must be the first of a function.
+pub fn code_number(address: u64) -> Option<usize> {
+    let (region, offset) = place(address);
+    (region == CODE && offset % 8 == 0).then_some(offset as usize / 8)
+}
+
 /// A region.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Region {

@@ -68,6 +68,60 @@ impl Callback {
         let number = Callback::NAMES.iter().position(|known| *known == name)?;
         Some(Callback(number as u8))
     }
+
+    /// Names of a callback's arguments, and what it returns. `p` is a task, `cgrp` a group.
+    pub fn signature(self) -> (&'static [&'static str], bool) {
+        match self.name() {
+            "select_cpu" => (&["p", "prev_cpu", "wake_flags"], true),
+            "enqueue" => (&["p", "enq_flags"], false),
+            "dequeue" | "quiescent" => (&["p", "deq_flags"], false),
+            "dispatch" => (&["cpu", "prev"], false),
+            "tick" | "running" | "enable" | "disable" => (&["p"], false),
+            "runnable" => (&["p", "enq_flags"], false),
+            "stopping" => (&["p", "runnable"], false),
+            "yield" => (&["from", "to"], true),
+            "core_sched_before" => (&["a", "b"], true),
+            "set_weight" => (&["p", "weight"], false),
+            "set_cpumask" => (&["p", "cpumask"], false),
+            "update_idle" => (&["cpu", "idle"], false),
+            "cpu_acquire" | "cpu_release" => (&["cpu", "args"], false),
+            "init_task" => (&["p", "args"], true),
+            "exit_task" => (&["p", "args"], false),
+            "cgroup_init" => (&["cgrp", "args"], true),
+            "cgroup_exit" => (&["cgrp"], false),
+            "cgroup_prep_move" => (&["p", "from", "to"], true),
+            "cgroup_move" | "cgroup_cancel_move" => (&["p", "from", "to"], false),
+            "cgroup_set_weight" => (&["cgrp", "weight"], false),
+            "cgroup_set_bandwidth" => (&["cgrp", "period_us", "quota_us", "burst_us"], false),
+            "cpu_online" | "cpu_offline" => (&["cpu"], false),
+            "dump" => (&["ctx"], false),
+            "dump_cpu" => (&["ctx", "cpu", "idle"], false),
+            "dump_task" => (&["ctx", "p"], false),
+            "init" => (&[], true),
+            "exit" => (&["info"], false),
+            _ => (&[], false),
+        }
+    }
+}
+
+/// Maximum number of arguments of a callback.
+pub const ARGS_MAX: usize = 4;
+
+/// Where a call of the kernel comes from: what a policy may do depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Context {
+    /// Within no callback that has privileges.
+    Other,
+    /// `init`, `init_task`, `cgroup_init` and the like, which may sleep.
+    Sleepable,
+    /// `select_cpu`.
+    SelectCpu,
+    /// `enqueue`.
+    Enqueue,
+    /// `dispatch`.
+    Dispatch,
+    /// `cpu_release`.
+    CpuRelease,
 }
 
 /// The numbers of `struct sched_ext_ops`.

@@ -1,12 +1,11 @@
 //! Programs of section `syscall`, which user space runs before it attaches a policy.
 
+use crate::act::Act;
 use crate::error::ObjectError;
+use crate::image::PROGRAM_ARGS_MAX;
 use crate::memory::{self, address};
+use crate::ops::Context;
 use crate::scheduler::ScxScheduler;
-use crate::world::{Act, Context};
-
-/// So many arguments of 32 bits a program is given at most.
-pub(crate) const ARGS_MAX: usize = 64;
 
 impl ScxScheduler {
     /// Runs the program `name` of section `syscall` before the policy begins; `args` are what it is
@@ -16,8 +15,9 @@ impl ScxScheduler {
     /// There is no such program, or there are too many arguments.
     pub fn call_first(&mut self, name: &str, args: &[i32]) -> Result<(), ObjectError> {
         let entry = self.world.image.program(name)?;
-        if args.len() > ARGS_MAX {
-            let what = format!("{} arguments of {name}; {ARGS_MAX} are the most", args.len());
+        if args.len() > PROGRAM_ARGS_MAX {
+            let what =
+                format!("{} arguments of {name}; {PROGRAM_ARGS_MAX} are the most", args.len());
             return Err(ObjectError::new("", what).in_file(&self.world.image.file));
         }
         self.world.first_calls.push((entry, args.to_vec()));
@@ -36,8 +36,8 @@ impl Act<'_> {
             }
             // The program may write its arguments: they are user space's memory.
             let at = address(memory::HEAP, 0);
-            self.w.vm.memory.grow(memory::HEAP, 4 * ARGS_MAX);
-            for place in 0..ARGS_MAX {
+            self.w.vm.memory.grow(memory::HEAP, 4 * PROGRAM_ARGS_MAX);
+            for place in 0..PROGRAM_ARGS_MAX {
                 let value = args.get(place).copied().unwrap_or(0) as u32;
                 self.w.vm.memory.write(at + 4 * place as u64, 4, u64::from(value));
             }

@@ -4,12 +4,16 @@
 //! takes over in the same instant. Its maps and variables are as they were before the first began;
 //! every task is made known to it, as tasks are that exist when a policy is loaded.
 
+use crate::act::Act;
+use crate::cpu::MASK_ONLINE;
+use crate::end::End;
 use crate::kernel_types::{ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL};
 use crate::memory;
 use crate::ops::Callback;
+use crate::ops::Context;
 use crate::scheduler::ScxScheduler;
-use crate::timer_keys::Timer;
-use crate::world::{Act, Context, End, Holder, MASK_ONLINE, Task};
+use crate::task::{Holder, Task};
+use crate::timers::Timer;
 use schedlab_core::Platform;
 use std::sync::Arc;
 

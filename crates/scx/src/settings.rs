@@ -5,7 +5,7 @@ use crate::error::ObjectError;
 
 /// What is set.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum SettingTarget {
     /// A variable, or an element of one that is an array.
     Variable {
         /// Its name.
@@ -23,7 +23,7 @@ pub enum What {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// What is set.
-    pub what: What,
+    pub target: SettingTarget,
     /// Its value; a negative one is that of a variable with a sign.
     pub value: i128,
     /// As the user wrote it, for messages.
@@ -45,21 +45,21 @@ impl Setting {
         let value = number(value).ok_or_else(|| {
             wrong(format!("{value:?} is no value: write a number, 0x and a number, true or false"))
         })?;
-        let what = if let Some(field) = name.strip_prefix("ops.") {
-            What::Ops(field.into())
+        let target = if let Some(field) = name.strip_prefix("ops.") {
+            SettingTarget::Ops(field.into())
         } else if let Some(rest) = name.strip_prefix("map.") {
             let map = rest
                 .strip_suffix(".max_entries")
                 .ok_or_else(|| wrong("of a map only max_entries can be set".into()))?;
-            What::MapEntries(map.into())
+            SettingTarget::MapEntries(map.into())
         } else if let Some((name, rest)) = name.split_once('[') {
             let index = rest.strip_suffix(']').and_then(|index| index.parse().ok());
             let index = index.ok_or_else(|| wrong("write an element as NAME[3]".into()))?;
-            What::Variable { name: name.into(), index: Some(index) }
+            SettingTarget::Variable { name: name.into(), index: Some(index) }
         } else {
-            What::Variable { name: name.into(), index: None }
+            SettingTarget::Variable { name: name.into(), index: None }
         };
-        Ok(Setting { what, value, text: text.into() })
+        Ok(Setting { target, value, text: text.into() })
     }
 
     /// A fault of this setting.
@@ -91,15 +91,18 @@ mod tests {
 
     #[test]
     fn settings_are_read_as_users_write_them() {
-        let read = |text| Setting::read(text).map(|setting| (setting.what, setting.value));
-        let variable = |name: &str, index| What::Variable { name: name.into(), index };
+        let read = |text| Setting::read(text).map(|setting| (setting.target, setting.value));
+        let variable = |name: &str, index| SettingTarget::Variable { name: name.into(), index };
         assert_eq!(read("slice_ns=5000000"), Ok((variable("slice_ns", None), 5_000_000)));
         assert_eq!(read("mask = 0xff"), Ok((variable("mask", None), 255)));
         assert_eq!(read("smt_enabled=true"), Ok((variable("smt_enabled", None), 1)));
         assert_eq!(read("base=-7"), Ok((variable("base", None), -7)));
         assert_eq!(read("weights[3]=9"), Ok((variable("weights", Some(3)), 9)));
-        assert_eq!(read("ops.flags=2"), Ok((What::Ops("flags".into()), 2)));
-        assert_eq!(read("map.queue0.max_entries=64"), Ok((What::MapEntries("queue0".into()), 64)));
+        assert_eq!(read("ops.flags=2"), Ok((SettingTarget::Ops("flags".into()), 2)));
+        assert_eq!(
+            read("map.queue0.max_entries=64"),
+            Ok((SettingTarget::MapEntries("queue0".into()), 64))
+        );
         assert_eq!(read("x=18446744073709551615").map(|(_, value)| value), Ok(u64::MAX.into()));
     }
 

@@ -1,5 +1,6 @@
 //! What an object asks for and does not get, all of it: linking stops at the first.
 
+use crate::bpf::CALL_HELPER;
 use crate::btf::{Kind, essential_name};
 use crate::insn::{CALL, decode};
 use crate::kfuncs;
@@ -36,7 +37,7 @@ impl Object {
         for section in self.elf.sections.iter().filter(|section| section.is_code()) {
             survey.insns += section.bytes.len() / 8;
             for insn in decode(&section.bytes).unwrap_or_default() {
-                if insn.op == CALL && insn.src == 0 {
+                if insn.op == CALL && insn.src == CALL_HELPER {
                     survey.helpers.insert(insn.imm as u32);
                 }
             }

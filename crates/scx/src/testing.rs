@@ -282,7 +282,7 @@ pub fn least_object() -> Vec<u8> {
 /// A world of so many CPUs with a policy that has no callbacks, and its machine.
 pub fn world(cpus: u32) -> (crate::world::World, schedlab_core::Platform) {
     let object = crate::object::Object::read("least.bpf.o", &least_object());
-    let target = crate::object::Target { cpus, hz: 250 };
+    let target = crate::image::Target { cpus, hz: 250 };
     let image = object.and_then(|object| object.link(target, &[]));
     let image = image.unwrap_or_else(|error| panic!("{error}"));
     let topology = schedlab_core::Topology::flat(cpus);

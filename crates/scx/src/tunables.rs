@@ -4,25 +4,14 @@
 //! table of callbacks, sizes of maps) can be set until the policy begins. Variables that are not
 //! constant can be written at any time, as a user half does that has them mapped.
 
+use crate::image::Variable;
 use crate::map_def::MapKind;
-use crate::object::{Image, Variable};
 use crate::ops::OpsNumbers;
 use crate::scheduler::ScxScheduler;
-use crate::settings::{Setting, What};
+use crate::settings::{Setting, SettingTarget};
 use schedlab_core::control::{ControlError, Reply};
 use schedlab_core::{Tunable, TunableError};
 use std::sync::Arc;
-
-/// Whether a variable is no user's affair: the kernel's numbers, which are filled in, its
-/// configuration, the table of callbacks, the compiler's own.
-pub fn is_own(image: &Image, variable: &Variable) -> bool {
-    let section = image.data[variable.data].name.as_str();
-    variable.name.starts_with("__SCX_")
-        || variable.name.contains('.')
-        || section == ".kconfig"
-        || section.starts_with(".struct_ops")
-        || section == ".rodata.str1.1"
-}
 
 /// Whether a number of this variable's can be set as a whole.
 fn is_number(variable: &Variable) -> bool {
@@ -50,7 +39,8 @@ impl ScxScheduler {
     pub(crate) fn settings_now(&self) -> Vec<Tunable> {
         let image = &self.world.image;
         let mut all = vec![];
-        for variable in image.variables.iter().filter(|it| is_number(it) && !is_own(image, it)) {
+        for variable in image.variables.iter().filter(|it| is_number(it) && !image.is_internal(it))
+        {
             let bits = self.world.vm.memory.load(variable.address(), variable.size as usize);
             all.push(Tunable {
                 name: variable.name.clone().into(),
@@ -87,13 +77,13 @@ impl ScxScheduler {
         let refused = |why: String| TunableError::Refused(why).into();
         let text = format!("{name}={value}");
         let mut setting = Setting::read(&text).map_err(|error| refused(error.to_string()))?;
-        if matches!(setting.what, What::Ops(_)) {
+        if matches!(setting.target, SettingTarget::Ops(_)) {
             // 64 bits without a sign.
             setting.value = i128::from(value as u64);
         }
         let image = &self.world.image;
-        let variable = match &setting.what {
-            What::Variable { name, .. } => {
+        let variable = match &setting.target {
+            SettingTarget::Variable { name, .. } => {
                 image.variables.iter().find(|variable| variable.name == *name).cloned()
             }
             _ => None,

@@ -1,8 +1,8 @@
 //! Masks of CPUs.
 
+use crate::act::Act;
 use crate::memory::{self, place};
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
 
 fn words(act: &Act<'_>) -> u32 {
     act.w.image.types.mask_words()
@@ -117,7 +117,7 @@ pub(super) fn test_cpu(act: &mut Act<'_>, [cpu, mask, ..]: [u64; 5]) -> Outcome 
 
 pub(super) fn setall(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
     for index in 0..words(act) {
-        let all = word(act, act.w.mask(crate::world::MASK_POSSIBLE), index);
+        let all = word(act, act.w.mask(crate::cpu::MASK_POSSIBLE), index);
         write(act, mask, index, all)?;
     }
     Ok(0)
@@ -179,7 +179,7 @@ pub(super) fn empty(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
 }
 
 pub(super) fn full(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
-    all(act, mask, act.w.mask(crate::world::MASK_POSSIBLE), |a, b| a == b)
+    all(act, mask, act.w.mask(crate::cpu::MASK_POSSIBLE), |a, b| a == b)
 }
 
 pub(super) fn any(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {

@@ -1,9 +1,11 @@
 //! Queues: insertion, moves, walks.
 
+use crate::act::Act;
+use crate::dsq::Walk;
+use crate::errno::{EINVAL, ENOENT};
 use crate::kernel_types::{ENQ_DSQ_PRIQ, ENQ_REENQ};
-use crate::maps::{EINVAL, ENOENT};
+use crate::ops::Context;
 use crate::vm::{Fault, Outcome};
-use crate::world::{Act, Context, Walk};
 use schedlab_core::CpuId;
 
 /// The flag of a walk from the end (`SCX_DSQ_ITER_REV`).
@@ -137,7 +139,7 @@ fn move_from(act: &mut Act<'_>, it: u64, p: u64, dsq: u64, flags: u64) -> Outcom
     let (queue, slice, vtime) = (walk.queue, walk.slice.take(), walk.vtime.take());
     let is_there = matches!(
         act.w.tasks[row as usize].holder,
-        crate::world::Holder::Queue(held, _) if held == queue
+        crate::task::Holder::Queue(held, _) if held == queue
     );
     if !is_there {
         return Ok(0);

@@ -1,16 +1,12 @@
 //! Idle CPUs: the built-in choice, masks, kicks.
 
 use super::dsq::task;
+use crate::act::Act;
+use crate::cpu::{MASK_EMPTY, MASK_IDLE, MASK_IDLE_SMT, MASK_NODES, MASK_ONLINE, MASK_POSSIBLE};
+use crate::errno::{EBUSY, EINVAL};
 use crate::kernel_types::{KICK_IDLE, KICK_PREEMPT, OPS_IDLE_PER_NODE};
-use crate::maps::EINVAL;
 use crate::vm::{Fault, Outcome};
-use crate::world::{
-    Act, MASK_EMPTY, MASK_IDLE, MASK_IDLE_SMT, MASK_NODES, MASK_ONLINE, MASK_POSSIBLE,
-};
 use schedlab_core::CpuId;
-
-/// `-EBUSY`.
-const EBUSY: i64 = -16;
 
 /// The built-in tracking of idle CPUs is needed and not there: the policy ends.
 fn is_untracked(act: &mut Act<'_>) -> bool {

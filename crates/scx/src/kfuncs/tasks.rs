@@ -2,11 +2,11 @@
 
 use super::dsq::task;
 use super::idle::cpu;
+use crate::act::Act;
+use crate::errno::EINVAL;
 use crate::helpers::formatted;
 use crate::kernel_types::{EXIT_ERROR_BPF, EXIT_UNREG_BPF};
-use crate::maps::EINVAL;
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
 use schedlab_core::CpuId;
 
 /// `SCX_CPUPERF_ONE`: full speed.
@@ -151,7 +151,7 @@ pub(super) fn iter_num_new(act: &mut Act<'_>, [it, start, end, ..]: [u64; 5]) ->
     let (cur, end, result) = match i64::from(end) - i64::from(start) {
         ..0 => (0, 0, EINVAL),
         // BPF_MAX_LOOPS and more.
-        0x80_0001.. => (0, 0, crate::maps::E2BIG),
+        0x80_0001.. => (0, 0, crate::errno::E2BIG),
         _ => (start.wrapping_sub(1), end, 0),
     };
     let stored = act.w.vm.memory.store(it, 4, u64::from(cur as u32)).is_ok()

@@ -1,16 +1,15 @@
 //! A user half at work.
 
-use super::resolve::{Context, Doing, Job, UserHalf};
-use crate::log::digits;
-use crate::maps::ENOENT;
-use crate::memory::{Memory, address, little_endian};
-use crate::object::Image;
-use crate::programs::ARGS_MAX;
-use crate::timer_keys::Timer;
-use crate::world::{Act, World};
+use super::eval::Context;
+use super::plan::{Job, Operation, Puts, UserHalf};
+use crate::act::Act;
+use crate::errno::{E2BIG, EINVAL, ENOENT};
+use crate::format::hex_digits;
+use crate::image::PROGRAM_ARGS_MAX;
+use crate::memory::{address, little_endian};
+use crate::timers::Timer;
+use crate::world::World;
 use schedlab_core::TimerPhase;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 /// `each` goes round no more often.
 const ROUNDS_MAX: i128 = 1_000_000;
@@ -18,45 +17,14 @@ const ROUNDS_MAX: i128 = 1_000_000;
 /// So many records wait in a ring buffer at most; its size is the other limit.
 const RECORDS_MAX: usize = 1 << 16;
 
-/// What a user half has to do, and what it has written that nobody has read yet.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct State {
-    half: Option<Arc<UserHalf>>,
-    /// When each action is due, ns; none: never again.
-    due: Vec<Option<u64>>,
-    /// When the policy was attached, ns.
-    began_ns: u64,
-    /// The region of what programs are given.
-    args: u32,
-    /// The region of the record that is being read.
-    pub(crate) record: u32,
-    /// Records that were written, by map.
-    pub(crate) records: BTreeMap<usize, VecDeque<Vec<u8>>>,
-    /// Whether they are being read.
-    pub(crate) is_draining: bool,
-}
-
-impl State {
-    /// Nothing is done yet.
-    pub(crate) fn new(image: &Image, memory: &mut Memory) -> State {
-        let half = image.user.clone();
-        if half.is_none() {
-            return State::default();
-        }
-        let args = memory.add("arguments of programs", vec![0; 4 * ARGS_MAX], true);
-        let record = memory.add("a record of user space", vec![], false);
-        State { half, args, record, ..State::default() }
-    }
-}
-
 /// What numbers are computed from.
-struct Now<'a> {
+struct RunContext<'a> {
     world: &'a World,
     now_ns: u64,
     each: u64,
 }
 
-impl Context for Now<'_> {
+impl Context for RunContext<'_> {
     fn cpus(&self) -> u32 {
         self.world.nr_cpus()
     }
@@ -120,7 +88,7 @@ impl Act<'_> {
                 let until = act.due(timed.when.until_ns);
                 let next = timed.when.every_ns.and_then(|every| due.checked_add(every.max(1)));
                 act.w.user.due[number] = next.filter(|&next| until.is_none_or(|end| next <= end));
-                let context = Now { world: act.w, now_ns: now, each: 0 };
+                let context = RunContext { world: act.w, now_ns: now, each: 0 };
                 let is_wanted = timed.only_if.as_ref().is_none_or(|it| it.value(&context) != 0);
                 if is_wanted {
                     act.carry_out(&timed.jobs, false);
@@ -144,7 +112,7 @@ impl Act<'_> {
 
     fn carry_out(&mut self, jobs: &[Job], before: bool) {
         for job in jobs {
-            let context = Now { world: self.w, now_ns: self.now(), each: 0 };
+            let context = RunContext { world: self.w, now_ns: self.now(), each: 0 };
             let rounds = job.each.as_ref().map_or(1, |each| each.value(&context));
             if rounds > ROUNDS_MAX {
                 let what = format!("each = {rounds}; {ROUNDS_MAX} rounds are the most");
@@ -154,21 +122,20 @@ impl Act<'_> {
                 if self.w.ended.is_some() {
                     return;
                 }
-                if let Err(what) = self.do_one(&job.doing, each, before) {
+                if let Err(what) = self.do_one(&job.operation, each, before) {
                     return self.error(format!("{}: {what}", job.place));
                 }
             }
         }
     }
 
-    fn do_one(&mut self, doing: &Doing, each: u64, before: bool) -> Result<(), String> {
+    fn do_one(&mut self, operation: &Operation, each: u64, before: bool) -> Result<(), String> {
         let now_ns = self.now();
-        let bytes = |act: &Self, puts: &super::resolve::Puts| {
-            puts.bytes(&Now { world: act.w, now_ns, each })
-        };
-        match doing {
-            Doing::Set { name, place, puts } => {
-                let context = Now { world: self.w, now_ns, each };
+        let bytes =
+            |act: &Self, puts: &Puts| puts.bytes(&RunContext { world: act.w, now_ns, each });
+        match operation {
+            Operation::Set { name, place, puts } => {
+                let context = RunContext { world: self.w, now_ns, each };
                 let at = place.address(&context);
                 let at = at.ok_or_else(|| format!("{name}: the index is beyond the end"))?;
                 self.user_put(at, puts, each);
@@ -180,7 +147,7 @@ impl Act<'_> {
                 };
                 self.log_text("user", told, 0);
             }
-            Doing::Write { map, key, value, cpu } => {
+            Operation::Write { map, key, value, cpu } => {
                 let key = bytes(self, key);
                 let copies = match cpu {
                     Some(cpu) => *cpu..cpu + 1,
@@ -194,7 +161,7 @@ impl Act<'_> {
                 let told = || format!("write {}[{}]", self.w.maps[*map].def.name, hex(&key));
                 self.log_text("user", told, 0);
             }
-            Doing::Push { map, value } => {
+            Operation::Push { map, value } => {
                 let value = bytes(self, value);
                 let counts = self.w.maps[*map].counts;
                 let result = self.w.maps[*map].push(&mut self.w.vm.memory, &value, 0);
@@ -203,7 +170,7 @@ impl Act<'_> {
                 failed(name, result)?;
                 self.log_text("user", || format!("push {name} {}", hex(&value)), 0);
             }
-            Doing::Delete { map, key } => {
+            Operation::Delete { map, key } => {
                 let key = bytes(self, key);
                 let counts = self.w.maps[*map].counts;
                 let result = self.w.maps[*map].delete(&key);
@@ -212,7 +179,7 @@ impl Act<'_> {
                 let found = if result == ENOENT { ", which is not there" } else { "" };
                 self.log_text("user", || format!("delete {name}[{}]{found}", hex(&key)), 0);
             }
-            Doing::Send { map, record } => {
+            Operation::Send { map, record } => {
                 let record = bytes(self, record);
                 let most = self.w.maps[*map].def.max_entries as usize;
                 let records = self.w.user.records.entry(*map).or_default();
@@ -223,38 +190,38 @@ impl Act<'_> {
                     || used + record.len().next_multiple_of(8) + 8 > most;
                 let told = match is_full {
                     true => format!("send {name}: no room (-28)"),
-                    false => format!("send {name} {}", digits(&record)),
+                    false => format!("send {name} {}", hex_digits(&record)),
                 };
                 if !is_full {
                     records.push_back(record);
                 }
                 self.log_text("user", || told, 0);
             }
-            Doing::Call { entry, args, .. } => {
+            Operation::Call { entry, args, .. } => {
                 let mut given = bytes(self, args);
                 let shown: Vec<i32> =
                     given.chunks(4).map(|word| little_endian(word) as i32).collect();
-                given.resize(4 * ARGS_MAX, 0);
+                given.resize(4 * PROGRAM_ARGS_MAX, 0);
                 let at = address(self.w.user.args, 0);
                 if let Some(place) = self.w.vm.memory.slice_mut(at, given.len()) {
                     place.copy_from_slice(&given);
                 }
                 self.run_program(*entry, at, &shown, before);
             }
-            Doing::Read { text, value } => {
-                let value = value.value(&Now { world: self.w, now_ns, each });
+            Operation::Read { text, value } => {
+                let value = value.value(&RunContext { world: self.w, now_ns, each });
                 self.log_text("user", || format!("read {text} = {value}"), 0);
             }
-            Doing::ReadMap { map } => self.read_map(*map),
+            Operation::ReadMap { map } => self.read_map(*map),
         }
         Ok(())
     }
 
     /// Puts something where it belongs.
-    fn user_put(&mut self, at: u64, puts: &super::resolve::Puts, each: u64) {
+    fn user_put(&mut self, at: u64, puts: &Puts, each: u64) {
         let len = puts.size as usize;
         let Some(mut bytes) = self.w.vm.memory.slice(at, len).map(<[u8]>::to_vec) else { return };
-        puts.write(&mut bytes, &Now { world: self.w, now_ns: self.now(), each });
+        puts.write(&mut bytes, &RunContext { world: self.w, now_ns: self.now(), each });
         if let Some(place) = self.w.vm.memory.slice_mut(at, len) {
             place.copy_from_slice(&bytes);
         }
@@ -309,15 +276,15 @@ impl Act<'_> {
 fn hex(bytes: &[u8]) -> String {
     match bytes.len() {
         1 | 2 | 4 | 8 => little_endian(bytes).to_string(),
-        _ => digits(bytes),
+        _ => hex_digits(bytes),
     }
 }
 
 fn failed(what: &str, result: i64) -> Result<(), String> {
     let why = match result {
         0 => return Ok(()),
-        crate::maps::E2BIG => " (E2BIG): it is full, or there is no such element",
-        crate::maps::EINVAL => " (EINVAL)",
+        E2BIG => " (E2BIG): it is full, or there is no such element",
+        EINVAL => " (EINVAL)",
         _ => "",
     };
     Err(format!("{what} cannot be written: {result}{why}"))

@@ -5,6 +5,19 @@
 
 use schedlab_core::TimerKey;
 
+/// A timer of the policy's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BpfTimer {
+    /// Its address.
+    pub at: u64,
+    /// The map it is in.
+    pub map: usize,
+    /// The function that is called.
+    pub callback: Option<usize>,
+    /// The CPU that started it, while it is pending.
+    pub pending: Option<u32>,
+}
+
 /// A timer that is not the deadline class's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
