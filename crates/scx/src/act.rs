@@ -11,7 +11,7 @@ use crate::world::{NESTED_MAX, RECENT, World};
 use schedlab_core::Platform;
 use std::sync::Arc;
 
-/// The world while somebody acts in it: with the machine at hand.
+/// The world together with the simulated machine, while the scheduler acts in it.
 #[derive(Debug)]
 pub struct Act<'a> {
     /// The world.
@@ -21,12 +21,12 @@ pub struct Act<'a> {
 }
 
 impl Act<'_> {
-    /// The present time, ns.
+    /// Current time, ns.
     pub fn now(&self) -> u64 {
         self.p.now_ns()
     }
 
-    /// Ends the policy with an error of the class's.
+    /// Ends the policy with an error that the class reports.
     pub fn error(&mut self, message: impl Into<String>) {
         let now = self.now();
         self.w.end(EXIT_ERROR, 0, message, now);
@@ -35,13 +35,13 @@ impl Act<'_> {
     /// Runs a function of the object.
     ///
     /// # Errors
-    /// What it did wrong.
+    /// If the program does something wrong.
     pub fn run(&mut self, entry: usize, args: [u64; 5]) -> Outcome {
         let image = Arc::clone(&self.w.image);
         run(self, &image.code, entry, args)
     }
 
-    /// Puts down why the policy ends: its program did something wrong.
+    /// Ends the policy because of a fault of its program.
     pub fn faulted(&mut self, fault: &Fault) {
         let place = fault.at.map_or(String::new(), |at| self.w.image.place(at as usize));
         self.error(format!("{place}: {}", fault.what));
@@ -52,12 +52,13 @@ impl Act<'_> {
         }
     }
 
-    /// Whether the policy has this callback, and has not ended.
+    /// Whether the policy has this callback and has not ended.
     pub fn has(&self, callback: Callback) -> bool {
         self.w.ended.is_none() && self.w.image.callback(callback).is_some()
     }
 
-    /// Calls a callback; none if there is none, or the policy has ended or ends now.
+    /// Calls a callback and returns its result. `None`: the policy has no such callback, has ended,
+    /// or ends in this call.
     pub fn call(&mut self, callback: Callback, context: Context, args: &[u64]) -> Option<u64> {
         if self.w.ended.is_some() && callback != Callback::EXIT {
             return None;
@@ -96,7 +97,7 @@ impl Act<'_> {
         counts.insns += insns;
         counts.insns_max = counts.insns_max.max(insns);
         if nested == 0 {
-            // Of those within others these are a part.
+            // The instructions of a nested callback are part of the outer one's.
             self.p.work.scx_insns += insns;
         }
         let result = match outcome {
@@ -124,7 +125,7 @@ impl Act<'_> {
         map.ok_or_else(|| Fault::new(format!("{handle:#x} is no map of kind {}", kind.name())))
     }
 
-    /// Tells of a callback that has returned.
+    /// Logs a callback that has returned.
     pub(crate) fn log_call(
         &self,
         recent: &RecentCall,
@@ -174,7 +175,7 @@ impl Act<'_> {
         log.tell(|witness| witness.entry(&entry));
     }
 
-    /// Tells of something that the policy wrote, or of a timer's function.
+    /// Logs text that the policy wrote, or a call of a timer's function.
     pub(crate) fn log_text(&self, name: &'static str, text: impl FnOnce() -> String, insns: u64) {
         let Some(log) = &self.w.log else { return };
         let (at_ns, cpu) = (self.now(), self.w.cpu);

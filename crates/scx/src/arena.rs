@@ -6,20 +6,19 @@
 
 pub const PAGE: u32 = 4096;
 
-/// In front of every record the kernel has a header of so many bytes.
-/// Pages of the arena that are taken.
+/// Pages of the arena that are allocated.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Arena {
     pub(crate) taken: Vec<bool>,
 }
 
 impl Arena {
-    /// An arena whose first pages hold `bytes` bytes of variables.
+    /// Makes an arena whose first pages hold `bytes` bytes of variables.
     pub fn with(bytes: usize) -> Arena {
         Arena { taken: vec![true; bytes.div_ceil(PAGE as usize)] }
     }
 
-    /// The first of `count` pages beside each other that are free, of `most`.
+    /// Finds the first of `count` adjacent free pages among `most` pages.
     pub(crate) fn find(&self, count: usize, most: usize) -> Option<usize> {
         let mut free = 0;
         for page in 0..most {

@@ -10,8 +10,7 @@ use schedlab_core::control::ControlError;
 use schedlab_core::{CpuId, CpuSet, Errno, Question, SchedAttr};
 
 impl Act<'_> {
-    /// Something of a task changes: while it does, the task is taken off its queue or stopped, and
-    /// comes back.
+    /// Changes a task. During the change the task is off its queue, or stopped.
     fn change(&mut self, row: u32, flags: u64, change: impl FnOnce(&mut Self)) {
         let (deq_flags, flags) = match self.w.profile {
             Profile::V6_18 => (flags, flags),
@@ -49,7 +48,7 @@ impl Act<'_> {
             self.move_task(row, to);
         }
         if runs {
-            // It must leave its CPU, and stays current there until the switch.
+            // It must leave its CPU, but stays current there until the switch.
             self.w.cpus[here as usize].is_curr_gone = true;
             self.p.resched(CpuId(here));
         }

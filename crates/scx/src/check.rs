@@ -1,10 +1,11 @@
-//! What is checked of a program before it runs.
+//! Checks made of a program before it runs.
 //!
-//! This is no verifier. The kernel's follows every path with what it knows of every value; here
-//! every instruction that can be reached must be one that the machine has, with registers it has,
-//! that were written before they are read; jumps stay within the section and never lead into the
-//! middle of an instruction; the frame is not overrun where that can be seen in the instruction
-//! itself. All else is checked when it happens. The words are the kernel's where it has some.
+//! This is not a verifier. The kernel's verifier follows every path with all known facts about
+//! every value. Here every reachable instruction must exist in the instruction set, use existing
+//! registers, and read only registers that were written. Jumps must stay within the section and
+//! must not lead into the middle of an instruction. Accesses by the frame pointer must stay in the
+//! frame. Everything else is checked at run time. The messages use the kernel's words where it has
+//! some.
 
 use crate::bpf::{
     ATOMIC_ADD, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR, BPF_ADD, BPF_ALU, BPF_ALU64, BPF_AND, BPF_ARSH,
@@ -18,19 +19,19 @@ use crate::insn::{
 };
 use std::ops::Range;
 
-/// The size of a frame, bytes.
+/// Size of a frame, bytes.
 pub const FRAME: i32 = 512;
 
-/// What is wrong with an instruction.
+/// A flaw of an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flaw {
-    /// The instruction's number.
+    /// Number of the instruction.
     pub at: usize,
     /// What is wrong.
     pub what: String,
 }
 
-/// Registers as a set: bit r for register r.
+/// Set of registers: bit r for register r.
 type Registers = u16;
 
 /// Register of a result, `r0`.
@@ -42,12 +43,12 @@ pub(crate) const CONTEXT: Registers = 0b10;
 /// Registers of arguments, `r1` to `r5`.
 pub(crate) const ARGUMENTS: Registers = 0b11_1110;
 
-/// Checks everything that can be reached from `entry`, at which the registers `given` have values.
-/// `section` are the instructions among which jumps must stay. Calls of functions of the object are
-/// not followed; the numbers of their first instructions are added to `called`.
+/// Checks all instructions that are reachable from `entry`, where the registers in `given` have
+/// values. `section` is the range of instructions that jumps must not leave. Calls of functions of
+/// the object are not followed; the numbers of their first instructions are added to `called`.
 ///
 /// # Errors
-/// The first flaw that is found.
+/// The first flaw found.
 pub fn check(
     code: &[Insn],
     section: &Range<usize>,
@@ -55,7 +56,7 @@ pub fn check(
     given: Registers,
     called: &mut Vec<usize>,
 ) -> Result<(), Flaw> {
-    // What is known to have a value before each instruction; none: it has not been reached.
+    // The registers known to have a value before each instruction. `None`: not reached yet.
     let mut known: Vec<Option<Registers>> = vec![None; section.len()];
     let mut work = vec![(entry, entry, given | 1 << FRAME_POINTER)];
     while let Some((from, at, registers)) = work.pop() {
@@ -113,7 +114,7 @@ pub fn check(
             _ => None,
         };
         if let Some(by) = by {
-            // A place before the first instruction is out of range like one behind the last.
+            // A target before the first instruction is out of range, like one after the last.
             let target = usize::try_from(at as i64 + 1 + by).unwrap_or(usize::MAX);
             work.push((at, target, after));
             if matches!(insn.op, JA | GOTOL) {
@@ -129,7 +130,7 @@ fn is_call(insn: Insn) -> bool {
     matches!(insn.op, CALL | CALL_LOCAL | CALL_KFUNC | EXIT | POISON)
 }
 
-/// Whether the machine has such an instruction.
+/// Checks that the instruction set has such an instruction.
 fn form(insn: Insn) -> Result<(), String> {
     let Insn { op, dst, src, off, imm } = insn;
     for register in [dst, src] {
@@ -208,7 +209,7 @@ fn form(insn: Insn) -> Result<(), String> {
     }
 }
 
-/// Accesses by the frame pointer must stay in the frame.
+/// Checks that accesses by the frame pointer stay in the frame.
 fn frame(insn: Insn, base: u8, how: &str) -> Result<(), String> {
     let (off, size) = (insn.off, insn.width());
     if base == FRAME_POINTER && (off < -FRAME || off + size as i32 > 0) {
@@ -217,7 +218,7 @@ fn frame(insn: Insn, base: u8, how: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The registers that an instruction reads, and those that it writes.
+/// Registers that an instruction reads, and registers that it writes.
 fn uses(insn: Insn) -> (Registers, Registers) {
     let (dst, src) = (1_u16 << insn.dst, 1_u16 << insn.src);
     let by_register = insn.is_by_register();
@@ -295,7 +296,7 @@ mod tests {
         let middle =
             [insn(0x05, 0, 0, 1, 0), insn(LDDW, 0, 0, 0, 0), insn(SECOND_HALF, 0, 0, 0, 0), STOP];
         assert_eq!(verdict(&middle), Err("0: jump into the middle of ldimm64 insn 2".into()));
-        // Operations that stand for something else here are none of the machine's.
+        // Opcodes of internal instructions are not part of the instruction set.
         assert!(one(insn(SECOND_HALF, 0, 0, 0, 0)).contains("middle"));
     }
 
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn both_ways_of_a_branch_count() {
-        // r0 has a value on one way only.
+        // r0 has a value on one path only.
         let code = [insn(0x15, 1, 0, 1, 0), insn(0xb7, 0, 0, 0, 1), insn(0xbf, 2, 0, 0, 0), STOP];
         assert_eq!(verdict(&code), Err("2: R0 !read_ok".into()));
     }

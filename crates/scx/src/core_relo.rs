@@ -1,36 +1,35 @@
-//! CO-RE: what a policy asks about the kernel's types when it is loaded, answered from
-//! [`KernelTypes`].
+//! CO-RE: a policy's relocations against the kernel's types, resolved from [`KernelTypes`].
 //!
-//! A question is about a type of the object and a way to one of its members. The type is looked up
-//! among the kernel's by its name up to `___`, the members by their names; anonymous structures and
-//! unions between them vanish. What the kernel that is played lacks is no error: whoever asks
-//! *whether* there is such a member is told no, and any other instruction is **poisoned**: the
-//! policy ends when it gets there.
+//! A relocation refers to a type of the object and the path to one of its members. The type is
+//! looked up among the kernel's types by its name up to `___`, and the members by their names.
+//! Anonymous structures and unions between them disappear. A member that the emulated kernel lacks
+//! is not an error: a check *whether* it exists yields 0, and any other instruction is
+//! **poisoned**, that is, it ends the policy when it is reached.
 
 use crate::btf::{Btf, CoreRelocation, Kind, essential_name};
 use crate::error::ObjectError;
 use crate::kernel_types::{KernelTypes, Ty, enumerator};
 
-/// The answer.
+/// Result of a relocation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Resolution {
     /// A number.
     Number(u64),
-    /// An offset into a structure; an instruction that loads or stores must use this width if its
-    /// own is that of the object's member.
+    /// An offset into a structure. An instruction that loads or stores must use this width if its
+    /// own is the width of the object's member.
     Offset {
         /// Bytes from the start of the structure.
         offset: u64,
         /// The size of the object's member, bytes.
         from_size: u32,
-        /// The size of ours.
+        /// Size of the emulated kernel's member, bytes.
         to_size: u32,
     },
-    /// There is no such thing; what it is called.
+    /// The kernel lacks this item; its name.
     Missing(String),
 }
 
-/// A step on the way to a member.
+/// A step on the path to a member.
 enum Step {
     Member(String),
     Index(u32),
@@ -39,15 +38,15 @@ enum Step {
 struct MemberPath {
     /// The type's name up to `___`.
     root: String,
-    /// How many structures of the type are passed over first.
+    /// Number of structures of the type to skip first.
     first: u32,
     steps: Vec<Step>,
-    /// The size of the object's member.
+    /// Size of the object's member.
     size: u32,
 }
 
 impl MemberPath {
-    /// As users would write it.
+    /// The path as users write it.
     fn name(&self) -> String {
         let mut name = self.root.clone();
         for step in &self.steps {
@@ -60,10 +59,10 @@ impl MemberPath {
     }
 }
 
-/// Answers a relocation.
+/// Resolves a relocation.
 ///
 /// # Errors
-/// If the question makes no sense: it is about members of what has none.
+/// If the relocation makes no sense: it refers to members of a type that has none.
 pub fn resolve(
     btf: &Btf,
     types: &KernelTypes,
@@ -80,7 +79,7 @@ pub fn resolve(
             Ok(field(types, relocation.kind, &path))
         }
         6 => Ok(Resolution::Number(u64::from(relocation.ty))),
-        // BTF_TYPE_ID_TARGET: only what knows the kernel's BTF could use it.
+        // `BTF_TYPE_ID_TARGET`: useful only to code that knows the kernel's BTF.
         7 => Ok(Resolution::Missing(format!(
             "the kernel's id of type {}",
             btf.get(relocation.ty).name
@@ -147,7 +146,7 @@ fn member_path(btf: &Btf, relocation: &CoreRelocation) -> Option<MemberPath> {
     Some(MemberPath { root, first, steps, size })
 }
 
-/// Where our member is, and its type.
+/// Finds the emulated kernel's member: its offset and type.
 fn find(types: &KernelTypes, path: &MemberPath) -> Option<(u64, Ty)> {
     let (&name, layout) = types.structure_with_name(&path.root)?;
     let mut offset = u64::from(path.first) * u64::from(layout.size);
@@ -186,8 +185,8 @@ fn field(types: &KernelTypes, kind: u32, path: &MemberPath) -> Resolution {
         0 => Resolution::Offset { offset, from_size: path.size, to_size: size },
         1 => Resolution::Number(u64::from(size)),
         3 => Resolution::Number(u64::from(matches!(ty, Ty::I(_)))),
-        // A bit field is an integer of its own here: the value is moved to the left end of a
-        // register and back.
+        // A bit field is a separate integer here. The value is moved to the left end of a register
+        // and back.
         _ => Resolution::Number(u64::from(64 - 8 * size.min(8))),
     }
 }
@@ -216,8 +215,8 @@ mod tests {
     use super::*;
     use crate::testing::BtfWriter;
 
-    /// `task_struct___old` with an int `pid`, an anonymous union that holds `cpus_mask`, `comm` and
-    /// a `nonsense`; an enumeration.
+    /// A `task_struct___old` with an int `pid`, an anonymous union that holds `cpus_mask`, `comm`
+    /// and a `nonsense`; and an enumeration.
     fn sample() -> (Btf, u32, u32) {
         let mut btf = BtfWriter::default();
         let int = btf.int("int", 4, true);

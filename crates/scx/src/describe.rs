@@ -8,7 +8,7 @@ use schedlab_core::Policy;
 use std::sync::Arc;
 
 impl World {
-    /// Fills in what the policy can see of a task that does not change all the time.
+    /// Fills in the members of a task that rarely change.
     pub fn describe_task(&mut self, row: u32, name: &str, parent: Option<u32>) {
         let image = Arc::clone(&self.image);
         let base = self.task_address(row);
@@ -79,7 +79,7 @@ impl World {
         self.vm.memory.write(at, 4, u64::from(count));
     }
 
-    /// The offset of a member of a task's structure, as an address.
+    /// The address of a member of a task's structure.
     pub fn task_field(&self, row: u32, path: &str) -> u64 {
         self.task_address(row) + u64::from(self.image.types.offset("task_struct", path))
     }
@@ -100,7 +100,7 @@ impl World {
         self.css_set(group) + u64::from(self.group_sizes().0)
     }
 
-    /// The group at an address.
+    /// The group at an address. `None` if there is none.
     pub fn group_at(&self, at: u64) -> Option<u32> {
         let (set, cgroup, node) = self.group_sizes();
         let (region, offset) = place(at);
@@ -112,7 +112,7 @@ impl World {
         is_one.then_some(group)
     }
 
-    /// Makes a group; its number.
+    /// Creates a group and returns its number.
     pub fn add_group(&mut self, parent: u32, shares: u64) -> u32 {
         let group = self.groups.len() as u32;
         let level = match group {

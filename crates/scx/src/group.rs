@@ -3,9 +3,9 @@
 /// A group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Group {
-    /// The group it is in; its own number for the root.
+    /// Its parent group. The root is its own parent.
     pub parent: u32,
-    /// Its depth: 0 for the root.
+    /// Its depth. 0 for the root.
     pub level: u32,
     /// `cpu.shares`.
     pub shares: u64,

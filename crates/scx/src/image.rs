@@ -18,9 +18,9 @@ pub(crate) const PROGRAM_ARGS_MAX: usize = 64;
 /// The machine that an object is linked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// CPUs, 1 to 4096.
+    /// Number of CPUs, 1 to 4096.
     pub cpus: u32,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
 }
 
@@ -29,7 +29,7 @@ pub struct Target {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// The section it stands in.
+    /// Name of its section.
     pub section: String,
     /// Its instructions.
     pub code: Range<usize>,
@@ -40,11 +40,11 @@ pub struct Function {
 pub struct Data {
     /// Its name.
     pub name: String,
-    /// Its contents, settings made.
+    /// Its contents, with settings applied.
     pub bytes: Vec<u8>,
     /// Whether the policy may write it.
     pub is_writable: bool,
-    /// Its number in the file; none for those made here.
+    /// Its number in the file. `None` for sections that the linker made.
     pub(crate) section: Option<usize>,
 }
 
@@ -61,9 +61,9 @@ pub struct Variable {
     pub size: u32,
     /// The size of an element, if it is an array of numbers.
     pub element: Option<u32>,
-    /// Its type as C has it; empty if it is not known.
+    /// Its type in C. Empty if it is unknown.
     pub type_name: String,
-    /// Whether its numbers have a sign.
+    /// Whether its numbers are signed.
     pub is_signed: bool,
 }
 
@@ -73,7 +73,7 @@ impl Variable {
         address(FIRST_FREE + self.data as u32, self.offset)
     }
 
-    /// What bits of `size` bytes are as a number of it.
+    /// Converts the bits of a number of `size` bytes.
     pub fn number(&self, bits: u64, size: u32) -> i64 {
         match (self.is_signed, size) {
             (true, 1) => i64::from(bits as i8),
@@ -84,7 +84,7 @@ impl Variable {
     }
 }
 
-/// An object linked for a machine: what a scheduler is built from.
+/// An object linked for a machine. Schedulers are built from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
     /// The file's name.
@@ -93,37 +93,38 @@ pub struct Image {
     pub name: String,
     /// All code.
     pub code: Vec<Insn>,
-    /// All functions, by their first instruction.
+    /// All functions, ordered by their first instruction.
     pub functions: Vec<Function>,
-    /// Variables in the arena, which lie at its beginning.
+    /// Initial contents of the arena: its variables.
     pub arena: Vec<u8>,
-    /// Sections of data; the n-th is region [`FIRST_FREE`] + n.
+    /// Sections of data. Section n is region [`FIRST_FREE`] + n.
     pub data: Vec<Data>,
-    /// Maps; the address of the n-th is [`map_handle`].
+    /// Maps. The address of map n is [`map_handle`](crate::memory::map_handle)`(n)`.
     pub maps: Vec<MapDef>,
-    /// Variables, by name.
+    /// Variables, ordered by name.
     pub variables: Vec<Variable>,
-    /// The first instruction of each callback that there is.
+    /// The first instruction of each callback that the policy has.
     pub callbacks: [Option<u32>; Callback::COUNT],
-    /// The numbers of its table.
+    /// The numbers of its table of callbacks.
     pub ops: OpsNumbers,
-    /// The kernel functions that it calls, as indices into [`kfuncs::KFUNCS`].
+    /// The kernel functions that it calls, as indices into [`KFUNCS`](crate::kfuncs::KFUNCS).
     pub kfuncs: Vec<usize>,
-    /// Why instructions must not be reached.
+    /// Reasons why poisoned instructions must not be reached.
     pub poisons: Vec<String>,
-    /// Names of functions and variables of the kernel that it asks for and that are not there.
+    /// Names of functions and variables that the object requests and that the emulated kernel
+    /// lacks.
     pub absent: Vec<String>,
     /// Functions of kinds that are never called here (`fentry`, `tp_btf` ...).
     pub never_called: Vec<String>,
-    /// CPUs of the machine that it was linked for.
+    /// Number of CPUs of the machine that it was linked for.
     pub cpus: u32,
     /// The kernel's types.
     pub types: KernelTypes,
     /// The object's types.
     pub btf: Btf,
-    /// What its user half does, if it has a script.
+    /// Its user half, if it has a script.
     pub user: Option<Arc<UserHalf>>,
-    /// Lines of the source by the first instruction made of them.
+    /// Source lines, by the first instruction compiled from them.
     pub(crate) lines: Vec<(u32, String)>,
 }
 
@@ -146,10 +147,10 @@ impl Image {
             || section == ".rodata.str1.1"
     }
 
-    /// The first instruction of the program of section `syscall` that is called `name`.
+    /// Returns the first instruction of the program `name` of section `syscall`.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is no such program.
     pub fn program(&self, name: &str) -> Result<usize, ObjectError> {
         let programs = || self.functions.iter().filter(|it| it.section == "syscall");
         match programs().find(|program| program.name == name) {
@@ -166,10 +167,10 @@ impl Image {
         }
     }
 
-    /// Makes settings, as user space does before it loads a policy.
+    /// Applies settings, as user space does before it loads a policy.
     ///
     /// # Errors
-    /// The first that cannot be made.
+    /// The first setting that cannot be applied.
     pub fn set(&mut self, settings: &[Setting]) -> Result<(), ObjectError> {
         for setting in settings {
             match &setting.target {
@@ -264,12 +265,12 @@ impl Image {
         }
     }
 
-    /// The function that an instruction belongs to.
+    /// The function that contains an instruction.
     pub fn function_at(&self, at: usize) -> Option<&Function> {
         self.functions.iter().find(|function| function.code.contains(&at))
     }
 
-    /// The place of an instruction: function, number in it, line of the source.
+    /// Describes the place of an instruction: function, index in it, source line.
     pub fn place(&self, at: usize) -> String {
         let mut place = match self.function_at(at) {
             Some(function) => format!("{}, insn {}", function.name, at - function.code.start),
@@ -282,7 +283,7 @@ impl Image {
         place
     }
 
-    /// The first instruction of a callback; none if the policy has none.
+    /// The first instruction of a callback. `None` if the policy lacks it.
     pub fn callback(&self, callback: Callback) -> Option<usize> {
         self.callbacks[usize::from(callback.0)].map(|pc| pc as usize)
     }

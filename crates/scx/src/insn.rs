@@ -1,7 +1,7 @@
-//! Instructions of the BPF machine (ISA version 4), decoded.
+//! Decoded instructions of the BPF machine (ISA version 4).
 //!
-//! A slot of 8 bytes becomes one [`Insn`], so that jumps need no change. The second half of a
-//! 64-bit load becomes [`SECOND_HALF`], over which nothing can be jumped into.
+//! A slot of 8 bytes becomes one [`Insn`], so that jump offsets stay valid. The second half of a
+//! 64-bit load becomes [`SECOND_HALF`], which must not be a jump target.
 
 use crate::bpf::{
     BPF_B, BPF_CALL, BPF_DW, BPF_EXIT, BPF_H, BPF_IMM, BPF_JA, BPF_JCOND, BPF_JMP, BPF_JMP32,
@@ -40,7 +40,7 @@ const UNKNOWN: u8 = 0xff;
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Insn {
-    /// The operation.
+    /// Opcode.
     pub op: u8,
     /// The register that is written or compared.
     pub dst: u8,
@@ -48,12 +48,12 @@ pub struct Insn {
     pub src: u8,
     /// The offset of an access or a jump.
     pub off: i32,
-    /// The constant, with its sign; all 64 bits of it for [`LDDW`].
+    /// The constant, sign-extended. All 64 bits of it for [`LDDW`].
     pub imm: i64,
 }
 
 impl Insn {
-    /// The instruction that must not be reached for the given reason.
+    /// Makes an instruction that must not be reached, for the given reason.
     pub fn poison(reason: usize) -> Insn {
         Insn { op: POISON, dst: 0, src: 0, off: 0, imm: reason as i64 }
     }
@@ -98,7 +98,8 @@ impl Insn {
         }
     }
 
-    /// The same with another width of its access, 1, 2, 4 or 8; none for any other.
+    /// Returns the instruction with another width of its access: 1, 2, 4 or 8. `None` for other
+    /// widths.
     pub fn with_width(mut self, bytes: u32) -> Option<Insn> {
         let bits = match bytes {
             1 => BPF_B,
@@ -112,8 +113,10 @@ impl Insn {
     }
 }
 
-/// Decodes a section of code. The error is the number of the slot that is cut short, or the first
-/// half of a 64-bit load without a second.
+/// Decodes a section of code.
+///
+/// # Errors
+/// The number of the slot that is cut short, or of a 64-bit load whose second half is missing.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Insn>, usize> {
     let mut insns: Vec<Insn> = Vec::with_capacity(bytes.len() / SLOT);
     let slots = Bytes(bytes);
@@ -124,7 +127,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Insn>, usize> {
         let imm = i64::from(i32::from_le_bytes([slot[4], slot[5], slot[6], slot[7]]));
         let mut insn = Insn { op: slot[0], dst: slot[1] & 15, src: slot[1] >> 4, off, imm };
         if insn.op != LDDW {
-            // Numbers that stand for something else here are none of the machine's.
+            // Opcodes of internal instructions are not part of the instruction set.
             if matches!(insn.op, CALL_LOCAL | CALL_KFUNC | POISON | SECOND_HALF) {
                 insn.op = UNKNOWN;
             }

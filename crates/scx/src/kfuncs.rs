@@ -1,4 +1,4 @@
-//! Kernel functions that policies call, with the prototypes by which they are found.
+//! Kernel functions that policies call. They are found by name and prototype.
 
 mod arena;
 mod cpumask;
@@ -17,15 +17,15 @@ use crate::vm::Outcome;
 pub struct Kfunc {
     /// Its name.
     pub name: &'static str,
-    /// How many parameters it has.
+    /// Number of parameters.
     pub params: usize,
-    /// Whether it returns something.
+    /// Whether it returns a value.
     pub returns: bool,
-    /// What it does.
+    /// Its implementation.
     pub run: fn(&mut Act<'_>, [u64; 5]) -> Outcome,
 }
 
-/// A row of the table.
+/// Makes a row of the table.
 const fn kfunc(
     name: &'static str,
     params: usize,
@@ -35,12 +35,12 @@ const fn kfunc(
     Kfunc { name, params, returns, run }
 }
 
-/// Nothing is done: there is one callback at a time, and what it does is atomic.
+/// Does nothing: callbacks run one at a time, and each is atomic.
 fn nothing(_: &mut Act<'_>, _: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// What it was given is returned.
+/// Returns the first argument.
 fn itself(_: &mut Act<'_>, args: [u64; 5]) -> Outcome {
     Ok(args[0])
 }
@@ -165,14 +165,14 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("bpf_list_pop_back", 1, true, nodes::pop_back),
 ];
 
-/// The function of this name and shape, as an index into [`KFUNCS`].
+/// Finds the function with this name and shape, as an index into [`KFUNCS`].
 pub fn find(name: &str, params: usize, returns: bool) -> Option<usize> {
     KFUNCS
         .iter()
         .position(|known| (known.name, known.params, known.returns) == (name, params, returns))
 }
 
-/// The shapes in which there is a function of this name.
+/// The shapes of the functions with this name.
 pub fn shapes(name: &str) -> Vec<(usize, bool)> {
     let all = KFUNCS.iter().filter(|known| known.name == name);
     all.map(|known| (known.params, known.returns)).collect()

@@ -1,16 +1,18 @@
-//! sched_ext policies, unchanged BPF object files, as schedulers of the laboratory.
+//! sched_ext policies, as unchanged BPF object files, run as schedulers of the laboratory.
 //!
 //! An object is [read](Object::read), [linked](Object::link) for a machine and run by a
-//! [`ScxScheduler`]. No kernel, no root and no C compiler is needed: the crate has a BPF machine of
-//! its own, and plays the class that stands round a policy.
+//! [`ScxScheduler`]. No kernel, no root and no C compiler is needed: the crate has its own BPF
+//! machine, and emulates the scheduling class that surrounds a policy.
 //!
-//! * [`object`]: from a file to an image; [`elf`], [`btf`], [`core_relo`], [`kernel_types`],
-//!   [`map_def`], [`ops`], [`settings`]: its parts. [`check`]: what is checked before code runs.
-//! * [`vm`]: the interpreter; [`memory`], [`insn`]: what it works on.
-//! * [`world`]: what a policy sees, and how it is called; [`class`]: what becomes of a task;
-//!   [`dsq`]: its queues; [`maps`], [`helpers`], [`kfuncs`]: what it may call.
-//! * [`scheduler`]: the hooks of the trait [`Scheduler`](schedlab_core::Scheduler); [`tunables`]:
-//!   what can be set; [`log`]: what is told as it happens.
+//! * [`object`] reads a file; [`image`] is the result of linking it. [`elf`], [`btf`],
+//!   [`core_relo`], [`kernel_types`], [`map_def`], [`ops`] and [`settings`] are its parts.
+//!   [`check`] holds the checks made before code runs.
+//! * [`vm`] is the interpreter; [`memory`] and [`insn`] are its memory and instructions.
+//! * [`world`] is the state that a policy can see; [`act`] calls its callbacks; [`class`] moves
+//!   tasks between the kernel's core and the callbacks; [`dsq`] holds the dispatch queues.
+//!   [`maps`], [`helpers`] and [`kfuncs`] are what a policy can call.
+//! * [`scheduler`] implements the trait [`Scheduler`](schedlab_core::Scheduler); [`tunables`] lists
+//!   the settings that can change; [`log`] reports events as they happen.
 
 mod above;
 pub mod act;
@@ -75,7 +77,7 @@ pub mod vm;
 mod watchdog;
 pub mod world;
 
-/// The example of the README.
+/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -11,7 +11,7 @@ use crate::task::Holder;
 use schedlab_core::CpuId;
 
 impl Act<'_> {
-    /// The policy is loaded.
+    /// Loads the policy.
     pub(crate) fn start(&mut self) {
         if self.w.image.ops.flags & OPS_SWITCH_PARTIAL != 0 {
             self.error(
@@ -33,7 +33,7 @@ impl Act<'_> {
         }
         for cpu in 0..self.w.nr_cpus() {
             self.w.cpu = cpu;
-            // Only a policy that is loaded again finds busy ones, and such as are off line.
+            // Only a policy that is loaded again finds CPUs that are busy or offline.
             let Cpu { curr, is_online, .. } = self.w.cpus[cpu as usize];
             if curr.is_none() && is_online {
                 self.update_idle(cpu, true);
@@ -42,7 +42,7 @@ impl Act<'_> {
         self.user_begins();
     }
 
-    /// Tells the policy of a group; the error that it returns.
+    /// Reports a group to the policy. Returns the policy's error.
     pub(crate) fn init_group(&mut self, group: u32) -> Option<i32> {
         let types = self.w.image.types.clone();
         let at = address(memory::SCRATCH, 0);
@@ -58,7 +58,7 @@ impl Act<'_> {
         Some(result as i32).filter(|&error| error != 0)
     }
 
-    /// The policy has ended: it is told so, and its tasks are taken from it.
+    /// Handles the end of the policy: calls `exit` and takes its tasks from it.
     pub(crate) fn leave(&mut self) {
         self.dump();
         let end = self.w.ended.clone();

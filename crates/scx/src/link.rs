@@ -1,5 +1,5 @@
-//! Links an object for a machine: fills in addresses, resolves questions about the kernel's types,
-//! applies settings and checks the code.
+//! Links an object for a machine: fills in addresses, resolves relocations against the kernel's
+//! types, applies settings and checks the code.
 
 use crate::arena::PAGE;
 use crate::bpf::{BPF_ALU, BPF_ALU64, BPF_LD, BPF_LDX, BPF_PSEUDO_CALL, BPF_STX};
@@ -23,18 +23,18 @@ use crate::settings::Setting;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// All data of an object together may have so many bytes.
+/// Maximum size of all data of an object together, bytes.
 const DATA_MAX: u64 = 64 << 20;
 
-/// `LINUX_KERNEL_VERSION` of the kernel that is played, 6.18.0.
+/// `LINUX_KERNEL_VERSION` of the emulated kernel, 6.18.0.
 const KERNEL_VERSION: u64 = 6 << 16 | 18 << 8;
 
 impl Object {
     /// Links the object for a machine.
     ///
     /// # Errors
-    /// If it asks for what there is not, its code is not as it should be, or a setting cannot be
-    /// made.
+    /// If the object requests something that the emulated kernel lacks, its code is wrong, or a
+    /// setting cannot be applied.
     pub fn link(&self, target: Target, settings: &[Setting]) -> Result<Image, ObjectError> {
         self.link_unnamed(target, settings).map_err(|error| error.in_file(&self.file))
     }
@@ -45,11 +45,11 @@ impl Object {
         Ok(image)
     }
 
-    /// Links the object without settings. Whether its maps can be made is not looked at yet:
-    /// [`Image::set`] does.
+    /// Links the object without settings. Does not check the definitions of maps: [`Image::set`]
+    /// does.
     ///
     /// # Errors
-    /// As of [`link`](Object::link).
+    /// As for [`link`](Object::link).
     pub fn link_as_it_is(&self, target: Target) -> Result<Image, ObjectError> {
         let mut linker = Linker::new(self, target);
         linker.read_code()?;
@@ -66,12 +66,12 @@ impl Object {
     }
 }
 
-/// An object on its way to an image.
+/// An object while it is being linked.
 struct Linker<'a> {
     object: &'a Object,
     target: Target,
     image: Image,
-    /// For each section of code of the file its instructions in the image.
+    /// The range in the image of each code section of the file.
     code: BTreeMap<usize, Range<usize>>,
     /// First instructions of functions that are called by address.
     by_address: Vec<usize>,
@@ -160,7 +160,7 @@ impl<'a> Linker<'a> {
                 self.image.arena = bytes;
                 continue;
             }
-            // Programs may read the table of callbacks; it is not theirs to write.
+            // Programs may read the table of callbacks, but not write it.
             if !is_data && number != table {
                 continue;
             }
@@ -182,7 +182,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// The kernel's configuration, as far as the object asks for it.
+    /// Makes the section of the kernel's configuration that the object uses.
     fn read_kconfig(&mut self) {
         let btf = &self.object.btf;
         let mut bytes = vec![];
@@ -222,7 +222,7 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// The section of data of this number in the file.
+    /// The index of the data section with this number in the file.
     fn data_of(&self, section: usize) -> Option<usize> {
         self.image.data.iter().position(|data| data.section == Some(section))
     }
@@ -303,7 +303,7 @@ impl<'a> Linker<'a> {
                 }
             }
         }
-        // Targets are checked when all are known.
+        // Targets are checked when all functions are known.
         for at in 0..self.image.code.len() {
             let insn = self.image.code[at];
             if insn.op == CALL_LOCAL
@@ -407,7 +407,7 @@ impl<'a> Linker<'a> {
         None
     }
 
-    /// The address of what is defined elsewhere: a function or a number of the kernel.
+    /// The address of an external symbol: a function or a number of the kernel.
     fn extern_address(&mut self, name: &str, is_weak: bool) -> Result<u64, ObjectError> {
         let kconfig = self.image.data.iter().position(|data| data.name == ".kconfig");
         let variable = self
@@ -423,7 +423,7 @@ impl<'a> Linker<'a> {
             return Ok(number.map_or(0, |number| address(memory::KFUNCS, (number as u32 + 1) * 8)));
         }
         if name == "runqueues" {
-            // By CPU: `bpf_per_cpu_ptr` finds one.
+            // One per CPU: `bpf_per_cpu_ptr` finds it.
             return Ok(address(memory::RQS, 0));
         }
         // Other variables of the kernel: loads from address 0 give 0.
@@ -437,9 +437,9 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// The number of a kernel function among those that the object calls; none if it may do without
-    /// and has to. It is there if name, number of parameters and whether it returns something
-    /// agree: policies probe several shapes of one name.
+    /// Returns the index of a kernel function among those that the object calls. `None` if the
+    /// function is missing but optional. A function matches if name, number of parameters and
+    /// presence of a result agree: policies probe several shapes of one name.
     fn kfunc(&mut self, name: &str, is_weak: bool) -> Result<Option<usize>, ObjectError> {
         let btf = &self.object.btf;
         let shape = btf.function(name).and_then(|id| btf.prototype(id));
@@ -620,7 +620,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// How messages call an instruction's place: its function, or its section.
+    /// Name of an instruction's place in messages: its function, or its section.
     fn place_of(&self, at: usize) -> String {
         match self.image.function_at(at) {
             Some(function) => format!("function {}", function.name),
@@ -682,7 +682,7 @@ impl<'a> Linker<'a> {
     }
 }
 
-/// Whether variables of this section lie in the arena.
+/// Whether variables of this section are in the arena.
 fn is_arena(section: &str) -> bool {
     section.starts_with(".addr_space.") || section.starts_with(".arena.")
 }
@@ -699,7 +699,7 @@ mod tests {
     const ZERO: [u8; 8] = [0xb7, 0, 0, 0, 0, 0, 0, 0];
     const CALL_OUT: [u8; 8] = [0x85, 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff];
 
-    /// What is unusual about an object.
+    /// Unusual properties of an object.
     struct Odd {
         licence: &'static [u8],
         /// Code of `tick`.
@@ -802,7 +802,7 @@ mod tests {
         assert!(member.contains(expected), "{member}");
         let name = message(&Odd { name: b"a b\0", ..Odd::default() });
         assert!(name.contains("ops.name is \"a b\"; the kernel takes letters"), "{name}");
-        // r0 = r7, which nobody wrote.
+        // r0 = r7, which was never written.
         let code = [[0xbf, 0x70, 0, 0, 0, 0, 0, 0], STOP].concat();
         let flaw = message(&Odd { code, ..Odd::default() });
         assert_eq!(flaw, "odd.bpf.o: function odd_tick: insn 0: R7 !read_ok");

@@ -1,4 +1,4 @@
-//! What a policy did, told as it happens: to whoever wants to write it down.
+//! A log of a policy's actions, reported as they happen.
 
 use crate::counts::Counts;
 use crate::end::End;
@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A callback that has returned, or something that the policy wrote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// On which CPU.
+    /// The acting CPU.
     pub cpu: u32,
-    /// The callback, `timer`, `printk` or `ringbuf`.
+    /// Name of the callback; `timer`, `printk` or `ringbuf`.
     pub name: &'static str,
-    /// How deep it is nested in others.
+    /// Depth of nesting in other callbacks.
     pub depth: usize,
-    /// The id of the process that it is about; none: of no task.
+    /// Process id of the task that it refers to. `None`: it refers to no task.
     pub pid: Option<u32>,
-    /// Its arguments, or what was written.
+    /// Its arguments, or the text written.
     pub text: String,
-    /// What it returned, if it returns something.
+    /// Its result, if it returns one.
     pub result: Option<i64>,
-    /// Instructions that it took.
+    /// Number of instructions executed.
     pub insns: u64,
 }
 
@@ -39,23 +39,23 @@ pub struct Summary<'a> {
     pub maps: Vec<(&'a str, MapCounts)>,
 }
 
-/// Receiver of log entries.
+/// Receiver of a policy's log.
 pub trait Witness: Send {
-    /// Something happened.
+    /// Receives an entry.
     fn entry(&mut self, entry: &Entry);
 
-    /// The policy has ended.
+    /// Called when the policy has ended.
     fn ended(&mut self, end: &End) {
         let _ = end;
     }
 
-    /// The run is over.
+    /// Called when the run is over.
     fn finished(&mut self, summary: &Summary<'_>) {
         let _ = summary;
     }
 }
 
-/// A witness, as a world has it.
+/// A witness that a scheduler reports to.
 #[derive(Clone)]
 pub struct Log(Arc<Mutex<dyn Witness>>);
 
@@ -66,7 +66,7 @@ impl fmt::Debug for Log {
 }
 
 impl Log {
-    /// Tells `witness`.
+    /// Makes a log that reports to `witness`.
     pub fn new(witness: Arc<Mutex<dyn Witness>>) -> Log {
         Log(witness)
     }

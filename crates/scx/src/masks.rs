@@ -11,7 +11,7 @@ impl World {
         address(memory::MASKS, number * self.image.types.mask_words() * 8)
     }
 
-    /// Puts a CPU into one of the class's masks, or takes it out.
+    /// Adds a CPU to one of the class's masks, or removes it.
     pub fn set_mask(&mut self, number: u32, cpu: u32, is_in: bool) {
         let at = self.mask(number) + u64::from(cpu / 64) * 8;
         let word = self.vm.memory.u64(at);
@@ -25,7 +25,7 @@ impl World {
             && self.vm.memory.u64(at + u64::from(cpu / 64) * 8) >> (cpu % 64) & 1 == 1
     }
 
-    /// Marks a CPU as idle or busy, in the class's own books.
+    /// Marks a CPU as idle or busy in the class's masks.
     pub fn mark_idle(&mut self, cpu: u32, is_idle: bool) {
         self.set_mask(MASK_IDLE, cpu, is_idle);
         let node = MASK_NODES + 2 * self.topology.place(CpuId(cpu)).node;
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// The number of the first mask that policies may make.
+    /// The number of the first mask that policies may create.
     pub fn first_mask(&self) -> u32 {
         first_mask(self.nodes_of_memory)
     }

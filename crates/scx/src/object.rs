@@ -4,11 +4,11 @@ use crate::btf::{Btf, BtfExt, Kind, essential_name};
 use crate::elf::Elf;
 use crate::error::ObjectError;
 
-/// Licences by which the kernel lets a program call its functions.
+/// Licences with which the kernel lets a program call its functions.
 const LICENCES: [&str; 6] =
     ["GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"];
 
-/// An object file, read.
+/// An object file, parsed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
     /// Its name, as the user gave it.
@@ -20,10 +20,10 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads an object file; `file` is its name for messages.
+    /// Reads an object file. `file` is its name for messages.
     ///
     /// # Errors
-    /// If it is no BPF object with BTF, is damaged, or holds no sched_ext policy.
+    /// If it is not a BPF object with BTF, is damaged, or holds no sched_ext policy.
     pub fn read(file: &str, bytes: &[u8]) -> Result<Object, ObjectError> {
         Object::read_unnamed(bytes)
             .map(|object| Object { file: file.into(), ..object })

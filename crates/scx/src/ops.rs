@@ -1,4 +1,4 @@
-//! `struct sched_ext_ops`: the callbacks that a policy may have, and its numbers.
+//! `struct sched_ext_ops`: the callbacks and numbers of a policy.
 
 /// A callback.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -55,7 +55,7 @@ callbacks! {
 }
 
 impl Callback {
-    /// How many there are.
+    /// Number of callbacks.
     pub const COUNT: usize = Callback::NAMES.len();
 
     /// Its name.
@@ -63,13 +63,14 @@ impl Callback {
         Callback::NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
     }
 
-    /// The callback of this name.
+    /// The callback with this name.
     pub fn find(name: &str) -> Option<Callback> {
         let number = Callback::NAMES.iter().position(|known| *known == name)?;
         Some(Callback(number as u8))
     }
 
-    /// Names of a callback's arguments, and what it returns. `p` is a task, `cgrp` a group.
+    /// Names of a callback's arguments, and whether it returns a value. `p` is a task, `cgrp` a
+    /// group.
     pub fn signature(self) -> (&'static [&'static str], bool) {
         match self.name() {
             "select_cpu" => (&["p", "prev_cpu", "wake_flags"], true),
@@ -107,12 +108,12 @@ impl Callback {
 /// Maximum number of arguments of a callback.
 pub const ARGS_MAX: usize = 4;
 
-/// Where a call of the kernel comes from: what a policy may do depends on it.
+/// Origin of a call to the kernel. It determines what a policy may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
-    /// Within no callback that has privileges.
+    /// A callback without privileges, or no callback.
     Other,
-    /// `init`, `init_task`, `cgroup_init` and the like, which may sleep.
+    /// `init`, `init_task`, `cgroup_init` and similar callbacks, which may sleep.
     Sleepable,
     /// `select_cpu`.
     SelectCpu,
@@ -129,18 +130,18 @@ pub enum Context {
 pub struct OpsNumbers {
     /// `SCX_OPS_*`.
     pub flags: u64,
-    /// So long a runnable task may wait, ms; 0 = the default, 30000, which is the most.
+    /// Maximum wait of a runnable task, ms. 0: the default, 30000, which is also the maximum.
     pub timeout_ms: u64,
-    /// So many tasks may be inserted by one dispatch; 0 = the default, 32.
+    /// Maximum number of tasks that one dispatch may insert. 0: the default, 32.
     pub dispatch_max_batch: u64,
-    /// So long a dump may be, bytes; 0 = the default.
+    /// Maximum length of a dump, bytes. 0: the default.
     pub exit_dump_len: u64,
-    /// How many CPUs had come and gone when it was loaded. Without effect here.
+    /// Number of CPU hotplug events before the policy was loaded. It has no effect here.
     pub hotplug_seq: u64,
 }
 
 impl OpsNumbers {
-    /// The number of this name.
+    /// The number with this name.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut u64> {
         Some(match name {
             "flags" => &mut self.flags,
@@ -152,7 +153,7 @@ impl OpsNumbers {
         })
     }
 
-    /// The names of all of them.
+    /// The names of all numbers.
     pub const NAMES: &[&str] =
         &["flags", "timeout_ms", "dispatch_max_batch", "exit_dump_len", "hotplug_seq"];
 }

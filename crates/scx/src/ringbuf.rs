@@ -7,10 +7,11 @@ use crate::map_def::MapKind;
 use crate::memory::{self, address, place};
 use crate::vm::{Fault, Outcome};
 
+/// Size of the kernel's header before every record, bytes.
 const HEADER: u64 = 8;
 
-/// `-EAGAIN`.
-/// A record of so many bytes, zeroed; none if the buffer is full of records that are not ready.
+/// Reserves a zeroed record of `size` bytes and returns its address. `None` if the buffer is full
+/// of records that have not been submitted.
 pub(crate) fn reserve_record(act: &mut Act<'_>, map: usize, size: u64) -> Option<u64> {
     let most = u64::from(act.w.maps[map].def.max_entries);
     let of_map = act.w.reserved.values().filter(|(other, _)| *other == map);
@@ -19,7 +20,7 @@ pub(crate) fn reserve_record(act: &mut Act<'_>, map: usize, size: u64) -> Option
     if size == 0 || used + whole > most {
         return None;
     }
-    // Records lie where there is room: nobody but the policy looks at them here.
+    // A record takes any free place: only the policy reads records here.
     let mut start = 0;
     for (&at, &(_, size)) in &act.w.reserved {
         let (_, offset) = place(at);
@@ -38,7 +39,7 @@ pub(crate) fn reserve_record(act: &mut Act<'_>, map: usize, size: u64) -> Option
     Some(at)
 }
 
-/// What stands in a record is told, as text.
+/// Logs the contents of a record as text.
 pub(crate) fn log_record(act: &Act<'_>, map: usize, bytes: &[u8]) {
     let name = &act.w.maps[map].def.name;
     act.log_text("ringbuf", || format!("{name}: {} bytes {}", bytes.len(), hex_digits(bytes)), 0);
@@ -88,7 +89,7 @@ pub(crate) fn discard(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// Nothing waits to be read; flag 1 asks for the size.
+/// `bpf_ringbuf_query`: no record waits to be read. Flag 1 requests the size.
 pub(crate) fn query(act: &mut Act<'_>, [map, flags, ..]: [u64; 5]) -> Outcome {
     let map = act.map_of_kind(map, MapKind::Ringbuf)?;
     let size = u64::from(act.w.maps[map].def.max_entries);

@@ -2,14 +2,13 @@
 //! core makes of the class.
 
 use crate::act::Act;
-use crate::counts::Counts;
+use crate::counts::{Counts, Restarts};
 use crate::end::End;
 use crate::image::Image;
 use crate::log::{Log, Summary};
 use crate::maps::MapCounts;
 use crate::memory::{self, address};
 use crate::options::{OnEnd, Options};
-use crate::restart::Restarts;
 use crate::rules;
 use crate::task::Holder;
 use crate::timers::Timer;
@@ -21,28 +20,28 @@ use schedlab_core::{
 };
 use std::sync::Arc;
 
-/// So many reschedules there may be in one instant for each CPU, before it is an endless loop.
+/// Maximum number of reschedules per CPU in one instant. More are an endless loop.
 const RESCHEDULES_MAX: u64 = 20_000;
 
-/// With this the message of an ended policy begins.
+/// Beginning of the message of an ended policy.
 pub const ENDED: &str = "scx: policy ";
 
-/// A sched_ext policy at work.
+/// A scheduler that runs a sched_ext policy.
 #[derive(Debug)]
 pub struct ScxScheduler {
     pub(crate) world: World,
     pub(crate) options: Options,
     pub(crate) has_started: bool,
-    /// The end has been dealt with.
+    /// Whether the end of the policy has been handled.
     has_ended: bool,
-    /// The present instant, and how often CPUs have rescheduled in it.
+    /// Current instant, ns, and the number of reschedules in it.
     instant: (u64, u64),
-    /// How often it was loaded again.
+    /// Restarts of the policy.
     pub(crate) restarts: Restarts,
 }
 
 impl ScxScheduler {
-    /// The policy of an image, on a machine that it was linked for.
+    /// Makes a scheduler for the policy of an image, on the machine that the image was linked for.
     pub fn new(image: Arc<Image>, config: &BuildConfig, options: Options) -> ScxScheduler {
         let world = ScxScheduler::world(image, &config.topology, options);
         let instant = (0, 0);
@@ -62,31 +61,32 @@ impl ScxScheduler {
         world
     }
 
-    /// Tells `log` what it does.
+    /// Logs the policy's actions to `log`.
     pub fn log_to(&mut self, log: Log) {
         self.world.log = Some(log);
     }
 
-    /// CPUs of another machine were stopped within a switch, between the choice of the next task
-    /// and the return of the old one to its queue: by CPU when they chose, and when they put back,
-    /// ns, in rising order. What they put back is not seen before.
+    /// Delays the return of tasks to queues, as recorded on another machine whose CPUs were stopped
+    /// within a switch, between the choice of the next task and the return of the old one to its
+    /// queue. `times` holds by CPU the times of the choice and of the return, ns, in ascending
+    /// order. A returned task is invisible until then.
     pub fn put_back_as_recorded(&mut self, times: Vec<Vec<(u64, u64)>>) {
         let mut times: Vec<_> = times.into_iter().map(Into::into).collect();
         times.resize(self.world.nr_cpus() as usize, Default::default());
         self.world.put_backs = times;
     }
 
-    /// The policy, linked.
+    /// The linked policy.
     pub fn image(&self) -> &Image {
         &self.world.image
     }
 
-    /// What it did, counted.
+    /// Counts of the policy's actions.
     pub fn counts(&self) -> &Counts {
         &self.world.counts
     }
 
-    /// How often each map was used, by name.
+    /// Uses of each map, by name.
     pub fn map_counts(&self) -> impl Iterator<Item = (&str, MapCounts)> {
         self.world.maps.iter().map(|map| (map.def.name.as_str(), map.counts))
     }
@@ -96,24 +96,24 @@ impl ScxScheduler {
         Summary { image: self.image(), counts: self.counts(), maps: self.map_counts().collect() }
     }
 
-    /// Why it ended; none if it has not.
+    /// Why the policy ended. `None` if it has not.
     pub fn end(&self) -> Option<&End> {
         self.world.ended.as_ref()
     }
 
-    /// What it printed, if that is kept: time in ns, CPU, text.
+    /// The policy's printed output, if it is kept: time in ns, CPU, text.
     pub fn printed(&self) -> &[(u64, u32, String)] {
         self.world.printed.as_deref().unwrap_or_default()
     }
 
-    /// The value of a variable of 1, 2, 4 or 8 bytes, as it is now; none if there is none.
+    /// The current value of a variable of 1, 2, 4 or 8 bytes. `None` if there is no such variable.
     pub fn variable(&self, name: &str) -> Option<u64> {
         let variable = self.world.image.variables.iter().find(|known| known.name == name)?;
         let at = address(memory::FIRST_FREE + variable.data as u32, variable.offset);
         self.world.vm.memory.load(at, variable.size as usize)
     }
 
-    /// The message of an ended policy: why, the last callbacks, the registers.
+    /// The message of an ended policy: the reason, the last callbacks, the registers.
     pub fn end_message(&self) -> Option<String> {
         let end = self.world.ended.as_ref()?;
         let name = &self.world.image.name;
@@ -145,7 +145,7 @@ impl ScxScheduler {
         Some(text)
     }
 
-    /// Carries out a hook on a CPU; what it leaves behind is dealt with.
+    /// Runs a hook on a CPU, and handles the end of the policy if it ended.
     pub(crate) fn act<R>(
         &mut self,
         platform: &mut Platform,
@@ -299,7 +299,7 @@ impl Inspect for ScxScheduler {
     }
 
     fn promises(&self, _: &Load) -> Promises {
-        // Whoever runs first come first served has promised nothing.
+        // Tasks that run first come, first served have no promises.
         if self.has_ended { Promises::default() } else { self.options.promises }
     }
 
@@ -307,7 +307,7 @@ impl Inspect for ScxScheduler {
         rules::RULES.iter().collect()
     }
 
-    /// Those who stand in the local queue of the CPU. Whom the policy would choose nobody knows.
+    /// The tasks in the CPU's local queue. The policy's next choice is unknown.
     fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let Some(queue) = self.world.queues.get(cpu.index()) else { return };
         let order = queue.iter().zip(0..);

@@ -1,16 +1,16 @@
-//! What users set before a policy is loaded: variables, numbers of its table, sizes of its maps.
-//! User space normally does this when it has opened the object.
+//! Settings that users make before a policy is loaded: variables, numbers of its table, sizes of
+//! its maps. User space normally makes them when it has opened the object.
 
 use crate::error::ObjectError;
 
-/// What is set.
+/// Item that a setting changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SettingTarget {
-    /// A variable, or an element of one that is an array.
+    /// A variable, or an element of an array.
     Variable {
         /// Its name.
         name: String,
-        /// The element, from 0.
+        /// Index of the element.
         index: Option<u32>,
     },
     /// `ops.FIELD`: a number of the table of callbacks.
@@ -22,11 +22,11 @@ pub enum SettingTarget {
 /// A setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// What is set.
+    /// The item that is set.
     pub target: SettingTarget,
-    /// Its value; a negative one is that of a variable with a sign.
+    /// Its value. Negative values are for signed variables.
     pub value: i128,
-    /// As the user wrote it, for messages.
+    /// The setting as the user wrote it, for messages.
     pub text: String,
 }
 
@@ -35,7 +35,7 @@ impl Setting {
     /// Values are decimal, hexadecimal with `0x`, `true` or `false`.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// If it has none of these forms.
     pub fn read(text: &str) -> Result<Setting, ObjectError> {
         let wrong = |what: String| ObjectError::new(format!("setting {text:?}"), what);
         let (name, value) = text
@@ -62,7 +62,7 @@ impl Setting {
         Ok(Setting { target, value, text: text.into() })
     }
 
-    /// A fault of this setting.
+    /// Makes an error about this setting.
     pub(crate) fn fault(&self, what: impl Into<String>) -> ObjectError {
         ObjectError::new(format!("setting {:?}", self.text), what)
     }

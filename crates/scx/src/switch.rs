@@ -5,13 +5,13 @@ use crate::ops::{Callback, Context};
 use schedlab_core::CpuId;
 
 impl Act<'_> {
-    /// Whether a task is the current one of a CPU and can go on.
+    /// Whether a task is the current one of a CPU and can continue.
     pub(crate) fn runs(&self, row: u32) -> bool {
         let on_cpu = self.w.tasks[row as usize].on_cpu;
         on_cpu.is_some_and(|cpu| self.w.cpus[cpu as usize].goes_on_with(row))
     }
 
-    /// Reschedules a CPU: puts the current task away, picks the next.
+    /// Reschedules a CPU: puts the current task away and picks the next.
     pub(crate) fn schedule(&mut self, cpu: u32) -> Option<u32> {
         self.update_clock(cpu);
         self.w.in_schedule = Some(cpu);
@@ -23,8 +23,8 @@ impl Act<'_> {
         next
     }
 
-    /// A CPU that is about to idle although somebody could run there looks again: tasks came back
-    /// while it put its own away.
+    /// Makes a CPU look again if it is about to idle although a task could run there: tasks came
+    /// back while it put its own away.
     fn look_again(&mut self, cpu: u32) {
         let local = !self.w.queues[cpu as usize].is_empty();
         let global = self.w.ended.is_some()
@@ -48,7 +48,7 @@ impl Act<'_> {
             return curr;
         }
         let next = self.take_local(cpu);
-        // Others see at once, or not, what it puts back.
+        // Other CPUs may see the task at once, or later.
         let back = self.put_back(cpu);
         let stopped_until = back.filter(|back| !back.unless_idle).map(|back| back.until_ns);
         if let Some(prev) = curr.filter(|_| is_runnable) {
@@ -70,7 +70,7 @@ impl Act<'_> {
                 self.move_task(row, cpu);
                 let now = self.now();
                 self.w.tasks[row as usize].on_cpu = Some(cpu);
-                // A CPU that was stopped within the switch has its clock from behind it.
+                // A CPU that was stopped within the switch reads its clock after the stop.
                 self.w.tasks[row as usize].exec_start = stopped_until.unwrap_or(now);
                 self.w.tasks[row as usize].runnable_at = now;
                 self.w.set_task_u32(row, self.w.at.on_cpu, 1);
@@ -85,7 +85,7 @@ impl Act<'_> {
         next
     }
 
-    /// A CPU has switched away from a task.
+    /// Handles a task that its CPU has switched away from.
     pub(crate) fn leaves_cpu(&mut self, row: u32, is_runnable: bool) {
         self.w.tasks[row as usize].on_cpu = None;
         self.w.set_task_u32(row, self.w.at.on_cpu, 0);
@@ -111,7 +111,7 @@ impl Act<'_> {
 
     pub(crate) fn yield_now(&mut self, cpu: u32, row: u32) {
         if self.w.cpus[cpu as usize].is_curr_gone {
-            // It waits for another CPU already.
+            // It already waits for another CPU.
             return self.p.resched(CpuId(cpu));
         }
         self.charge(cpu);

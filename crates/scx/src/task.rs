@@ -4,22 +4,22 @@ use crate::dsq::Key;
 use crate::kernel_types::KernelTypes;
 use schedlab_core::{CpuSet, Policy, SchedAttr};
 
-/// Who has a task that waits.
+/// Holder of a waiting task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Holder {
-    /// Nobody: it runs, sleeps or is just being moved.
+    /// None: the task runs, sleeps or is being moved.
     #[default]
     Nobody,
-    /// The policy, which was told by `enqueue`.
+    /// The policy, since `enqueue`.
     Policy,
-    /// A queue, by its number, where it stands.
+    /// A queue, by its index, with the task's position.
     Queue(u32, Key),
 }
 
 /// A task, or the idle task of a CPU.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Task {
-    /// When it was put back by the CPU that ran it, ns, and by which; none: it came otherwise.
+    /// When and by which CPU it was put back, if it waits because a CPU put it back.
     pub put_back: Option<PutBack>,
     /// Whether it was born and has not ended.
     pub is_alive: bool,
@@ -27,7 +27,7 @@ pub struct Task {
     pub attr: SchedAttr,
     /// The CPUs that it may use.
     pub allowed: CpuSet,
-    /// How many of the machine's they are.
+    /// Number of the machine's CPUs among them.
     pub nr_allowed: u32,
     /// Its group.
     pub group: u32,
@@ -35,39 +35,39 @@ pub struct Task {
     pub cpu: u32,
     /// Whether it runs or waits.
     pub is_runnable: bool,
-    /// The CPU whose current task it is, which it stays for a moment after it has blocked.
+    /// The CPU whose current task it is. It remains current for a moment after it has blocked.
     pub on_cpu: Option<u32>,
-    /// Who has it while it waits.
+    /// Its holder while it waits.
     pub holder: Holder,
-    /// The number of its last `enqueue`: what was decided about an earlier one is stale.
+    /// Number of its last `enqueue`. Decisions about an earlier one are stale.
     pub qseq: u64,
     /// The queue and flags of an insertion made by `select_cpu` or `enqueue`.
     pub direct: Option<(u64, u64)>,
-    /// Up to when its CPU time is charged, ns.
+    /// Time up to which its CPU time is charged, ns.
     pub exec_start: u64,
-    /// Since when it waits, ns; while it runs, since when it runs.
+    /// Start of its wait or, while it runs, of its run, ns.
     pub runnable_at: u64,
-    /// It has exited; it is told so when its CPU has switched.
+    /// Whether it has exited. Its end is reported when its CPU has switched.
     pub is_dying: bool,
-    /// It is the policy's: of an ordinary policy.
+    /// Whether it belongs to the policy, that is, has an ordinary policy.
     pub is_enabled: bool,
 }
 
-/// A CPU puts its task back, and others do not see it at once.
+/// A task that a CPU puts back, invisible to other CPUs for a while.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PutBack {
-    /// From when on they do, ns.
+    /// Time from which other CPUs see it, ns.
     pub until_ns: u64,
-    /// The CPU.
+    /// The CPU that puts it back.
     pub by: u32,
-    /// Only those who have a task to go on with do without.
+    /// Whether it is invisible only to CPUs whose current task can continue.
     pub unless_idle: bool,
 }
 
-/// Offsets in `task_struct` that change all the time.
+/// Offsets in `task_struct` of members that change often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskOffsets {
-    /// From one task to the next.
+    /// Distance between tasks.
     pub stride: u32,
     /// `scx.slice`.
     pub slice: u32,
@@ -125,7 +125,7 @@ impl TaskOffsets {
     }
 }
 
-/// The weights of nice values -20 to 19, 1024 at 0.
+/// Weights of nice values -20 to 19, 1024 at 0.
 const WEIGHTS: [u64; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
     3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,

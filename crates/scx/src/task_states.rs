@@ -13,7 +13,7 @@ use crate::task::{Holder, Task};
 use schedlab_core::{CpuId, Parent, Question, TaskAttr, TaskId, Waker};
 
 impl Act<'_> {
-    /// A task is born and begins.
+    /// Creates a task and starts it.
     pub(crate) fn fork(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let row = self.w.row(task);
         let (prev, near) = self.born(row, attr, parent);
@@ -23,13 +23,13 @@ impl Act<'_> {
         self.activate_new(row, cpu);
     }
 
-    /// A task that is born, and has its CPU, joins a queue.
+    /// Enqueues a new task on its CPU.
     pub(crate) fn activate_new(&mut self, row: u32, cpu: u32) {
         let initial = if self.w.profile >= Profile::V7_3 { ENQ_INITIAL } else { 0 };
         self.activate(row, cpu, ENQ_NOCLOCK | initial);
     }
 
-    /// There is a task more. The CPU that it belongs to, and its parent's.
+    /// Adds a task. Returns the CPU to which it belongs, and its parent's CPU.
     pub(crate) fn born(
         &mut self,
         row: u32,
@@ -73,13 +73,13 @@ impl Act<'_> {
         (prev, near)
     }
 
-    /// A task is made known to the policy, and given to it.
+    /// Reports a task to the policy and gives it to it.
     fn introduce(&mut self, row: u32) {
         self.init_task(row, true);
         self.enable(row);
     }
 
-    /// The policy makes what it needs for a task, at its birth or when the policy is loaded.
+    /// Lets the policy initialise a task, at its birth or when the policy is loaded.
     pub(crate) fn init_task(&mut self, row: u32, is_born: bool) {
         let types = self.w.image.types.clone();
         let args = address(memory::SCRATCH, 0);
@@ -122,7 +122,8 @@ impl Act<'_> {
     pub(crate) fn block(&mut self, cpu: u32, row: u32, is_dead: bool) {
         let p = self.w.task_address(row);
         if self.w.cpus[cpu as usize].is_curr_gone {
-            // In this very instant it lost the right to be here, and waits for another CPU already.
+            // In this very instant its affinity excluded this CPU, and it already waits for
+            // another.
             self.give_back(row, DEQ_SLEEP | ENQ_NOCLOCK);
         } else {
             self.charge(cpu);
@@ -146,7 +147,7 @@ impl Act<'_> {
         self.end_task(row);
     }
 
-    /// A waiting task is taken from whoever has it; the policy is told if it is the one.
+    /// Removes a waiting task from its holder. Reports that if the holder is the policy.
     pub(crate) fn give_back(&mut self, row: u32, deq_flags: u64) {
         let is_held = match self.w.tasks[row as usize].holder {
             Holder::Policy => true,
@@ -160,7 +161,7 @@ impl Act<'_> {
         self.take_out(row);
     }
 
-    /// A task is no more.
+    /// Ends a task.
     pub(crate) fn end_task(&mut self, row: u32) {
         let p = self.w.task_address(row);
         self.disable(row);

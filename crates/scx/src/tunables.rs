@@ -1,8 +1,8 @@
 //! Settings of a policy as tunables of the laboratory.
 //!
-//! What user space writes before it loads a policy (`const volatile` variables, numbers of the
-//! table of callbacks, sizes of maps) can be set until the policy begins. Variables that are not
-//! constant can be written at any time, as a user half does that has them mapped.
+//! Items that user space writes before it loads a policy (`const volatile` variables, numbers of
+//! the table of callbacks, sizes of maps) can be set until the policy begins. Variables that are
+//! not constant can be written at any time, as by a user half that has mapped them.
 
 use crate::image::Variable;
 use crate::map_def::MapKind;
@@ -13,7 +13,7 @@ use schedlab_core::control::{ControlError, Reply};
 use schedlab_core::{Tunable, TunableError};
 use std::sync::Arc;
 
-/// Whether a number of this variable's can be set as a whole.
+/// Whether the variable is a single number that can be set.
 fn is_number(variable: &Variable) -> bool {
     variable.element.is_none()
         && matches!(variable.size, 1 | 2 | 4 | 8)
@@ -28,14 +28,14 @@ fn range_of(variable: &Variable) -> (i64, i64) {
     }
 }
 
-/// Sizes of these maps come from their entries.
+/// Whether the map's size depends on its number of entries.
 fn has_entries(kind: MapKind) -> bool {
     !matches!(kind, MapKind::TaskStorage | MapKind::CgrpStorage)
 }
 
 impl ScxScheduler {
-    /// All that can be set, as it is now. Numbers of 64 bits without a sign that are too large are
-    /// told as those with a sign of the same bits.
+    /// All tunables with their current values. Unsigned 64-bit numbers that are too large appear as
+    /// signed numbers with the same bits.
     pub(crate) fn settings_now(&self) -> Vec<Tunable> {
         let image = &self.world.image;
         let mut all = vec![];
@@ -78,7 +78,7 @@ impl ScxScheduler {
         let text = format!("{name}={value}");
         let mut setting = Setting::read(&text).map_err(|error| refused(error.to_string()))?;
         if matches!(setting.target, SettingTarget::Ops(_)) {
-            // 64 bits without a sign.
+            // These numbers are unsigned, 64 bits.
             setting.value = i128::from(value as u64);
         }
         let image = &self.world.image;
@@ -109,7 +109,7 @@ impl ScxScheduler {
         Ok(Reply::Done)
     }
 
-    /// The world is made again, with maps as large as they are to be now.
+    /// Makes the world again, with the maps' new sizes.
     fn begin_anew(&mut self) {
         let (image, topology) = (Arc::clone(&self.world.image), self.world.topology.clone());
         let mut world = ScxScheduler::world(image, &topology, self.options);

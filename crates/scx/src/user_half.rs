@@ -1,9 +1,11 @@
-//! User halves, scripted: what the process beside a policy sets before it loads it, fills maps with
-//! and calls before it attaches it, and does from time to time while it runs.
+//! Scripted user halves. A user half is the process beside a policy. Before it loads the policy it
+//! sets variables; before it attaches the policy it fills maps and calls programs; while the policy
+//! runs it acts from time to time.
 //!
-//! A [`Script`] is what a user wrote, names and all. [`Script::prepare`] carries out what is done
-//! before loading on an [`Image`](crate::Image), and finds everything else by the object's types;
-//! what is left is a [`UserHalf`], which the image keeps and every scheduler made of it carries
+//! A [`Script`](script::Script) is what a user wrote, with names.
+//! [`Script::prepare`](script::Script::prepare) applies to an [`Image`](crate::Image) what happens
+//! before loading, and resolves everything else by the object's types. The rest is a
+//! [`UserHalf`](plan::UserHalf), which the image keeps and every scheduler built from it carries
 //! out. It is deterministic, and takes no CPU time of the simulated machine.
 
 mod eval;

@@ -1,8 +1,8 @@
 //! The BPF machine: an interpreter of ISA version 4.
 //!
-//! Memory is what [`Memory`] has, and nothing else; a program that stores elsewhere, runs for too
-//! long or calls too deep ends with a [`Fault`] that names the instruction. Everything is counted:
-//! instructions, calls of helpers and of kernel functions.
+//! A program can access only [`Memory`]. A program that stores elsewhere, runs for too long or
+//! nests calls too deeply ends with a [`Fault`] that names the instruction. Instructions, calls of
+//! helpers and calls of kernel functions are counted.
 
 use crate::bpf::{
     ATOMIC_ADD, ATOMIC_AND, ATOMIC_OR, BPF_ADD, BPF_ALU, BPF_ALU64, BPF_AND, BPF_ARSH, BPF_ATOMIC,
@@ -17,10 +17,10 @@ use crate::insn::{
 };
 use crate::memory::{self, Memory, StoreFault, address};
 
-/// So many frames there are at most, those of callbacks within helpers included.
+/// Maximum number of call frames, including those of callbacks within helpers.
 pub const FRAMES_MAX: usize = 60;
 
-/// So many instructions a callback may take.
+/// Maximum number of instructions of a callback.
 pub const BUDGET: u64 = 4_000_000;
 
 /// Size of the register file: a power of two, so that a field of four bits is always an index.
@@ -29,28 +29,28 @@ const REGISTER_SLOTS: usize = 16;
 /// Bits of a register field.
 const REGISTER_MASK: u8 = 15;
 
-/// The size of the region of the stacks, bytes.
+/// Size of the region of the stacks, bytes.
 pub const STACK_SIZE: usize = (FRAMES_MAX + 1) * FRAME as usize;
 
-/// Why a program ended before its time.
+/// A fault that ends a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// What is wrong.
     pub what: String,
-    /// The instruction; none until the interpreter says.
+    /// The instruction. `None` until the interpreter sets it.
     pub at: Option<u32>,
     /// The registers at that instruction.
     pub registers: [u64; REGISTERS],
 }
 
 impl Fault {
-    /// A fault of the instruction that is being executed.
+    /// Makes a fault of the instruction that is being executed.
     pub fn new(what: impl Into<String>) -> Box<Fault> {
         Box::new(Fault { what: what.into(), at: None, registers: [0; REGISTERS] })
     }
 }
 
-/// What an instruction or a call comes to.
+/// Result of an instruction or a call.
 pub type Outcome = Result<u64, Box<Fault>>;
 
 /// A frame to return to.
@@ -60,19 +60,19 @@ struct Frame {
     saved: [u64; 4],
 }
 
-/// The state of the machine between calls.
+/// State of the machine between calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vm {
     /// Its memory.
     pub memory: Memory,
     /// Instructions executed so far.
     pub insns: u64,
-    /// Loads from no memory so far, which gave 0.
+    /// Loads from unmapped addresses so far, which gave 0.
     pub probe_faults: u64,
-    /// When the present callback has taken too many instructions.
+    /// Value of `insns` at which the current callback has used up its budget.
     budget_end: u64,
     frames: Vec<Frame>,
-    /// Frames in use: those above, and one for each nested run.
+    /// Frames in use: `frames`, and one for each nested run.
     depth: usize,
 }
 
@@ -86,20 +86,20 @@ impl Default for Vm {
 }
 
 impl Vm {
-    /// A callback begins, with a new budget.
+    /// Starts a callback with a new budget.
     pub fn begin(&mut self) {
         self.begin_with(BUDGET);
     }
 
-    /// The same with another budget.
+    /// Starts a callback with the given budget.
     pub fn begin_with(&mut self, budget: u64) {
         self.budget_end = self.insns + budget;
     }
 
-    /// Takes `count` instructions more off the budget, for work that a helper does.
+    /// Takes `count` more instructions from the budget, for work that a helper does.
     ///
     /// # Errors
-    /// If it is used up.
+    /// If the budget is used up.
     pub fn spend(&mut self, count: u64) -> Result<(), Box<Fault>> {
         self.insns += count;
         if self.insns > self.budget_end { Err(too_long()) } else { Ok(()) }
@@ -111,24 +111,24 @@ fn too_long() -> Box<Fault> {
     Fault::new(format!("ran for more than {} million instructions", BUDGET / 1_000_000))
 }
 
-/// What stands round the machine: what calls lead to.
+/// Environment of the machine: the targets of its calls.
 pub trait Calls {
     /// The machine itself.
     fn vm(&mut self) -> &mut Vm;
 
-    /// A helper, by its number.
+    /// Calls a helper by its number.
     ///
     /// # Errors
-    /// If the program cannot go on.
+    /// If the program cannot continue.
     fn helper(&mut self, number: u32, args: [u64; 5]) -> Outcome;
 
-    /// A kernel function, by its number in the table of those that the object asks for.
+    /// Calls a kernel function, by its index among those that the object uses.
     ///
     /// # Errors
-    /// If the program cannot go on.
+    /// If the program cannot continue.
     fn kfunc(&mut self, number: u32, args: [u64; 5]) -> Outcome;
 
-    /// Why an instruction must not be reached.
+    /// The reason why an instruction must not be reached.
     fn poison(&self, reason: usize) -> String;
 }
 
@@ -146,7 +146,7 @@ fn store_fault(fault: StoreFault, to: u64, width: usize) -> Box<Fault> {
 /// [checks](crate::check).
 ///
 /// # Errors
-/// What the program did wrong, and where.
+/// The program's fault, and the instruction.
 pub fn run<C: Calls>(host: &mut C, code: &[Insn], entry: usize, args: [u64; 5]) -> Outcome {
     let base = host.vm().frames.len();
     let depth = host.vm().depth;
@@ -170,14 +170,14 @@ pub fn run<C: Calls>(host: &mut C, code: &[Insn], entry: usize, args: [u64; 5]) 
 
 /// A run of the machine.
 struct Execution {
-    /// 11 registers; 16 of them, so that four bits are always an index.
+    /// 11 registers, in 16 slots so that four bits are always a valid index.
     registers: [u64; REGISTER_SLOTS],
     /// The instruction that is being executed.
     pc: usize,
 }
 
 impl Execution {
-    /// A new frame begins.
+    /// Begins a new frame.
     fn enter(&mut self, vm: &mut Vm) -> Result<(), Box<Fault>> {
         if vm.depth == FRAMES_MAX {
             return Err(Fault::new(format!("calls are nested more than {FRAMES_MAX} deep")));
@@ -250,7 +250,8 @@ impl Execution {
                             CALL => host.helper(insn.imm as u32, args)?,
                             _ => host.kfunc(insn.imm as u32, args)?,
                         };
-                        // What the arguments were is gone, as it is in the kernel's eyes.
+                        // The checks ensure that a program does not read argument registers after a
+                        // call.
                         let vm = host.vm();
                         if vm.insns > vm.budget_end {
                             return Err(too_long());
@@ -287,8 +288,8 @@ impl Execution {
                         };
                         let holds = match insn.class() {
                             BPF_JMP => holds(insn.operation(), a, b),
-                            // Comparisons of 32 bits are those of 64 of values widened with their
-                            // sign: that keeps both orders.
+                            // A 32-bit comparison is a 64-bit comparison of the sign-extended
+                            // values, which preserves signed and unsigned order.
                             _ => holds(insn.operation(), widened(a), widened(b)),
                         };
                         if holds {
@@ -297,7 +298,7 @@ impl Execution {
                     }
                 },
             }
-            // A jump to the first instruction has gone before it.
+            // A jump to the first instruction has set the counter to one before it.
             self.pc = self.pc.wrapping_add(1);
         }
     }
@@ -307,7 +308,7 @@ impl Execution {
         if by < 0 && vm.insns > vm.budget_end {
             return Err(too_long());
         }
-        // The checks have seen that the target is there.
+        // The checks ensure that the target exists.
         self.pc = (self.pc as i64 + by) as usize;
         Ok(())
     }
@@ -344,7 +345,7 @@ impl Execution {
         }
         let to = self.registers[dst].wrapping_add(insn.off as u64);
         let operand = self.registers[src];
-        // An address that cannot be stored to is a fault before anything is read from it.
+        // A store to an invalid address is a fault before the old value is used.
         let store = |vm: &mut Vm, value| {
             let stored = vm.memory.store(to, width, value);
             stored.map_err(|fault| store_fault(fault, to, width))
@@ -412,7 +413,8 @@ fn alu64(insn: Insn, a: u64, b: u64) -> Outcome {
             8 => b as i8 as u64,
             16 => b as i16 as u64,
             32 => b as i32 as u64,
-            // A cast between address spaces, in either direction: the arena has one address here.
+            // A cast between address spaces, in either direction: the arena has only one address
+            // here.
             _ if b as u32 == 0 => 0,
             _ => address(memory::ARENA, b as u32),
         },
@@ -453,7 +455,7 @@ fn alu32(insn: Insn, a: u32, b: u32) -> Result<u32, Box<Fault>> {
     })
 }
 
-/// `le`, `be`: the low bytes in the order asked for; the machine is little-endian.
+/// `le`, `be`: the low bytes in the given order. The machine is little-endian.
 fn swapped(insn: Insn, a: u64) -> u64 {
     let to_big = insn.is_by_register();
     match (insn.imm, to_big) {
@@ -488,7 +490,7 @@ mod tests {
     use super::*;
     use crate::memory::FIRST_FREE;
 
-    /// A machine with a helper that adds its arguments and a kernel function that calls back.
+    /// A machine with a helper that adds its arguments, and a kernel function that calls back.
     struct Bare {
         vm: Vm,
         code: Vec<Insn>,
@@ -530,7 +532,7 @@ mod tests {
         run(&mut machine(code), code, 0, args)
     }
 
-    /// r0 = what `op` makes of r1 and r2.
+    /// r0 = the result of `op` on r1 and r2.
     fn binary(op: u8, off: i32, a: u64, b: u64) -> u64 {
         let code = [insn(op, 1, 2, off, 0), insn(0xbf, 0, 1, 0, 0), STOP];
         execute(&code, [a, b, 0, 0, 0]).expect("no fault")
@@ -620,7 +622,7 @@ mod tests {
             execute(&code, [a, b, 0, 0, 0]) == Ok(1)
         };
         let minus_1 = u64::MAX;
-        // Operation in 64 bits, left, right, whether it holds in 64 bits, in 32 bits.
+        // 64-bit operation, left, right, whether it holds in 64 bits and in 32 bits.
         let table: &[(u8, u64, u64, bool, bool)] = &[
             (0x1d, 1 << 32, 0, false, true),
             (0x5d, 1 << 32, 0, true, false),
@@ -688,7 +690,7 @@ mod tests {
     #[test]
     fn atomic_operations() {
         let data = address(FIRST_FREE, 8);
-        // Operation, width, what is there, operand, r0 -> there, operand register, r0.
+        // Operation, width, old value, operand, r0 -> new value, operand register, r0.
         type Row = (i64, u8, u64, u64, u64, u64, u64, u64);
         let table: &[Row] = &[
             (0x00, 0xdb, 5, 3, 0, 8, 3, 0),

@@ -5,11 +5,11 @@ use crate::kernel_types::EXIT_ERROR_STALL;
 use crate::timers::Timer;
 use schedlab_core::TimerPhase;
 
-/// So long a runnable task may wait, unless the policy says less, ms.
+/// Maximum wait of a runnable task unless the policy sets less, ms.
 const TIMEOUT_MS: u64 = 30_000;
 
 impl Act<'_> {
-    /// The watchdog looks again when somebody can have waited for too long.
+    /// Arms the watchdog for the time at which a task can have waited for too long.
     pub(crate) fn arm_watchdog(&mut self, since_ns: u64) {
         if self.w.is_watched || self.w.ended.is_some() {
             return;
@@ -27,7 +27,7 @@ impl Act<'_> {
         timeout * 1_000_000
     }
 
-    /// The watchdog looks who waits for how long.
+    /// Checks how long tasks have waited.
     pub(crate) fn watch(&mut self) {
         self.w.is_watched = false;
         let (now, timeout) = (self.now(), self.timeout_ns());

@@ -33,10 +33,10 @@ pub(crate) const RECENT: usize = 20;
 /// Records of ring buffers that are reserved, by address: the map, and the size in bytes.
 pub type Reserved = BTreeMap<u64, (usize, u32)>;
 
-/// The world.
+/// State of a policy and of the part of the kernel that it can see.
 #[derive(Debug)]
 pub struct World {
-    /// The kernel whose class is played.
+    /// The kernel whose class is emulated.
     pub profile: Profile,
     /// See [`Options::put_back_ns`](crate::options::Options::put_back_ns).
     pub put_back_ns: u64,
@@ -50,90 +50,90 @@ pub struct World {
     pub maps: Vec<Map>,
     /// The machine's CPUs.
     pub cpus: Vec<Cpu>,
-    /// How they hang together.
+    /// Their topology.
     pub topology: Topology,
     /// Tasks, the idle tasks first.
     pub tasks: Vec<Task>,
     /// Groups.
     pub groups: Vec<Group>,
-    /// Queues: a local one for each CPU, the global one, then the policy's.
+    /// Queues: a local queue for each CPU, the global queue, then the policy's queues.
     pub queues: Vec<Dsq>,
-    /// The policy's queues by their ids.
+    /// The policy's queues by id.
     pub queue_of: BTreeMap<u64, u32>,
-    /// Places of queues that were destroyed.
+    /// Indices of destroyed queues.
     pub free_queues: Vec<u32>,
-    /// Insertions so far.
+    /// Number of insertions so far.
     pub stamps: u64,
-    /// Calls of `enqueue` so far.
+    /// Number of calls of `enqueue` so far.
     pub qseqs: u64,
     /// The policy's timers.
     pub timers: Vec<BpfTimer>,
-    /// Walks under way, by the address of the iterator.
+    /// Iterations over queues in progress, by the address of the iterator.
     pub walks: BTreeMap<u64, Walk>,
-    /// The policy's timers by their addresses.
+    /// The policy's timers by address.
     pub timer_of: BTreeMap<u64, usize>,
-    /// Masks of the policy: how many hold each.
+    /// Reference counts of the policy's masks.
     pub mask_refs: Vec<u32>,
-    /// Masks that were given back.
+    /// Masks that were released.
     pub mask_free: Vec<u32>,
-    /// Objects of the policy, by address: size and how many hold each.
+    /// Objects of the policy, by address: size and reference count.
     pub heap: BTreeMap<u64, (u32, u32)>,
-    /// Objects that were given back, by size.
+    /// Objects that were released, by size.
     pub heap_free: BTreeMap<u32, Vec<u64>>,
     /// Trees and lists, by the address of their roots: nodes in order.
     pub nodes: BTreeMap<u64, VecDeque<u64>>,
-    /// The nodes that stand in trees, with the tree.
+    /// Nodes that are in trees, with the tree.
     pub in_tree: BTreeMap<u64, u64>,
-    /// What `dispatch` inserted.
+    /// Insertions by `dispatch`.
     pub insertions: Vec<Insertion>,
-    /// Where the present call comes from.
+    /// Origin of the current call.
     pub context: Context,
-    /// The CPU that acts.
+    /// The acting CPU.
     pub cpu: u32,
     /// The CPU that is in `schedule`.
     pub in_schedule: Option<u32>,
-    /// For whom a direct insertion may be made.
+    /// The task for which a direct insertion is allowed.
     pub direct_for: Option<u32>,
-    /// The callback that runs, for messages.
+    /// The running callback, for messages.
     pub callback: &'static str,
-    /// How deep callbacks are nested.
+    /// Depth of nested callbacks.
     pub(crate) nested: usize,
-    /// Whether the class keeps track of idle CPUs.
+    /// Whether the class tracks idle CPUs.
     pub tracks_idle: bool,
     /// Offsets in `task_struct`.
     pub at: TaskOffsets,
-    /// The state of `bpf_get_prandom_u32`.
+    /// State of `bpf_get_prandom_u32`.
     pub random: u64,
     /// Whether the watchdog's timer is armed.
     pub is_watched: bool,
     /// Why the policy ended, if it has.
     pub ended: Option<End>,
-    /// What it did, counted.
+    /// Counts of the policy's actions.
     pub counts: Counts,
-    /// The last callbacks.
+    /// The last calls of callbacks.
     pub recent: VecDeque<RecentCall>,
-    /// What it printed (`bpf_trace_printk`): time, CPU, text. Kept only if somebody asked.
+    /// Printed output (`bpf_trace_printk`): time, CPU, text. Kept only on request.
     pub printed: Option<Vec<(u64, u32, String)>>,
     /// Pages of the arena.
     pub(crate) arena: Arena,
     /// Records of ring buffers that are being written.
     pub(crate) reserved: Reserved,
-    /// Walks through groups and tasks under way, by the address of the iterator: what is left, the
-    /// next last.
+    /// Iterations over groups and tasks in progress, by the address of the iterator: the remaining
+    /// items, the next one last.
     pub lists: BTreeMap<u64, Vec<u64>>,
-    /// For each CPU those of its core.
+    /// For each CPU the CPUs of its core.
     pub siblings: Vec<Vec<u32>>,
-    /// Memory nodes.
+    /// Number of memory nodes.
     pub nodes_of_memory: u32,
-    /// Programs that are called before the policy begins: first instructions and arguments.
+    /// Programs to call before the policy begins: first instructions and arguments.
     pub first_calls: Vec<(usize, Vec<i32>)>,
-    /// The region of namespaces, credentials and the like.
+    /// The region of namespaces, credentials and similar objects.
     pub(crate) objects: u32,
-    /// The first thread of each process that there is, and how many there are.
+    /// The first thread of each process, and the number of its threads.
     pub(crate) threads: BTreeMap<u32, (u32, u32)>,
-    /// What its user half has to do.
+    /// State of its user half.
     pub(crate) user: State,
-    /// Who is told what it does.
+    /// Receiver of the policy's log.
     pub log: Option<Log>,
     /// The dump, while it is being written.
     pub dump: Option<String>,
@@ -143,7 +143,7 @@ fn nodes_of_memory(topology: &Topology) -> u32 {
     (0..topology.cpus()).map(|cpu| topology.place(CpuId(cpu)).node).max().unwrap_or(0) + 1
 }
 
-/// For each CPU those of its core.
+/// For each CPU the CPUs of its core.
 fn siblings(topology: &Topology) -> Vec<Vec<u32>> {
     let core = |cpu| topology.place(CpuId(cpu)).core;
     let cpus = topology.cpus();
@@ -155,7 +155,7 @@ fn siblings(topology: &Topology) -> Vec<Vec<u32>> {
 }
 
 impl World {
-    /// A world without tasks for a policy.
+    /// Makes a world without tasks for a policy.
     pub fn new(image: Arc<Image>, topology: &Topology) -> World {
         let cpus = topology.cpus();
         let types = &image.types;
@@ -182,7 +182,7 @@ impl World {
         memory.set(memory::HEAP, "heap", 0, true);
         memory.set(memory::SCRATCH, "structures", 4096, false);
         memory.set(memory::RINGS, "ring buffers", 0, true);
-        // No address of the arena has a low half of 0.
+        // The low half of an arena address is never 0.
         let variables = image.arena.len().next_multiple_of(PAGE as usize);
         let size = if variables > 0 { PAGE as usize + variables } else { 0 };
         memory.set(memory::ARENA, "arena", size, true);
@@ -277,27 +277,27 @@ impl World {
         world
     }
 
-    /// How deep callbacks are nested now.
+    /// Depth of nested callbacks.
     pub fn depth(&self) -> usize {
         self.nested
     }
 
-    /// How many CPUs the machine has.
+    /// Number of CPUs of the machine.
     pub fn nr_cpus(&self) -> u32 {
         self.cpus.len() as u32
     }
 
-    /// The number of the global queue.
+    /// The index of the global queue.
     pub fn global(&self) -> u32 {
         self.nr_cpus()
     }
 
-    /// The row of a task of the machine.
+    /// The row of a machine's task.
     pub fn row(&self, task: TaskId) -> u32 {
         self.nr_cpus() + task.0
     }
 
-    /// The machine's task of a row.
+    /// The machine's task in a row.
     pub fn task_id(&self, row: u32) -> TaskId {
         TaskId(row - self.nr_cpus())
     }
@@ -307,7 +307,7 @@ impl World {
         address(memory::TASKS, row * self.at.stride)
     }
 
-    /// The row of the task at an address; none if there is no task.
+    /// The row of the task at an address. `None` if there is no task.
     pub fn task_at(&self, at: u64) -> Option<u32> {
         let (region, offset) = place(at);
         let row = offset / self.at.stride;
@@ -317,7 +317,7 @@ impl World {
         is_one.then_some(row)
     }
 
-    /// A number of a task in the policy's memory.
+    /// Reads 8 bytes of a task.
     pub fn task_u64(&self, row: u32, offset: u32) -> u64 {
         self.vm.memory.u64(self.task_address(row) + u64::from(offset))
     }
@@ -358,7 +358,7 @@ impl World {
         address(memory::RQS, cpu * size)
     }
 
-    /// Adds the row `row` to the tasks, and those before it.
+    /// Adds rows to the tasks up to `row`.
     pub fn add_task(&mut self, row: u32) -> u32 {
         if self.tasks.len() <= row as usize {
             self.tasks.resize(row as usize + 1, Task::default());
@@ -368,14 +368,14 @@ impl World {
         row
     }
 
-    /// How messages and callbacks call a task: `COMM[PID]`.
+    /// Name of a task in messages: `COMM[PID]`.
     pub fn task_name(&self, row: u32) -> String {
         let comm = self.vm.memory.text(self.task_field(row, "comm"), 16).unwrap_or_default();
         let pid = self.vm.memory.u32(self.task_field(row, "pid"));
         format!("{}[{pid}]", String::from_utf8_lossy(comm))
     }
 
-    /// Ends the policy, unless it has ended.
+    /// Ends the policy unless it has already ended.
     pub fn end(&mut self, kind: u64, code: i64, message: impl Into<String>, now_ns: u64) {
         if self.ended.is_some() {
             return;
@@ -410,13 +410,13 @@ impl World {
         (z ^ z >> 31) as u32
     }
 
-    /// How many tasks of the class run or wait on a CPU.
+    /// Number of tasks of the class that run or wait on a CPU.
     pub fn runnable_on(&self, cpu: u32) -> u32 {
         let at = self.rq(cpu) + u64::from(self.image.types.offset("rq", "scx.nr_running"));
         self.vm.memory.u32(at)
     }
 
-    /// Puts down that a task is, or is no longer, runnable.
+    /// Marks a task as runnable or not.
     pub fn set_runnable(&mut self, row: u32, is_runnable: bool) {
         let before = std::mem::replace(&mut self.tasks[row as usize].is_runnable, is_runnable);
         self.set_task_u32(row, self.at.on_rq, u32::from(is_runnable));

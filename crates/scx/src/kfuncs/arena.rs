@@ -20,7 +20,7 @@ pub(super) fn alloc_pages(act: &mut Act<'_>, [map, _, pages, ..]: [u64; 5]) -> O
     }
     act.w.arena.taken[first..end].fill(true);
     let page = PAGE as usize;
-    // Behind the page that is never given.
+    // The first page is never allocated.
     act.w.vm.memory.grow(memory::ARENA, (end + 1) * page);
     let at = address(memory::ARENA, ((first + 1) * page) as u32);
     if let Some(place) = act.w.vm.memory.slice_mut(at, count * page) {

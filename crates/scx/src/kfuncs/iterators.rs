@@ -4,7 +4,7 @@ use crate::act::Act;
 use crate::errno::{EINVAL, ENOENT};
 use crate::vm::Outcome;
 
-/// The iterators over groups and tasks are walks through lists that were made when they began.
+/// Begins an iteration. Iterators walk through lists that are made when they begin.
 fn begin(act: &mut Act<'_>, it: u64, mut list: Vec<u64>) -> Outcome {
     list.reverse();
     act.w.lists.insert(it, list);
@@ -20,8 +20,8 @@ pub(super) fn destroy(act: &mut Act<'_>, [it, ..]: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// `BPF_CGROUP_ITER_*`: the group alone, those below it before or after those above them, those
-/// above it, its children.
+/// `BPF_CGROUP_ITER_*`: the group alone; its descendants, after or before their ancestors; its
+/// ancestors; its children.
 pub(super) fn css_new(act: &mut Act<'_>, [it, start, flags, ..]: [u64; 5]) -> Outcome {
     // The state of the controller is the first member of a group.
     let Some(start) = act.w.group_at(start) else {
@@ -57,7 +57,7 @@ fn children(act: &Act<'_>, of: u32) -> Vec<u32> {
     groups.filter(|(_, group)| group.parent == of).map(|(number, _)| number as u32).collect()
 }
 
-/// All below a group and itself. Groups are not nested deeper than the machine allows.
+/// Lists a group and its descendants. Groups are not nested deeper than the machine allows.
 fn below(act: &Act<'_>, group: u32, children_first: bool, list: &mut Vec<u32>) {
     if !children_first {
         list.push(group);

@@ -1,7 +1,7 @@
-//! Objects that policies make, and the trees and lists they stand in.
+//! Objects that policies create, and the trees and lists that hold them.
 //!
-//! A tree is kept as its nodes in order; `add` asks the policy's comparison along a binary search,
-//! and a node that is equal to others comes behind them.
+//! A tree is stored as its nodes in order. `add` calls the policy's comparison in a binary search.
+//! A node that is equal to others is inserted after them.
 
 use crate::act::Act;
 use crate::memory::code_number;

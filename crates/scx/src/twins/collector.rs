@@ -4,12 +4,12 @@ use super::decision::{CPUS_MAX, Decision, EventKind};
 use super::log::Header;
 use std::collections::BTreeMap;
 
-/// Numbers of address spaces: where they lie in a kernel's memory is nobody's business.
+/// Numbers that stand for address spaces, so that logs contain no kernel addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Spaces(BTreeMap<u64, u64>);
 
 impl Spaces {
-    /// The record with a number for the address space, 1 for the first that was seen.
+    /// Replaces the address space of a record by its number: 1 for the first one seen.
     pub fn number(&mut self, mut decision: Decision) -> Decision {
         if let Some(task) = &mut decision.task
             && task.mm != 0
@@ -21,10 +21,10 @@ impl Spaces {
     }
 }
 
-/// So many records wait for one of a lower number, which another CPU is about to write.
+/// Number of records that wait for one with a lower number, which another CPU is about to write.
 const WAITING: usize = 256;
 
-/// Records as they come from a ring buffer, on their way to a log.
+/// Collects records from a ring buffer for a log.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     policy: String,
@@ -40,22 +40,23 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For the log of a policy with these settings, in this kernel.
+    /// Makes a collector for the log of a policy with these settings, in this kernel.
     pub fn new(policy: &str, kernel: &str, settings: Vec<String>) -> Collector {
         let (policy, kernel) = (policy.into(), kernel.into());
         Collector { policy, kernel, settings, ..Collector::default() }
     }
 
-    /// A record has come.
+    /// Adds a record.
     pub fn push(&mut self, decision: Decision) {
         let at = self.waiting.partition_point(|other| other.number < decision.number);
         self.waiting.insert(at, decision);
     }
 
-    /// What can be written now; in the end: all.
+    /// Returns the text that can be written now; at the end, all of it.
     ///
     /// # Errors
-    /// The machine has more CPUs than a log can be of, or the policy did not say how many.
+    /// If the machine has more CPUs than a log supports, or the first record, which states their
+    /// number, is missing.
     pub fn take(&mut self, is_end: bool) -> Result<String, String> {
         let count = match is_end {
             true => self.waiting.len(),
@@ -65,7 +66,7 @@ impl Collector {
         let ready: Vec<Decision> = self.waiting.drain(..count).collect();
         for mut decision in ready {
             if decision.number < self.next {
-                // It is too late. It has been counted as lost.
+                // It is too late, and has been counted as lost.
                 continue;
             }
             if !self.has_begun {
@@ -91,7 +92,7 @@ impl Collector {
         Ok(text)
     }
 
-    /// Records that were written, and that were lost.
+    /// Number of records written, and of records lost.
     pub fn counts(&self) -> (u64, u64) {
         (self.written, self.lost)
     }

@@ -2,28 +2,28 @@
 
 use std::fmt;
 
-/// The map that records are written into.
+/// Name of the map that records are written to.
 pub const MAP: &str = "decisions";
 
-/// The setting of a policy by which it writes them.
+/// Setting with which a policy writes them.
 pub const SETTING: &str = "log_decisions";
 
-/// So long a record is, bytes.
+/// Size of a record, bytes.
 pub const LEN: usize = 80;
 
-/// The most CPUs that a log can be of: sets of CPUs are words of 64 bits.
+/// Maximum number of CPUs of a log: sets of CPUs are words of 64 bits.
 pub const CPUS_MAX: u32 = 64;
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum EventKind {
     /// The policy was loaded.
     Init,
-    /// A task was made known to it.
+    /// A task became known to the policy.
     InitTask,
-    /// A task woke up, or began: it waits for a CPU.
+    /// A task woke up or started: it waits for a CPU.
     Wake,
-    /// A task came back into the queue, as it was put away or changed.
+    /// A task returned to the queue after it was put away or changed.
     Enqueue,
     /// A tick found a task running.
     Tick,
@@ -31,20 +31,20 @@ pub enum EventKind {
     Block,
     /// A running task yielded.
     Yield,
-    /// A task got another nice value.
+    /// A task's nice value changed.
     Nice,
-    /// The decision: who runs next on the CPU.
+    /// The decision which task runs next on the CPU.
     Pick,
-    /// A task goes on or begins to run.
+    /// A task starts to run or continues.
     Run,
-    /// A task left the policy: it ends, or became a real-time task.
+    /// A task left the policy: it ended, or became a real-time task.
     Leave,
-    /// A task is gone.
+    /// A task no longer exists.
     Exit,
 }
 
 impl EventKind {
-    /// All, in the order of their numbers in records.
+    /// All kinds, in the order of their numbers in records.
     pub const ALL: [EventKind; 12] = [
         EventKind::Init,
         EventKind::InitTask,
@@ -83,47 +83,48 @@ impl EventKind {
     }
 }
 
-/// What is known of a task at a record.
+/// State of a task at a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskState {
     /// Its nice value, -20 to 19.
     pub nice: i32,
-    /// Its policy, as `sched_setscheduler(2)` numbers them.
+    /// Its scheduling policy, as numbered by `sched_setscheduler(2)`.
     pub policy: u32,
-    /// Its address space; 0: none, a thread of the kernel's.
+    /// Its address space. 0: none, a kernel thread.
     pub mm: u64,
-    /// Where it may run, a bit a CPU.
+    /// Its affinity, one bit per CPU.
     pub allowed: u64,
-    /// The CPU whose it is.
+    /// The CPU that it belongs to.
     pub on: u32,
 }
 
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
-    /// Its number; a gap is what was lost.
+    /// Its number. A gap means lost records.
     pub number: u64,
-    /// The time as the policy saw it, ns.
+    /// Time as the policy saw it, ns.
     pub at_ns: u64,
-    /// Ticks, as the policy saw them.
+    /// Ticks as the policy saw them.
     pub jiffies: u64,
-    /// On which CPU.
+    /// The acting CPU.
     pub cpu: u32,
-    /// What happened.
+    /// Kind of the event.
     pub event: EventKind,
-    /// The process that it is about; of a pick: who runs next, 0: nobody. (An init from a ring
-    /// buffer has the number of CPUs here, which goes into the head of a log: [`Collector`].)
+    /// The process that it refers to. For a pick: the process that runs next; 0: none. (An init
+    /// from a ring buffer has the number of CPUs here. The
+    /// [`Collector`](super::collector::Collector) moves it to the header of the log.)
     pub pid: u32,
-    /// Of a task that is born: its parent, if it inherits. Of a pick: who ran before. Else 0. (Of
-    /// an init from a ring buffer: ticks a second.)
+    /// For the birth of a task: its parent, if it inherits. For a pick: the process that ran
+    /// before. Else 0. (For an init from a ring buffer: ticks per second.)
     pub other: u32,
-    /// CPUs that the policy asked to look for another task, a bit each.
+    /// CPUs that the policy asked to reschedule, one bit each.
     pub asks: u64,
-    /// The task; none where the record is of no task, or tells nothing of it (a pick).
+    /// The task. `None` if the record refers to no task, or does not describe it (a pick).
     pub task: Option<TaskState>,
 }
 
-/// The bytes of a record, one number after the other.
+/// Reads consecutive numbers of a record.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -145,7 +146,7 @@ impl Bytes<'_> {
 }
 
 impl Decision {
-    /// What stands in the ring buffer; none: that is no record.
+    /// Reads a record of the ring buffer. `None`: the bytes are not a record.
     pub fn from_bytes(bytes: &[u8]) -> Option<Decision> {
         if bytes.len() != LEN {
             return None;
@@ -162,7 +163,7 @@ impl Decision {
         decision.check(CPUS_MAX).ok().map(|()| decision)
     }
 
-    /// Whether its numbers can be.
+    /// Checks that its numbers are possible.
     pub(super) fn check(&self, cpus: u32) -> Result<(), String> {
         let none_beyond = |set: u64| cpus >= 64 || set >> cpus == 0;
         if self.cpu >= cpus {
@@ -181,7 +182,7 @@ impl Decision {
         if self.pid == 0 {
             return Err(format!("{}: it is about a task, whose pid is not 0", self.event.name()));
         }
-        // A kernel says so of CPUs that are not there, too.
+        // A kernel also sets bits of CPUs that do not exist.
         if cpus < 64 && task.allowed & ((1 << cpus) - 1) == 0 || task.allowed == 0 {
             return Err(format!("allowed={:#x}: one of the CPUs must be in it", task.allowed));
         }
@@ -210,8 +211,8 @@ impl fmt::Display for Decision {
     }
 }
 
-/// A record from what the laboratory tells of a ring buffer
-/// ([`Entry::text`](crate::log::Entry)): none if it is of another.
+/// Reads a record from a ring buffer's entry in the laboratory's log
+/// ([`Entry::text`](crate::log::Entry)). `None` if the entry belongs to another ring buffer.
 pub fn from_ring(text: &str) -> Option<Decision> {
     let digits = text.strip_prefix(MAP)?.strip_prefix(": ")?.rsplit(' ').next()?;
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();

@@ -7,18 +7,18 @@ use std::fmt;
 /// The first line of a log.
 pub const MAGIC: &str = "schedlab-decisions 1";
 
-/// Where a log was written.
+/// Header of a log: where it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The policy, as it calls itself.
+    /// Name of the policy.
     pub policy: String,
-    /// The kernel, or that it was the laboratory.
+    /// The kernel, or the laboratory.
     pub kernel: String,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// CPUs, 1 to 64.
+    /// Number of CPUs, 1 to 64.
     pub cpus: u32,
-    /// What was set in the policy, NAME=VALUE.
+    /// Settings of the policy, NAME=VALUE.
     pub settings: Vec<String>,
 }
 
@@ -31,10 +31,10 @@ impl fmt::Display for Header {
     }
 }
 
-/// A log.
+/// A log of decisions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Log {
-    /// Where it was written.
+    /// Its header.
     pub header: Header,
     /// Its records.
     pub decisions: Vec<Decision>,
@@ -60,7 +60,7 @@ fn set_of_cpus(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
 }
 
-/// A line of a log as a record.
+/// Parses a line of a log as a record.
 fn record(line: &str, cpus: u32) -> Result<Decision, String> {
     let mut words = line.split_ascii_whitespace();
     let number_of = number(words.next(), "number of the record")?;
@@ -114,8 +114,7 @@ impl Log {
     /// Reads a log.
     ///
     /// # Errors
-    /// The first line that is not as it should be: file, line, what is wrong and what would be
-    /// right.
+    /// The first malformed line: file, line, what is wrong and what would be right.
     pub fn read(file: &str, text: &str) -> Result<Log, String> {
         let mut lines = text.lines().zip(1_usize..);
         let wrong = |line: usize, what: &str| Err(format!("{file}:{line}: {what}"));
@@ -218,7 +217,7 @@ impl Log {
         }
     }
 
-    /// Records that are missing between others.
+    /// Number of records missing between others.
     pub fn lost(&self) -> u64 {
         let gaps = self.decisions.windows(2).map(|two| two[1].number - two[0].number - 1);
         gaps.sum()
@@ -293,7 +292,8 @@ set at_tail=1
         assert!(error.contains("there is no record"), "{error}");
     }
 
-    /// Bytes of a log changed, cut out, doubled: a message, or a log that is written as it is read.
+    /// Changes, cuts and duplicates bytes of a log. The result is a message, or a log that is
+    /// written as it is read.
     #[test]
     fn no_text_is_too_strange() {
         let mut random = SplitMix64::new(16);

@@ -1,18 +1,18 @@
-//! Result of a replay: how often the original decided as the policy did.
+//! Result of a replay: how often the original decided like the policy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What was decided.
+/// Kind of a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
-    /// Who runs next on a CPU.
+    /// Which task runs next on a CPU.
     Pick,
-    /// Which CPUs are to look for another task.
+    /// Which CPUs are asked to reschedule.
     Resched,
 }
 
-/// What a log holds that a policy did not decide, or that its original cannot be told exactly.
+/// An item of a log that a policy did not decide, or that its original cannot reproduce exactly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Note {
     /// A task ran that the policy had not picked.
@@ -21,20 +21,20 @@ pub enum Note {
     Idled,
     /// The original could not be made to run the task.
     NotFollowed,
-    /// Something is told of a task that was asleep, as far as was known.
+    /// An event refers to a task believed to be asleep.
     Asleep,
-    /// A task woke that was awake, as far as was known.
+    /// A task woke that was believed to be awake.
     Awake,
-    /// A task was born of a parent that does not run in the original.
+    /// The parent of a new task does not run in the original.
     Orphan,
-    /// The time of a record is before that of another.
+    /// The time of a record is before that of an earlier one.
     TimeBack,
     /// Records were lost.
     Lost,
 }
 
 impl Note {
-    /// What it means.
+    /// Description of the note.
     pub const fn text(self) -> &'static str {
         match self {
             Note::RanUnasked => {
@@ -53,31 +53,31 @@ impl Note {
     }
 }
 
-/// Where they part.
+/// A decision on which the policy and its original differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Divergence {
     /// The number of the record.
     pub number: u64,
-    /// When, ns since the policy was loaded.
+    /// Time since the policy was loaded, ns.
     pub at_ns: u64,
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u32,
-    /// What was decided.
+    /// Kind of the decision.
     pub question: Question,
-    /// What the policy decided.
+    /// Decision of the policy.
     pub policy: String,
-    /// What the original would have decided.
+    /// Decision of the original.
     pub original: String,
-    /// The records before it, and its own.
+    /// The record, after the records before it.
     pub records: Vec<String>,
 }
 
-/// How many decisions there were, and how many the original shared.
+/// Number of decisions, and number of those that the original shared.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Count {
-    /// All.
+    /// All decisions.
     pub all: u64,
-    /// Those that it shared.
+    /// Shared decisions.
     pub same: u64,
 }
 
@@ -88,7 +88,7 @@ impl Count {
     }
 
     fn text(self) -> String {
-        // Rounded down: 100 % is all of them.
+        // Rounded down, so that 100 % means all of them.
         let share = match self.all {
             0 => 10_000,
             all => (u128::from(self.same) * 10_000 / u128::from(all)) as u64,
@@ -97,22 +97,22 @@ impl Count {
     }
 }
 
-/// What came of it.
+/// Result of a replay.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Report {
-    /// Decisions who runs next.
+    /// Decisions which task runs next.
     pub picks: Count,
-    /// Decisions whether a CPU is to look for another task.
+    /// Decisions whether a CPU is asked to reschedule.
     pub asks: Count,
-    /// The first places where they part.
+    /// The first differences.
     pub divergences: Vec<Divergence>,
-    /// What else was noted, how often.
+    /// Other notes, with their counts.
     pub notes: BTreeMap<Note, u64>,
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Tasks that were seen.
+    /// Number of tasks.
     pub tasks: u64,
-    /// From the first record to the last, ns.
+    /// Time from the first record to the last, ns.
     pub ns: u64,
 }
 
@@ -122,7 +122,7 @@ impl Report {
         self.picks.same == self.picks.all && self.asks.same == self.asks.all
     }
 
-    /// For people: `policy` and `original` are their names.
+    /// Readable report. `policy` and `original` are their names.
     pub fn text(&self, policy: &str, original: &str) -> String {
         let mut text = String::new();
         for (number, divergence) in self.divergences.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! A log of decisions through another scheduler: does it decide alike?
+//! Replays a log of decisions through another scheduler, to check that it decides alike.
 //!
-//! The scheduler, the original of the policy that wrote the log, is told what happened, at the
-//! times of the log, and asked where the policy was asked: who runs next, and, at a wakeup or a
-//! tick, which CPU is to look for another task. Where the two part, that is noted, the scheduler is
-//! made to do as the policy did (by a moment of real-time priority), and it goes on.
+//! The scheduler is the original of the policy that wrote the log. It receives the events of the
+//! log at their times. Where the policy decided, the scheduler decides, too: which task runs next
+//! and, at a wakeup or a tick, which CPU is asked to reschedule. Where the two differ, the
+//! difference is recorded, the scheduler is made to follow the policy (by a moment of real-time
+//! priority), and the replay continues.
 
 use super::decision::{Decision, EventKind, TaskState};
 use super::log::Log;
@@ -14,16 +15,16 @@ use schedlab_core::{
 };
 use std::collections::BTreeMap;
 
-/// So many ticks of an idle CPU are played in a row; what comes before them is skipped.
+/// Maximum number of consecutive ticks of an idle CPU that are replayed. Earlier ones are skipped.
 const IDLE_TICKS: u64 = 1000;
 
-/// So many records ahead are looked through for what a running task has become.
+/// Number of later records that are searched for the new state of a running task.
 const AHEAD: usize = 64;
 
-/// So often a CPU reschedules if the scheduler asks for it again and again.
+/// Maximum number of reschedules of a CPU if the scheduler requests them again and again.
 const ROUNDS: u32 = 4;
 
-/// What is known of a task.
+/// Known state of a task.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     pid: u32,
@@ -31,24 +32,24 @@ struct Row {
     is_awake: bool,
 }
 
-/// What a CPU does in the scheduler's eyes.
+/// State of a CPU as the scheduler sees it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Cpu {
     current: Option<TaskId>,
-    /// The current task has gone to sleep; the CPU has not rescheduled yet.
+    /// Whether the current task has gone to sleep and the CPU has not rescheduled yet.
     is_blocked: bool,
     last_tick_ns: u64,
 }
 
-/// How a log is replayed.
+/// Options of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// So many divergences are shown.
+    /// Maximum number of differences shown.
     pub shown: usize,
-    /// With so many records before each.
+    /// Number of records shown before each.
     pub around: usize,
-    /// What the scheduler knows; tasks of other policies are ordinary ones. Without `SCHED_FIFO` it
-    /// cannot be made to follow.
+    /// Policies that the scheduler supports. Tasks with other policies become ordinary ones.
+    /// Without `SCHED_FIFO` it cannot be made to follow.
     pub policies: &'static [Policy],
 }
 
@@ -68,14 +69,14 @@ struct Retrace<'a> {
     of_pid: BTreeMap<u32, TaskId>,
     /// The scheduler's numbers of address spaces.
     spaces: BTreeMap<u64, u32>,
-    /// CPUs that the policy has asked and that have not looked yet.
+    /// CPUs that the policy asked to reschedule and that have not done so.
     asked: u64,
-    /// The place in the log.
+    /// Index of the current record.
     at: usize,
     report: Report,
 }
 
-/// Replays a log through a scheduler of the log's CPUs and ticks.
+/// Replays a log through a scheduler that was built for the log's CPUs and ticks.
 pub fn retrace(log: &Log, scheduler: Box<dyn Scheduler>, options: Options) -> Report {
     let header = &log.header;
     let mut retrace = Retrace {
@@ -111,7 +112,7 @@ impl Retrace<'_> {
         *self.report.notes.entry(note).or_default() += 1;
     }
 
-    /// What the platform has noted is of no use here.
+    /// Clears the platform's notes, which have no use here.
     fn settle(&mut self) {
         self.platform.take_pending();
         self.platform.timer_orders.clear();
@@ -145,14 +146,14 @@ impl Retrace<'_> {
         SchedAttr { policy, ..SchedAttr::nice(about.nice) }
     }
 
-    /// CPUs that the scheduler has asked, a bit each.
+    /// CPUs that the scheduler asked to reschedule, one bit each.
     fn pending(&self) -> u64 {
         let cpus = 0..self.cpus.len() as u32;
         cpus.filter(|&cpu| self.platform.resched_pending(CpuId(cpu)))
             .fold(0, |set, cpu| set | 1 << cpu)
     }
 
-    /// The scheduler has asked those whom the policy has asked.
+    /// Replaces the scheduler's requests to reschedule by the policy's.
     fn follow_asks(&mut self) {
         for cpu in 0..self.cpus.len() as u32 {
             match self.asked >> cpu & 1 {
@@ -183,7 +184,7 @@ impl Retrace<'_> {
         self.report.divergences.push(divergence);
     }
 
-    /// Ticks find an idle CPU, of which no policy is told.
+    /// Replays ticks of an idle CPU, which no policy receives.
     fn idle_ticks(&mut self, cpu: CpuId, now_ns: u64) {
         let tick_ns = 1_000_000_000 / u64::from(self.platform.hz());
         let row = &mut self.cpus[cpu.index()];
@@ -198,7 +199,7 @@ impl Retrace<'_> {
             self.platform.set_now_ns(at_ns.max(self.platform.now_ns()));
             self.scheduler.tick(&mut self.platform, cpu);
         }
-        // It would look, and find what it has found.
+        // The CPU would look for work and find what it has found.
         self.follow_asks();
     }
 
@@ -255,7 +256,7 @@ impl Retrace<'_> {
             }
             (EventKind::Run, Some(about)) => {
                 self.follow(cpu, d.pid, about);
-                // A running task that was changed only runs again.
+                // A running task that was changed only continues to run.
                 self.compare_asks(d);
             }
             (EventKind::Nice, Some(about)) => {
@@ -287,13 +288,13 @@ impl Retrace<'_> {
         self.rows[task.index()].is_awake = false;
     }
 
-    /// A task that runs nowhere is no more.
+    /// Ends a task that runs nowhere.
     fn kill(&mut self, task: TaskId) {
         self.scheduler.kill(&mut self.platform, task);
         self.scheduler.reap(&mut self.platform, task, None);
     }
 
-    /// A task that sleeps is woken on a CPU.
+    /// Wakes a sleeping task on a CPU.
     fn rouse(&mut self, task: TaskId, cpu: CpuId) {
         self.rows[task.index()].is_awake = true;
         if let Some(there) = self.cpu_that_runs(task) {
@@ -302,10 +303,10 @@ impl Retrace<'_> {
         self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
     }
 
-    /// What has changed about a task.
+    /// Applies changes of a task.
     fn renew(&mut self, task: TaskId, about: TaskState, by: CpuId) {
         let old = self.rows[task.index()].about;
-        // A new address space is told of when it runs.
+        // A new address space is reported when the task runs.
         self.rows[task.index()].about = TaskState { mm: old.mm, ..about };
         if (old.nice, old.policy) != (about.nice, about.policy) {
             let attr = self.attr(&about);
@@ -337,8 +338,9 @@ impl Retrace<'_> {
         }
     }
 
-    /// A running task may have another address space since it was heard of last: it has called
-    /// `execve(2)`. (One that exits has none any more. No scheduler is told.)
+    /// Handles a running task that has another address space than in its last record: it has called
+    /// `execve(2)`. (A task that exits has none any more, but schedulers receive no event for
+    /// that.)
     fn exec(&mut self, cpu: CpuId, task: TaskId, mm: u64) {
         let old = &mut self.rows[task.index()].about.mm;
         if mm != 0 && *old != mm {
@@ -348,7 +350,8 @@ impl Retrace<'_> {
         }
     }
 
-    /// Whoever is put away is told of behind the pick; what is new about it was so before.
+    /// A task that is put away has its record after the pick. Its new address space dates from
+    /// before the pick.
     fn exec_before_pick(&mut self, cpu: CpuId) {
         let Some(task) = self.cpus[cpu.index()].current else { return };
         if let Some(Decision {
@@ -361,7 +364,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// A parent whose next record shows it in its child's address space was there before the child.
+    /// A parent whose next record shows it in its child's address space was in it before the child.
     fn exec_before_fork(&mut self, cpu: CpuId, parent: TaskId, mm: u64) {
         let pid = self.rows[parent.index()].pid;
         let ahead = self.log.decisions[self.at + 1..].iter().take(AHEAD);
@@ -371,7 +374,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// A task begins.
+    /// Adds a task.
     fn begin(&mut self, d: &Decision, cpu: CpuId, about: TaskState) {
         let task = TaskId(self.rows.len() as u32);
         self.rows.push(Row { pid: d.pid, about, is_awake: true });
@@ -389,7 +392,7 @@ impl Retrace<'_> {
             true => self.set_of(about.allowed),
             false => CpuSet::All,
         };
-        // The kernel has chosen the CPU of a newcomer.
+        // The kernel has chosen the CPU of a new task.
         let first = match self.is_smp() && parent.is_none() {
             true => CpuSet::only(CpuId(about.on)),
             false => allowed.clone(),
@@ -411,7 +414,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// A task leaves the policy.
+    /// Removes a task from the policy.
     fn leave(&mut self, pid: u32) {
         let Some(&task) = self.of_pid.get(&pid) else { return };
         if !self.rows[task.index()].is_awake {
@@ -427,7 +430,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// After what has happened: whom did the policy ask, whom the scheduler?
+    /// Compares the requests to reschedule of the policy and of the scheduler after an event.
     fn compare_asks(&mut self, d: &Decision) {
         let before = self.asked;
         self.asked |= d.asks;
@@ -450,7 +453,7 @@ impl Retrace<'_> {
         self.follow_asks();
     }
 
-    /// The CPU reschedules.
+    /// Reschedules a CPU.
     fn schedule(&mut self, cpu: CpuId) -> Option<TaskId> {
         let mut next = None;
         for _ in 0..ROUNDS {
@@ -489,7 +492,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// The kernel runs a task on a CPU; the scheduler is to, too. Whether it does.
+    /// Makes the scheduler run the task that the kernel runs on a CPU. Returns whether it does.
     fn follow(&mut self, cpu: CpuId, pid: u32, about: TaskState) -> bool {
         let task = self.of_pid.get(&pid).copied();
         let here = self.cpus[cpu.index()];
@@ -514,8 +517,8 @@ impl Retrace<'_> {
         here.current == Some(task) && !here.is_blocked
     }
 
-    /// Makes the scheduler run a task on a CPU: it is the most urgent one for a moment, and may run
-    /// nowhere else.
+    /// Makes the scheduler run a task on a CPU: the task gets the highest priority for a moment,
+    /// and may run nowhere else.
     fn force(&mut self, cpu: CpuId, task: TaskId) {
         if !self.rows[task.index()].is_awake {
             self.note(Note::Asleep);

@@ -2,20 +2,20 @@
 
 use super::expr::Op;
 
-/// A number that can be computed.
+/// An expression that evaluates to a number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Expr {
     Number(i128),
-    /// The machine's CPUs.
+    /// Number of CPUs of the machine.
     Cpus,
-    /// The time since the run began, ns.
+    /// Time since the run began, ns.
     Now,
-    /// The number of the round.
+    /// Number of the round.
     Each,
     /// A number in memory.
     Load(Place),
-    /// A number in the value of a map, at `place` from its beginning; 0 if there is no such entry.
-    /// Of maps by CPU the sum.
+    /// A number in the value of a map, at `place` from its beginning. 0 if there is no such entry.
+    /// For maps with values per CPU, the sum.
     Entry {
         map: usize,
         key: Box<Expr>,
@@ -27,30 +27,31 @@ pub(super) enum Expr {
     Least(bool, Box<[Expr; 2]>),
 }
 
-/// Where a number is: bytes from an address, or from the beginning of a value.
+/// Place of a number: bytes from an address, or from the beginning of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     pub(super) at: u64,
-    /// Indices that are not known before: the number, bytes from one element to the next, elements.
+    /// Indices that are known only at run time: the index, the distance between elements in bytes,
+    /// the number of elements.
     pub(super) indices: Vec<(Expr, u32, u32)>,
     pub(super) size: u32,
     pub(super) is_signed: bool,
-    /// The first bit and how many, of a bit field.
+    /// The first bit and the number of bits of a bit field.
     pub(super) bits: Option<(u32, u32)>,
 }
 
-/// What numbers are computed from.
+/// Inputs of an evaluation.
 pub(super) trait Context {
     fn cpus(&self) -> u32;
     fn now_ns(&self) -> u64;
     fn each(&self) -> u64;
-    /// So many bytes in memory.
+    /// Loads `size` bytes from memory.
     fn load(&self, at: u64, size: u32) -> u64;
-    /// The addresses of a value: one, or one for each CPU.
+    /// Addresses of a value: one, or one per CPU.
     fn values(&self, map: usize, key: u64) -> Vec<u64>;
 }
 
-/// Before there is a policy.
+/// Inputs that are known before the policy is loaded.
 pub(super) struct Constants {
     pub(super) cpus: u32,
 }
@@ -78,7 +79,7 @@ impl Place {
         Place { at, indices: vec![], size: 0, is_signed: false, bits: None }
     }
 
-    /// Where it is now; none: an index is beyond the end.
+    /// Its current address. `None`: an index is beyond the end.
     pub(super) fn address(&self, context: &dyn Context) -> Option<u64> {
         self.indices.iter().try_fold(self.at, |at, (index, stride, len)| {
             let index = index.value(context);
@@ -86,7 +87,7 @@ impl Place {
         })
     }
 
-    /// Bits in memory as the number that they are.
+    /// Converts bits in memory to the number that they represent.
     fn number(&self, mut word: u64) -> i128 {
         let mut width = 8 * self.size;
         if let Some((shift, bits)) = self.bits {
@@ -101,7 +102,7 @@ impl Place {
 }
 
 impl Expr {
-    /// Its value now. What lies beyond the end of an array is 0.
+    /// Its current value. Elements beyond the end of an array are 0.
     pub(super) fn value(&self, context: &dyn Context) -> i128 {
         let load = |place: &Place, base: u64| match place.address(context) {
             Some(at) => place.number(context.load(base + at, place.size)),
@@ -132,7 +133,7 @@ impl Expr {
         }
     }
 
-    /// Its value, if it depends on the machine alone.
+    /// Its value, if it depends only on the machine.
     pub(super) fn known(&self, cpus: u32) -> Option<i128> {
         let is_known = match self {
             Expr::Number(_) | Expr::Cpus => true,

@@ -3,21 +3,21 @@
 use super::eval::{Context, Expr, Place};
 use super::script::Timing;
 
-/// Something that is put into memory.
+/// A write to memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Put {
     Number { offset: u32, size: u32, bits: Option<(u32, u32)>, value: Expr },
     Bytes { offset: u32, bytes: Vec<u8> },
 }
 
-/// What is put into memory somewhere, and how many bytes belong to it.
+/// Writes to one place in memory, and the size of that place in bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Puts {
     pub(super) size: u32,
     pub(super) puts: Vec<Put>,
 }
 
-/// Something that is done.
+/// An operation of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
     Set { name: String, place: Place, puts: Puts },
@@ -30,7 +30,7 @@ pub(super) enum Operation {
     ReadMap { map: usize },
 }
 
-/// The same, with where it stands in the script, and how often it is done.
+/// An operation with its place in the script and the number of rounds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Job {
     pub(super) place: String,
@@ -38,7 +38,7 @@ pub(super) struct Job {
     pub(super) operation: Operation,
 }
 
-/// What is done at certain times.
+/// Operations that run at certain times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TimedAction {
     pub(super) when: Timing,
@@ -46,7 +46,7 @@ pub(super) struct TimedAction {
     pub(super) jobs: Vec<Job>,
 }
 
-/// A script that has been prepared for an image: what is left to do when the policy begins.
+/// A script that has been prepared for an image: the operations left to do when the policy begins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct UserHalf {
     pub(super) cpu: u32,
@@ -64,7 +64,7 @@ impl UserHalf {
 }
 
 impl Puts {
-    /// Puts everything into `bytes`; what is too large is cut to the size, as C does.
+    /// Writes everything to `bytes`. Values that are too large are truncated, as in C.
     pub(super) fn write(&self, bytes: &mut [u8], context: &dyn Context) {
         for put in &self.puts {
             match put {
@@ -94,7 +94,7 @@ impl Puts {
         }
     }
 
-    /// The bytes, zero where nothing is put.
+    /// The bytes, zero where nothing is written.
     pub(super) fn bytes(&self, context: &dyn Context) -> Vec<u8> {
         let mut bytes = vec![0; self.size as usize];
         self.write(&mut bytes, context);

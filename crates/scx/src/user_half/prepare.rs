@@ -12,19 +12,19 @@ use crate::ops::OpsNumbers;
 use crate::settings::SettingTarget;
 use std::sync::Arc;
 
-/// Arrays of maps get so many new maps at most.
+/// Maximum number of new maps for an array of maps.
 const INNER_MAX: i128 = 4096;
 
-/// An array of variables has so many bytes at most.
+/// Maximum size of an array variable, bytes.
 const ARRAY_MAX: i128 = 64 << 20;
 
 impl Script {
-    /// Carries out on an image what is done before loading, and keeps there what is left. Whether
-    /// the maps can be made is not looked at: [`Image::set`] does.
+    /// Applies to an image what is done before loading, and stores the rest in it. Does not check
+    /// the definitions of maps: [`Image::set`] does.
     ///
     /// # Errors
-    /// The first thing that cannot be done: its place in the script, what is wrong, what would be
-    /// right.
+    /// The first item that cannot be carried out: its place in the script, what is wrong, and what
+    /// would be right.
     pub fn prepare(&self, image: &mut Image) -> Result<(), ObjectError> {
         fn locate<T>(place: &str, resolved: Resolved<T>) -> Result<T, ObjectError> {
             resolved.map_err(|what| ObjectError::new(place, what))
@@ -61,7 +61,7 @@ impl Script {
 }
 
 impl Script {
-    /// Whether this is set before loading.
+    /// Whether the script sets this item before loading.
     pub fn sets(&self, target: &SettingTarget) -> bool {
         let name = match target {
             SettingTarget::Variable { name, .. } => name.clone(),
@@ -72,7 +72,7 @@ impl Script {
     }
 }
 
-/// A number that is known before the policy is loaded.
+/// Evaluates a number that must be known before the policy is loaded.
 fn known(image: &Image, what: &str, value: &Value) -> Resolved<i128> {
     let scope = Scope { image, is_running: false };
     let expr = scope.number(what, value)?;
@@ -80,8 +80,8 @@ fn known(image: &Image, what: &str, value: &Value) -> Resolved<i128> {
         .ok_or_else(|| format!("{what} must be known before the policy is loaded"))
 }
 
-/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a
-/// section have.
+/// Changes the number of elements of an array, as `bpf_map__set_value_size` permits for the last
+/// array of a section.
 fn resize(image: &mut Image, set: &Assignment) -> Resolved<()> {
     let count = known(image, &set.name, &set.value)?;
     let at = find_variable(image, &set.name)?;
@@ -138,14 +138,14 @@ fn set_before(image: &mut Image, set: &Assignment) -> Resolved<()> {
     Ok(())
 }
 
-/// The section of data and the offset in it of something that is set before loading.
+/// The data section, and the offset in it, of an item that is set before loading.
 fn place_of(place_: &Place, cpus: u32) -> Resolved<(usize, usize)> {
     let at = place_.address(&Constants { cpus }).ok_or("it lies beyond the end of the array")?;
     let (region, offset) = place(at);
     Ok(((region - FIRST_FREE) as usize, offset as usize))
 }
 
-/// An array of maps gets new maps of the kind that its definition says.
+/// Adds new maps, of the kind in its definition, to an array of maps.
 fn add_inner(image: &mut Image, set: &Assignment) -> Resolved<()> {
     let count = known(image, &set.name, &set.value)?;
     let outer = find_map(image, &set.name)?;

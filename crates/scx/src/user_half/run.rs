@@ -1,4 +1,4 @@
-//! A user half at work.
+//! Runs a user half.
 
 use super::eval::Context;
 use super::plan::{Job, Operation, Puts, UserHalf};
@@ -11,13 +11,13 @@ use crate::timers::Timer;
 use crate::world::World;
 use schedlab_core::TimerPhase;
 
-/// `each` goes round no more often.
+/// Maximum number of rounds of `each`.
 const ROUNDS_MAX: i128 = 1_000_000;
 
-/// So many records wait in a ring buffer at most; its size is the other limit.
+/// Maximum number of records that wait in a ring buffer. Its size is the other limit.
 const RECORDS_MAX: usize = 1 << 16;
 
-/// What numbers are computed from.
+/// Inputs of an evaluation while the policy runs.
 struct RunContext<'a> {
     world: &'a World,
     now_ns: u64,
@@ -46,13 +46,13 @@ impl Context for RunContext<'_> {
 }
 
 impl Act<'_> {
-    /// What is done before the policy is attached.
+    /// Carries out what is done before the policy is attached.
     pub(crate) fn user_before(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         self.as_user(&half, |act| act.carry_out(&half.before, true));
     }
 
-    /// The policy is attached: times count from now.
+    /// Starts the timed actions: the policy is attached, and times count from now.
     pub(crate) fn user_begins(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         if self.w.ended.is_some() {
@@ -64,7 +64,7 @@ impl Act<'_> {
         self.arm_user();
     }
 
-    /// The time `ns` after the policy was attached; none: it never comes.
+    /// The time `ns` after the policy was attached. `None`: it never comes.
     fn due(&self, ns: u64) -> Option<u64> {
         self.w.user.began_ns.checked_add(ns)
     }
@@ -75,7 +75,7 @@ impl Act<'_> {
         }
     }
 
-    /// Something is due.
+    /// Carries out the actions that are due.
     pub(crate) fn user_is_due(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         let now = self.now();
@@ -100,7 +100,7 @@ impl Act<'_> {
         }
     }
 
-    /// Does something on the user half's CPU; it is charged to nobody.
+    /// Acts on the user half's CPU. The work is not charged to any task.
     fn as_user(&mut self, half: &UserHalf, what: impl FnOnce(&mut Self)) {
         let work = self.p.work;
         let outer = (self.w.cpu, self.w.callback);
@@ -185,7 +185,7 @@ impl Act<'_> {
                 let records = self.w.user.records.entry(*map).or_default();
                 let used: usize = records.iter().map(|it| it.len().next_multiple_of(8) + 8).sum();
                 let name = &self.w.maps[*map].def.name;
-                // As a process would be told: there is no room, and it goes on.
+                // As for a real process: it learns that there is no room, and continues.
                 let is_full = records.len() == RECORDS_MAX
                     || used + record.len().next_multiple_of(8) + 8 > most;
                 let told = match is_full {
@@ -217,7 +217,7 @@ impl Act<'_> {
         Ok(())
     }
 
-    /// Puts something where it belongs.
+    /// Carries out writes at an address.
     fn user_put(&mut self, at: u64, puts: &Puts, each: u64) {
         let len = puts.size as usize;
         let Some(mut bytes) = self.w.vm.memory.slice(at, len).map(<[u8]>::to_vec) else { return };
@@ -227,7 +227,7 @@ impl Act<'_> {
         }
     }
 
-    /// The address of an entry's value, which is made if there is none.
+    /// The address of an entry's value. The entry is created if it does not exist.
     fn entry(&mut self, map: usize, key: &[u8], cpu: u32) -> Result<u64, String> {
         let found = self.w.maps[map].find(key, cpu);
         if found != 0 {
@@ -241,7 +241,7 @@ impl Act<'_> {
         Ok(self.w.maps[map].find(key, cpu))
     }
 
-    /// Tells all entries of a map; those of an array that are all zero are left out.
+    /// Logs all entries of a map. All-zero entries of an array are left out.
     fn read_map(&mut self, map: usize) {
         if self.w.log.is_none() {
             return;
@@ -272,7 +272,7 @@ impl Act<'_> {
     }
 }
 
-/// Bytes as they are told: a number if they are one, else in hexadecimal.
+/// Shows bytes as a number if their size permits, else in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     match bytes.len() {
         1 | 2 | 4 | 8 => little_endian(bytes).to_string(),

@@ -10,7 +10,7 @@ use crate::image::{Image, PROGRAM_ARGS_MAX};
 use crate::kernel_types::enumerator;
 use crate::map_def::MapKind;
 
-/// All that a script puts into memory at one place has so many bytes at most.
+/// Maximum size of all writes of a script to one place in memory, bytes.
 const BYTES_MAX: u32 = 1 << 20;
 
 pub(super) type Resolved<T> = Result<T, String>;
@@ -53,14 +53,14 @@ fn type_of(btf: &Btf, name: &str) -> Option<u32> {
     })
 }
 
-/// What names mean.
+/// Meaning of names.
 pub(super) struct Scope<'a> {
     pub(super) image: &'a Image,
-    /// Whether there is memory to read: not before the policy is loaded.
+    /// Whether memory can be read. It cannot before the policy is loaded.
     pub(super) is_running: bool,
 }
 
-/// A type on the way into a value: what the object says of it, or only how large it is.
+/// A type on the path into a value: its BTF type, or only its size.
 #[derive(Clone, Copy)]
 struct Shape {
     ty: Option<u32>,
@@ -78,7 +78,7 @@ impl Scope<'_> {
         Ok(Shape { ty: Some(ty), size, bits: None })
     }
 
-    /// A type by its name: `struct NAME`, `u64`.
+    /// The type with a name such as `struct NAME` or `u64`.
     fn type_named(&self, name: &str) -> Resolved<Shape> {
         let (kind, bare) = match name.trim().split_once(' ') {
             Some((kind @ ("struct" | "union" | "enum"), bare)) => (Some(kind), bare.trim()),
@@ -104,7 +104,8 @@ impl Scope<'_> {
         self.shape(id)
     }
 
-    /// The member `name` of a structure, those of anonymous ones within it too: its offset.
+    /// The member `name` of a structure, including members of anonymous structures in it: its
+    /// offset and type.
     fn member(&self, ty: u32, name: &str, depth: u32) -> Option<(u32, Shape)> {
         let members = self.btf().members(ty).filter(|_| depth < 16)?;
         for member in members {
@@ -131,7 +132,7 @@ impl Scope<'_> {
         None
     }
 
-    /// Follows steps into a value of this shape.
+    /// Follows steps into a value of this type.
     fn follow(&self, mut shape: Shape, steps: &[Step], place: &mut Place) -> Resolved<Shape> {
         let mut name = String::new();
         for step in steps {
@@ -147,7 +148,7 @@ impl Scope<'_> {
                 }
                 (Step::Index(index), Some(Kind::Array { element, len })) => {
                     let inner = self.shape(*element)?;
-                    // A variable may have been resized: its size says how many there are.
+                    // A variable may have been resized: its size determines the number of elements.
                     let len = shape.size.checked_div(inner.size).unwrap_or(*len);
                     let index = self.ast(index)?;
                     match index.known(self.image.cpus) {
@@ -179,7 +180,7 @@ impl Scope<'_> {
         Ok(shape)
     }
 
-    /// A variable, or something in it.
+    /// A variable, or a part of it.
     fn variable(&self, path: &Path) -> Resolved<(Place, Shape)> {
         let at = find_variable(self.image, &path.root)?;
         let variable = &self.image.variables[at];
@@ -277,7 +278,7 @@ impl Scope<'_> {
         Ok(Expr::Entry { map, key: Box::new(self.ast(key)?), place })
     }
 
-    /// An enumerator of the object's, or of the kernel that is played.
+    /// An enumerator of the object or of the emulated kernel.
     fn enumerator(&self, name: &str) -> Option<i128> {
         let own = self.btf().iter().find_map(|(_, ty)| match &ty.kind {
             Kind::Enum { values, .. } => values.iter().find(|(known, _)| known == name),
@@ -287,7 +288,7 @@ impl Scope<'_> {
         own.or_else(|| enumerator(name).map(i128::from))
     }
 
-    /// A value that is a number. `5ms` is one where the name says in what unit it counts.
+    /// A value that is a number. `5ms` is a number where the name states a unit.
     pub(super) fn number(&self, name: &str, value: &Value) -> Resolved<Expr> {
         match value {
             Value::Number(number) => Ok(Expr::Number(*number)),
@@ -300,7 +301,7 @@ impl Scope<'_> {
         }
     }
 
-    /// What a value becomes in memory, `at` bytes from the beginning of what is put.
+    /// Translates a value to writes, `at` bytes from the beginning of the place.
     fn put(
         &self,
         name: &str,
@@ -360,7 +361,7 @@ impl Scope<'_> {
             (Some(Kind::Array { .. }), _) => {
                 Err(format!("{name} is an array: write a list, [1, 2]"))
             }
-            // Bytes of which nothing is known.
+            // Bytes of an unknown type.
             (_, Value::List(values))
                 if !matches!(shape.size, 1 | 2 | 4 | 8) || shape.ty.is_none() =>
             {
@@ -477,7 +478,7 @@ impl Scope<'_> {
         Ok(Operation::Write { map, key, value, cpu: entry.cpu })
     }
 
-    /// What is given with a type, or as so many numbers of `width` bytes.
+    /// Translates a value that is given with a type, or as numbers of `width` bytes.
     fn given(&self, name: &str, ty: Option<&str>, value: &Value, width: u32) -> Resolved<Puts> {
         if let Some(ty) = ty {
             return self.puts(name, self.type_named(ty)?, value);
@@ -571,7 +572,7 @@ fn has_keys(kind: MapKind) -> bool {
     kind.is_hash() || matches!(kind, MapKind::Array | MapKind::PercpuArray | MapKind::ArrayOfMaps)
 }
 
-/// `5ms` as a number in the unit that the name ends with; none: it is no time.
+/// Converts `5ms` to a number in the unit that the name ends with. `None`: it is not a time.
 fn time(name: &str, text: &str) -> Resolved<Option<i128>> {
     let text = text.trim();
     let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());

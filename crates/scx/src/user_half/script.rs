@@ -1,11 +1,11 @@
-//! Scripts of user halves, as their authors wrote them.
+//! Scripts of user halves, as users write them.
 
 /// A value in a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A number, `true` or `false`.
     Number(i128),
-    /// An expression; characters, for an array of them.
+    /// An expression. For an array of characters, its text.
     Text(String),
     /// Elements of an array, from the first.
     List(Vec<Value>),
@@ -13,12 +13,12 @@ pub enum Value {
     Table(Vec<(String, Value)>),
 }
 
-/// Something that is set: where it stands in the script, its name, its value.
+/// An assignment: name and value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Assignment {
-    /// `NAME`, `NAME[3].MEMBER`, before loading also `ops.FIELD`, `map.NAME.max_entries`.
+    /// `NAME`, `NAME[3].MEMBER`. Before loading also `ops.FIELD`, `map.NAME.max_entries`.
     pub name: String,
-    /// What it becomes.
+    /// Its new value.
     pub value: Value,
 }
 
@@ -27,26 +27,26 @@ pub struct Assignment {
 pub struct Entry {
     /// The map.
     pub map: String,
-    /// The key; none for queues and stacks.
+    /// The key. `None` for queues and stacks.
     pub key: Option<Value>,
     /// The value, or those members of it that are set.
     pub value: Option<Value>,
-    /// Whose value of a map by CPU; none: that of every CPU.
+    /// The CPU whose value is set in a map with values per CPU. `None`: all CPUs.
     pub cpu: Option<u32>,
-    /// So many times, with `each` from 0 on.
+    /// Number of rounds, with `each` counting from 0.
     pub each: Option<Value>,
 }
 
-/// A program of section `syscall` that is called.
+/// A call of a program of section `syscall`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// Its name.
     pub program: String,
-    /// What it is given: numbers of 32 bits, or members of `ty`.
+    /// Its arguments: numbers of 32 bits, or members of `ty`.
     pub args: Value,
-    /// The type of what it is given, `struct NAME`.
+    /// The type of its arguments, `struct NAME`.
     pub ty: Option<String>,
-    /// So many times, with `each` from 0 on.
+    /// Number of rounds, with `each` counting from 0.
     pub each: Option<Value>,
 }
 
@@ -55,59 +55,59 @@ pub struct Call {
 pub struct Record {
     /// The map.
     pub map: String,
-    /// What is written: bytes, or members of `ty`.
+    /// Its contents: bytes, or members of `ty`.
     pub value: Value,
     /// Its type, `struct NAME` or `u64`.
     pub ty: Option<String>,
-    /// So many times, with `each` from 0 on.
+    /// Number of rounds, with `each` counting from 0.
     pub each: Option<Value>,
 }
 
-/// What is done once or again and again.
+/// A statement of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Statement {
-    /// A variable is set.
+    /// Sets a variable.
     Set(Assignment),
-    /// An entry is written; queues and stacks get one more.
+    /// Writes an entry. Queues and stacks get one more.
     Write(Entry),
-    /// An entry is deleted, if it is there.
+    /// Deletes an entry, if it exists.
     Delete(Entry),
-    /// A record is written.
+    /// Writes a record.
     Send(Record),
-    /// A program is called.
+    /// Calls a program.
     Call(Call),
-    /// The value of an expression, or all entries of `map.NAME`, are told in the log.
+    /// Logs the value of an expression, or all entries of `map.NAME`.
     Read(String),
 }
 
-/// Something in a script with its place in it, for messages: `[[action]] 2: set`.
+/// An item of a script with its place, for messages: `[[action]] 2: set`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located<T> {
     /// The place.
     pub place: String,
-    /// What stands there.
+    /// The item.
     pub item: T,
 }
 
-/// Timing an action is due, from the moment at which the policy is attached, ns.
+/// Times at which an action is due, counted from the moment when the policy is attached, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// For the first time.
+    /// First time.
     pub first_ns: u64,
-    /// Again after so long; none: once.
+    /// Period. `None`: once.
     pub every_ns: Option<u64>,
-    /// Not later than this.
+    /// Last time.
     pub until_ns: u64,
 }
 
-/// What is done at certain times.
+/// Statements that run at certain times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Action {
-    /// Timing.
+    /// Times at which it runs.
     pub when: Timing,
-    /// Only if this is not 0.
+    /// Condition: it runs only if this is not 0.
     pub only_if: Option<Located<String>>,
-    /// What is done, in this order.
+    /// The statements, in order.
     pub statements: Vec<Located<Statement>>,
 }
 
@@ -116,14 +116,14 @@ pub struct Action {
 pub struct Script {
     /// The CPU on which programs are called.
     pub cpu: u32,
-    /// Arrays that get another number of elements before loading.
+    /// Arrays that are resized before loading.
     pub resize: Vec<Located<Assignment>>,
-    /// What is set before loading.
+    /// Assignments before loading.
     pub set: Vec<Located<Assignment>>,
-    /// Arrays of maps that get new maps: name, and how many.
+    /// Arrays of maps that get new maps: name, and number of maps.
     pub inner: Vec<Located<Assignment>>,
-    /// What is done before the policy is attached, in this order.
+    /// Statements that run before the policy is attached, in order.
     pub before: Vec<Located<Statement>>,
-    /// What is done while it runs.
+    /// Actions while the policy runs.
     pub actions: Vec<Action>,
 }

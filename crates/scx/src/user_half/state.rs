@@ -6,26 +6,26 @@ use crate::memory::Memory;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What a user half has to do, and what it has written that nobody has read yet.
+/// State of a user half, and the records that it has written and the policy has not read yet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct State {
     pub(super) half: Option<Arc<UserHalf>>,
-    /// Timing each action is due, ns; none: never again.
+    /// Time at which each action is due, ns. `None`: never again.
     pub(super) due: Vec<Option<u64>>,
-    /// Timing the policy was attached, ns.
+    /// Time at which the policy was attached, ns.
     pub(super) began_ns: u64,
-    /// The region of what programs are given.
+    /// The region of programs' arguments.
     pub(super) args: u32,
     /// The region of the record that is being read.
     pub(crate) record: u32,
-    /// Records that were written, by map.
+    /// Records written, by map.
     pub(crate) records: BTreeMap<usize, VecDeque<Vec<u8>>>,
     /// Whether they are being read.
     pub(crate) is_draining: bool,
 }
 
 impl State {
-    /// Nothing is done yet.
+    /// Makes the state before anything is done.
     pub(crate) fn new(image: &Image, memory: &mut Memory) -> State {
         let half = image.user.clone();
         if half.is_none() {
