@@ -3,7 +3,8 @@
 use crate::checks::Failure;
 use crate::load::Loaded;
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
-use schedlab_scx::decisions::{Collector, Decision, MAP};
+use schedlab_scx::twins::collector::Collector;
+use schedlab_scx::twins::decision::{Decision, MAP};
 use std::cell::RefCell;
 use std::fs;
 use std::io::{BufWriter, Write};

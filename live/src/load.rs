@@ -2,7 +2,7 @@
 
 use crate::checks::Failure;
 use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, PrintLevel};
-use schedlab_scx::decisions;
+use schedlab_scx::twins::decision::SETTING;
 use schedlab_scx::{Object, Setting, Target};
 use std::borrow::Cow;
 use std::process::Command;
@@ -141,16 +141,16 @@ impl Policy {
         if prints && has(PRINTS) {
             settings.push(format!("{PRINTS}=1"));
         }
-        if logs && !has(decisions::SETTING) {
+        if logs && !has(SETTING) {
             return Err(Failure::usage(format!(
                 "--log: {} logs no decisions (it has no setting {}); --printed FILE writes what it \
                  prints",
                 image.name,
-                decisions::SETTING
+                SETTING
             )));
         }
         if logs {
-            settings.push(format!("{}=1", decisions::SETTING));
+            settings.push(format!("{}=1", SETTING));
         }
         let all: Result<Vec<Setting>, _> =
             settings.iter().map(|text| Setting::read(text)).collect();

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use schedlab_lab::scx;
 use schedlab_lab::select::Choice;
 use schedlab_scx::log::{Entry, Log, Witness};
-use schedlab_scx::world::End;
+use schedlab_scx::end::End;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 

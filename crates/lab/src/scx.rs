@@ -17,7 +17,7 @@ use crate::stress::World;
 use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Promises, Release};
 use schedlab_scx::log::Log;
 use schedlab_scx::ops::Callback;
-use schedlab_scx::user_half::Script;
+use schedlab_scx::user_half::script::Script;
 use schedlab_scx::{Classes, Image, Object, OnEnd, Options, Profile, ScxScheduler, Target};
 use std::borrow::Cow;
 use std::path::Path;
@@ -268,7 +268,7 @@ fn linked(
     let mut all = Preset::of(&image.name).map_or(vec![], |it| it.settings(&image, target.cpus));
     if let Some((_, script)) = user {
         // What a script sets counts more.
-        all.retain(|setting| !script.sets(&setting.what));
+        all.retain(|setting| !script.sets(&setting.target));
     }
     all.extend(settings.iter().cloned());
     image.set(&all).map_err(described)?;

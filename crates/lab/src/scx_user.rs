@@ -2,7 +2,9 @@
 //! `docs/scx.md`.
 
 use crate::compressed;
-use schedlab_scx::user_half::{Action, At, Call, Deed, Entry, Record, Script, Set, Value, When};
+use schedlab_scx::user_half::script::{
+    Action, Assignment, Call, Entry, Located, Record, Script, Statement, Timing, Value,
+};
 use std::path::Path;
 use toml::Table;
 
@@ -48,12 +50,12 @@ fn script(table: &Table) -> Result<Script, String> {
         *list = sets(name, table.get(name))?;
     }
     for (place, table) in tables("", table, "entry", true)? {
-        let what = Deed::Write(entry(&place, table, true)?);
-        script.before.push(At { place, what });
+        let item = Statement::Write(entry(&place, table, true)?);
+        script.before.push(Located { place, item });
     }
     for (place, table) in tables("", table, "call", true)? {
-        let what = Deed::Call(call(&place, table)?);
-        script.before.push(At { place, what });
+        let item = Statement::Call(call(&place, table)?);
+        script.before.push(Located { place, item });
     }
     for (place, table) in tables("", table, "action", true)? {
         script.actions.push(action(&place, table)?);
@@ -156,7 +158,7 @@ fn value(place: &str, given: &toml::Value) -> Result<Value, String> {
 }
 
 /// `NAME = VALUE` of a table, in the order of the names.
-fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<At<Set>>, String> {
+fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<Located<Assignment>>, String> {
     let Some(given) = given else { return Ok(vec![]) };
     let toml::Value::Table(table) = given else {
         return Err(format!("{place}: it is a table, NAME = VALUE, not {}", kind(given)));
@@ -173,20 +175,20 @@ fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<At<Set>>, String
                             let name = format!("{name}.{field}.{last}");
                             let value = value(&within(place, &name), given)?;
                             let at = within(place, &name);
-                            sets.push(At { place: at, what: Set { name, value } });
+                            sets.push(Located { place: at, item: Assignment { name, value } });
                         }
                     }
                     given => {
                         let name = format!("{name}.{field}");
                         let value = value(&within(place, &name), given)?;
-                        sets.push(At { place: within(place, &name), what: Set { name, value } });
+                        sets.push(Located { place: within(place, &name), item: Assignment { name, value } });
                     }
                 }
             }
             continue;
         }
         let value = value(&at, given)?;
-        sets.push(At { place: at, what: Set { name: name.clone(), value } });
+        sets.push(Located { place: at, item: Assignment { name: name.clone(), value } });
     }
     Ok(sets)
 }
@@ -271,7 +273,7 @@ fn action(place: &str, table: &Table) -> Result<Action, String> {
         (Some(every), _) if every < PERIOD_MIN => {
             return Err(format!("{}: a period is 1us or longer", within(place, "every")));
         }
-        (Some(every), _) => When {
+        (Some(every), _) => Timing {
             first_ns: from.unwrap_or(every),
             every_ns: Some(every),
             until_ns: until.unwrap_or(u64::MAX),
@@ -279,36 +281,36 @@ fn action(place: &str, table: &Table) -> Result<Action, String> {
         (None, Some(_)) if from.is_some() || until.is_some() => {
             return Err(format!("{place}: from and until go with every, not with at"));
         }
-        (None, Some(at)) => When { first_ns: at, every_ns: None, until_ns: u64::MAX },
+        (None, Some(at)) => Timing { first_ns: at, every_ns: None, until_ns: u64::MAX },
     };
     let only_if = text(place, table, "when")?
-        .map(|text| At { place: within(place, "when"), what: text.to_string() });
-    let mut deeds = vec![];
-    for At { place, what } in sets(&within(place, "set"), table.get("set"))? {
-        deeds.push(At { place, what: Deed::Set(what) });
+        .map(|text| Located { place: within(place, "when"), item: text.to_string() });
+    let mut statements = vec![];
+    for Located { place, item } in sets(&within(place, "set"), table.get("set"))? {
+        statements.push(Located { place, item: Statement::Set(item) });
     }
     for (place, table) in tables(place, table, "write", false)? {
-        let what = Deed::Write(entry(&place, table, true)?);
-        deeds.push(At { place, what });
+        let item = Statement::Write(entry(&place, table, true)?);
+        statements.push(Located { place, item });
     }
     for (place, table) in tables(place, table, "delete", false)? {
-        let what = Deed::Delete(entry(&place, table, false)?);
-        deeds.push(At { place, what });
+        let item = Statement::Delete(entry(&place, table, false)?);
+        statements.push(Located { place, item });
     }
     for (place, table) in tables(place, table, "call", false)? {
-        let what = Deed::Call(call(&place, table)?);
-        deeds.push(At { place, what });
+        let item = Statement::Call(call(&place, table)?);
+        statements.push(Located { place, item });
     }
     for (place, table) in tables(place, table, "send", false)? {
-        let what = Deed::Send(record(&place, table)?);
-        deeds.push(At { place, what });
+        let item = Statement::Send(record(&place, table)?);
+        statements.push(Located { place, item });
     }
     match table.get("read") {
         None => (),
         Some(toml::Value::Array(list)) if list.iter().all(toml::Value::is_str) => {
             for text in list.iter().filter_map(toml::Value::as_str) {
                 let place = within(place, &format!("read {text:?}"));
-                deeds.push(At { place, what: Deed::Read(text.into()) });
+                statements.push(Located { place, item: Statement::Read(text.into()) });
             }
         }
         Some(other) => {
@@ -317,11 +319,11 @@ fn action(place: &str, table: &Table) -> Result<Action, String> {
             return Err(format!("{place}: {right}, not {}", kind(other)));
         }
     }
-    if deeds.is_empty() {
+    if statements.is_empty() {
         let all = ACTION[5..].join(", ");
         return Err(format!("{place}: nothing is done; there are {all}"));
     }
-    Ok(Action { when, only_if, deeds })
+    Ok(Action { when, only_if, statements })
 }
 
 #[cfg(test)]
@@ -347,12 +349,12 @@ mod tests {
         let names: Vec<&str> = script.set.iter().map(|set| set.what.name.as_str()).collect();
         assert_eq!(names, ["map.queue.max_entries", "ops.flags", "slice_ns"]);
         assert_eq!(script.before[0].place, "[[entry]] 1");
-        let Deed::Call(call) = &script.before[1].what else { panic!("it is a call") };
+        let Statement::Call(call) = &script.before[1].item else { panic!("it is a call") };
         assert_eq!(call.args, Value::List(vec![Value::Number(1), Value::Number(-1)]));
         let [first, second] = script.actions.as_slice() else { panic!("two actions") };
-        let when = When { first_ns: 0, every_ns: Some(100_000_000), until_ns: 1_000_000_000 };
-        assert_eq!((first.when, first.deeds.len()), (when, 3));
-        assert_eq!(first.deeds[0].place, "[[action]] 1: set: slice_ns");
+        let when = Timing { first_ns: 0, every_ns: Some(100_000_000), until_ns: 1_000_000_000 };
+        assert_eq!((first.when, first.statements.len()), (when, 3));
+        assert_eq!(first.statements[0].place, "[[action]] 1: set: slice_ns");
         assert_eq!(second.when.first_ns, 1_500_000);
     }
 

@@ -1,7 +1,7 @@
-//! How fast a policy runs: callbacks and instructions a second, the simulator with it.
+//! Speed of a policy, including the simulator: callbacks and instructions per second.
 //!
 //! `cargo bench -p schedlab-scx`: 20 s of 116 tasks (a quarter hogs, the others mostly asleep) on 8
-//! CPUs under `examples/scx/vtime.bpf.o`. The target is a million callbacks a second.
+//! CPUs under `examples/scx/vtime.bpf.o`. The target is a million callbacks a second.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,25 +1,28 @@
-//! What the class above takes, and gives back: CPUs and tasks.
+//! CPUs and tasks that a class above takes, and those that it returns.
 //!
-//! The real-time and the deadline class stand above this one. When one of their tasks wants a CPU,
+//! The real-time and the deadline class are above this one. When one of their tasks needs a CPU,
 //! the current task is put away as at any switch (with slice left it goes to the head of the local
-//! queue) and `cpu_release` is called; when the CPU comes back, `cpu_acquire`. A task that gets a
-//! real-time policy leaves the policy's hands (`disable`), one that loses it comes into them
-//! (`enable`, `set_weight`, `set_cpumask`). Where the specification is silent this is from
+//! queue) and `cpu_release` is called. When the CPU comes back, `cpu_acquire` is called. A task
+//! that gets a real-time policy leaves the policy (`disable`). A task that loses it joins the
+//! policy (`enable`, `set_weight`, `set_cpumask`). Where the specification is silent this follows a
 //! recollection of Linux 6.18: see `docs/scx.md`.
 
+use crate::act::Act;
 use crate::kernel_types::{
     CPU_PREEMPT_DL, CPU_PREEMPT_RT, ENQ_CPU_SELECTED, ENQ_NOCLOCK, ENQ_RESTORE, ENQ_WAKEUP,
     TASK_DEQD_FOR_SLEEP, WAKE_SYNC, WAKE_TTWU,
 };
+use crate::kernel_types::{DEQ_SCHED_CHANGE, ENQ_SCHED_CHANGE};
 use crate::memory::{self, address};
 use crate::ops::Callback;
+use crate::ops::Context;
+use crate::options::Profile;
 use crate::rules;
-use crate::scheduler::{DEQ_SCHED_CHANGE, ENQ_SCHED_CHANGE, Profile};
-use crate::world::{Act, Context, weight_of};
+use crate::task::weight_of;
 use schedlab_core::{CpuId, Parent, Policy, Question, SchedAttr, TaskAttr, TaskId, Waker};
 
 impl Act<'_> {
-    /// Flags of a task that leaves its queue for a change, and comes back.
+    /// Flags of a task that leaves its queue for a change and then returns.
     fn change_flags(&self) -> (u64, u64) {
         let flags = ENQ_RESTORE | ENQ_NOCLOCK;
         match self.w.profile {
@@ -28,14 +31,14 @@ impl Act<'_> {
         }
     }
 
-    /// What the policy sees as the current task of a CPU.
+    /// Sets the task that the policy sees as the current one of a CPU.
     fn set_rq_curr(&mut self, cpu: u32, row: u32) {
         let at = self.w.rq(cpu) + u64::from(self.w.image.types.offset("rq", "curr"));
         let address = self.w.task_address(row);
         self.w.vm.memory.write(at, 8, address);
     }
 
-    /// `by`, of a class above, has a CPU from now on.
+    /// Gives a CPU to `by`, a task of a class above.
     pub(crate) fn taken(&mut self, cpu: u32, by: u32) {
         self.update_clock(cpu);
         let curr = self.w.cpus[cpu as usize].curr;
@@ -43,8 +46,8 @@ impl Act<'_> {
         if is_runnable {
             self.charge(cpu);
         }
-        // The classes are asked from that of the task that ran: this one looks for work before
-        // anybody knows that it will not be its turn.
+        // The core asks the classes in order, from the class of the task that ran. This class
+        // therefore looks for work before it is known that a higher class has the CPU.
         self.w.in_schedule = Some(cpu);
         self.find_work(cpu, curr, is_runnable);
         if let Some(row) = curr.filter(|_| is_runnable) {
@@ -60,7 +63,7 @@ impl Act<'_> {
         self.w.counts.switches += 1;
         self.runs_above(cpu, by);
         if curr.is_none() {
-            // It was idle, or had been given back a moment ago: nothing was taken from the policy.
+            // The CPU was idle, or was given back a moment ago. Nothing was taken from the policy.
             return self.update_idle(cpu, false);
         }
         if self.w.cpus[cpu as usize].is_released {
@@ -82,13 +85,13 @@ impl Act<'_> {
         self.call(Callback::CPU_RELEASE, Context::CpuRelease, &[u64::from(cpu), args]);
     }
 
-    /// A task of a class above runs, after whomever.
+    /// Runs a task of a class above, after any task.
     pub(crate) fn runs_above(&mut self, cpu: u32, row: u32) {
         self.set_rq_curr(cpu, row);
         self.w.set_task_u32(row, self.w.at.on_cpu, 1);
     }
 
-    /// No class above wants a CPU any more.
+    /// Returns a CPU that no class above needs any more.
     pub(crate) fn comes_back(&mut self, cpu: u32) {
         self.w.cpus[cpu as usize].is_taken = false;
         if std::mem::take(&mut self.w.cpus[cpu as usize].is_released) {
@@ -96,14 +99,14 @@ impl Act<'_> {
         }
     }
 
-    /// A task of a class above is born: the policy is told that there is one.
+    /// Creates a task of a class above and reports it to the policy.
     pub(crate) fn fork_above(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let row = self.w.row(task);
         self.born(row, attr, parent);
         self.init_task(row, true);
     }
 
-    /// A task of a class above has left its CPU.
+    /// Handles a task of a class above that has left its CPU.
     pub(crate) fn left_above(&mut self, row: u32) {
         self.w.set_task_u32(row, self.w.at.on_cpu, 0);
         let on = self.w.tasks[row as usize].on_cpu;
@@ -115,7 +118,7 @@ impl Act<'_> {
         }
     }
 
-    /// A task has other attributes; it is on no queue. One that has come from a class above is
+    /// Changes the attributes of a task that is on no queue. A task that came from a class above is
     /// given to the policy.
     pub(crate) fn describe(&mut self, row: u32, attr: &SchedAttr, is_ordinary: bool) {
         self.w.tasks[row as usize].attr = *attr;
@@ -128,7 +131,7 @@ impl Act<'_> {
         self.call(Callback::SET_CPUMASK, Context::Other, &args);
     }
 
-    /// The policy has a task no more: it is of a class above now.
+    /// Takes a task from the policy: it belongs to a class above now.
     pub(crate) fn disable(&mut self, row: u32) {
         if std::mem::take(&mut self.w.tasks[row as usize].is_enabled) {
             let p = self.w.task_address(row);
@@ -136,8 +139,8 @@ impl Act<'_> {
         }
     }
 
-    /// A task leaves its queue, or stops, on its way to a class above. `runs`: on that CPU it goes
-    /// on.
+    /// Takes a task off its queue, or stops it, on its way to a class above. `runs` is the CPU on
+    /// which it continues to run.
     pub(crate) fn goes_above(&mut self, row: u32, runs: Option<u32>) {
         let (flags, _) = self.change_flags();
         let p = self.w.task_address(row);
@@ -155,8 +158,9 @@ impl Act<'_> {
         self.w.set_runnable(row, false);
     }
 
-    /// A task comes to a queue from a class above. `here`: it is the current one there and goes on,
-    /// unless it may not be there. The CPU to which it belongs.
+    /// Puts a task that comes from a class above into a queue, and returns the CPU to which it
+    /// belongs. `here` is the CPU on which it is current; it continues to run there if its affinity
+    /// permits.
     pub(crate) fn comes_from_above(&mut self, row: u32, here: Option<u32>) -> u32 {
         let (_, flags) = self.change_flags();
         let cpu = here.unwrap_or(self.w.tasks[row as usize].cpu);
@@ -176,7 +180,7 @@ impl Act<'_> {
         let p = self.w.task_address(row);
         self.call(Callback::RUNNABLE, Context::Other, &[p, flags]);
         if let Some(here) = here {
-            // Nobody else takes it until it has left.
+            // No other CPU takes it until it has left.
             self.w.tasks[row as usize].on_cpu = Some(here);
             if may_stay {
                 let now = self.now();
@@ -196,7 +200,7 @@ impl Act<'_> {
         cpu
     }
 
-    /// A sleeper is of this class from now on, while its CPU has not yet switched away from it.
+    /// Makes a sleeping task belong to this class while its CPU has not yet switched away from it.
     pub(crate) fn is_still_on(&mut self, row: u32, cpu: u32) {
         self.w.tasks[row as usize].on_cpu = Some(cpu);
     }
@@ -208,14 +212,14 @@ impl Act<'_> {
         self.place(row, prev, WAKE_TTWU | sync)
     }
 
-    /// A task that wakes joins a queue of the CPU that was chosen for it.
+    /// Enqueues a task that wakes on the CPU that was chosen for it.
     pub(crate) fn activate_woken(&mut self, row: u32, cpu: u32) {
         let chooses = self.w.tasks[row as usize].nr_allowed > 1;
         let selected = if chooses { ENQ_CPU_SELECTED } else { 0 };
         self.activate(row, cpu, ENQ_WAKEUP | ENQ_NOCLOCK | selected);
     }
 
-    /// A task is about to become known to the policy: `enable`, `set_weight`.
+    /// Makes a task known to the policy: `enable`, `set_weight`.
     pub(crate) fn enable(&mut self, row: u32) {
         let p = self.w.task_address(row);
         self.w.tasks[row as usize].is_enabled = true;

@@ -1,24 +1,24 @@
-//! BTF: the types of an object, and what `.BTF.ext` says of its instructions.
+//! BTF: the types of an object, and the data about its instructions in `.BTF.ext`.
 
 use crate::elf::Bytes;
 use crate::error::ObjectError;
 
-/// The number that BTF begins with.
+/// Magic number at the beginning of BTF.
 const MAGIC: u16 = 0xeb9f;
 
-/// Types may refer to types so many times before something with a size comes: more is a circle.
+/// Maximum length of a chain of types before one with a size. A longer chain is a cycle.
 const DEPTH_MAX: u32 = 64;
 
 /// A member of a structure or union.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// Its name; empty if it is anonymous.
+    /// Its name. Empty if it is anonymous.
     pub name: String,
     /// Its type.
     pub ty: u32,
-    /// Where it begins, bits from the start.
+    /// Its offset from the start, bits.
     pub bit_offset: u32,
-    /// How many bits it has if it is a bit field, else 0.
+    /// Its width in bits if it is a bit field, else 0.
     pub bits: u32,
 }
 
@@ -27,65 +27,65 @@ pub struct Member {
 pub struct SectionVar {
     /// The variable, a type of kind [`Kind::Var`] (or [`Kind::Func`] in `.ksyms`).
     pub ty: u32,
-    /// Its offset in the section. 0 for all variables in objects that were not linked.
+    /// Its offset in the section, bytes. 0 for all variables in objects that were not linked.
     pub offset: u32,
     /// Its size, bytes.
     pub size: u32,
 }
 
-/// What kind of type.
+/// Kind of a type, with its details.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Nothing.
+    /// `void`.
     Void,
-    /// An integer of so many bytes.
+    /// An integer.
     Int {
-        /// Bytes.
+        /// Size, bytes.
         size: u32,
-        /// Whether it has a sign.
+        /// Whether it is signed.
         is_signed: bool,
     },
     /// A pointer to a type.
     Ptr(u32),
     /// An array of `len` elements.
     Array {
-        /// Their type.
+        /// Type of the elements.
         element: u32,
-        /// How many.
+        /// Number of elements.
         len: u32,
     },
-    /// A structure, or a union.
+    /// A structure or union.
     Struct {
-        /// Bytes.
+        /// Size, bytes.
         size: u32,
         /// Whether it is a union.
         is_union: bool,
-        /// Its members in the order of the declaration.
+        /// Its members in the order of their declaration.
         members: Vec<Member>,
     },
     /// An enumeration.
     Enum {
-        /// Bytes.
+        /// Size, bytes.
         size: u32,
         /// Names and values.
         values: Vec<(String, i64)>,
     },
-    /// A structure or union that is only declared.
+    /// A structure or union that is declared but not defined.
     Forward,
-    /// Another name for a type.
+    /// An alias of a type.
     Typedef(u32),
-    /// `const`, `volatile`, `restrict`, or a tag of a type.
+    /// `const`, `volatile`, `restrict`, or a type tag.
     Modifier(u32),
     /// A function with its prototype.
     Func {
         /// The prototype.
         proto: u32,
-        /// Whether it is defined elsewhere.
+        /// Whether it is defined in another file.
         is_extern: bool,
     },
     /// A prototype.
     Proto {
-        /// What it returns.
+        /// Type of the result.
         returns: u32,
         /// Types of its parameters; a 0 at the end stands for `...`.
         params: Vec<u32>,
@@ -94,27 +94,27 @@ pub enum Kind {
     Var {
         /// Its type.
         ty: u32,
-        /// Whether it is defined elsewhere.
+        /// Whether it is defined in another file.
         is_extern: bool,
     },
     /// A section with its variables.
     Section(Vec<SectionVar>),
-    /// A floating-point number of so many bytes.
+    /// A floating-point number, with its size in bytes.
     Float(u32),
-    /// A remark about a type.
+    /// A tag of a declaration.
     DeclTag(u32),
 }
 
 /// A type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Type {
-    /// Its name; empty if it has none.
+    /// Its name. Empty if it has none.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// All types of an object, by number; type 0 is `void`.
+/// All types of an object by number. Type 0 is `void`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Btf {
     types: Vec<Type>,
@@ -126,7 +126,7 @@ impl Default for Btf {
     }
 }
 
-/// A name up to `___`: what stands behind tells flavours of one type apart.
+/// Returns a name up to `___`. The rest distinguishes flavours of one type.
 pub fn essential_name(name: &str) -> &str {
     match name.find("___") {
         Some(0) | None => name,
@@ -138,7 +138,7 @@ fn fault(what: impl Into<String>) -> ObjectError {
     ObjectError::new("section .BTF", what)
 }
 
-/// Where the parts of a section with a header lie: the section from the header's end on.
+/// Returns the length of a section's header: offsets of its parts count from the header's end.
 fn header_len(bytes: &Bytes<'_>, section: &str) -> Result<u64, ObjectError> {
     let place = format!("section {section}");
     let (Some(magic), Some(version), Some(len)) = (bytes.u16(0), bytes.u8(2), bytes.u32(4)) else {
@@ -154,7 +154,7 @@ fn header_len(bytes: &Bytes<'_>, section: &str) -> Result<u64, ObjectError> {
     Ok(u64::from(len))
 }
 
-/// Reads numbers one after the other.
+/// Reads consecutive numbers.
 struct Cursor<'a> {
     bytes: Bytes<'a>,
     at: u64,
@@ -172,7 +172,7 @@ impl Btf {
     /// Reads the section `.BTF`.
     ///
     /// # Errors
-    /// If it is damaged, or refers to types that are not there.
+    /// If it is damaged, or refers to missing types.
     pub fn read(section: &[u8]) -> Result<Btf, ObjectError> {
         let bytes = Bytes(section);
         let start = header_len(&bytes, ".BTF")?;
@@ -229,17 +229,17 @@ impl Btf {
         Ok(())
     }
 
-    /// How many types there are, with `void`.
+    /// Number of types, including `void`.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether there are no types but `void`.
+    /// Whether there are no types except `void`.
     pub fn is_empty(&self) -> bool {
         self.types.len() == 1
     }
 
-    /// The type of this number; `void` if there is none.
+    /// The type with this number. `void` if there is none.
     pub fn get(&self, id: u32) -> &Type {
         self.types.get(id as usize).unwrap_or(&self.types[0])
     }
@@ -249,7 +249,7 @@ impl Btf {
         self.types.iter().enumerate().map(|(id, ty)| (id as u32, ty))
     }
 
-    /// The number of the type behind typedefs, qualifiers and tags; `void` for a circle of them.
+    /// The number of the type behind typedefs, qualifiers and tags. `void` for a cycle of them.
     pub fn resolve_id(&self, mut id: u32) -> u32 {
         for _ in 0..DEPTH_MAX {
             match self.get(id).kind {
@@ -265,7 +265,7 @@ impl Btf {
         self.get(self.resolve_id(id))
     }
 
-    /// The size of a type, bytes; none if it has none, or one that does not fit.
+    /// The size of a type, bytes. `None` if it has none, or one that does not fit.
     pub fn size_of(&self, id: u32) -> Option<u32> {
         self.size_within(id, 0)
     }
@@ -288,10 +288,10 @@ impl Btf {
         }
     }
 
-    /// A type's name as C has it: `u64`, `struct task_ctx`, `u32[4]`; empty if it has none.
+    /// The name of a type in C: `u64`, `struct task_ctx`, `u32[4]`. Empty if it has none.
     pub fn type_name(&self, id: u32) -> String {
         let mut id = id;
-        // What is no longer than a chain of all types has an end.
+        // The limit ends the loop if the types form a cycle.
         for _ in 0..self.len().min(64) {
             let ty = self.get(id);
             match ty.kind {
@@ -316,7 +316,7 @@ impl Btf {
         String::new()
     }
 
-    /// Whether a number, or those of an array, have a sign.
+    /// Whether a number, or the elements of an array, are signed.
     pub fn is_signed(&self, id: u32) -> bool {
         match self.resolve(id).kind {
             Kind::Int { is_signed, .. } => is_signed,
@@ -327,7 +327,7 @@ impl Btf {
         }
     }
 
-    /// The section of this name with its variables.
+    /// The section with this name, with its variables.
     pub fn section(&self, name: &str) -> Option<&[SectionVar]> {
         self.types.iter().find_map(|ty| match &ty.kind {
             Kind::Section(vars) if ty.name == name => Some(vars.as_slice()),
@@ -335,22 +335,22 @@ impl Btf {
         })
     }
 
-    /// The function of this name.
+    /// The function with this name.
     pub fn function(&self, name: &str) -> Option<u32> {
         let mut all = self.iter();
         let found = all.find(|(_, ty)| matches!(ty.kind, Kind::Func { .. }) && ty.name == name);
         found.map(|(id, _)| id)
     }
 
-    /// How many parameters the function `id` has, and whether it returns something; none if it is
-    /// no function. `...` counts as a parameter.
+    /// Number of parameters of the function `id`, and whether it returns a value. `None` if it is
+    /// not a function. `...` counts as a parameter.
     pub fn prototype(&self, id: u32) -> Option<(usize, bool)> {
         let Kind::Func { proto, .. } = self.get(id).kind else { return None };
         let Kind::Proto { returns, params } = &self.resolve(proto).kind else { return None };
         Some((params.len(), !matches!(self.resolve(*returns).kind, Kind::Void)))
     }
 
-    /// The members of the structure `id`; none if it is no structure.
+    /// The members of the structure `id`. `None` if it is not a structure.
     pub fn members(&self, id: u32) -> Option<&[Member]> {
         match &self.resolve(id).kind {
             Kind::Struct { members, .. } => Some(members),
@@ -359,7 +359,7 @@ impl Btf {
     }
 }
 
-/// A type; an error is a kind that is not known.
+/// Reads a type. The inner error is the number of an unknown kind.
 fn read_type(cursor: &mut Cursor<'_>, names: &Bytes<'_>) -> Option<Result<Type, u32>> {
     let name = names.text(u64::from(cursor.u32()?))?;
     let info = cursor.u32()?;
@@ -428,23 +428,23 @@ fn read_type(cursor: &mut Cursor<'_>, names: &Bytes<'_>) -> Option<Result<Type, 
     Some(Ok(Type { name, kind }))
 }
 
-/// What must be done with an instruction whose meaning depends on the kernel's types.
+/// A relocation: changes an instruction that depends on the kernel's types.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CoreRelocation {
     /// The instruction, bytes from the start of its section.
     pub offset: u32,
-    /// The object's type that it is about.
+    /// The type of the object that it refers to.
     pub ty: u32,
-    /// The way to the member: numbers with `:` between them.
+    /// Path to the member: indices separated by `:`.
     pub access: String,
-    /// What is asked, `BPF_CORE_*`, 0 to 12.
+    /// Kind of the relocation, `BPF_CORE_*`, 0 to 12.
     pub kind: u32,
 }
 
-/// The line of the source that an instruction was made of.
+/// The source line that an instruction was compiled from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// The first instruction made of it, bytes from the start of its section.
+    /// The first instruction compiled from it, bytes from the start of its section.
     pub offset: u32,
     /// The source file's name.
     pub file: String,
@@ -452,10 +452,10 @@ pub struct Line {
     pub line: u32,
 }
 
-/// What the section `.BTF.ext` says, by the name of the section of code.
+/// Contents of the section `.BTF.ext`, by the name of the section of code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BtfExt {
-    /// Lines of the source.
+    /// Source lines.
     pub lines: Vec<(String, Vec<Line>)>,
     /// Relocations.
     pub core: Vec<(String, Vec<CoreRelocation>)>,
@@ -506,7 +506,8 @@ fn names_of(btf: &[u8]) -> Option<Bytes<'_>> {
     bytes.slice(start.checked_add(offset)?, len).map(Bytes)
 }
 
-/// A part of `.BTF.ext`: the size of a record, then for each section its name, a count, records.
+/// Reads a part of `.BTF.ext`: the size of a record, then for each section its name, a count and
+/// the records.
 fn read_records<T>(
     part: &[u8],
     names: &Bytes<'_>,

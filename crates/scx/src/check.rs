@@ -1,37 +1,54 @@
-//! What is checked of a program before it runs.
+//! Checks made of a program before it runs.
 //!
-//! This is no verifier. The kernel's follows every path with what it knows of every value; here
-//! every instruction that can be reached must be one that the machine has, with registers it has,
-//! that were written before they are read; jumps stay within the section and never lead into the
-//! middle of an instruction; the frame is not overrun where that can be seen in the instruction
-//! itself. All else is checked when it happens. The words are the kernel's where it has some.
+//! This is not a verifier. The kernel's verifier follows every path with all known facts about
+//! every value. Here every reachable instruction must exist in the instruction set, use existing
+//! registers, and read only registers that were written. Jumps must stay within the section and
+//! must not lead into the middle of an instruction. Accesses by the frame pointer must stay in the
+//! frame. Everything else is checked at run time. The messages use the kernel's words where it has
+//! some.
 
+use crate::bpf::{
+    ATOMIC_ADD, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR, BPF_ADD, BPF_ALU, BPF_ALU64, BPF_AND, BPF_ARSH,
+    BPF_ATOMIC, BPF_CALL, BPF_CMPXCHG, BPF_DIV, BPF_END, BPF_EXIT, BPF_FETCH, BPF_JA, BPF_JCOND,
+    BPF_JEQ, BPF_JLT, BPF_JMP, BPF_JMP32, BPF_JSGE, BPF_JSLE, BPF_LD, BPF_LDX, BPF_LOAD_ACQ,
+    BPF_LSH, BPF_MEM, BPF_MEMSX, BPF_MOD, BPF_MOV, BPF_MUL, BPF_NEG, BPF_OR, BPF_RSH, BPF_ST,
+    BPF_STORE_REL, BPF_STX, BPF_SUB, BPF_XCHG, BPF_XOR, FRAME_POINTER, SIGNED,
+};
 use crate::insn::{
     CALL, CALL_KFUNC, CALL_LOCAL, EXIT, GOTOL, Insn, JA, LDDW, MAY_GOTO, POISON, SECOND_HALF,
 };
 use std::ops::Range;
 
-/// The size of a frame, bytes.
+/// Size of a frame, bytes.
 pub const FRAME: i32 = 512;
 
-/// What is wrong with an instruction.
+/// A flaw of an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flaw {
-    /// The instruction's number.
+    /// Number of the instruction.
     pub at: usize,
     /// What is wrong.
     pub what: String,
 }
 
-/// Registers as a set: bit r for register r.
+/// Set of registers: bit r for register r.
 type Registers = u16;
 
-/// Checks everything that can be reached from `entry`, at which the registers `given` have values.
-/// `section` are the instructions among which jumps must stay. Calls of functions of the object are
-/// not followed; the numbers of their first instructions are added to `called`.
+/// Register of a result, `r0`.
+const RESULT: Registers = 1;
+
+/// Register of a program's context, `r1`.
+pub(crate) const CONTEXT: Registers = 0b10;
+
+/// Registers of arguments, `r1` to `r5`.
+pub(crate) const ARGUMENTS: Registers = 0b11_1110;
+
+/// Checks all instructions that are reachable from `entry`, where the registers in `given` have
+/// values. `section` is the range of instructions that jumps must not leave. Calls of functions of
+/// the object are not followed; the numbers of their first instructions are added to `called`.
 ///
 /// # Errors
-/// The first flaw that is found.
+/// The first flaw found.
 pub fn check(
     code: &[Insn],
     section: &Range<usize>,
@@ -39,9 +56,9 @@ pub fn check(
     given: Registers,
     called: &mut Vec<usize>,
 ) -> Result<(), Flaw> {
-    // What is known to have a value before each instruction; none: it has not been reached.
+    // The registers known to have a value before each instruction. `None`: not reached yet.
     let mut known: Vec<Option<Registers>> = vec![None; section.len()];
-    let mut work = vec![(entry, entry, given | 1 << 10)];
+    let mut work = vec![(entry, entry, given | 1 << FRAME_POINTER)];
     while let Some((from, at, registers)) = work.pop() {
         if !section.contains(&at) {
             let what = match at == section.end && from + 1 == at {
@@ -73,14 +90,14 @@ pub fn check(
         if unread != 0 {
             return flaw(format!("R{} !read_ok", unread.trailing_zeros()));
         }
-        if writes & 1 << 10 != 0 {
+        if writes & 1 << FRAME_POINTER != 0 {
             return flaw("frame pointer is read only".into());
         }
         let mut after = registers | writes;
         match insn.op {
             EXIT | POISON => continue,
             CALL | CALL_LOCAL | CALL_KFUNC => {
-                after = after & !0b11_1110 | 1;
+                after = after & !ARGUMENTS | RESULT;
                 if insn.op == CALL_LOCAL {
                     called.push(insn.imm as usize);
                 }
@@ -91,11 +108,13 @@ pub fn check(
             GOTOL => Some(insn.imm),
             JA => Some(i64::from(insn.off)),
             MAY_GOTO => Some(i64::from(insn.off)),
-            _ if matches!(insn.class(), 5 | 6) && !is_call(insn) => Some(i64::from(insn.off)),
+            _ if matches!(insn.class(), BPF_JMP | BPF_JMP32) && !is_call(insn) => {
+                Some(i64::from(insn.off))
+            }
             _ => None,
         };
         if let Some(by) = by {
-            // A place before the first instruction is out of range like one behind the last.
+            // A target before the first instruction is out of range, like one after the last.
             let target = usize::try_from(at as i64 + 1 + by).unwrap_or(usize::MAX);
             work.push((at, target, after));
             if matches!(insn.op, JA | GOTOL) {
@@ -111,11 +130,11 @@ fn is_call(insn: Insn) -> bool {
     matches!(insn.op, CALL | CALL_LOCAL | CALL_KFUNC | EXIT | POISON)
 }
 
-/// Whether the machine has such an instruction.
+/// Checks that the instruction set has such an instruction.
 fn form(insn: Insn) -> Result<(), String> {
     let Insn { op, dst, src, off, imm } = insn;
     for register in [dst, src] {
-        if register > 10 && op != LDDW {
+        if register > FRAME_POINTER && op != LDDW {
             return Err(format!("R{register} is invalid"));
         }
     }
@@ -123,66 +142,66 @@ fn form(insn: Insn) -> Result<(), String> {
         true => Err(format!("{what} uses reserved fields")),
         false => Ok(()),
     };
-    let by_register = op & 8 != 0;
+    let by_register = insn.is_by_register();
     match insn.class() {
-        4 | 7 => {
-            let wide = insn.class() == 7;
-            match op & 0xf0 {
-                // add sub mul or and neg xor
-                0x00 | 0x10 | 0x20 | 0x40 | 0x50 | 0xa0 => reserved(off != 0, "BPF_ALU"),
-                0x80 => reserved(off != 0 || by_register, "BPF_NEG"),
-                // div mod
-                0x30 | 0x90 if !by_register && imm == 0 => Err("div by zero".into()),
-                0x30 | 0x90 => reserved(off != 0 && off != 1, "BPF_ALU"),
-                // lsh rsh arsh
-                0x60 | 0x70 | 0xc0 => {
+        BPF_ALU | BPF_ALU64 => {
+            let wide = insn.class() == BPF_ALU64;
+            match insn.operation() {
+                BPF_ADD | BPF_SUB | BPF_MUL | BPF_OR | BPF_AND | BPF_XOR => {
+                    reserved(off != 0, "BPF_ALU")
+                }
+                BPF_NEG => reserved(off != 0 || by_register, "BPF_NEG"),
+                BPF_DIV | BPF_MOD if !by_register && imm == 0 => Err("div by zero".into()),
+                BPF_DIV | BPF_MOD => reserved(off != 0 && off != SIGNED, "BPF_ALU"),
+                BPF_LSH | BPF_RSH | BPF_ARSH => {
                     let width = if wide { 64 } else { 32 };
                     if !by_register && !(0..width).contains(&imm) {
                         return Err(format!("invalid shift {imm}"));
                     }
                     reserved(off != 0, "BPF_ALU")
                 }
-                // mov, with a sign; a cast between address spaces
-                0xb0 if by_register => match (wide, off) {
+                // Offset 1 casts between address spaces.
+                BPF_MOV if by_register => match (wide, off) {
                     (_, 0 | 8 | 16) | (true, 32 | 1) => Ok(()),
                     _ => reserved(true, "BPF_MOV"),
                 },
-                0xb0 => reserved(off != 0, "BPF_MOV"),
-                // le be bswap
-                0xd0 => reserved(
+                BPF_MOV => reserved(off != 0, "BPF_MOV"),
+                BPF_END => reserved(
                     off != 0 || !matches!(imm, 16 | 32 | 64) || (wide && by_register),
                     "BPF_END",
                 ),
                 _ => Err(format!("unknown opcode {op:02x}")),
             }
         }
-        5 | 6 => match op & 0xf0 {
+        BPF_JMP | BPF_JMP32 => match insn.operation() {
             _ if matches!(op, CALL_LOCAL | CALL_KFUNC | POISON) => Ok(()),
-            0x00 => reserved(by_register || src != 0 || dst != 0, "BPF_JA"),
-            0x80 if op == CALL => reserved(src != 0, "BPF_CALL"),
-            0x90 if op == EXIT => reserved(src != 0 || dst != 0 || imm != 0, "BPF_EXIT"),
-            0xe0 if op == MAY_GOTO => reserved(src != 0 || dst != 0 || imm != 0, "may_goto"),
-            0x10..=0x70 | 0xa0..=0xd0 => Ok(()),
+            BPF_JA => reserved(by_register || src != 0 || dst != 0, "BPF_JA"),
+            BPF_CALL if op == CALL => reserved(src != 0, "BPF_CALL"),
+            BPF_EXIT if op == EXIT => reserved(src != 0 || dst != 0 || imm != 0, "BPF_EXIT"),
+            BPF_JCOND if op == MAY_GOTO => reserved(src != 0 || dst != 0 || imm != 0, "may_goto"),
+            BPF_JEQ..=BPF_JSGE | BPF_JLT..=BPF_JSLE => Ok(()),
             _ => Err(format!("unknown opcode {op:02x}")),
         },
-        0 if op == LDDW && dst <= 10 => Ok(()),
-        0 if op == LDDW => Err(format!("R{dst} is invalid")),
-        1 => match op & 0xe0 {
-            0x60 => frame(insn, src, "read from"),
-            0x80 if op != 0x99 => frame(insn, src, "read from"),
+        BPF_LD if op == LDDW && dst <= FRAME_POINTER => Ok(()),
+        BPF_LD if op == LDDW => Err(format!("R{dst} is invalid")),
+        BPF_LDX => match insn.mode() {
+            BPF_MEM => frame(insn, src, "read from"),
+            // A load of 8 bytes has no sign to extend.
+            BPF_MEMSX if insn.width() < 8 => frame(insn, src, "read from"),
             _ => Err(format!("unknown opcode {op:02x}")),
         },
-        2 | 3 if op & 0xe0 == 0x60 => frame(insn, dst, "write to"),
-        3 if op & 0xe0 == 0xc0 => {
+        BPF_ST | BPF_STX if insn.mode() == BPF_MEM => frame(insn, dst, "write to"),
+        BPF_STX if insn.mode() == BPF_ATOMIC => {
             let known = match imm {
-                0x100 | 0x110 => true,
-                0x00 | 0x40 | 0x50 | 0xa0 | 0x01 | 0x41 | 0x51 | 0xa1 | 0xe1 | 0xf1 => {
-                    matches!(insn.width(), 4 | 8)
+                BPF_LOAD_ACQ | BPF_STORE_REL => true,
+                BPF_XCHG | BPF_CMPXCHG => matches!(insn.width(), 4 | 8),
+                imm => {
+                    matches!(imm & !BPF_FETCH, ATOMIC_ADD | ATOMIC_OR | ATOMIC_AND | ATOMIC_XOR)
+                        && matches!(insn.width(), 4 | 8)
                 }
-                _ => false,
             };
             match known {
-                true => frame(insn, if imm == 0x100 { src } else { dst }, "write to"),
+                true => frame(insn, if imm == BPF_LOAD_ACQ { src } else { dst }, "write to"),
                 false => Err(format!("BPF_ATOMIC uses invalid atomic opcode {imm:02x}")),
             }
         }
@@ -190,39 +209,39 @@ fn form(insn: Insn) -> Result<(), String> {
     }
 }
 
-/// Accesses by the frame pointer must stay in the frame.
+/// Checks that accesses by the frame pointer stay in the frame.
 fn frame(insn: Insn, base: u8, how: &str) -> Result<(), String> {
     let (off, size) = (insn.off, insn.width());
-    if base == 10 && (off < -FRAME || off + size as i32 > 0) {
+    if base == FRAME_POINTER && (off < -FRAME || off + size as i32 > 0) {
         return Err(format!("invalid {how} stack R10 off={off} size={size}"));
     }
     Ok(())
 }
 
-/// The registers that an instruction reads, and those that it writes.
+/// Registers that an instruction reads, and registers that it writes.
 fn uses(insn: Insn) -> (Registers, Registers) {
     let (dst, src) = (1_u16 << insn.dst, 1_u16 << insn.src);
-    let by_register = insn.op & 8 != 0;
+    let by_register = insn.is_by_register();
     match insn.class() {
-        4 | 7 => match insn.op & 0xf0 {
-            0xb0 if by_register => (src, dst),
-            0xb0 => (0, dst),
-            0x80 | 0xd0 => (dst, dst),
+        BPF_ALU | BPF_ALU64 => match insn.operation() {
+            BPF_MOV if by_register => (src, dst),
+            BPF_MOV => (0, dst),
+            BPF_NEG | BPF_END => (dst, dst),
             _ if by_register => (dst | src, dst),
             _ => (dst, dst),
         },
-        5 | 6 => match insn.op {
+        BPF_JMP | BPF_JMP32 => match insn.op {
             JA | GOTOL | MAY_GOTO | EXIT | POISON | CALL | CALL_LOCAL | CALL_KFUNC => (0, 0),
             _ if by_register => (dst | src, 0),
             _ => (dst, 0),
         },
-        0 => (0, dst),
-        1 => (src, dst),
-        2 => (dst, 0),
-        _ if insn.op & 0xe0 == 0xc0 => match insn.imm {
-            0x100 => (src, dst),
-            0xf1 => (dst | src | 1, 1),
-            imm if imm & 1 == 1 => (dst | src, src),
+        BPF_LD => (0, dst),
+        BPF_LDX => (src, dst),
+        BPF_ST => (dst, 0),
+        _ if insn.mode() == BPF_ATOMIC => match insn.imm {
+            BPF_LOAD_ACQ => (src, dst),
+            BPF_CMPXCHG => (dst | src | RESULT, RESULT),
+            imm if imm & BPF_FETCH != 0 => (dst | src, src),
             _ => (dst | src, 0),
         },
         _ => (dst | src, 0),
@@ -277,7 +296,7 @@ mod tests {
         let middle =
             [insn(0x05, 0, 0, 1, 0), insn(LDDW, 0, 0, 0, 0), insn(SECOND_HALF, 0, 0, 0, 0), STOP];
         assert_eq!(verdict(&middle), Err("0: jump into the middle of ldimm64 insn 2".into()));
-        // Operations that stand for something else here are none of the machine's.
+        // Opcodes of internal instructions are not part of the instruction set.
         assert!(one(insn(SECOND_HALF, 0, 0, 0, 0)).contains("middle"));
     }
 
@@ -293,7 +312,7 @@ mod tests {
 
     #[test]
     fn both_ways_of_a_branch_count() {
-        // r0 has a value on one way only.
+        // r0 has a value on one path only.
         let code = [insn(0x15, 1, 0, 1, 0), insn(0xb7, 0, 0, 0, 1), insn(0xbf, 2, 0, 0, 0), STOP];
         assert_eq!(verdict(&code), Err("2: R0 !read_ok".into()));
     }

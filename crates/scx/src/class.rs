@@ -1,39 +1,43 @@
-//! The class round the policy: what becomes of a task between the kernel's core and the callbacks.
+//! The scheduling class around the policy: moves tasks between the kernel's core and the callbacks.
 //!
-//! A CPU runs tasks of its local queue only. They come there directly, from the global queue, or
+//! A CPU runs only tasks of its local queue. They arrive there directly, from the global queue, or
 //! from the policy's own queues when `dispatch` moves them. The order of events is the kernel's:
 //! see `docs/scx.md`.
 
+use crate::act::Act;
+use crate::cpu::MASK_IDLE;
+use crate::dsq::Insertion;
 use crate::dsq::{Dsq, Entry, Mixed};
 use crate::kernel_types::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_DSQ_PRIQ, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF,
 };
 use crate::ops::Callback;
+use crate::ops::Context;
+use crate::options::Profile;
 use crate::rules;
-use crate::scheduler::Profile;
-use crate::world::{Act, Context, Holder, Insertion, MASK_IDLE, PutBack};
+use crate::task::{Holder, PutBack};
 use schedlab_core::{Candidate, CpuId, Question, Rule};
 
-/// The slice of those who run first come first served after the policy has ended, ns.
+/// Slice of tasks that run first come, first served after the policy has ended, ns.
 pub const SLICE_BYPASS: u64 = 5_000_000;
 
-/// A recorded switch is found again if it falls so near, ns.
+/// Tolerance when a recorded switch is matched by its time, ns.
 const PUT_BACK_SLACK: u64 = 60_000;
 
-/// So many rounds of `dispatch` there are in one reschedule.
+/// Maximum number of rounds of `dispatch` in one reschedule.
 const DISPATCH_ROUNDS: u32 = 32;
 
-/// Tasks that one `dispatch` may insert, unless the policy says otherwise.
+/// Number of tasks that one `dispatch` may insert, unless the policy sets another limit.
 const DISPATCH_BATCH: u64 = 32;
 
 impl Act<'_> {
-    /// Whether the policy has ended and tasks run first come first served.
+    /// Whether the policy has ended and tasks run first come, first served.
     pub fn is_bypassed(&self) -> bool {
         self.w.ended.is_some()
     }
 
-    /// Gives a task to another CPU's runqueue.
+    /// Moves a task to another CPU's runqueue.
     pub fn move_task(&mut self, row: u32, to: u32) {
         let from = self.w.tasks[row as usize].cpu;
         if from == to {
@@ -52,7 +56,7 @@ impl Act<'_> {
         self.p.migrated(task, CpuId(from), CpuId(to));
     }
 
-    /// Charges a CPU's current task for the time since it was charged last.
+    /// Charges a CPU's current task for the time since the last charge.
     pub fn charge(&mut self, cpu: u32) {
         let now = self.now();
         let Some(row) = self.w.cpus[cpu as usize].curr else { return };
@@ -74,7 +78,7 @@ impl Act<'_> {
         }
     }
 
-    /// Sets the clock that the policy sees in a runqueue.
+    /// Sets the runqueue's clock that the policy sees.
     pub fn update_clock(&mut self, cpu: u32) {
         let now = self.now();
         for path in ["clock", "clock_task", "clock_pelt"] {
@@ -83,7 +87,7 @@ impl Act<'_> {
         }
     }
 
-    /// Chooses the CPU of a task that is waking up or new, and carries out what comes with it.
+    /// Chooses the CPU of a task that wakes or is new, with the side effects of the choice.
     pub fn select_cpu(&mut self, row: u32, prev: u32, wake_flags: u64) -> u32 {
         let mut cpu = prev;
         if self.has(Callback::SELECT_CPU) {
@@ -124,7 +128,7 @@ impl Act<'_> {
         self.w.mask_has(self.w.mask(MASK_IDLE), cpu)
     }
 
-    /// Takes away the mark of an idle CPU; whether it had one.
+    /// Clears the idle mark of a CPU. Returns whether it was set.
     pub fn take_idle(&mut self, cpu: u32) -> bool {
         let was = self.is_idle(cpu);
         if was {
@@ -133,8 +137,8 @@ impl Act<'_> {
         was
     }
 
-    /// The next CPU of a kind after the last that was chosen in this way on the acting CPU, the
-    /// lowest after the highest.
+    /// Returns the next matching CPU after the last one that this function chose on the acting CPU.
+    /// The lowest CPU follows the highest.
     pub fn distribute(&mut self, is_one: impl Fn(&Self, u32) -> bool) -> Option<u32> {
         let cpus = self.w.nr_cpus();
         let acting = self.w.cpu as usize;
@@ -145,7 +149,7 @@ impl Act<'_> {
         Some(found)
     }
 
-    /// A task becomes runnable on a CPU.
+    /// Makes a task runnable on a CPU.
     pub fn activate(&mut self, row: u32, cpu: u32, enq_flags: u64) {
         self.move_task(row, cpu);
         self.w.set_runnable(row, true);
@@ -159,14 +163,14 @@ impl Act<'_> {
         self.look(cpu);
     }
 
-    /// An idle CPU looks whether there is something to do.
+    /// Makes an idle CPU look for work.
     pub fn look(&mut self, cpu: u32) {
         if self.w.cpus[cpu as usize].is_vacant() && self.w.in_schedule != Some(cpu) {
             self.p.resched(CpuId(cpu));
         }
     }
 
-    /// The wait of a task begins.
+    /// Starts the wait of a task.
     pub(crate) fn waits_from_now(&mut self, row: u32) {
         let now = self.now();
         self.w.tasks[row as usize].runnable_at = now;
@@ -175,13 +179,12 @@ impl Act<'_> {
         self.arm_watchdog(now);
     }
 
-    /// The value of jiffies when a run begins: 300 s before its low 32 bits overflow, as in the
-    /// kernel.
+    /// Value of jiffies when a run begins: 300 s before the low 32 bits overflow, as in the kernel.
     pub fn first_jiffy(&self) -> u64 {
         (1 << 32) - 300 * u64::from(self.p.hz())
     }
 
-    /// A runnable task is put somewhere where a CPU will find it, or given to the policy.
+    /// Puts a runnable task into a queue where a CPU will find it, or gives it to the policy.
     pub fn enqueue(&mut self, row: u32, enq_flags: u64) {
         self.p.work.enqueues += 1;
         if self.is_bypassed() {
@@ -211,14 +214,14 @@ impl Act<'_> {
         if self.w.tasks[row as usize].direct.is_some() {
             self.insert_directly(row, enq_flags);
         } else if self.is_bypassed() {
-            // The policy ended in this very call. Nobody is lost.
+            // The policy ended in this very call. No task is lost.
             self.put(row, self.w.global(), 0);
         } else {
             self.w.tasks[row as usize].holder = Holder::Policy;
         }
     }
 
-    /// After the policy has ended any idle CPU serves.
+    /// Lets any idle CPU serve a task after the policy has ended.
     fn look_for_bypassed(&mut self, row: u32) {
         let idle = (0..self.w.nr_cpus()).find(|&cpu| {
             self.w.cpus[cpu as usize].is_vacant()
@@ -230,7 +233,7 @@ impl Act<'_> {
         }
     }
 
-    /// Carries out the insertion that `select_cpu` or `enqueue` asked for.
+    /// Carries out the insertion that `select_cpu` or `enqueue` requested.
     fn insert_directly(&mut self, row: u32, enq_flags: u64) {
         let Some((dsq, flags)) = self.w.tasks[row as usize].direct.take() else { return };
         let cpu = self.w.tasks[row as usize].cpu;
@@ -240,7 +243,7 @@ impl Act<'_> {
         }
     }
 
-    /// The queue of an id as a CPU sees it; the policy ends if there is none.
+    /// Returns the queue with an id, as a CPU sees it. Ends the policy if there is none.
     pub fn queue_of(&mut self, dsq: u64, cpu: u32) -> Option<u32> {
         let number = dsq as u32;
         let found = if dsq == DSQ_LOCAL {
@@ -261,7 +264,7 @@ impl Act<'_> {
         found
     }
 
-    /// Puts a task into a queue; into another CPU's local queue only if it may run there.
+    /// Puts a task into a queue. Another CPU's local queue must be allowed for the task.
     fn put_where_it_may_be(&mut self, row: u32, queue: u32, flags: u64) {
         let task = &self.w.tasks[row as usize];
         if queue < self.w.nr_cpus() && !task.allowed.contains(CpuId(queue)) {
@@ -302,7 +305,7 @@ impl Act<'_> {
         }
     }
 
-    /// A task has come into a local queue.
+    /// Handles a task that has come into a local queue.
     fn put_locally(&mut self, row: u32, cpu: u32, flags: u64) {
         self.move_task(row, cpu);
         let mut preempts = false;
@@ -322,7 +325,7 @@ impl Act<'_> {
         }
     }
 
-    /// Takes a task away from whoever has it while it waits.
+    /// Removes a waiting task from its holder.
     pub fn take_out(&mut self, row: u32) {
         if let Holder::Queue(queue, key) = self.w.tasks[row as usize].holder {
             self.w.queues[queue as usize].remove(key);
@@ -331,7 +334,7 @@ impl Act<'_> {
         self.w.tasks[row as usize].holder = Holder::Nobody;
     }
 
-    /// `dispatch` inserts: kept until it ends, or until it moves a task to the local queue.
+    /// Keeps an insertion by `dispatch` until `dispatch` ends, or moves a task to the local queue.
     pub fn buffer(&mut self, row: u32, dsq: u64, flags: u64) {
         let batch = match self.w.image.ops.dispatch_max_batch {
             0 => DISPATCH_BATCH,
@@ -344,7 +347,7 @@ impl Act<'_> {
         self.w.insertions.push(Insertion { task: row, qseq, dsq, flags });
     }
 
-    /// Free places of the buffer.
+    /// Number of free slots of the buffer.
     pub fn slots_left(&self) -> u64 {
         let batch = match self.w.image.ops.dispatch_max_batch {
             0 => DISPATCH_BATCH,
@@ -353,8 +356,8 @@ impl Act<'_> {
         batch.saturating_sub(self.w.insertions.len() as u64)
     }
 
-    /// Carries out what `dispatch` inserted; how much that was. What is stale is dropped: the
-    /// policy no longer has the task, or has got it anew since.
+    /// Carries out the insertions of `dispatch` and returns their number. Stale insertions are
+    /// dropped: the policy no longer has the task, or has received it again since.
     pub fn flush(&mut self, cpu: u32) -> usize {
         let mut insertions = std::mem::take(&mut self.w.insertions);
         let count = insertions.len();
@@ -380,9 +383,9 @@ impl Act<'_> {
         count
     }
 
-    /// Moves the first task of a queue that may run on a CPU to its local queue; whether there was
-    /// one. A task that is still another CPU's current is passed over; the CPU that does so looks
-    /// again in this instant.
+    /// Moves the first task of a queue that may run on a CPU to its local queue. Returns whether
+    /// there was one. A task that is still current on another CPU is skipped, and the CPU looks
+    /// again in the same instant.
     pub fn consume(&mut self, queue: u32, cpu: u32) -> bool {
         let mut passed_over = false;
         let mut found: Option<Entry> = None;
@@ -411,8 +414,8 @@ impl Act<'_> {
         true
     }
 
-    /// Whether another CPU is putting a task back, and this one does not see it there yet.
-    pub fn is_not_seen_yet(&self, task: &crate::world::Task, cpu: u32) -> bool {
+    /// Whether another CPU is putting a task back and this CPU does not see it yet.
+    pub fn is_not_seen_yet(&self, task: &crate::task::Task, cpu: u32) -> bool {
         let here = &self.w.cpus[cpu as usize];
         let has_one = here.curr.is_some() && !here.is_curr_gone;
         task.put_back.is_some_and(|back| {
@@ -420,7 +423,7 @@ impl Act<'_> {
         })
     }
 
-    /// Whether nothing of a task is seen by a CPU: another was stopped while it puts it back.
+    /// Whether a task is invisible to a CPU, because another CPU was stopped while putting it back.
     pub fn is_hidden(&self, row: u32, cpu: u32) -> bool {
         let back = self.w.tasks[row as usize].put_back;
         back.is_some_and(|back| !back.unless_idle) && {
@@ -428,7 +431,7 @@ impl Act<'_> {
         }
     }
 
-    /// A CPU puts its task back now: from when on others see it.
+    /// Returns the time from which other CPUs see the task that a CPU puts back now.
     pub fn put_back(&mut self, cpu: u32) -> Option<PutBack> {
         let now = self.now();
         if let Some(recorded) = self.w.put_backs.get_mut(cpu as usize) {
@@ -443,7 +446,7 @@ impl Act<'_> {
         (self.w.put_back_ns > 0).then_some(PutBack { until_ns, by: cpu, unless_idle: true })
     }
 
-    /// A task that the policy had is taken to run. Later kernels tell it so.
+    /// Handles a task of the policy that is taken to run. Later kernels report this to the policy.
     fn leaves_custody(&mut self, row: u32) {
         if self.w.profile >= Profile::V7_3 {
             let args = [self.w.task_address(row), 0];
@@ -451,8 +454,9 @@ impl Act<'_> {
         }
     }
 
-    /// What a CPU runs next: S 4 of the specification, up to the choice. Whether the current task
-    /// is kept, and by which rule; if it is not, the first of the local queue is next.
+    /// Chooses what a CPU runs next: S 4 of the specification, up to the choice. Returns whether
+    /// the current task is kept, and the rule. If it is not kept, the first task of the local queue
+    /// is next.
     pub fn balance(&mut self, cpu: u32, prev: Option<u32>, is_runnable: bool) -> (bool, Rule) {
         if let Some(found) = self.find_work(cpu, prev, is_runnable) {
             return found;
@@ -466,8 +470,8 @@ impl Act<'_> {
         (false, rules::IDLE)
     }
 
-    /// The search for somebody to run, without what becomes of the current task if there is nobody
-    /// else.
+    /// Searches for a task to run. Leaves open whether the current task continues when there is no
+    /// other.
     pub(crate) fn find_work(
         &mut self,
         cpu: u32,
@@ -507,8 +511,8 @@ impl Act<'_> {
         None
     }
 
-    /// Names the rule of a pick. Who could have been picked: the current task if it is kept, else
-    /// those of the local queue, in its order.
+    /// Names the rule of a pick. The candidates are the current task if it is kept, else the tasks
+    /// of the local queue in order.
     pub fn account_for(&mut self, cpu: u32, rule: Rule, kept: Option<u32>) {
         let w = &*self.w;
         self.p.because(Question::Pick, CpuId(cpu), rule, |evidence| {
@@ -524,7 +528,7 @@ impl Act<'_> {
         });
     }
 
-    /// Whether somebody waits in the local queue, or can be taken there from the global one.
+    /// Whether a task waits in the local queue, or can be moved there from the global one.
     fn finds_local(&mut self, cpu: u32) -> Option<Rule> {
         let can_run =
             |entry: &Entry| self.w.tasks[entry.task as usize].on_cpu.is_none_or(|on| on == cpu);
@@ -552,7 +556,7 @@ impl Act<'_> {
         Some(row)
     }
 
-    /// A current task that is runnable makes way.
+    /// Puts away a current task that is runnable.
     pub fn put_away(&mut self, cpu: u32, row: u32, next: Option<u32>, back: Option<PutBack>) {
         let args = [self.w.task_address(row), 1];
         self.call(Callback::STOPPING, Context::Other, &args);
@@ -571,7 +575,7 @@ impl Act<'_> {
         }
     }
 
-    /// Tells the policy that a CPU is idle from now on, or is no longer.
+    /// Tells the policy that a CPU became idle or busy.
     pub fn update_idle(&mut self, cpu: u32, is_idle: bool) {
         if self.w.tracks_idle {
             let is_online = self.w.cpus[cpu as usize].is_online;
@@ -584,16 +588,16 @@ impl Act<'_> {
         }
     }
 
-    /// Makes a queue.
+    /// Creates a queue.
     ///
     /// # Errors
-    /// `-EINVAL` for a number of the class's own, `-EEXIST` if there is one.
+    /// `-EINVAL` for a built-in id, `-EEXIST` if the queue exists.
     pub fn create_dsq(&mut self, id: u64) -> Result<(), i64> {
         if id & DSQ_BUILTIN != 0 {
-            return Err(crate::maps::EINVAL);
+            return Err(crate::errno::EINVAL);
         }
         if self.w.queue_of.contains_key(&id) {
-            return Err(crate::maps::EEXIST);
+            return Err(crate::errno::EEXIST);
         }
         let queue = match self.w.free_queues.pop() {
             Some(queue) => {
@@ -609,7 +613,7 @@ impl Act<'_> {
         Ok(())
     }
 
-    /// Destroys a queue in which nobody stands.
+    /// Destroys an empty queue.
     pub fn destroy_dsq(&mut self, id: u64) {
         let Some(&queue) = self.w.queue_of.get(&id) else { return };
         if self.w.queues[queue as usize].is_empty() {
@@ -618,7 +622,7 @@ impl Act<'_> {
         }
     }
 
-    /// A task that was inserted for itself, in `select_cpu` or `enqueue`, or by `dispatch`.
+    /// Inserts a task on behalf of `select_cpu`, `enqueue` or `dispatch`.
     pub fn insert(&mut self, row: u32, dsq: u64, slice: u64, vtime: Option<u64>, flags: u64) {
         let is_direct = match self.w.context {
             Context::SelectCpu | Context::Enqueue => true,
@@ -650,7 +654,7 @@ impl Act<'_> {
             flags |= ENQ_DSQ_PRIQ;
         }
         if is_direct {
-            // An id that does not exist is an error here and now.
+            // An id that does not exist is an error immediately.
             let cpu = self.w.tasks[row as usize].cpu;
             if self.queue_of(dsq, cpu).is_some() {
                 self.w.tasks[row as usize].direct = Some((dsq, flags));
@@ -660,7 +664,7 @@ impl Act<'_> {
         }
     }
 
-    /// Moves a task from one queue to another; whether it did.
+    /// Moves a task from one queue to another. Returns whether it did.
     pub fn move_between(&mut self, row: u32, from: u32, dsq: u64, flags: u64) -> bool {
         let Holder::Queue(queue, _) = self.w.tasks[row as usize].holder else { return false };
         if queue != from {

@@ -1,16 +1,17 @@
-//! The classes above a policy: `SCHED_DEADLINE`, `SCHED_FIFO` and `SCHED_RR`, as the laboratory's
-//! 6.x kernels have them.
+//! The classes above a policy: `SCHED_DEADLINE`, `SCHED_FIFO` and `SCHED_RR`, as in the
+//! laboratory's 6.x kernels.
 //!
 //! [`Classes`] is a policy with these classes above it, under the core of those kernels
-//! ([`Core6`]). So long as there is no task of a class above, every hook goes to the policy's class
-//! alone. From the first one on the core picks: what the classes above do not want, the policy
-//! gets. The hooks of ordinary tasks go to the policy's class directly all the same; the core is
-//! told where they are before it looks at them.
+//! ([`Core6`]). As long as no task of a class above exists, every hook goes to the policy's class
+//! alone. From the first such task on, the core picks, and the policy gets the time that the
+//! classes above leave. The hooks of ordinary tasks still go directly to the policy's class. The
+//! core's records of them are updated before the core uses them.
 
+use crate::act::Act;
 use crate::log::Log;
-use crate::scheduler::{Profile, ScxScheduler};
-use crate::timer_keys::Timer;
-use crate::world::Act;
+use crate::options::Profile;
+use crate::scheduler::ScxScheduler;
+use crate::timers::Timer;
 use schedlab_core::control::{Command, ControlError, Reply};
 use schedlab_core::{
     BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
@@ -23,13 +24,13 @@ use schedlab_sched::classes::rq::prio_of;
 use schedlab_sched::classes::{ClassId, Dequeue, Enqueue, Pid, Rqs, deadline, rt};
 use schedlab_sched::fair_6::domains;
 
-/// The policy's class, in the place of the fair one.
+/// The policy's class, in place of the fair class.
 #[derive(Debug)]
 struct Ext {
     scx: ScxScheduler,
-    /// The class wants its CPU to reschedule again, though it is rescheduling.
+    /// Whether the class requests another reschedule of its CPU while it reschedules.
     again: bool,
-    /// Threads that have left their CPUs, of which the policy has not yet heard.
+    /// Threads that have left their CPUs and that the policy's class does not know of yet.
     left: Vec<Pid>,
 }
 
@@ -37,15 +38,15 @@ struct Ext {
 #[derive(Debug)]
 pub struct Classes {
     core: Core6<Ext>,
-    /// There is, or was, a task of a class above.
+    /// Whether a task of a class above exists or existed.
     has_urgent: bool,
-    /// Attributes that tasks get when they have left their CPU: they may not be there any more, and
-    /// wait for another one already.
+    /// Attributes that tasks get when they have left their CPU: their affinity excludes it, and
+    /// they already wait for another.
     late: Vec<(TaskId, SchedAttr, CpuId)>,
 }
 
 impl Classes {
-    /// A policy with these classes above it.
+    /// Puts these classes above a policy.
     pub fn new(scx: ScxScheduler, config: &BuildConfig) -> Classes {
         let ext = Ext { scx, again: false, left: vec![] };
         let core = Core6::with_fair_class(ext, domains::build(&config.topology), config.hz);
@@ -57,7 +58,7 @@ impl Classes {
         &self.core.fair.scx
     }
 
-    /// Tells `log` what the policy does.
+    /// Logs the policy's actions to `log`.
     pub fn log_to(&mut self, log: Log) {
         self.core.fair.scx.log_to(log);
     }
@@ -72,7 +73,7 @@ impl Classes {
         self.has_urgent && thread.is_some_and(|thread| thread.class > ClassId::Fair)
     }
 
-    /// The core learns of an ordinary task, or where it is now.
+    /// Updates the core's record of an ordinary task and its CPU.
     fn sync(&mut self, task: TaskId) {
         let pid = self.pid(task);
         let Core6 { core: rqs, fair, .. } = &mut self.core;
@@ -91,7 +92,7 @@ impl Classes {
         settings.allowed.clone_from(&row.allowed);
     }
 
-    /// The core gets a row for an ordinary task.
+    /// Adds an ordinary task to the core.
     fn know(&mut self, platform: &mut Platform, task: TaskId) {
         self.core.core.make_room(task);
         let pid = self.pid(task);
@@ -100,7 +101,7 @@ impl Classes {
         self.sync(task);
     }
 
-    /// The first task of a class above comes: from now on the core picks.
+    /// Handles the first task of a class above: from now on the core picks.
     fn begin(&mut self, platform: &mut Platform) {
         if self.has_urgent {
             return;
@@ -108,7 +109,7 @@ impl Classes {
         self.has_urgent = true;
         for cpu in (0..self.core.core.cpus()).map(CpuId) {
             if !self.core.fair.scx.world.cpus[cpu.index()].is_online {
-                // (No bandwidth was promised yet but the servers'.)
+                // (Only the servers have reserved bandwidth so far.)
                 let refused = self.core.deadline.cpu_offline();
                 debug_assert!(refused.is_ok(), "there are no deadline tasks");
                 self.core.core.set_online(cpu, false);
@@ -130,7 +131,7 @@ impl Classes {
         }
     }
 
-    /// Attributes of a task of a class above, or that comes to one.
+    /// Changes the attributes of a task that is, or becomes, a task of a class above.
     fn change(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
         self.begin(platform);
         if !self.is_urgent(task) {
@@ -157,7 +158,7 @@ impl Classes {
         }
     }
 
-    /// The policy's class hears who has left his CPU.
+    /// Reports the threads that have left their CPUs to the policy's class.
     fn report_left(&mut self, platform: &mut Platform) {
         let Core6 { core: rqs, fair, .. } = &mut self.core;
         while let Some(pid) = fair.left.pop() {
@@ -166,7 +167,7 @@ impl Classes {
         }
     }
 
-    /// After a reschedule of a CPU: the policy hears of what the core decided.
+    /// Tells the policy's class of the core's decision after a reschedule.
     fn switched(&mut self, platform: &mut Platform, cpu: CpuId, next: Option<TaskId>) {
         let Core6 { fair, .. } = &mut self.core;
         if std::mem::take(&mut fair.again) {
@@ -265,7 +266,7 @@ impl Scheduler for Classes {
     }
 
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
-        // What was to come later comes not at all.
+        // The new attributes replace the delayed ones.
         self.late.retain(|(other, ..)| *other != task);
         if self.is_urgent(task) || ClassId::of(attr.policy) > ClassId::Fair {
             return self.change(platform, task, attr, by);
@@ -287,7 +288,7 @@ impl Scheduler for Classes {
         self.core.set_affinity(platform, task, allowed);
         let pid = self.pid(task);
         let Core6 { core: rqs, fair, .. } = &mut self.core;
-        // It may have been refused.
+        // The change may have been refused.
         let world = &mut fair.scx.world;
         let row = world.row(task);
         world.tasks[row as usize].allowed.clone_from(&rqs.settings[pid.index()].allowed);
@@ -331,7 +332,7 @@ impl Inspect for Classes {
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        // Until 7.x nothing keeps a real-time task from starving the policy's.
+        // Before 7.x nothing keeps a real-time task from starving the policy's tasks.
         let real_time_first = self.policy().options.profile < Profile::V7_3;
         Promises { real_time_first, ..self.policy().promises(load) }
     }
@@ -376,7 +377,7 @@ impl Ext {
         rqs.task(pid).map_or(0, |task| self.scx.world.row(task))
     }
 
-    /// The policy's turn on a CPU.
+    /// Lets the policy pick a task for a CPU.
     fn pick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         platform.clear_resched(cpu);
         self.act(platform, cpu.0, |act| act.comes_back(cpu.0));
@@ -464,7 +465,7 @@ impl FairClass6 for Ext {
     }
 
     fn is_wanted(&self, cpu: CpuId) -> bool {
-        // Until 7.x the server serves the fair class alone, in which there is nobody.
+        // Before 7.x the server serves only the fair class, which has no tasks.
         self.scx.options.profile >= Profile::V7_3 && self.scx.world.runnable_on(cpu.0) > 0
     }
 
@@ -476,8 +477,8 @@ impl FairClass6 for Ext {
         self.pick(rqs, platform, cpu)
     }
 
-    // Whom it puts away and sets, the class settles when it picks, and when it hears that a class
-    // above has the CPU.
+    // The class settles which tasks it puts away and sets when it picks, and when a class above
+    // takes the CPU.
     fn put_prev_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {}
 
     fn set_curr_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {}
@@ -602,7 +603,7 @@ impl FairClass6 for Ext {
         String::new()
     }
 
-    // Groups are the policy's affair: the core is not asked about them.
+    // The policy handles groups itself: the core is not asked about them.
     fn has_group(&self, group: GroupId) -> bool {
         group.index() < self.scx.world.groups.len()
     }

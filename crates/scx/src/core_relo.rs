@@ -1,53 +1,52 @@
-//! CO-RE: what a policy asks about the kernel's types when it is loaded, answered from
-//! [`KernelTypes`].
+//! CO-RE: a policy's relocations against the kernel's types, resolved from [`KernelTypes`].
 //!
-//! A question is about a type of the object and a way to one of its members. The type is looked up
-//! among the kernel's by its name up to `___`, the members by their names; anonymous structures and
-//! unions between them vanish. What the kernel that is played lacks is no error: whoever asks
-//! *whether* there is such a member is told no, and any other instruction is **poisoned**: the
-//! policy ends when it gets there.
+//! A relocation refers to a type of the object and the path to one of its members. The type is
+//! looked up among the kernel's types by its name up to `___`, and the members by their names.
+//! Anonymous structures and unions between them disappear. A member that the emulated kernel lacks
+//! is not an error: a check *whether* it exists yields 0, and any other instruction is
+//! **poisoned**, that is, it ends the policy when it is reached.
 
 use crate::btf::{Btf, CoreRelocation, Kind, essential_name};
 use crate::error::ObjectError;
 use crate::kernel_types::{KernelTypes, Ty, enumerator};
 
-/// The answer.
+/// Result of a relocation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Resolution {
     /// A number.
     Number(u64),
-    /// An offset into a structure; an instruction that loads or stores must use this width if its
-    /// own is that of the object's member.
+    /// An offset into a structure. An instruction that loads or stores must use this width if its
+    /// own is the width of the object's member.
     Offset {
         /// Bytes from the start of the structure.
         offset: u64,
         /// The size of the object's member, bytes.
         from_size: u32,
-        /// The size of ours.
+        /// Size of the emulated kernel's member, bytes.
         to_size: u32,
     },
-    /// There is no such thing; what it is called.
+    /// The kernel lacks this item; its name.
     Missing(String),
 }
 
-/// A step on the way to a member.
+/// A step on the path to a member.
 enum Step {
     Member(String),
     Index(u32),
 }
 
-struct Way {
+struct MemberPath {
     /// The type's name up to `___`.
     root: String,
-    /// How many structures of the type are passed over first.
+    /// Number of structures of the type to skip first.
     first: u32,
     steps: Vec<Step>,
-    /// The size of the object's member.
+    /// Size of the object's member.
     size: u32,
 }
 
-impl Way {
-    /// As users would write it.
+impl MemberPath {
+    /// The path as users write it.
     fn name(&self) -> String {
         let mut name = self.root.clone();
         for step in &self.steps {
@@ -60,53 +59,56 @@ impl Way {
     }
 }
 
-/// Answers a question.
+/// Resolves a relocation.
 ///
 /// # Errors
-/// If the question makes no sense: it is about members of what has none.
-pub fn answer(
+/// If the relocation makes no sense: it refers to members of a type that has none.
+pub fn resolve(
     btf: &Btf,
     types: &KernelTypes,
-    question: &CoreRelocation,
-) -> Result<Answer, ObjectError> {
+    relocation: &CoreRelocation,
+) -> Result<Resolution, ObjectError> {
     let wrong = |what: String| ObjectError::new("section .BTF.ext", what);
-    match question.kind {
+    match relocation.kind {
         0..=5 => {
-            let way = way(btf, question).ok_or_else(|| {
-                let name = &btf.get(question.ty).name;
-                let access = &question.access;
+            let path = member_path(btf, relocation).ok_or_else(|| {
+                let name = &btf.get(relocation.ty).name;
+                let access = &relocation.access;
                 wrong(format!("a relocation to member {access} of type {name}, which has none"))
             })?;
-            Ok(field(types, question.kind, &way))
+            Ok(field(types, relocation.kind, &path))
         }
-        6 => Ok(Answer::Number(u64::from(question.ty))),
-        // BTF_TYPE_ID_TARGET: only what knows the kernel's BTF could use it.
-        7 => Ok(Answer::Missing(format!("the kernel's id of type {}", btf.get(question.ty).name))),
-        8 | 12 => Ok(Answer::Number(u64::from(is_there(btf, types, question.ty)))),
+        6 => Ok(Resolution::Number(u64::from(relocation.ty))),
+        // `BTF_TYPE_ID_TARGET`: useful only to code that knows the kernel's BTF.
+        7 => Ok(Resolution::Missing(format!(
+            "the kernel's id of type {}",
+            btf.get(relocation.ty).name
+        ))),
+        8 | 12 => Ok(Resolution::Number(u64::from(is_there(btf, types, relocation.ty)))),
         9 => {
-            let ty = btf.resolve(question.ty);
+            let ty = btf.resolve(relocation.ty);
             Ok(match (&ty.kind, types.structure(essential_name(&ty.name))) {
-                (Kind::Struct { .. }, Some(layout)) => Answer::Number(u64::from(layout.size)),
+                (Kind::Struct { .. }, Some(layout)) => Resolution::Number(u64::from(layout.size)),
                 (Kind::Struct { .. } | Kind::Forward, None) => {
-                    Answer::Missing(format!("the size of {}", ty.name))
+                    Resolution::Missing(format!("the size of {}", ty.name))
                 }
-                _ => match btf.size_of(question.ty) {
-                    Some(size) => Answer::Number(u64::from(size)),
-                    None => Answer::Missing(format!("the size of {}", ty.name)),
+                _ => match btf.size_of(relocation.ty) {
+                    Some(size) => Resolution::Number(u64::from(size)),
+                    None => Resolution::Missing(format!("the size of {}", ty.name)),
                 },
             })
         }
         10 | 11 => {
-            let name = enumerator_name(btf, question).ok_or_else(|| {
-                let name = &btf.get(question.ty).name;
-                let access = &question.access;
+            let name = enumerator_name(btf, relocation).ok_or_else(|| {
+                let name = &btf.get(relocation.ty).name;
+                let access = &relocation.access;
                 wrong(format!("a relocation to enumerator {access} of type {name}, which has none"))
             })?;
             let name = essential_name(name);
-            Ok(match (question.kind, enumerator(name)) {
-                (10, value) => Answer::Number(u64::from(value.is_some())),
-                (_, Some(value)) => Answer::Number(value),
-                (_, None) => Answer::Missing(name.into()),
+            Ok(match (relocation.kind, enumerator(name)) {
+                (10, value) => Resolution::Number(u64::from(value.is_some())),
+                (_, Some(value)) => Resolution::Number(value),
+                (_, None) => Resolution::Missing(name.into()),
             })
         }
         kind => Err(wrong(format!("a relocation of kind {kind}; kinds 0 to 12 are known"))),
@@ -117,10 +119,10 @@ fn numbers(access: &str) -> Option<Vec<u32>> {
     access.split(':').map(|number| number.parse().ok()).collect()
 }
 
-fn way(btf: &Btf, question: &CoreRelocation) -> Option<Way> {
-    let numbers = numbers(&question.access)?;
+fn member_path(btf: &Btf, relocation: &CoreRelocation) -> Option<MemberPath> {
+    let numbers = numbers(&relocation.access)?;
     let (&first, rest) = numbers.split_first()?;
-    let mut ty = btf.resolve_id(question.ty);
+    let mut ty = btf.resolve_id(relocation.ty);
     let root = essential_name(&btf.get(ty).name).to_string();
     let (mut steps, mut size) = (vec![], None);
     for &number in rest {
@@ -141,15 +143,15 @@ fn way(btf: &Btf, question: &CoreRelocation) -> Option<Way> {
         size = btf.size_of(ty);
     }
     let size = size.or_else(|| btf.size_of(ty)).unwrap_or(0);
-    Some(Way { root, first, steps, size })
+    Some(MemberPath { root, first, steps, size })
 }
 
-/// Where our member is, and its type.
-fn find(types: &KernelTypes, way: &Way) -> Option<(u64, Ty)> {
-    let (&name, layout) = types.structure_with_name(&way.root)?;
-    let mut offset = u64::from(way.first) * u64::from(layout.size);
+/// Finds the emulated kernel's member: its offset and type.
+fn find(types: &KernelTypes, path: &MemberPath) -> Option<(u64, Ty)> {
+    let (&name, layout) = types.structure_with_name(&path.root)?;
+    let mut offset = u64::from(path.first) * u64::from(layout.size);
     let mut ty = Ty::Struct(name);
-    for step in &way.steps {
+    for step in &path.steps {
         match (step, ty) {
             (Step::Member(member), Ty::Struct(within)) => {
                 let field = types.field(within, member)?;
@@ -172,20 +174,20 @@ fn find(types: &KernelTypes, way: &Way) -> Option<(u64, Ty)> {
     Some((offset, ty))
 }
 
-fn field(types: &KernelTypes, kind: u32, way: &Way) -> Answer {
-    let found = find(types, way);
+fn field(types: &KernelTypes, kind: u32, path: &MemberPath) -> Resolution {
+    let found = find(types, path);
     if kind == 2 {
-        return Answer::Number(u64::from(found.is_some()));
+        return Resolution::Number(u64::from(found.is_some()));
     }
-    let Some((offset, ty)) = found else { return Answer::Missing(way.name()) };
+    let Some((offset, ty)) = found else { return Resolution::Missing(path.name()) };
     let size = types.size(ty);
     match kind {
-        0 => Answer::Offset { offset, from_size: way.size, to_size: size },
-        1 => Answer::Number(u64::from(size)),
-        3 => Answer::Number(u64::from(matches!(ty, Ty::I(_)))),
-        // A bit field is an integer of its own here: the value is moved to the left end of a
-        // register and back.
-        _ => Answer::Number(u64::from(64 - 8 * size.min(8))),
+        0 => Resolution::Offset { offset, from_size: path.size, to_size: size },
+        1 => Resolution::Number(u64::from(size)),
+        3 => Resolution::Number(u64::from(matches!(ty, Ty::I(_)))),
+        // A bit field is a separate integer here. The value is moved to the left end of a register
+        // and back.
+        _ => Resolution::Number(u64::from(64 - 8 * size.min(8))),
     }
 }
 
@@ -202,9 +204,9 @@ fn is_there(btf: &Btf, types: &KernelTypes, id: u32) -> bool {
     }
 }
 
-fn enumerator_name<'a>(btf: &'a Btf, question: &CoreRelocation) -> Option<&'a str> {
-    let Kind::Enum { values, .. } = &btf.resolve(question.ty).kind else { return None };
-    let index = *numbers(&question.access)?.first()?;
+fn enumerator_name<'a>(btf: &'a Btf, relocation: &CoreRelocation) -> Option<&'a str> {
+    let Kind::Enum { values, .. } = &btf.resolve(relocation.ty).kind else { return None };
+    let index = *numbers(&relocation.access)?.first()?;
     values.get(index as usize).map(|(name, _)| name.as_str())
 }
 
@@ -213,8 +215,8 @@ mod tests {
     use super::*;
     use crate::testing::BtfWriter;
 
-    /// `task_struct___old` with an int `pid`, an anonymous union that holds `cpus_mask`, `comm` and
-    /// a `nonsense`; an enumeration.
+    /// A `task_struct___old` with an int `pid`, an anonymous union that holds `cpus_mask`, `comm`
+    /// and a `nonsense`; and an enumeration.
     fn sample() -> (Btf, u32, u32) {
         let mut btf = BtfWriter::default();
         let int = btf.int("int", 4, true);
@@ -240,24 +242,29 @@ mod tests {
     fn members_are_found_by_their_names() {
         let (btf, task, _) = sample();
         let types = KernelTypes::new(128);
-        let answer = |access: &str, kind| answer(&btf, &types, &ask(task, access, kind));
+        let answer = |access: &str, kind| resolve(&btf, &types, &ask(task, access, kind));
         let offset = |path: &str| u64::from(types.offset("task_struct", path));
-        let pid = Answer::Offset { offset: offset("pid"), from_size: 4, to_size: 4 };
+        let pid = Resolution::Offset { offset: offset("pid"), from_size: 4, to_size: 4 };
         assert_eq!(answer("0:0", 0), Ok(pid));
-        let whole = Answer::Offset { offset: offset("cpus_mask"), from_size: 1024, to_size: 16 };
+        let whole =
+            Resolution::Offset { offset: offset("cpus_mask"), from_size: 1024, to_size: 16 };
         assert_eq!(answer("0:1:0", 0), Ok(whole), "through the anonymous structure");
-        let second = Answer::Offset { offset: offset("cpus_mask") + 8, from_size: 8, to_size: 8 };
+        let second =
+            Resolution::Offset { offset: offset("cpus_mask") + 8, from_size: 8, to_size: 8 };
         assert_eq!(answer("0:1:0:0:1", 0), Ok(second));
-        let third = Answer::Offset { offset: offset("comm") + 3, from_size: 1, to_size: 1 };
+        let third = Resolution::Offset { offset: offset("comm") + 3, from_size: 1, to_size: 1 };
         assert_eq!(answer("0:2:3", 0), Ok(third));
         let next = u64::from(types.size(Ty::Struct("task_struct"))) + offset("pid");
-        assert_eq!(answer("1:0", 0), Ok(Answer::Offset { offset: next, from_size: 4, to_size: 4 }));
-        assert_eq!(answer("0:0", 1), Ok(Answer::Number(4)));
-        assert_eq!(answer("0:0", 3), Ok(Answer::Number(1)), "pid has a sign");
-        assert_eq!(answer("0:0", 4), Ok(Answer::Number(32)));
+        assert_eq!(
+            answer("1:0", 0),
+            Ok(Resolution::Offset { offset: next, from_size: 4, to_size: 4 })
+        );
+        assert_eq!(answer("0:0", 1), Ok(Resolution::Number(4)));
+        assert_eq!(answer("0:0", 3), Ok(Resolution::Number(1)), "pid has a sign");
+        assert_eq!(answer("0:0", 4), Ok(Resolution::Number(32)));
         assert_eq!(
             answer("0", 9),
-            Ok(Answer::Number(types.size(Ty::Struct("task_struct")).into()))
+            Ok(Resolution::Number(types.size(Ty::Struct("task_struct")).into()))
         );
     }
 
@@ -265,18 +272,18 @@ mod tests {
     fn what_is_missing_is_poison_unless_it_is_asked_for() {
         let (btf, task, numbers) = sample();
         let types = KernelTypes::new(64);
-        let answer = |ty, access: &str, kind| answer(&btf, &types, &ask(ty, access, kind));
-        assert_eq!(answer(task, "0:3", 0), Ok(Answer::Missing("task_struct.nonsense".into())));
-        assert_eq!(answer(task, "0:3", 2), Ok(Answer::Number(0)));
-        assert_eq!(answer(task, "0:0", 2), Ok(Answer::Number(1)));
+        let answer = |ty, access: &str, kind| resolve(&btf, &types, &ask(ty, access, kind));
+        assert_eq!(answer(task, "0:3", 0), Ok(Resolution::Missing("task_struct.nonsense".into())));
+        assert_eq!(answer(task, "0:3", 2), Ok(Resolution::Number(0)));
+        assert_eq!(answer(task, "0:0", 2), Ok(Resolution::Number(1)));
         let beyond = "task_struct.cpus_mask.bits[1]".to_string();
-        assert_eq!(answer(task, "0:1:0:0:1", 0), Ok(Answer::Missing(beyond)));
-        assert_eq!(answer(task, "0", 8), Ok(Answer::Number(1)));
-        assert_eq!(answer(numbers, "0", 10), Ok(Answer::Number(0)));
-        assert_eq!(answer(numbers, "1", 10), Ok(Answer::Number(1)));
-        assert_eq!(answer(numbers, "1", 11), Ok(Answer::Number((1 << 63) + 2)));
-        assert_eq!(answer(numbers, "0", 11), Ok(Answer::Missing("SCX_NONSENSE".into())));
-        assert_eq!(answer(task, "0", 6), Ok(Answer::Number(task.into())));
+        assert_eq!(answer(task, "0:1:0:0:1", 0), Ok(Resolution::Missing(beyond)));
+        assert_eq!(answer(task, "0", 8), Ok(Resolution::Number(1)));
+        assert_eq!(answer(numbers, "0", 10), Ok(Resolution::Number(0)));
+        assert_eq!(answer(numbers, "1", 10), Ok(Resolution::Number(1)));
+        assert_eq!(answer(numbers, "1", 11), Ok(Resolution::Number((1 << 63) + 2)));
+        assert_eq!(answer(numbers, "0", 11), Ok(Resolution::Missing("SCX_NONSENSE".into())));
+        assert_eq!(answer(task, "0", 6), Ok(Resolution::Number(task.into())));
     }
 
     #[test]
@@ -284,7 +291,7 @@ mod tests {
         let (btf, task, numbers) = sample();
         let types = KernelTypes::new(64);
         let message = |ty, access: &str, kind| {
-            answer(&btf, &types, &ask(ty, access, kind)).expect_err("senseless").to_string()
+            resolve(&btf, &types, &ask(ty, access, kind)).expect_err("senseless").to_string()
         };
         assert!(message(task, "0:9", 0).contains("member 0:9 of type task_struct___old"));
         assert!(message(task, "0:0:0", 0).contains("which has none"));

@@ -1,4 +1,4 @@
-//! A dispatch queue: first in first out, or by virtual time.
+//! A dispatch queue: first in, first out, or ordered by virtual time.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -6,43 +6,43 @@ use std::collections::VecDeque;
 /// A task in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Who.
+    /// The task's row.
     pub task: u32,
-    /// Where it stands in the queue.
+    /// Its position in the queue.
     pub key: Key,
-    /// When it was queued: the number of the insertion, counted over all queues.
+    /// Number of the insertion, counted over all queues.
     pub stamp: u64,
 }
 
-/// Where a task stands in a queue: the smallest first, virtual times compared by their signed
-/// difference.
+/// Position of a task in a queue. The smallest key is first; virtual times are compared by their
+/// signed difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Key {
-    /// The virtual time; 0 in a queue that is first in first out.
+    /// The virtual time. 0 in a queue that is first in, first out.
     pub vtime: u64,
-    /// The order among equals.
+    /// Order among equal virtual times.
     pub order: i64,
 }
 
 impl Key {
-    /// Which of two stands before the other.
+    /// Compares two positions.
     pub fn compare(self, other: Key) -> Ordering {
         let difference = self.vtime.wrapping_sub(other.vtime) as i64;
         difference.cmp(&0).then(self.order.cmp(&other.order))
     }
 }
 
-/// The queue holds tasks of the other kind already.
+/// Error: the queue already holds tasks of the other kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mixed {
-    /// Whether those that are there stand by virtual time.
+    /// Whether the tasks in the queue are ordered by virtual time.
     pub holds_priq: bool,
 }
 
-/// A queue. What stands in it is sorted at all times; whoever is taken out is found by bisection.
+/// A queue. It is always sorted; a task to remove is found by bisection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dsq {
-    /// Its number.
+    /// Its id.
     pub id: u64,
     entries: VecDeque<Entry>,
     is_priq: bool,
@@ -51,40 +51,40 @@ pub struct Dsq {
 }
 
 impl Dsq {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new(id: u64) -> Dsq {
         Dsq { id, ..Dsq::default() }
     }
 
-    /// How many tasks stand in it.
+    /// Number of tasks in the queue.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nobody does.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Those who stand in it, the first first.
+    /// The entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// Who stands first.
+    /// The first entry.
     pub fn front(&self) -> Option<&Entry> {
         self.entries.front()
     }
 
-    /// Whoever stands at this place of the queue.
+    /// The entry at an index.
     pub fn get(&self, at: usize) -> Option<&Entry> {
         self.entries.get(at)
     }
 
-    /// Puts a task at the end, or at the head.
+    /// Inserts a task at the end or at the head.
     ///
     /// # Errors
-    /// If the queue holds tasks by virtual time.
+    /// If the queue is ordered by virtual time.
     pub fn insert(&mut self, task: u32, stamp: u64, at_head: bool) -> Result<Key, Mixed> {
         self.check(false)?;
         let key = if at_head {
@@ -103,10 +103,10 @@ impl Dsq {
         Ok(key)
     }
 
-    /// Puts a task where its virtual time belongs, behind those that have the same.
+    /// Inserts a task by its virtual time, after tasks with the same virtual time.
     ///
     /// # Errors
-    /// If the queue holds tasks first in first out.
+    /// If the queue is first in, first out.
     pub fn insert_vtime(&mut self, task: u32, stamp: u64, vtime: u64) -> Result<Key, Mixed> {
         self.check(true)?;
         self.last += 1;
@@ -116,7 +116,7 @@ impl Dsq {
         Ok(key)
     }
 
-    /// An empty queue may become one of either kind.
+    /// Checks the kind of the queue. An empty queue may become one of either kind.
     fn check(&mut self, by_vtime: bool) -> Result<(), Mixed> {
         if self.entries.is_empty() {
             self.is_priq = by_vtime;
@@ -127,7 +127,7 @@ impl Dsq {
         }
     }
 
-    /// Takes out the task that stands there. Whether there was one.
+    /// Removes the task at a position. Returns whether there was one.
     pub fn remove(&mut self, key: Key) -> bool {
         let at = self.entries.partition_point(|entry| entry.key.compare(key) == Ordering::Less);
         match self.entries.get(at) {
@@ -139,8 +139,8 @@ impl Dsq {
         }
     }
 
-    /// Who stands behind (or, reversed, before) `key` and was queued before `stamp`; with no key,
-    /// the first of them.
+    /// Returns the next entry after (or, if reversed, before) `key` that was queued before `stamp`.
+    /// Without a key, returns the first such entry.
     pub fn next(&self, key: Option<Key>, stamp: u64, reversed: bool) -> Option<&Entry> {
         if reversed {
             let end = key.map_or(self.entries.len(), |key| {
@@ -153,6 +153,36 @@ impl Dsq {
         });
         self.entries.range(start..).find(|entry| entry.stamp < stamp)
     }
+}
+
+/// An iteration over a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// Index of the queue.
+    pub queue: u32,
+    /// Entries from this insertion on are skipped.
+    pub stamp: u64,
+    /// Whether it runs from the end to the head.
+    pub reversed: bool,
+    /// Current position.
+    pub at: Option<Key>,
+    /// Slice that the next move sets.
+    pub slice: Option<u64>,
+    /// Virtual time that the next move sets.
+    pub vtime: Option<u64>,
+}
+
+/// An insertion by `dispatch` that has not been carried out yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Insertion {
+    /// The task's row.
+    pub task: u32,
+    /// The task's `qseq` at the time of the insertion.
+    pub qseq: u64,
+    /// Id of the queue.
+    pub dsq: u64,
+    /// `SCX_ENQ_*`.
+    pub flags: u64,
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
 //! The dump that the kernel writes when it ends a policy: the state of its CPUs and of the tasks
-//! that wait there, with what the policy's own callbacks add.
+//! that wait there, with the output of the policy's own callbacks.
 //!
-//! The specification says that there is a dump and which callbacks add to it, not how it looks.
-//! Its layout is that of dumps that people published, from recollection; what this machine does
-//! not have (backtraces, `ops_state`) is left out.
+//! The specification states that there is a dump and which callbacks add to it, but not its layout.
+//! The layout follows published dumps, from recollection. Items that this machine lacks
+//! (backtraces, `ops_state`) are left out.
 
+use crate::act::Act;
 use crate::kernel_types::{DSQ_LOCAL_ON, EXIT_ERROR};
 use crate::memory::{self, address};
 use crate::ops::Callback;
-use crate::world::{Act, Context, Holder};
+use crate::ops::Context;
+use crate::task::Holder;
 
-/// So long a dump may be unless the policy says otherwise, bytes.
+/// Maximum length of a dump unless the policy sets another, bytes.
 const LEN_DEFAULT: u64 = 32_768;
 
 impl Act<'_> {
-    /// Writes the dump of a policy that ends by an error.
+    /// Writes the dump of a policy that ends with an error.
     pub(crate) fn dump(&mut self) {
         let Some(end) = self.w.ended.clone().filter(|end| end.kind >= EXIT_ERROR) else { return };
         self.w.dump = Some(String::new());
@@ -46,8 +48,8 @@ impl Act<'_> {
         }
     }
 
-    /// `struct scx_dump_ctx`.
-    fn dump_context(&mut self, end: &crate::world::End) -> u64 {
+    /// Fills in `struct scx_dump_ctx`.
+    fn dump_context(&mut self, end: &crate::end::End) -> u64 {
         let types = self.w.image.types.clone();
         let at = address(memory::SCRATCH, 3200);
         let field = |name| at + u64::from(types.offset("scx_dump_ctx", name));
@@ -66,13 +68,13 @@ impl Act<'_> {
         at
     }
 
-    /// Calls a callback of the policy's although it has ended: it may say something.
+    /// Calls a callback of the policy although it has ended, so that it can add to the dump.
     fn dump_call(&mut self, callback: Callback, args: &[u64]) -> bool {
         if self.w.image.callback(callback).is_none() {
             return false;
         }
         let before = self.w.dump.as_ref().map_or(0, String::len);
-        // What it does wrong now ends nothing any more.
+        // An error in this call does not end the policy a second time.
         let ended = self.w.ended.take();
         self.call(callback, Context::Other, args);
         let failed = self.w.ended.take();
@@ -98,7 +100,7 @@ impl Act<'_> {
             .collect();
         let is_idle = curr.is_none() && waiting.is_empty();
         if is_idle {
-            // A CPU that idles is told of only if the policy has something to say.
+            // An idle CPU appears only if the policy adds something.
             let before = self.w.dump.as_ref().map_or(0, String::len);
             let wrote = self.dump_call(Callback::DUMP_CPU, &[ctx, u64::from(cpu), 1]);
             if wrote && let Some(text) = &mut self.w.dump {

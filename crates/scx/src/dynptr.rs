@@ -1,36 +1,32 @@
-//! Dynptrs: memory whose size is known only while a program runs, and records that user space
-//! writes.
+//! Dynptrs: memory whose size is known only at run time, and records that user space writes.
 //!
-//! A dynptr is two words of the program's, of which it makes nothing: here the address, and the
-//! size with what is known of the memory in its highest bits.
+//! A dynptr is two words that are opaque to the program. Here they are the address, and the size
+//! with flags of the memory in its highest bits.
 
-use crate::areas::{area, reserve, written};
+use crate::act::Act;
+use crate::errno::{E2BIG, EBUSY, EINVAL};
 use crate::map_def::MapKind;
-use crate::maps::{E2BIG, EINVAL};
 use crate::memory::address;
-use crate::object::code_number;
+use crate::memory::code_number;
+use crate::ringbuf::{log_record, reserve_record};
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
 
-/// `-EBUSY`.
-const EBUSY: i64 = -16;
-
-/// A dynptr has so many bytes.
+/// Size of a dynptr, bytes.
 const SIZE: u64 = 16;
 
-/// It may only be read.
+/// Flag: the memory is read-only.
 const READ_ONLY: u64 = 1 << 63;
 
-/// It is a record of a ring buffer.
+/// Flag: the memory is a record of a ring buffer.
 const RECORD: u64 = 1 << 62;
 
-/// No dynptr is larger, bytes.
+/// Maximum size of the memory, bytes.
 const SIZE_MAX: u64 = (1 << 24) - 1;
 
-/// No more records are read in one call.
+/// Maximum number of records read in one call.
 const RECORDS_MAX: u64 = 128 * 1024;
 
-/// What a dynptr says.
+/// Contents of a dynptr.
 #[derive(Clone, Copy)]
 struct Dynptr {
     at: u64,
@@ -46,7 +42,7 @@ fn load(act: &Act<'_>, from: u64) -> Result<Dynptr, Box<Fault>> {
     Ok(Dynptr { at, size: word & SIZE_MAX, flags: word & (READ_ONLY | RECORD) })
 }
 
-/// Writes a dynptr for a program; an `at` of 0 is none.
+/// Writes a dynptr for a program. An `at` of 0 makes it null.
 fn store(act: &mut Act<'_>, to: u64, dynptr: Dynptr) -> Result<(), Box<Fault>> {
     let Dynptr { at, size, flags } = dynptr;
     let memory = &mut act.w.vm.memory;
@@ -58,7 +54,7 @@ fn store(act: &mut Act<'_>, to: u64, dynptr: Dynptr) -> Result<(), Box<Fault>> {
 
 const NONE: Dynptr = Dynptr { at: 0, size: 0, flags: 0 };
 
-/// The address of `len` bytes of a dynptr; the error that the kernel would return.
+/// Returns the address of `len` bytes of a dynptr, or the error that the kernel would return.
 fn part(dynptr: Dynptr, offset: u64, len: u64) -> Result<u64, i64> {
     let (offset, len) = (u64::from(offset as u32), u64::from(len as u32));
     match dynptr {
@@ -83,10 +79,10 @@ pub(crate) fn from_mem(act: &mut Act<'_>, [data, size, flags, to, _]: [u64; 5]) 
 }
 
 pub(crate) fn ringbuf_reserve(act: &mut Act<'_>, [map, size, flags, to, _]: [u64; 5]) -> Outcome {
-    let map = area(act, map, MapKind::Ringbuf)?;
+    let map = act.map_of_kind(map, MapKind::Ringbuf)?;
     let size = u64::from(size as u32);
     let at = match flags {
-        0 if size <= SIZE_MAX => reserve(act, map, size),
+        0 if size <= SIZE_MAX => reserve_record(act, map, size),
         _ => None,
     };
     act.w.maps[map].counts.updates += 1;
@@ -94,7 +90,7 @@ pub(crate) fn ringbuf_reserve(act: &mut Act<'_>, [map, size, flags, to, _]: [u64
     Ok(if at.is_some() { 0 } else { EINVAL as u64 })
 }
 
-/// A record is ready, or given up.
+/// Submits or discards a record.
 fn finish(act: &mut Act<'_>, from: u64, is_ready: bool) -> Outcome {
     let dynptr = load(act, from)?;
     if dynptr.at == 0 {
@@ -105,7 +101,7 @@ fn finish(act: &mut Act<'_>, from: u64, is_ready: bool) -> Outcome {
     };
     if is_ready {
         let bytes = act.w.vm.memory.slice(dynptr.at, size as usize).map(<[u8]>::to_vec);
-        written(act, map, &bytes.unwrap_or_default());
+        log_record(act, map, &bytes.unwrap_or_default());
     }
     store(act, from, NONE)?;
     Ok(0)
@@ -119,7 +115,7 @@ pub(crate) fn ringbuf_discard(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcom
     finish(act, from, false)
 }
 
-/// Copies bytes within memory to where the program may write them.
+/// Copies bytes within memory to a place that the program may write.
 fn copy(act: &mut Act<'_>, from: u64, to: u64, len: u64) -> Outcome {
     let len = len as u32 as usize;
     let memory = &mut act.w.vm.memory;
@@ -161,8 +157,8 @@ pub(crate) fn data(act: &mut Act<'_>, [from, offset, len, ..]: [u64; 5]) -> Outc
     })
 }
 
-/// `bpf_dynptr_slice`: the same for those that may only be read; the program's buffer is not
-/// needed, since all of the memory lies in one piece.
+/// `bpf_dynptr_slice`: like [`data`], also for read-only memory. The program's buffer is not
+/// needed, since the memory is contiguous.
 pub(crate) fn slice(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
     Ok(part(load(act, from)?, offset, len).unwrap_or(0))
 }
@@ -191,7 +187,7 @@ pub(crate) fn user_ringbuf_drain(
     act: &mut Act<'_>,
     [map, callback, context, flags, _]: [u64; 5],
 ) -> Outcome {
-    let map = area(act, map, MapKind::UserRingbuf)?;
+    let map = act.map_of_kind(map, MapKind::UserRingbuf)?;
     let Some(callback) = code_number(callback) else {
         return Err(Fault::new(format!("{callback:#x} is no function")));
     };
@@ -214,7 +210,7 @@ fn drain(act: &mut Act<'_>, map: usize, callback: usize, context: u64) -> Outcom
             break;
         };
         count += 1;
-        // The dynptr stands before what it leads to.
+        // The dynptr is stored directly before the record.
         let dynptr = address(act.w.user.record, 0);
         let at = dynptr + SIZE;
         act.w.vm.memory.grow(act.w.user.record, SIZE as usize + record.len());

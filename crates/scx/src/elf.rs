@@ -1,7 +1,7 @@
-//! ELF, as far as BPF objects use it: sections, symbols, relocations.
+//! ELF as BPF objects use it: sections, symbols, relocations.
 //!
-//! Only what a compiler writes for the BPF target is read: 64 bits, little-endian, machine 247.
-//! Everything in the file is checked against the file's size; nothing is believed.
+//! Only the output of a compiler for the BPF target is read: 64 bits, little-endian, machine 247.
+//! All offsets and sizes in the file are checked against the file's size.
 
 use crate::error::ObjectError;
 
@@ -22,7 +22,16 @@ pub const ALLOC: u64 = 2;
 /// `SHF_EXECINSTR`: the section is code.
 pub const EXEC: u64 = 4;
 
-/// No section may be larger: 64 MiB. (The kernel takes a million instructions, which are 8 MiB.)
+/// Relocation of a 64-bit load.
+pub const R_BPF_64_64: u32 = 1;
+/// Relocation of 8 bytes of data.
+pub const R_BPF_64_ABS64: u32 = 2;
+/// Relocation of 4 bytes of data.
+pub const R_BPF_64_ABS32: u32 = 3;
+/// Relocation of a call.
+pub const R_BPF_64_32: u32 = 10;
+
+/// Maximum size of a section: 64 MiB. (The kernel accepts a million instructions, which are 8 MiB.)
 const SECTION_MAX: u64 = 64 << 20;
 
 /// A section.
@@ -36,7 +45,7 @@ pub struct Section {
     pub flags: u64,
     /// Its size, bytes.
     pub size: u64,
-    /// What the file holds of it: all of it, or nothing for [`NOBITS`].
+    /// Its bytes in the file: all of it, or none for [`NOBITS`].
     pub bytes: Vec<u8>,
 }
 
@@ -47,7 +56,7 @@ impl Section {
     }
 }
 
-/// What a symbol stands for.
+/// Kind of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymbolKind {
     /// `STT_SECTION`: a section as a whole.
@@ -63,15 +72,15 @@ pub enum SymbolKind {
 /// A symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// Its name; empty for sections.
+    /// Its name. Empty for sections.
     pub name: String,
     /// Its offset in its section, bytes.
     pub value: u64,
     /// Its size, bytes.
     pub size: u64,
-    /// What it stands for.
+    /// Its kind.
     pub kind: SymbolKind,
-    /// The number of its section; none if it is undefined, absolute or common.
+    /// The number of its section. `None` if it is undefined, absolute or common.
     pub section: Option<usize>,
     /// Whether it may stay undefined (`STB_WEAK`).
     pub is_weak: bool,
@@ -82,7 +91,7 @@ pub struct Symbol {
 pub struct Relocation {
     /// The place, bytes from the start of the section.
     pub offset: u64,
-    /// How: `R_BPF_64_64` 1, `R_BPF_64_ABS64` 2, `R_BPF_64_ABS32` 3, `R_BPF_64_NODYLD32` 4,
+    /// Kind: `R_BPF_64_64` 1, `R_BPF_64_ABS64` 2, `R_BPF_64_ABS32` 3, `R_BPF_64_NODYLD32` 4,
     /// `R_BPF_64_32` 10.
     pub kind: u32,
     /// The number of the symbol.
@@ -100,7 +109,7 @@ pub struct Elf {
     pub relocations: Vec<(usize, Vec<Relocation>)>,
 }
 
-/// Little-endian numbers at places that may not be there.
+/// Reads little-endian numbers, with bounds checks.
 pub(crate) struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -152,7 +161,7 @@ impl Elf {
     /// Reads an object.
     ///
     /// # Errors
-    /// If it is no ELF object for BPF, or is damaged.
+    /// If it is not an ELF object for BPF, or is damaged.
     pub fn read(bytes: &[u8]) -> Result<Elf, ObjectError> {
         let file = Bytes(bytes);
         check_ident(&file)?;
@@ -186,8 +195,8 @@ impl Elf {
         let all_names = text_of(usize::from(names)).ok_or_else(|| {
             fault("ELF header", format!("section {names}, which holds the names, is not there"))
         })?;
-        // Sections do not overlap, so that together they are no larger than the file. (Else a small
-        // file could ask for any amount of memory.)
+        // Sections must not overlap, so that together they are no larger than the file. (Otherwise
+        // a small file could request any amount of memory.)
         let held = headers.iter().filter(|header| header.kind != 0 && header.kind != NOBITS);
         let held = held.fold(0_u64, |sum, header| sum.saturating_add(header.size));
         if held > bytes.len() as u64 {
@@ -225,7 +234,7 @@ impl Elf {
         Ok(elf)
     }
 
-    /// How messages call a section.
+    /// Name of a section in messages.
     pub fn place(&self, section: usize) -> String {
         match self.sections.get(section) {
             Some(found) if !found.name.is_empty() => format!("section {}", found.name),
@@ -233,7 +242,7 @@ impl Elf {
         }
     }
 
-    /// The number of the section of this name.
+    /// The number of the section with this name.
     pub fn section(&self, name: &str) -> Option<usize> {
         self.sections.iter().position(|section| section.name == name)
     }
@@ -362,7 +371,7 @@ fn section(
         let what = format!("{} bytes; at most {SECTION_MAX} are taken", header.size);
         return Err(fault(place(), what));
     }
-    // Section 0 stands for nothing, whatever it says.
+    // The header of section 0 has no meaning.
     let bytes = match header.kind {
         0 | NOBITS => &[][..],
         _ => file.slice(header.offset, header.size).ok_or_else(|| {

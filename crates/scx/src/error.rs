@@ -1,12 +1,11 @@
-//! Why an object file cannot be used: the file, the place in it, what is wrong, what would be
-//! right.
+//! Errors about object files: the file, the place in it, what is wrong, and what would be right.
 
 use std::fmt;
 
-/// Why an object file, or a setting given with it, cannot be used.
+/// An error about an object file, or about a setting given with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectError {
-    /// The file, as its user named it. Empty until [`in_file`](ObjectError::in_file) says.
+    /// The file, as its user named it. Empty until [`in_file`](ObjectError::in_file) sets it.
     pub file: String,
     /// The place in the file: a section, an instruction of a program, a variable. May be empty.
     pub place: String,
@@ -15,12 +14,12 @@ pub struct ObjectError {
 }
 
 impl ObjectError {
-    /// A fault at `place`.
+    /// Makes an error about `place`.
     pub fn new(place: impl Into<String>, what: impl Into<String>) -> ObjectError {
         ObjectError { file: String::new(), place: place.into(), what: what.into() }
     }
 
-    /// The same fault, of the file `name`.
+    /// Adds the file's name to the error.
     #[must_use]
     pub fn in_file(mut self, name: &str) -> ObjectError {
         if self.file.is_empty() {
@@ -43,7 +42,8 @@ impl fmt::Display for ObjectError {
 
 impl std::error::Error for ObjectError {}
 
-/// The name among `known` that is most like `name`, if one is like it: for "did you mean".
+/// Finds the name in `known` that is most similar to `name`, for "did you mean". `None` if no name
+/// is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     known
@@ -54,7 +54,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, other)| other)
 }
 
-/// How many letters must be inserted, removed or replaced to make one word of the other.
+/// Number of letters to insert, remove or replace to turn one word into the other.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,15 +1,15 @@
-//! `printf` as BPF has it: for `bpf_trace_printk`, `bpf_snprintf` and messages of policies.
+//! BPF's `printf`, for `bpf_trace_printk`, `bpf_snprintf` and messages of policies.
 
 use crate::memory::Memory;
 
-/// A text is cut after so many bytes.
+/// Maximum length of a text, bytes.
 const TEXT_MAX: usize = 1024;
 
-/// A field is never wider.
+/// Maximum width of a field.
 const WIDTH_MAX: usize = 256;
 
-/// Formats. `args` are words of 64 bits, `%s` takes an address. A conversion that is not known is
-/// copied as it stands.
+/// Formats a text. `args` are words of 64 bits; `%s` takes an address. Unknown conversions are
+/// copied unchanged.
 pub fn format(memory: &Memory, format: &[u8], args: &[u64]) -> String {
     let mut text = String::new();
     let mut args = args.iter().copied();
@@ -35,7 +35,7 @@ pub fn format(memory: &Memory, format: &[u8], args: &[u64]) -> String {
     text
 }
 
-/// A conversion: `%-08llx`.
+/// A conversion such as `%-08llx`.
 #[derive(Default)]
 struct Conversion<'a> {
     raw: &'a [u8],
@@ -121,6 +121,11 @@ impl Conversion<'_> {
             }
         }
     }
+}
+
+/// Returns bytes as hexadecimal digits, as logs show them.
+pub(crate) fn hex_digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,28 +1,24 @@
 //! Helpers, by their numbers in the BPF ABI.
 
-use crate::areas;
+use crate::act::Act;
 use crate::dynptr;
+use crate::errno::{E2BIG, EBUSY, EFAULT, EINVAL, ENOENT};
 use crate::format::format;
-use crate::maps::{EINVAL, ENOENT};
 use crate::memory::{self, address};
-use crate::object::{code_number, map_number};
-use crate::timer_keys::Timer;
+use crate::memory::{code_number, map_handle, map_number};
+use crate::ringbuf;
+use crate::timers::BpfTimer;
+use crate::timers::Timer;
 use crate::vm::{Fault, Outcome};
-use crate::world::{Act, BpfTimer};
 use schedlab_core::TimerPhase;
 
-/// `-EFAULT`.
-const EFAULT: i64 = -14;
-/// `-EBUSY`.
-const EBUSY: i64 = -16;
-
-/// `bpf_loop` and the like go round no more often.
+/// Maximum number of rounds of `bpf_loop` and similar helpers.
 const LOOPS_MAX: u64 = 1 << 23;
 
-/// What a helper is.
+/// Implementation of a helper.
 type Run = fn(&mut Act<'_>, [u64; 5]) -> Outcome;
 
-/// The helpers: number, name, what it does.
+/// The helpers: number, name, implementation.
 static HELPERS: &[(u32, &str, Run)] = &[
     (1, "map_lookup_elem", map_lookup_elem),
     (2, "map_update_elem", map_update_elem),
@@ -51,11 +47,11 @@ static HELPERS: &[(u32, &str, Run)] = &[
     (115, "probe_read_kernel_str", probe_read_str),
     (118, "jiffies64", |act, _| Ok(act.first_jiffy() + act.p.jiffies())),
     (125, "ktime_get_boot_ns", ktime),
-    (130, "ringbuf_output", areas::ringbuf_output),
-    (131, "ringbuf_reserve", areas::ringbuf_reserve),
-    (132, "ringbuf_submit", areas::ringbuf_submit),
-    (133, "ringbuf_discard", areas::ringbuf_discard),
-    (134, "ringbuf_query", areas::ringbuf_query),
+    (130, "ringbuf_output", ringbuf::output),
+    (131, "ringbuf_reserve", ringbuf::reserve),
+    (132, "ringbuf_submit", ringbuf::submit),
+    (133, "ringbuf_discard", ringbuf::discard),
+    (134, "ringbuf_query", ringbuf::query),
     (153, "per_cpu_ptr", |act, [at, cpu, ..]| Ok(per_cpu(act, at, cpu))),
     (154, "this_cpu_ptr", |act, [at, ..]| Ok(per_cpu(act, at, u64::from(act.w.cpu)))),
     (156, "task_storage_get", storage_get),
@@ -89,7 +85,7 @@ static HELPERS: &[(u32, &str, Run)] = &[
 /// Calls a helper.
 ///
 /// # Errors
-/// If there is none of this number, or its arguments are not as they should be.
+/// If no helper has this number, or its arguments are wrong.
 pub fn call(act: &mut Act<'_>, number: u32, args: [u64; 5]) -> Outcome {
     match HELPERS.binary_search_by_key(&number, |row| row.0) {
         Ok(row) => (HELPERS[row].2)(act, args),
@@ -97,12 +93,12 @@ pub fn call(act: &mut Act<'_>, number: u32, args: [u64; 5]) -> Outcome {
     }
 }
 
-/// The name of a helper; none if it is not emulated.
+/// The name of a helper. `None` if it is not emulated.
 pub fn name(number: u32) -> Option<&'static str> {
     HELPERS.iter().find(|row| row.0 == number).map(|row| row.1)
 }
 
-/// A CPU's copy of a variable of the kernel: of these there are the runqueues.
+/// The address of a CPU's copy of a kernel variable. Only the runqueues exist.
 fn per_cpu(act: &Act<'_>, at: u64, cpu: u64) -> u64 {
     let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < act.w.nr_cpus());
     match cpu {
@@ -111,7 +107,7 @@ fn per_cpu(act: &Act<'_>, at: u64, cpu: u64) -> u64 {
     }
 }
 
-/// A number that C returns as an `int` or a `long`.
+/// Returns a number that is an `int` or a `long` in C.
 fn code(value: i64) -> Outcome {
     Ok(value as u64)
 }
@@ -122,7 +118,7 @@ fn map_of(act: &Act<'_>, handle: u64) -> Result<usize, Box<Fault>> {
         .ok_or_else(|| Fault::new(format!("{handle:#x} is no map")))
 }
 
-/// Bytes that a helper is given.
+/// Reads bytes that a helper receives.
 fn bytes(act: &Act<'_>, at: u64, len: u32, what: &str) -> Result<Vec<u8>, Box<Fault>> {
     act.w
         .vm
@@ -132,7 +128,7 @@ fn bytes(act: &Act<'_>, at: u64, len: u32, what: &str) -> Result<Vec<u8>, Box<Fa
         .ok_or_else(|| Fault::new(format!("the {what} of {len} bytes at {at:#x} is not in memory")))
 }
 
-/// Keys are short: most fit here, and nothing is allocated for them.
+/// A key or value passed to a helper. Most are short and need no allocation.
 struct Short {
     bytes: [u8; 64],
     long: Vec<u8>,
@@ -160,7 +156,7 @@ impl Short {
     }
 }
 
-/// Writes bytes for the policy where it may write them.
+/// Writes bytes for the policy, if it may write there.
 fn store(act: &mut Act<'_>, at: u64, bytes: &[u8]) -> Result<(), Box<Fault>> {
     let memory = &mut act.w.vm.memory;
     if memory.check_store(at, bytes.len()).is_err() {
@@ -283,7 +279,7 @@ fn for_each_map_elem(
     Ok(count)
 }
 
-/// The number of an array's element, somewhere in memory.
+/// Stores the index of an array's element in memory and returns the address.
 fn scratch_key(act: &mut Act<'_>, number: u32) -> u64 {
     let at = address(memory::SCRATCH, 1024);
     act.w.vm.memory.write(at, 4, u64::from(number));
@@ -297,7 +293,7 @@ fn bpf_loop(act: &mut Act<'_>, [count, callback, context, flags, _]: [u64; 5]) -
         return code(EINVAL);
     }
     if count > LOOPS_MAX {
-        return code(crate::maps::E2BIG);
+        return code(E2BIG);
     }
     for index in 0..count {
         act.w.vm.spend(1)?;
@@ -383,7 +379,7 @@ fn print(act: &mut Act<'_>, text: String) -> Outcome {
     Ok(len)
 }
 
-/// The words that a format's arguments are.
+/// The words of a format's arguments.
 fn words(act: &Act<'_>, at: u64, len: u64) -> Result<Vec<u64>, Box<Fault>> {
     let len = len as u32;
     if len == 0 {
@@ -393,10 +389,10 @@ fn words(act: &Act<'_>, at: u64, len: u64) -> Result<Vec<u64>, Box<Fault>> {
     Ok(bytes.chunks(8).map(memory::little_endian).collect())
 }
 
-/// The text of a format with its arguments.
+/// Formats a text with its arguments.
 ///
 /// # Errors
-/// If it, or its arguments, are not in memory.
+/// If the text or the arguments are not in memory.
 pub fn formatted(act: &Act<'_>, text: u64, args: u64, len: u64) -> Result<String, Box<Fault>> {
     let words = words(act, args, len)?;
     let text = act.w.vm.memory.text(text, 4096);
@@ -456,7 +452,7 @@ fn kptr_xchg(act: &mut Act<'_>, [at, value, ..]: [u64; 5]) -> Outcome {
     Ok(old)
 }
 
-/// The number of the timer at an address.
+/// The index of the timer at an address.
 fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
     act.w.timer_of.get(&at).copied()
 }
@@ -487,8 +483,8 @@ fn timer_start(act: &mut Act<'_>, [at, delay, flags, ..]: [u64; 5]) -> Outcome {
     }
     let now = act.now();
     let due = if flags & 1 != 0 { delay } else { now.saturating_add(delay) };
-    // A timer fires in an instant that comes: else one that starts itself again at once would never
-    // let time go on.
+    // A timer fires in a later instant. Otherwise a timer that restarts itself immediately would
+    // keep time from advancing.
     let due = due.max(now + 1);
     act.w.timers[timer].pending = Some(act.w.cpu);
     act.p.arm_timer(Timer::Policy(timer).key(), TimerPhase::BeforeTicks, due);
@@ -505,7 +501,7 @@ fn timer_cancel(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
 }
 
 impl Act<'_> {
-    /// A timer of the policy's fires; `number` is its place among them.
+    /// Fires a timer of the policy, by its index.
     pub fn fire_timer(&mut self, number: usize) {
         let Some(timer) = self.w.timers.get_mut(number) else { return };
         let (Some(cpu), Some(callback)) = (timer.pending.take(), timer.callback) else { return };
@@ -522,7 +518,7 @@ impl Act<'_> {
         self.w.callback = "a timer";
         self.w.vm.begin();
         let before = self.w.vm.insns;
-        let outcome = self.run(callback, [crate::object::map_handle(map), key, value, 0, 0]);
+        let outcome = self.run(callback, [map_handle(map), key, value, 0, 0]);
         let insns = self.w.vm.insns - before;
         let counts = &mut self.w.counts.timers;
         counts.calls += 1;

@@ -1,12 +1,14 @@
-//! CPUs that go and come, and limits of groups: the policy is told.
+//! CPU hotplug and limits of groups, as reported to the policy.
 
+use crate::act::Act;
+use crate::cpu::MASK_ONLINE;
 use crate::kernel_types::{ECODE_HOTPLUG, EXIT_UNREG_KERN};
 use crate::ops::Callback;
-use crate::world::{Act, Context, MASK_ONLINE};
+use crate::ops::Context;
 use schedlab_core::Quota;
 
 impl Act<'_> {
-    /// A CPU goes off line, or is back. A policy without a callback for it ends, to be loaded
+    /// Takes a CPU offline or online. A policy without a callback for that ends, and is then loaded
     /// again.
     pub(crate) fn hotplug(&mut self, cpu: u32, is_online: bool) {
         self.w.cpu = cpu;
@@ -31,7 +33,7 @@ impl Act<'_> {
         }
     }
 
-    /// A group's limit changes; to enforce it is the policy's affair.
+    /// Changes a group's limit. The policy has to enforce it.
     pub(crate) fn set_bandwidth(&mut self, group: u32, quota: Quota) {
         let Quota { quota_us, period_us, burst_us } = quota;
         let args = [self.w.cgroup(group), period_us, quota_us.unwrap_or(u64::MAX), burst_us];

@@ -1,11 +1,12 @@
-//! The built-in search for idle CPUs: hardware threads, caches and memory nodes considered.
+//! The built-in search for idle CPUs, which considers hardware threads, caches and memory nodes.
 
+use crate::act::Act;
+use crate::cpu::{MASK_IDLE, MASK_IDLE_SMT};
 use crate::kernel_types::WAKE_SYNC;
-use crate::world::{Act, MASK_IDLE, MASK_IDLE_SMT};
 use schedlab_core::CpuId;
 use schedlab_core::topology::Place;
 
-/// How near a CPU has to be.
+/// Required proximity of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Near {
     Cache(u32),
@@ -24,12 +25,12 @@ impl Near {
 }
 
 impl Act<'_> {
-    /// The built-in choice of an idle CPU, whose mark is taken away. `within` is the address of a
-    /// mask that it must be in as well.
+    /// Chooses an idle CPU and clears its idle mark. `within` is the address of a mask that must
+    /// also contain the CPU.
     ///
-    /// In order: of a synchronous wakeup the previous CPU if it shares a cache with the waker, or
-    /// the waker's; with hardware threads a CPU of a core that is idle as a whole; any idle CPU.
-    /// Each time the previous CPU comes first, then its cache, its node, all.
+    /// The order is: for a synchronous wakeup, the previous CPU if it shares a cache with the
+    /// waker, or the waker's CPU; with hardware threads, a CPU of a fully idle core; any idle CPU.
+    /// Each of the last two tries the previous CPU first, then its cache, its node and all CPUs.
     pub fn select_idle(
         &mut self,
         row: u32,
@@ -82,12 +83,12 @@ impl Act<'_> {
         None
     }
 
-    /// Takes an idle CPU of a mask, of cores that are idle as a whole first; with `whole_core` only
-    /// such. With a node only one of it.
+    /// Takes an idle CPU of a mask, preferably of a fully idle core; with `whole_core`, only of
+    /// such a core. With a node, only a CPU of that node.
     pub fn pick_idle(&mut self, mask: u64, node: Option<u32>, whole_core: bool) -> Option<u32> {
         let has_threads = self.w.siblings.iter().any(|siblings| siblings.len() > 1);
         for of in [MASK_IDLE_SMT, MASK_IDLE] {
-            // Where a core is a CPU both are the same.
+            // On a machine without hardware threads both masks are the same.
             if of == MASK_IDLE_SMT && !has_threads || of == MASK_IDLE && whole_core && has_threads {
                 continue;
             }

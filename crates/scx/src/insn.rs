@@ -1,41 +1,46 @@
-//! Instructions of the BPF machine (ISA version 4), decoded.
+//! Decoded instructions of the BPF machine (ISA version 4).
 //!
-//! A slot of 8 bytes becomes one [`Insn`], so that jumps need no change. The second half of a
-//! 64-bit load becomes [`SECOND_HALF`], over which nothing can be jumped into.
+//! A slot of 8 bytes becomes one [`Insn`], so that jump offsets stay valid. The second half of a
+//! 64-bit load becomes [`SECOND_HALF`], which must not be a jump target.
 
+use crate::bpf::{
+    BPF_B, BPF_CALL, BPF_DW, BPF_EXIT, BPF_H, BPF_IMM, BPF_JA, BPF_JCOND, BPF_JMP, BPF_JMP32,
+    BPF_LD, BPF_LDX, BPF_STX, BPF_W, BPF_X, CLASS, MODE, OPERATION, SIZE, SLOT,
+};
 use crate::elf::Bytes;
 
-/// `lddw`: a load of 64 bits that are part of the code; two slots.
-pub const LDDW: u8 = 0x18;
-/// `call`. The source says what: 0 a helper, 1 a function of the object, 2 a kernel function.
-pub const CALL: u8 = 0x85;
+/// `lddw`: a load of a 64-bit constant; two slots.
+pub const LDDW: u8 = BPF_LD | BPF_IMM | BPF_DW;
+/// `call`. The source register selects the kind: 0 a helper, 1 a function of the object, 2 a kernel
+/// function.
+pub const CALL: u8 = BPF_JMP | BPF_CALL;
 /// `exit`.
-pub const EXIT: u8 = 0x95;
-/// `ja`.
-pub const JA: u8 = 0x05;
+pub const EXIT: u8 = BPF_JMP | BPF_EXIT;
+/// `ja`: a jump by the offset.
+pub const JA: u8 = BPF_JMP | BPF_JA;
 /// `gotol`: a jump by the constant.
-pub const GOTOL: u8 = 0x06;
-/// `may_goto`: a jump that ends a loop which ran for too long. Never taken here: the budget ends
-/// loops.
-pub const MAY_GOTO: u8 = 0xe5;
+pub const GOTOL: u8 = BPF_JMP32 | BPF_JA;
+/// `may_goto`: a jump that leaves a loop which ran for too long. Never taken here: the instruction
+/// budget ends such loops.
+pub const MAY_GOTO: u8 = BPF_JMP | BPF_JCOND;
 
-/// Here only: a call of a function of the object; the constant is the number of its first
-/// instruction. (No instruction of the machine has this number, or one of the next three.)
-pub const CALL_LOCAL: u8 = 0x86;
-/// Here only: a call of a kernel function; the constant is its number in the table.
-pub const CALL_KFUNC: u8 = 0x96;
-/// Here only: an instruction that must not be reached; the constant is the number of the reason.
-pub const POISON: u8 = 0x8e;
-/// Here only: the second half of [`LDDW`].
-pub const SECOND_HALF: u8 = 0x9e;
+/// Internal: a call of a function of the object. The constant is the number of its first
+/// instruction. (The instruction set assigns neither this opcode nor the next three.)
+pub const CALL_LOCAL: u8 = BPF_JMP32 | BPF_CALL;
+/// Internal: a call of a kernel function. The constant is its number in the table.
+pub const CALL_KFUNC: u8 = BPF_JMP32 | BPF_EXIT;
+/// Internal: an instruction that must not be reached. The constant is the number of the reason.
+pub const POISON: u8 = BPF_JMP32 | BPF_CALL | BPF_X;
+/// Internal: the second half of [`LDDW`].
+pub const SECOND_HALF: u8 = BPF_JMP32 | BPF_EXIT | BPF_X;
 
-/// An operation that the machine has not.
+/// An opcode that the instruction set does not assign.
 const UNKNOWN: u8 = 0xff;
 
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Insn {
-    /// The operation.
+    /// Opcode.
     pub op: u8,
     /// The register that is written or compared.
     pub dst: u8,
@@ -43,63 +48,86 @@ pub struct Insn {
     pub src: u8,
     /// The offset of an access or a jump.
     pub off: i32,
-    /// The constant, with its sign; all 64 bits of it for [`LDDW`].
+    /// The constant, sign-extended. All 64 bits of it for [`LDDW`].
     pub imm: i64,
 }
 
 impl Insn {
-    /// The instruction that must not be reached for the given reason.
+    /// Makes an instruction that must not be reached, for the given reason.
     pub fn poison(reason: usize) -> Insn {
         Insn { op: POISON, dst: 0, src: 0, off: 0, imm: reason as i64 }
     }
 
-    /// Its class, the low three bits of the operation.
+    /// Its class.
+    #[inline]
     pub fn class(self) -> u8 {
-        self.op & 7
+        self.op & CLASS
     }
 
-    /// Whether it loads or stores (`LDX`, `ST`, `STX`).
+    /// Operation of an arithmetic or jump instruction.
+    #[inline]
+    pub(crate) fn operation(self) -> u8 {
+        self.op & OPERATION
+    }
+
+    /// Mode of a load or store.
+    #[inline]
+    pub(crate) fn mode(self) -> u8 {
+        self.op & MODE
+    }
+
+    /// Whether the second operand of an arithmetic or jump instruction is the source register.
+    #[inline]
+    pub(crate) fn is_by_register(self) -> bool {
+        self.op & BPF_X != 0
+    }
+
+    /// Whether it loads or stores.
     pub fn is_memory(self) -> bool {
-        matches!(self.class(), 1..=3)
+        matches!(self.class(), BPF_LDX..=BPF_STX)
     }
 
-    /// How many bytes it loads or stores.
+    /// Number of bytes that it loads or stores.
+    #[inline]
     pub fn width(self) -> u32 {
-        match self.op & 0x18 {
-            0x00 => 4,
-            0x08 => 2,
-            0x10 => 1,
+        match self.op & SIZE {
+            BPF_W => 4,
+            BPF_H => 2,
+            BPF_B => 1,
             _ => 8,
         }
     }
 
-    /// The same with another width of its access, 1, 2, 4 or 8; none for any other.
+    /// Returns the instruction with another width of its access: 1, 2, 4 or 8. `None` for other
+    /// widths.
     pub fn with_width(mut self, bytes: u32) -> Option<Insn> {
         let bits = match bytes {
-            1 => 0x10,
-            2 => 0x08,
-            4 => 0x00,
-            8 => 0x18,
+            1 => BPF_B,
+            2 => BPF_H,
+            4 => BPF_W,
+            8 => BPF_DW,
             _ => return None,
         };
-        self.op = self.op & !0x18 | bits;
+        self.op = self.op & !SIZE | bits;
         Some(self)
     }
 }
 
-/// Decodes a section of code. The error is the number of the slot that is cut short, or the first
-/// half of a 64-bit load without a second.
+/// Decodes a section of code.
+///
+/// # Errors
+/// The number of the slot that is cut short, or of a 64-bit load whose second half is missing.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Insn>, usize> {
-    let mut insns: Vec<Insn> = Vec::with_capacity(bytes.len() / 8);
+    let mut insns: Vec<Insn> = Vec::with_capacity(bytes.len() / SLOT);
     let slots = Bytes(bytes);
-    while insns.len() * 8 < bytes.len() {
-        let at = insns.len() as u64 * 8;
-        let slot = slots.slice(at, 8).ok_or(insns.len())?;
+    while insns.len() * SLOT < bytes.len() {
+        let at = (insns.len() * SLOT) as u64;
+        let slot = slots.slice(at, SLOT as u64).ok_or(insns.len())?;
         let off = i32::from(i16::from_le_bytes([slot[2], slot[3]]));
         let imm = i64::from(i32::from_le_bytes([slot[4], slot[5], slot[6], slot[7]]));
         let mut insn = Insn { op: slot[0], dst: slot[1] & 15, src: slot[1] >> 4, off, imm };
         if insn.op != LDDW {
-            // Numbers that stand for something else here are none of the machine's.
+            // Opcodes of internal instructions are not part of the instruction set.
             if matches!(insn.op, CALL_LOCAL | CALL_KFUNC | POISON | SECOND_HALF) {
                 insn.op = UNKNOWN;
             }

@@ -1,37 +1,37 @@
-//! The kernel's types as policies see them here: structures with a layout of our own, and the
+//! The kernel's types as policies see them here: structures with a layout of their own, and the
 //! values of enumerators.
 //!
-//! A policy that is compiled with CO-RE asks for members by name and is told the offset when it is
-//! loaded, so that nothing depends on the layout of a real kernel. Here members stand in the order
-//! of the tables below, each aligned to its size; masks have as many words as the machine needs. A
-//! structure or a member that is not in the tables is absent, and a policy that reaches an access
-//! to it ends.
+//! A policy compiled with CO-RE refers to members by name and receives their offsets when it is
+//! loaded, so that nothing depends on the layout of a real kernel. Here members are laid out in the
+//! order of the tables below, each aligned to its size. Masks have as many words as the machine
+//! needs. A structure or a member that is not in the tables is absent, and a policy that reaches an
+//! access to it ends.
 
 use std::collections::BTreeMap;
 
 /// The type of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ty {
-    /// An integer of so many bytes without a sign; flags and truth values too.
+    /// An unsigned integer, with its size in bytes. Also flags and booleans.
     U(u32),
-    /// An integer of so many bytes with a sign.
+    /// A signed integer, with its size in bytes.
     I(u32),
     /// A pointer.
     Ptr,
-    /// A set of CPUs, 64 a word.
+    /// A set of CPUs, 64 per word.
     Mask,
-    /// So many characters.
+    /// An array of characters, with its length.
     Chars(u32),
-    /// A structure within the structure; also an array of one of them.
+    /// A nested structure, or an array of one of them.
     Struct(&'static str),
 }
 
 use Ty::{Chars, I, Mask, Ptr, Struct, U};
 
-/// The structures: name, members.
+/// The structures: name and members.
 static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
     ("cpumask", &[("bits", Mask)]),
-    // Namespaces, credentials, signals: see [`objects`](crate::objects).
+    // Namespaces, credentials, signals: filled in by `objects.rs`.
     ("kuid_t", &[("val", U(4))]),
     ("kgid_t", &[("val", U(4))]),
     (
@@ -159,9 +159,9 @@ static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
 
 /// `SCX_SLICE_DFL`: the default slice, ns.
 pub const SLICE_DFL: u64 = 20_000_000;
-/// `SCX_SLICE_INF`: a slice that does not end.
+/// `SCX_SLICE_INF`: an infinite slice.
 pub const SLICE_INF: u64 = u64::MAX;
-/// `SCX_DSQ_FLAG_BUILTIN`: the queue is the class's own.
+/// `SCX_DSQ_FLAG_BUILTIN`: the queue is built in.
 pub const DSQ_BUILTIN: u64 = 1 << 63;
 /// `SCX_DSQ_GLOBAL`.
 pub const DSQ_GLOBAL: u64 = DSQ_BUILTIN | 1;
@@ -171,7 +171,7 @@ pub const DSQ_LOCAL: u64 = DSQ_BUILTIN | 2;
 pub const DSQ_LOCAL_ON: u64 = DSQ_BUILTIN | 1 << 62;
 /// `SCX_ENQ_WAKEUP`.
 pub const ENQ_WAKEUP: u64 = 1;
-/// The update of the clock may be left out: set in every activation and change of attributes.
+/// The update of the clock may be left out. Set in every activation and change of attributes.
 pub const ENQ_NOCLOCK: u64 = 8;
 /// A change of attributes: the task comes back as it went (`ENQUEUE_RESTORE`, `DEQUEUE_SAVE`).
 pub const ENQ_RESTORE: u64 = 2;
@@ -183,9 +183,15 @@ pub const ENQ_HEAD: u64 = 0x10000;
 pub const ENQ_CPU_SELECTED: u64 = 0x10_0000;
 /// `SCX_ENQ_PREEMPT`.
 pub const ENQ_PREEMPT: u64 = 1 << 32;
+/// Linux 7.3: a new task is enqueued. (Read from a trace of 7.3.4, like the next two.)
+pub const ENQ_INITIAL: u64 = 0x8_0000;
+/// Linux 7.3: a task is dequeued for a change of its attributes.
+pub const DEQ_SCHED_CHANGE: u64 = 1 << 33;
+/// Linux 7.3: a task is enqueued again after a change of its attributes.
+pub const ENQ_SCHED_CHANGE: u64 = 1 << 60;
 /// `SCX_CPU_PREEMPT_RT`: a real-time task takes the CPU.
 pub const CPU_PREEMPT_RT: u64 = 0;
-/// `SCX_CPU_PREEMPT_DL`: a deadline task does.
+/// `SCX_CPU_PREEMPT_DL`: a deadline task takes the CPU.
 pub const CPU_PREEMPT_DL: u64 = 1;
 /// `SCX_ENQ_REENQ`.
 pub const ENQ_REENQ: u64 = 1 << 40;
@@ -221,21 +227,21 @@ pub const TASK_QUEUED: u32 = 1;
 pub const TASK_DEQD_FOR_SLEEP: u32 = 8;
 /// `SCX_EXIT_UNREG_BPF`: the policy ended itself with `scx_bpf_exit`.
 pub const EXIT_UNREG_BPF: u64 = 65;
-/// `SCX_EXIT_UNREG_KERN`: the kernel unloads it.
+/// `SCX_EXIT_UNREG_KERN`: the kernel unloaded the policy.
 pub const EXIT_UNREG_KERN: u64 = 66;
-/// `SCX_ECODE_ACT_RESTART`: the policy is to be loaded again.
+/// `SCX_ECODE_ACT_RESTART`: the policy should be loaded again.
 pub const ECODE_ACT_RESTART: u64 = 1 << 48;
-/// `SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG`: a CPU came or went, and the policy is to be
-/// loaded again.
+/// `SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG`: a CPU went offline or online, and the policy
+/// should be loaded again.
 pub const ECODE_HOTPLUG: u64 = ECODE_ACT_RESTART | 1 << 32;
-/// `SCX_EXIT_ERROR`: the class ended it.
+/// `SCX_EXIT_ERROR`: the class ended the policy.
 pub const EXIT_ERROR: u64 = 1024;
-/// `SCX_EXIT_ERROR_BPF`: it ended itself with `scx_bpf_error`.
+/// `SCX_EXIT_ERROR_BPF`: the policy ended itself with `scx_bpf_error`.
 pub const EXIT_ERROR_BPF: u64 = 1025;
-/// `SCX_EXIT_ERROR_STALL`: the watchdog ended it.
+/// `SCX_EXIT_ERROR_STALL`: the watchdog ended the policy.
 pub const EXIT_ERROR_STALL: u64 = 1026;
 
-/// The enumerators that policies ask for, with their values.
+/// The enumerators that policies use, with their values.
 static ENUMERATORS: &[(&str, u64)] = &[
     ("SCX_SLICE_DFL", SLICE_DFL),
     ("SCX_SLICE_INF", SLICE_INF),
@@ -289,12 +295,12 @@ static ENUMERATORS: &[(&str, u64)] = &[
     ("SCX_CPUPERF_ONE", 1024),
 ];
 
-/// The value of an enumerator; none if the kernel that is played has none of this name.
+/// The value of an enumerator. `None` if the emulated kernel has none with this name.
 pub fn enumerator(name: &str) -> Option<u64> {
     ENUMERATORS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// A member with its place.
+/// A member with its offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {
     /// Its name.
@@ -305,7 +311,7 @@ pub struct Field {
     pub offset: u32,
 }
 
-/// A structure laid out.
+/// The layout of a structure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Its size, bytes.
@@ -318,12 +324,12 @@ pub struct Layout {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelTypes {
     structs: BTreeMap<&'static str, Layout>,
-    /// Words of 64 bits of a mask.
+    /// Number of 64-bit words of a mask.
     mask_words: u32,
 }
 
 impl KernelTypes {
-    /// For a machine of `cpus` CPUs.
+    /// Lays out the types for a machine of `cpus` CPUs.
     pub fn new(cpus: u32) -> KernelTypes {
         let mut types =
             KernelTypes { structs: BTreeMap::new(), mask_words: cpus.max(1).div_ceil(64) };
@@ -333,12 +339,12 @@ impl KernelTypes {
         types
     }
 
-    /// Words of 64 bits of a mask.
+    /// Number of 64-bit words of a mask.
     pub fn mask_words(&self) -> u32 {
         self.mask_words
     }
 
-    /// Lays out a structure, those within it first; its size.
+    /// Lays out a structure, after those nested in it. Returns its size.
     fn lay_out(&mut self, name: &'static str) -> u32 {
         if let Some(layout) = self.structs.get(name) {
             return layout.size;
@@ -375,7 +381,7 @@ impl KernelTypes {
         self.structs.get(name)
     }
 
-    /// A structure by its name, with the name as the tables have it.
+    /// A structure by its name, with the name's entry in the tables.
     pub(crate) fn structure_with_name(&self, name: &str) -> Option<(&&'static str, &Layout)> {
         self.structs.get_key_value(name)
     }
@@ -386,11 +392,11 @@ impl KernelTypes {
         layout.fields.iter().find(|field| field.name == name).copied()
     }
 
-    /// The offset of a member that is known to be there, members of members with dots between:
+    /// The offset of a member that is known to exist. Nested members are separated by dots:
     /// `scx.slice`.
     ///
     /// # Panics
-    /// If the tables above lack it: a fault of this crate, which its tests would show.
+    /// If the tables above lack it. That is a bug of this crate, which its tests would show.
     pub(crate) fn offset(&self, structure: &'static str, path: &str) -> u32 {
         let (mut within, mut offset) = (structure, 0);
         for name in path.split('.') {

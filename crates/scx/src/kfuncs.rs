@@ -1,30 +1,31 @@
-//! Kernel functions that policies call, with the prototypes by which they are found.
+//! Kernel functions that policies call. They are found by name and prototype.
 
+mod arena;
 mod cpumask;
 mod dsq;
 mod idle;
+mod iterators;
 mod nodes;
 mod tasks;
 
-use crate::areas;
+use crate::act::Act;
 use crate::dynptr;
 use crate::vm::Outcome;
-use crate::world::Act;
 
 /// A kernel function.
 #[derive(Debug)]
 pub struct Kfunc {
     /// Its name.
     pub name: &'static str,
-    /// How many parameters it has.
+    /// Number of parameters.
     pub params: usize,
-    /// Whether it returns something.
+    /// Whether it returns a value.
     pub returns: bool,
-    /// What it does.
+    /// Its implementation.
     pub run: fn(&mut Act<'_>, [u64; 5]) -> Outcome,
 }
 
-/// A row of the table.
+/// Makes a row of the table.
 const fn kfunc(
     name: &'static str,
     params: usize,
@@ -34,12 +35,12 @@ const fn kfunc(
     Kfunc { name, params, returns, run }
 }
 
-/// Nothing is done: there is one callback at a time, and what it does is atomic.
+/// Does nothing: callbacks run one at a time, and each is atomic.
 fn nothing(_: &mut Act<'_>, _: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// What it was given is returned.
+/// Returns the first argument.
 fn itself(_: &mut Act<'_>, args: [u64; 5]) -> Outcome {
     Ok(args[0])
 }
@@ -139,19 +140,19 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("bpf_cpumask_any_distribute", 1, true, cpumask::any),
     kfunc("bpf_cpumask_any_and_distribute", 2, true, cpumask::any_and),
     kfunc("bpf_cpumask_weight", 1, true, cpumask::weight),
-    kfunc("bpf_arena_alloc_pages", 5, true, areas::arena_alloc),
-    kfunc("bpf_arena_free_pages", 3, false, areas::arena_free),
+    kfunc("bpf_arena_alloc_pages", 5, true, arena::alloc_pages),
+    kfunc("bpf_arena_free_pages", 3, false, arena::free_pages),
     kfunc("bpf_dynptr_slice", 4, true, dynptr::slice),
     kfunc("bpf_dynptr_slice_rdwr", 4, true, dynptr::slice_rdwr),
     kfunc("bpf_dynptr_size", 1, true, dynptr::size),
     kfunc("bpf_dynptr_is_null", 1, true, dynptr::is_null),
     kfunc("bpf_dynptr_is_rdonly", 1, true, dynptr::is_rdonly),
-    kfunc("bpf_iter_css_new", 3, true, areas::css_iter_new),
-    kfunc("bpf_iter_css_next", 1, true, areas::iter_next),
-    kfunc("bpf_iter_css_destroy", 1, false, areas::iter_destroy),
-    kfunc("bpf_iter_task_new", 3, true, areas::task_iter_new),
-    kfunc("bpf_iter_task_next", 1, true, areas::iter_next),
-    kfunc("bpf_iter_task_destroy", 1, false, areas::iter_destroy),
+    kfunc("bpf_iter_css_new", 3, true, iterators::css_new),
+    kfunc("bpf_iter_css_next", 1, true, iterators::next),
+    kfunc("bpf_iter_css_destroy", 1, false, iterators::destroy),
+    kfunc("bpf_iter_task_new", 3, true, iterators::task_new),
+    kfunc("bpf_iter_task_next", 1, true, iterators::next),
+    kfunc("bpf_iter_task_destroy", 1, false, iterators::destroy),
     kfunc("bpf_obj_new_impl", 2, true, nodes::obj_new),
     kfunc("bpf_obj_drop_impl", 2, false, nodes::obj_drop),
     kfunc("bpf_refcount_acquire_impl", 2, true, nodes::refcount_acquire),
@@ -164,14 +165,14 @@ pub static KFUNCS: &[Kfunc] = &[
     kfunc("bpf_list_pop_back", 1, true, nodes::pop_back),
 ];
 
-/// The function of this name and shape, as an index into [`KFUNCS`].
+/// Finds the function with this name and shape, as an index into [`KFUNCS`].
 pub fn find(name: &str, params: usize, returns: bool) -> Option<usize> {
     KFUNCS
         .iter()
         .position(|known| (known.name, known.params, known.returns) == (name, params, returns))
 }
 
-/// The shapes in which there is a function of this name.
+/// The shapes of the functions with this name.
 pub fn shapes(name: &str) -> Vec<(usize, bool)> {
     let all = KFUNCS.iter().filter(|known| known.name == name);
     all.map(|known| (known.params, known.returns)).collect()

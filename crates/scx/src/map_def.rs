@@ -1,15 +1,15 @@
-//! Definitions of maps, as the section `.maps` has them.
+//! Definitions of maps in the section `.maps`.
 //!
-//! A map is a structure whose members say what it is like: `type`, `max_entries` and `map_flags`
-//! are pointers to arrays whose *length* is the number, `key` and `value` are pointers to the type.
-//! In objects that were not linked the section's own table says offset 0 of every map: where a map
-//! is, its symbol says.
+//! A definition is a structure. Its members `type`, `max_entries` and `map_flags` are pointers to
+//! arrays whose *length* is the number; `key` and `value` are pointers to the type. In objects that
+//! were not linked, the section's own table states offset 0 for every map, so that the offset is
+//! taken from the map's symbol.
 
 use crate::btf::{Btf, Kind};
 use crate::elf::Elf;
 use crate::error::ObjectError;
 
-/// What kind of map (`BPF_MAP_TYPE_*`).
+/// Kind of a map (`BPF_MAP_TYPE_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapKind {
     /// `HASH`.
@@ -46,7 +46,7 @@ pub enum MapKind {
     Arena,
 }
 
-/// The kinds with their numbers and names.
+/// Numbers and names of the kinds.
 const KINDS: &[(u32, MapKind, &str)] = &[
     (1, MapKind::Hash, "HASH"),
     (2, MapKind::Array, "ARRAY"),
@@ -66,14 +66,14 @@ const KINDS: &[(u32, MapKind, &str)] = &[
     (33, MapKind::Arena, "ARENA"),
 ];
 
-/// Kinds that are known by name and not emulated.
+/// Kinds that are known by name but not emulated.
 const NOT_EMULATED: &[(u32, &str)] =
     &[(3, "PROG_ARRAY"), (7, "STACK_TRACE"), (11, "LPM_TRIE"), (30, "BLOOM_FILTER")];
 
-/// A key, or a value, may have so many bytes.
+/// Maximum size of a key or a value, bytes.
 const SIZE_MAX: u32 = 1 << 20;
 
-/// All entries of a map together may have so many bytes.
+/// Maximum size of all entries of a map together, bytes.
 pub(crate) const TOTAL_MAX: u64 = 1 << 30;
 
 impl MapKind {
@@ -82,22 +82,22 @@ impl MapKind {
         KINDS.iter().find(|(_, kind, _)| *kind == self).map_or("?", |row| row.2)
     }
 
-    /// Whether values are found by a key of any kind.
+    /// Whether values are found by arbitrary keys.
     pub fn is_hash(self) -> bool {
         self.is_lru() || matches!(self, MapKind::Hash | MapKind::PercpuHash | MapKind::HashOfMaps)
     }
 
-    /// Whether each CPU has values of its own.
+    /// Whether each CPU has its own values.
     pub fn is_percpu(self) -> bool {
         matches!(self, MapKind::PercpuHash | MapKind::LruPercpuHash | MapKind::PercpuArray)
     }
 
-    /// Whether what was written longest ago goes when it is full.
+    /// Whether a full map evicts the least recently written entry.
     pub fn is_lru(self) -> bool {
         matches!(self, MapKind::LruHash | MapKind::LruPercpuHash)
     }
 
-    /// Whether it has no entries that are found by a key.
+    /// Whether it has no entries with keys.
     pub fn is_area(self) -> bool {
         matches!(self, MapKind::Ringbuf | MapKind::UserRingbuf | MapKind::Arena)
     }
@@ -113,21 +113,21 @@ impl MapKind {
 pub struct MapDef {
     /// Its name.
     pub name: String,
-    /// What kind.
+    /// Its kind.
     pub kind: MapKind,
-    /// Bytes of a key.
+    /// Size of a key, bytes.
     pub key_size: u32,
-    /// Bytes of a value.
+    /// Size of a value, bytes.
     pub value_size: u32,
-    /// So many entries it has at most.
+    /// Maximum number of entries.
     pub max_entries: u32,
     /// `map_flags`.
     pub flags: u32,
-    /// Where it is in `.maps`, bytes.
+    /// Its offset in `.maps`, bytes.
     pub offset: u64,
-    /// Which maps an array of maps holds from the start, by index.
+    /// The maps that an array of maps initially holds, by index.
     pub values: Vec<(u32, usize)>,
-    /// The type of a key in the object's types, if it says so.
+    /// The type of a key in the object's BTF, if the definition states it.
     pub key_type: Option<u32>,
     /// The type of a value.
     pub value_type: Option<u32>,
@@ -140,7 +140,7 @@ fn fault(name: &str, what: impl Into<String>) -> ObjectError {
 }
 
 impl MapDef {
-    /// What is wrong with its numbers, on a machine of so many CPUs.
+    /// Checks the definition for a machine of `cpus` CPUs. Returns the first flaw.
     pub(crate) fn flaw(&self, cpus: u32) -> Option<ObjectError> {
         let wrong = |what: String| Some(fault(&self.name, what));
         let storage = matches!(self.kind, MapKind::TaskStorage | MapKind::CgrpStorage);
@@ -211,7 +211,7 @@ impl MapDef {
 /// Reads the definitions of all maps, in the order of the section.
 ///
 /// # Errors
-/// If one is not as a definition should be, or of a kind that is not emulated.
+/// If a definition is malformed, or of a kind that is not emulated.
 pub fn read(btf: &Btf, elf: &Elf) -> Result<Vec<MapDef>, ObjectError> {
     let Some(section) = elf.section(".maps") else { return Ok(vec![]) };
     let mut maps = vec![];
@@ -250,14 +250,13 @@ pub fn read(btf: &Btf, elf: &Elf) -> Result<Vec<MapDef>, ObjectError> {
     Ok(maps)
 }
 
-/// Where the values of an array of maps begin in its definition, bytes.
+/// Offset of the values of an array of maps in its definition, bytes.
 fn values_offset(btf: &Btf, ty: u32) -> u32 {
     let members = btf.members(ty).unwrap_or_default();
     members.iter().find(|member| member.name == "values").map_or(0, |member| member.bit_offset / 8)
 }
 
-/// The definition that `__array(values, ...)` gives for what a map holds: that of the first
-/// element.
+/// The definition that `__array(values, ...)` states for the inner maps: that of the first element.
 fn inner_of(btf: &Btf, values: u32) -> Option<u32> {
     let Kind::Array { element, .. } = btf.resolve(values).kind else { return None };
     let element = btf.resolve_id(element);
@@ -353,7 +352,7 @@ mod tests {
     use crate::elf::{ALLOC, PROGBITS};
     use crate::testing::{BtfWriter, ObjectWriter};
 
-    /// A definition: name, and what its members are: a length, or the type that is pointed to.
+    /// Writes definitions: name, and for each member a length or the type pointed to.
     fn write(maps: &[(&str, &[(&str, u32)])]) -> (Btf, Elf) {
         let (mut btf, mut object) = (BtfWriter::default(), ObjectWriter::new());
         let int = btf.int("int", 4, true);
@@ -378,7 +377,7 @@ mod tests {
         if let Some(first) =
             maps.iter().position(|(_, members)| members.iter().any(|m| m.0 == "values"))
         {
-            // values[1] of it is the map of number 0.
+            // Its values[1] is map number 0.
             object.relocation(section, first as u64 * 64 + 24 + 8, 2, 1);
         }
         btf.data_section(".maps", &vars);

@@ -1,44 +1,37 @@
-//! Maps at work.
+//! Maps and their values.
 //!
-//! Every map has a region of memory for its values, whose offsets never move. What finds a value by
-//! its key is kept beside it. Walks go in the order of the keys, so that runs repeat.
+//! Every map has a region of memory for its values, whose offsets never move. The index that finds
+//! a value by its key is separate. Iterations follow the order of the keys, so that runs are
+//! repeatable.
 
+use crate::errno::{E2BIG, EEXIST, EINVAL, ENOENT};
 use crate::map_def::{MapDef, MapKind, TOTAL_MAX};
+use crate::memory::map_handle;
 use crate::memory::{Memory, address, place};
-use crate::object::map_handle;
 use std::collections::BTreeMap;
 
-/// `-ENOENT`.
-pub const ENOENT: i64 = -2;
-/// `-E2BIG`.
-pub const E2BIG: i64 = -7;
-/// `-EEXIST`.
-pub const EEXIST: i64 = -17;
-/// `-EINVAL`.
-pub const EINVAL: i64 = -22;
-
-/// The flag of an update that must make a new entry.
+/// Flag of an update that must create a new entry.
 const NOEXIST: u64 = 1;
-/// The flag of an update that must find an entry.
+/// Flag of an update that must find an entry.
 const EXIST: u64 = 2;
 
-/// How often a map was used.
+/// Uses of a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MapCounts {
-    /// Look-ups, of storage too.
+    /// Number of lookups, including those of storage.
     pub lookups: u64,
-    /// Updates, pushes.
+    /// Number of updates and pushes.
     pub updates: u64,
-    /// Deletions, pops.
+    /// Number of deletions and pops.
     pub deletes: u64,
 }
 
-/// What is kept beside the values.
+/// Index of a map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Index {
     /// By number.
     Array,
-    /// By key. `slots` has for every slot its key's place in the order of writing, if it is used.
+    /// By key. `written` holds the slots of an LRU map by the order of their last writes.
     Hash { by_key: BTreeMap<Vec<u8>, u32>, slots: Slots, written: BTreeMap<u64, u32> },
     /// First in first out, or last in first out.
     Queue { first: u32, len: u32 },
@@ -48,7 +41,7 @@ enum Index {
     Storage { by_object: BTreeMap<u64, u32>, slots: Slots },
 }
 
-/// Which slots are free: those that were freed last are taken first.
+/// Free slots. The slot that was freed last is taken first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Slots {
     used: u32,
@@ -69,24 +62,24 @@ impl Slots {
 pub struct Map {
     /// Its definition.
     pub def: MapDef,
-    /// How often it was used.
+    /// Number of uses.
     pub counts: MapCounts,
     /// The region of its values.
     region: u32,
-    /// The region of its keys, for walks; hashes only.
+    /// The region of its keys, for iteration. Only for hashes.
     keys: u32,
-    /// From one value to the next, bytes.
+    /// Distance between values, bytes.
     stride: u32,
-    /// Copies of each value: one for each CPU, or one.
+    /// Copies of each value: one per CPU, or one.
     copies: u32,
     index: Index,
-    /// For each slot of a hash when it was written last.
+    /// Number of the last write to each slot of an LRU hash.
     stamps: Vec<u64>,
     writes: u64,
 }
 
 impl Map {
-    /// An empty map for a machine of `cpus` CPUs.
+    /// Makes an empty map for a machine of `cpus` CPUs.
     pub fn new(def: &MapDef, memory: &mut Memory, cpus: u32) -> Map {
         let stride = def.value_size.next_multiple_of(8);
         let copies = if def.kind.is_percpu() { cpus } else { 1 };
@@ -145,14 +138,13 @@ impl Map {
         }
     }
 
-    /// Where the value of a key is for `cpu`, without being counted as a look-up; 0 if there is
-    /// none.
+    /// The address of the value of a key for `cpu`, not counted as a lookup. 0 if there is none.
     pub(crate) fn find(&self, key: &[u8], cpu: u32) -> u64 {
         self.slot(key).map_or(0, |slot| self.value(slot, cpu))
     }
 
-    /// Looks a key up: the address of the value as `cpu` has it, the handle of the map for maps of
-    /// maps; 0 if there is none.
+    /// Looks up a key. Returns the address of `cpu`'s value, or the handle of the map for maps of
+    /// maps. 0 if there is none.
     pub fn lookup(&mut self, memory: &Memory, key: &[u8], cpu: u32) -> u64 {
         self.counts.lookups += 1;
         match self.slot(key) {
@@ -162,8 +154,7 @@ impl Map {
         }
     }
 
-    /// Writes a value; it is as long as the definition says. The copies of other CPUs are left as
-    /// they are, or are zero.
+    /// Writes a value of the defined size. The copies of other CPUs keep their values, or are zero.
     pub fn update(
         &mut self,
         memory: &mut Memory,
@@ -194,7 +185,7 @@ impl Map {
         0
     }
 
-    /// Notes that a slot was written.
+    /// Records a write to a slot.
     fn written(&mut self, slot: u32) {
         if !self.def.kind.is_lru() {
             return;
@@ -210,7 +201,7 @@ impl Map {
         }
     }
 
-    /// A slot for a new key, zeroed; none if the map is full.
+    /// Takes a zeroed slot for a new key. `None` if the map is full.
     fn new_slot(&mut self, memory: &mut Memory, key: &[u8]) -> Option<u32> {
         let Index::Hash { by_key, .. } = &self.index else { return None };
         if by_key.len() >= self.def.max_entries as usize {
@@ -236,7 +227,7 @@ impl Map {
         self.def.key_size.next_multiple_of(8)
     }
 
-    /// Makes room for a slot; for how many there is room.
+    /// Makes room for a slot. Returns the number of slots that have room.
     fn room(&self, memory: &mut Memory, slot: u32) -> u32 {
         let size = self.stride * self.copies;
         let room = (slot + 1).next_power_of_two();
@@ -251,7 +242,7 @@ impl Map {
         }
     }
 
-    /// What was written longest ago goes.
+    /// Evicts the least recently written entry.
     fn evict(&mut self, memory: &mut Memory) {
         let Index::Hash { written, .. } = &self.index else { return };
         let Some((_, &slot)) = written.first_key_value() else { return };
@@ -272,8 +263,7 @@ impl Map {
         true
     }
 
-    /// Deletes a key. Its value stays readable for whoever has its address, until the slot is used
-    /// again.
+    /// Deletes a key. Its value stays readable by its address until the slot is used again.
     pub fn delete(&mut self, key: &[u8]) -> i64 {
         self.counts.deletes += 1;
         if !self.def.kind.is_hash() {
@@ -282,7 +272,7 @@ impl Map {
         if self.remove(key) { 0 } else { ENOENT }
     }
 
-    /// Puts a value into a queue or on a stack. With the flag 2 the oldest goes if it is full.
+    /// Pushes a value to a queue or stack. With flag 2 a full map drops its oldest value.
     pub fn push(&mut self, memory: &mut Memory, value: &[u8], flags: u64) -> i64 {
         self.counts.updates += 1;
         let (kind, most) = (self.def.kind, self.def.max_entries);
@@ -308,7 +298,7 @@ impl Map {
         0
     }
 
-    /// The value that is next, and with `take` takes it out; none if there is none.
+    /// Returns the next value; with `take`, also removes it. `None` if there is none.
     pub fn next(&mut self, memory: &Memory, take: bool) -> Option<Vec<u8>> {
         if take {
             self.counts.deletes += 1;
@@ -332,8 +322,8 @@ impl Map {
         memory.slice(self.value(slot, 0), self.def.value_size as usize).map(<[u8]>::to_vec)
     }
 
-    /// The storage of an object; made if `create`, with `start` as its value or zeroed. 0 if there
-    /// is none, or no memory for one.
+    /// The address of an object's storage. It is created if `create` is set, with `start` as its
+    /// value or zeroed. 0 if there is none, or no memory for it.
     pub fn storage(
         &mut self,
         memory: &mut Memory,
@@ -378,7 +368,7 @@ impl Map {
         }
     }
 
-    /// All entries in the order of their keys: slots.
+    /// The slots of all entries, in the order of their keys.
     pub fn slots(&self) -> Vec<u32> {
         match &self.index {
             Index::Array => (0..self.def.max_entries).collect(),
@@ -392,8 +382,8 @@ impl Map {
         (address(self.keys, slot * self.key_stride()), self.value(slot, cpu))
     }
 
-    /// The slot in which an address lies and where the slot's value begins; none if it is not in
-    /// this map.
+    /// The slot that contains an address, and the start of the slot's value. `None` if the address
+    /// is not in this map.
     pub fn slot_of(&self, at: u64) -> Option<(u32, u64)> {
         let (region, offset) = place(at);
         if region != self.region || self.stride == 0 {
@@ -404,7 +394,7 @@ impl Map {
         Some((slot, address(region, value)))
     }
 
-    /// Whether keys are kept in memory.
+    /// Whether keys are stored in memory.
     pub fn has_keys(&self) -> bool {
         self.def.kind.is_hash()
     }

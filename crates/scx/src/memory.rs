@@ -1,64 +1,86 @@
-//! The memory of the BPF machine: regions, found by the high half of an address.
+//! The memory of the BPF machine: regions, selected by the high half of an address.
 //!
-//! An address is a region's number in its high 32 bits and an offset in its low 32. No address of
-//! this process is ever visible to a policy, so that runs repeat bit for bit. Offsets never move;
-//! regions grow at their end. What lies in no region is no memory: loads from it give 0, as the
-//! kernel gives for a pointer that leads nowhere, stores to it end the policy.
+//! An address is a region's number in its high 32 bits and an offset in its low 32 bits. No address
+//! of this process is visible to a policy, so that runs repeat bit for bit. Offsets never move;
+//! regions grow at their end. An address outside all regions is unmapped: loads from it give 0, as
+//! the kernel gives for an invalid pointer, and stores to it end the policy.
 
-/// The stacks: a frame of 512 bytes for each call.
+/// Stacks: a frame of 512 bytes for each call.
 pub const STACK: u32 = 1;
-/// The arguments of callbacks.
+/// Arguments of callbacks.
 pub const ARGS: u32 = 2;
-/// `struct task_struct`, those of the idle tasks first.
+/// `struct task_struct`, first those of the idle tasks.
 pub const TASKS: u32 = 3;
 /// Groups.
 pub const GROUPS: u32 = 4;
 /// `struct rq`, one for each CPU.
 pub const RQS: u32 = 5;
-/// Masks of CPUs: the class's own, then those that policies make.
+/// CPU masks: the class's own, then those that policies create.
 pub const MASKS: u32 = 6;
-/// Objects that policies make (`bpf_obj_new`).
+/// Objects that policies create (`bpf_obj_new`).
 pub const HEAP: u32 = 7;
-/// Structures that callbacks and iterators are given.
+/// Structures that callbacks and iterators receive.
 pub const SCRATCH: u32 = 8;
-/// Addresses of functions of the object. No memory.
+/// Addresses of functions of the object. Unmapped.
 pub const CODE: u32 = 9;
-/// Addresses of kernel functions. No memory.
+/// Addresses of kernel functions. Unmapped.
 pub const KFUNCS: u32 = 10;
-/// Handles of maps. No memory.
+/// Handles of maps. Unmapped.
 pub const MAPS: u32 = 11;
-/// Addresses of `mm_struct`. No memory.
+/// Addresses of `mm_struct`. Unmapped.
 pub const MM: u32 = 12;
 /// The dump of an ended policy.
 pub const DUMP: u32 = 13;
-/// The arena's pages.
+/// Pages of the arena.
 pub const ARENA: u32 = 14;
 /// Records of ring buffers.
 pub const RINGS: u32 = 15;
-/// The first region that the object's own sections and maps may have.
+/// The first region for the object's own sections and maps.
 pub const FIRST_FREE: u32 = 16;
 
-/// Bytes as a number, the lowest first; of eight at most.
+/// Reads bytes (at most eight) as a little-endian number.
 pub fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// The address of an offset in a region.
+/// Makes an address of a region and an offset.
 #[inline]
 pub const fn address(region: u32, offset: u32) -> u64 {
     (region as u64) << 32 | offset as u64
 }
 
-/// The region and the offset of an address.
+/// Splits an address into region and offset.
 #[inline]
 pub const fn place(address: u64) -> (u32, u32) {
     ((address >> 32) as u32, address as u32)
 }
 
+/// The address (handle) of a map, by its index.
+pub fn map_handle(number: usize) -> u64 {
+    address(MAPS, (number as u32 + 1) * 8)
+}
+
+/// The index of the map with this handle.
+pub fn map_number(handle: u64) -> Option<usize> {
+    let (region, offset) = place(handle);
+    (region == MAPS && offset >= 8 && offset % 8 == 0).then(|| offset as usize / 8 - 1)
+}
+
+/// The address of an instruction.
+pub fn code_address(pc: usize) -> u64 {
+    address(CODE, pc as u32 * 8)
+}
+
+/// The instruction at this address, which must be the first of a function.
+pub fn code_number(address: u64) -> Option<usize> {
+    let (region, offset) = place(address);
+    (region == CODE && offset % 8 == 0).then_some(offset as usize / 8)
+}
+
 /// A region.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Region {
-    /// What is in it, for messages.
+    /// Its name, for messages.
     pub name: String,
     /// Its contents.
     pub bytes: Vec<u8>,
@@ -66,23 +88,23 @@ pub struct Region {
     pub is_writable: bool,
 }
 
-/// Why a store is not done.
+/// Reason why a store is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoreFault {
-    /// There is no memory.
+    /// The address is unmapped.
     NoMemory,
-    /// The region of this name may only be read.
+    /// The region with this name is read-only.
     ReadOnly(String),
 }
 
-/// Members that policies may write in the objects of a region that is else read-only.
+/// Members of the objects in a read-only region that policies may write.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Holes {
-    /// Which region.
+    /// The region.
     pub region: u32,
-    /// From one object to the next, bytes.
+    /// Distance between objects, bytes.
     pub stride: u32,
-    /// Where the members begin and end within an object, bytes.
+    /// Start and end of each member within an object, bytes.
     pub members: Vec<(u32, u32)>,
 }
 
@@ -101,7 +123,7 @@ impl Holes {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
     regions: Vec<Region>,
-    /// What policies may write of the tasks.
+    /// Members of tasks that policies may write.
     pub holes: Holes,
 }
 
@@ -113,13 +135,13 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Makes one of the regions named above.
+    /// Creates one of the regions named above.
     pub fn set(&mut self, region: u32, name: &str, size: usize, is_writable: bool) {
         let made = Region { name: name.into(), bytes: vec![0; size], is_writable };
         self.regions[region as usize] = made;
     }
 
-    /// Adds a region; its number.
+    /// Adds a region and returns its number.
     pub fn add(&mut self, name: &str, bytes: Vec<u8>, is_writable: bool) -> u32 {
         self.regions.push(Region { name: name.into(), bytes, is_writable });
         self.regions.len() as u32 - 1
@@ -130,7 +152,7 @@ impl Memory {
         self.regions.get(region as usize).map_or(0, |region| region.bytes.len())
     }
 
-    /// Makes a region at least so large.
+    /// Grows a region to at least `size` bytes.
     pub fn grow(&mut self, region: u32, size: usize) {
         if let Some(region) = self.regions.get_mut(region as usize)
             && region.bytes.len() < size
@@ -139,7 +161,7 @@ impl Memory {
         }
     }
 
-    /// Takes the contents of a region of another memory.
+    /// Moves the contents of a region from another memory.
     pub(crate) fn take_over(&mut self, from: &mut Memory, region: u32) {
         let region = region as usize;
         if let (Some(to), Some(from)) = (self.regions.get_mut(region), from.regions.get_mut(region))
@@ -148,12 +170,12 @@ impl Memory {
         }
     }
 
-    /// All bytes in use.
+    /// Total size of all regions, bytes.
     pub fn total(&self) -> usize {
         self.regions.iter().map(|region| region.bytes.len()).sum()
     }
 
-    /// `len` bytes; none if not all of them are memory.
+    /// Reads `len` bytes. `None` if any of them is unmapped.
     #[inline]
     pub fn slice(&self, address: u64, len: usize) -> Option<&[u8]> {
         let (region, offset) = place(address);
@@ -161,7 +183,8 @@ impl Memory {
         self.regions.get(region as usize)?.bytes.get(offset..offset.checked_add(len)?)
     }
 
-    /// `len` bytes to write, whether policies may or not; none if not all of them are memory.
+    /// Returns `len` bytes for writing, even if they are read-only for policies. `None` if any of
+    /// them is unmapped.
     #[inline]
     pub fn slice_mut(&mut self, address: u64, len: usize) -> Option<&mut [u8]> {
         let (region, offset) = place(address);
@@ -169,10 +192,10 @@ impl Memory {
         self.regions.get_mut(region as usize)?.bytes.get_mut(offset..offset.checked_add(len)?)
     }
 
-    /// Whether a policy may write these bytes.
+    /// Checks that a policy may write these bytes.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it may not.
     pub fn check_store(&self, address: u64, len: usize) -> Result<(), StoreFault> {
         if self.slice(address, len).is_none() {
             return Err(StoreFault::NoMemory);
@@ -186,7 +209,7 @@ impl Memory {
         }
     }
 
-    /// Loads 1, 2, 4 or 8 bytes; none if they are no memory.
+    /// Loads 1, 2, 4 or 8 bytes. `None` if any of them is unmapped.
     #[inline]
     pub fn load(&self, address: u64, width: usize) -> Option<u64> {
         let bytes = self.slice(address, width)?;
@@ -202,7 +225,7 @@ impl Memory {
     /// Stores 1, 2, 4 or 8 bytes for a policy.
     ///
     /// # Errors
-    /// If they are no memory, or may only be read.
+    /// If they are unmapped or read-only.
     #[inline]
     pub fn store(&mut self, address: u64, width: usize, value: u64) -> Result<(), StoreFault> {
         let (number, start) = place(address);
@@ -220,8 +243,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Stores 1, 2, 4 or 8 bytes for the class itself, also where policies may not. What is no
-    /// memory is left alone.
+    /// Stores 1, 2, 4 or 8 bytes for the class itself, even if they are read-only for policies.
+    /// Ignores unmapped addresses.
     #[inline]
     pub fn write(&mut self, address: u64, width: usize, value: u64) {
         if let Some(bytes) = self.slice_mut(address, width) {
@@ -229,20 +252,20 @@ impl Memory {
         }
     }
 
-    /// Loads 8 bytes; 0 where there is no memory.
+    /// Loads 8 bytes. 0 if they are unmapped.
     #[inline]
     pub fn u64(&self, address: u64) -> u64 {
         self.load(address, 8).unwrap_or(0)
     }
 
-    /// Loads 4 bytes; 0 where there is no memory.
+    /// Loads 4 bytes. 0 if they are unmapped.
     #[inline]
     pub fn u32(&self, address: u64) -> u32 {
         self.load(address, 4).unwrap_or(0) as u32
     }
 
-    /// The text from an address to the next zero byte, at most `max` bytes; none if it begins in no
-    /// memory.
+    /// The text from an address to the next zero byte, at most `max` bytes. `None` if the address
+    /// is unmapped.
     pub fn text(&self, address: u64, max: usize) -> Option<&[u8]> {
         let (region, offset) = place(address);
         let rest = self.regions.get(region as usize)?.bytes.get(offset as usize..)?;

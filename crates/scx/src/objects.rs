@@ -1,14 +1,14 @@
-//! Namespaces, credentials and signals of tasks, for policies that look at them: a process id by
-//! namespace, a user, how many threads a process has.
+//! Namespaces, credentials and signals of tasks, for policies that read them: a process id by
+//! namespace, a user, the number of threads of a process.
 //!
-//! They are synthetic: there is one namespace of processes, the first one, with the kernel's number
-//! for it; everybody is root. Threads are counted.
+//! They are synthetic. There is one pid namespace, the first one, with the kernel's number for it.
+//! All tasks belong to root. Threads are counted.
 
 use crate::memory::address;
 use crate::world::World;
 use std::sync::Arc;
 
-/// `PROC_PID_INIT_INO`: the number of the first namespace of processes.
+/// `PROC_PID_INIT_INO`: the number of the first pid namespace.
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 impl World {
@@ -16,22 +16,22 @@ impl World {
         self.image.types.structure(name).map_or(0, |layout| layout.size)
     }
 
-    /// What all tasks have in common: namespace, the pointer to it, credentials; behind these stand
-    /// the objects of each task.
+    /// The address of a task's own objects. They follow the objects that all tasks share:
+    /// namespace, the pointer to it, credentials.
     fn objects_of_task(&self, row: u32) -> u64 {
         let common = ["pid_namespace", "nsproxy", "cred"].map(|name| self.size_of(name));
         let own = self.size_of("pid") + self.size_of("signal_struct");
         address(self.objects, common.iter().sum::<u32>() + row * own)
     }
 
-    /// The namespace, the pointer to it and the credentials of all tasks.
+    /// The namespace, the pointer to it and the credentials that all tasks share.
     fn common_objects(&self) -> [u64; 3] {
         let namespace = address(self.objects, 0);
         let proxy = namespace + u64::from(self.size_of("pid_namespace"));
         [namespace, proxy, proxy + u64::from(self.size_of("nsproxy"))]
     }
 
-    /// Makes what all tasks have in common.
+    /// Creates the objects that all tasks share.
     pub(crate) fn make_objects(&mut self) {
         self.objects = self.vm.memory.add("objects of tasks", vec![], false);
         let [namespace, proxy, _] = self.common_objects();
@@ -43,7 +43,7 @@ impl World {
         memory.write(proxy, 8, namespace);
     }
 
-    /// Fills in the objects of a task whose ids are known.
+    /// Fills in the objects of a task whose ids are set.
     pub(crate) fn describe_objects(&mut self, row: u32) {
         let image = Arc::clone(&self.image);
         let types = &image.types;
@@ -72,8 +72,8 @@ impl World {
         memory.write(signal + u64::from(types.offset("signal_struct", "nr_threads")), 4, 1);
     }
 
-    /// A task is a new thread of its process: it shares the signals of the first of them, which
-    /// know how many threads there are.
+    /// Adds a task as a thread of its process. It shares the signals of the first thread, which
+    /// hold the number of threads.
     pub(crate) fn add_thread(&mut self, row: u32) {
         let process = self.vm.memory.u32(self.task_field(row, "tgid"));
         let (first, count) =
@@ -84,7 +84,7 @@ impl World {
         self.write_threads(first, count);
     }
 
-    /// A thread has ended.
+    /// Removes a thread that has ended.
     pub(crate) fn remove_thread(&mut self, row: u32) {
         let process = self.vm.memory.u32(self.task_field(row, "tgid"));
         let Some((first, count)) = self.threads.get_mut(&process) else { return };

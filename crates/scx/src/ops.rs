@@ -1,4 +1,4 @@
-//! `struct sched_ext_ops`: the callbacks that a policy may have, and its numbers.
+//! `struct sched_ext_ops`: the callbacks and numbers of a policy.
 
 /// A callback.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -55,7 +55,7 @@ callbacks! {
 }
 
 impl Callback {
-    /// How many there are.
+    /// Number of callbacks.
     pub const COUNT: usize = Callback::NAMES.len();
 
     /// Its name.
@@ -63,11 +63,66 @@ impl Callback {
         Callback::NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
     }
 
-    /// The callback of this name.
+    /// The callback with this name.
     pub fn find(name: &str) -> Option<Callback> {
         let number = Callback::NAMES.iter().position(|known| *known == name)?;
         Some(Callback(number as u8))
     }
+
+    /// Names of a callback's arguments, and whether it returns a value. `p` is a task, `cgrp` a
+    /// group.
+    pub fn signature(self) -> (&'static [&'static str], bool) {
+        match self.name() {
+            "select_cpu" => (&["p", "prev_cpu", "wake_flags"], true),
+            "enqueue" => (&["p", "enq_flags"], false),
+            "dequeue" | "quiescent" => (&["p", "deq_flags"], false),
+            "dispatch" => (&["cpu", "prev"], false),
+            "tick" | "running" | "enable" | "disable" => (&["p"], false),
+            "runnable" => (&["p", "enq_flags"], false),
+            "stopping" => (&["p", "runnable"], false),
+            "yield" => (&["from", "to"], true),
+            "core_sched_before" => (&["a", "b"], true),
+            "set_weight" => (&["p", "weight"], false),
+            "set_cpumask" => (&["p", "cpumask"], false),
+            "update_idle" => (&["cpu", "idle"], false),
+            "cpu_acquire" | "cpu_release" => (&["cpu", "args"], false),
+            "init_task" => (&["p", "args"], true),
+            "exit_task" => (&["p", "args"], false),
+            "cgroup_init" => (&["cgrp", "args"], true),
+            "cgroup_exit" => (&["cgrp"], false),
+            "cgroup_prep_move" => (&["p", "from", "to"], true),
+            "cgroup_move" | "cgroup_cancel_move" => (&["p", "from", "to"], false),
+            "cgroup_set_weight" => (&["cgrp", "weight"], false),
+            "cgroup_set_bandwidth" => (&["cgrp", "period_us", "quota_us", "burst_us"], false),
+            "cpu_online" | "cpu_offline" => (&["cpu"], false),
+            "dump" => (&["ctx"], false),
+            "dump_cpu" => (&["ctx", "cpu", "idle"], false),
+            "dump_task" => (&["ctx", "p"], false),
+            "init" => (&[], true),
+            "exit" => (&["info"], false),
+            _ => (&[], false),
+        }
+    }
+}
+
+/// Maximum number of arguments of a callback.
+pub const ARGS_MAX: usize = 4;
+
+/// Origin of a call to the kernel. It determines what a policy may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Context {
+    /// A callback without privileges, or no callback.
+    Other,
+    /// `init`, `init_task`, `cgroup_init` and similar callbacks, which may sleep.
+    Sleepable,
+    /// `select_cpu`.
+    SelectCpu,
+    /// `enqueue`.
+    Enqueue,
+    /// `dispatch`.
+    Dispatch,
+    /// `cpu_release`.
+    CpuRelease,
 }
 
 /// The numbers of `struct sched_ext_ops`.
@@ -75,18 +130,18 @@ impl Callback {
 pub struct OpsNumbers {
     /// `SCX_OPS_*`.
     pub flags: u64,
-    /// So long a runnable task may wait, ms; 0 = the default, 30000, which is the most.
+    /// Maximum wait of a runnable task, ms. 0: the default, 30000, which is also the maximum.
     pub timeout_ms: u64,
-    /// So many tasks may be inserted by one dispatch; 0 = the default, 32.
+    /// Maximum number of tasks that one dispatch may insert. 0: the default, 32.
     pub dispatch_max_batch: u64,
-    /// So long a dump may be, bytes; 0 = the default.
+    /// Maximum length of a dump, bytes. 0: the default.
     pub exit_dump_len: u64,
-    /// How many CPUs had come and gone when it was loaded. Without effect here.
+    /// Number of CPU hotplug events before the policy was loaded. It has no effect here.
     pub hotplug_seq: u64,
 }
 
 impl OpsNumbers {
-    /// The number of this name.
+    /// The number with this name.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut u64> {
         Some(match name {
             "flags" => &mut self.flags,
@@ -98,7 +153,7 @@ impl OpsNumbers {
         })
     }
 
-    /// The names of all of them.
+    /// The names of all numbers.
     pub const NAMES: &[&str] =
         &["flags", "timeout_ms", "dispatch_max_batch", "exit_dump_len", "hotplug_seq"];
 }

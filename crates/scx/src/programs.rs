@@ -1,23 +1,23 @@
 //! Programs of section `syscall`, which user space runs before it attaches a policy.
 
+use crate::act::Act;
 use crate::error::ObjectError;
+use crate::image::PROGRAM_ARGS_MAX;
 use crate::memory::{self, address};
+use crate::ops::Context;
 use crate::scheduler::ScxScheduler;
-use crate::world::{Act, Context};
-
-/// So many arguments of 32 bits a program is given at most.
-pub(crate) const ARGS_MAX: usize = 64;
 
 impl ScxScheduler {
-    /// Runs the program `name` of section `syscall` before the policy begins; `args` are what it is
-    /// given, 32 bits each, one behind the other.
+    /// Runs the program `name` of section `syscall` before the policy begins. `args` are its
+    /// arguments, 32 bits each, stored consecutively.
     ///
     /// # Errors
-    /// There is no such program, or there are too many arguments.
+    /// If there is no such program, or there are too many arguments.
     pub fn call_first(&mut self, name: &str, args: &[i32]) -> Result<(), ObjectError> {
         let entry = self.world.image.program(name)?;
-        if args.len() > ARGS_MAX {
-            let what = format!("{} arguments of {name}; {ARGS_MAX} are the most", args.len());
+        if args.len() > PROGRAM_ARGS_MAX {
+            let what =
+                format!("{} arguments of {name}; {PROGRAM_ARGS_MAX} are the most", args.len());
             return Err(ObjectError::new("", what).in_file(&self.world.image.file));
         }
         self.world.first_calls.push((entry, args.to_vec()));
@@ -26,18 +26,18 @@ impl ScxScheduler {
 }
 
 impl Act<'_> {
-    /// Runs what is to be run before the policy begins. A program that returns an error is told of
-    /// as user space would be told, and ends the policy: it would not have been attached.
+    /// Runs the programs that must run before the policy begins. An error that a program returns is
+    /// logged and ends the policy: user space would not have attached it.
     pub(crate) fn call_programs(&mut self) {
-        // They stay known: a policy that is loaded again has them run again.
+        // The list is kept: a policy that is loaded again runs them again.
         for (entry, args) in self.w.first_calls.clone() {
             if self.w.ended.is_some() {
                 return;
             }
-            // The program may write its arguments: they are user space's memory.
+            // The program may write its arguments, which are memory of user space.
             let at = address(memory::HEAP, 0);
-            self.w.vm.memory.grow(memory::HEAP, 4 * ARGS_MAX);
-            for place in 0..ARGS_MAX {
+            self.w.vm.memory.grow(memory::HEAP, 4 * PROGRAM_ARGS_MAX);
+            for place in 0..PROGRAM_ARGS_MAX {
                 let value = args.get(place).copied().unwrap_or(0) as u32;
                 self.w.vm.memory.write(at + 4 * place as u64, 4, u64::from(value));
             }
@@ -45,8 +45,8 @@ impl Act<'_> {
         }
     }
 
-    /// Runs a program; what it is given is at `at`. If it is run `before` the policy is attached,
-    /// an error that it returns ends the policy.
+    /// Runs a program with its arguments at `at`. If it runs `before` the policy is attached, an
+    /// error that it returns ends the policy.
     pub(crate) fn run_program(&mut self, entry: usize, at: u64, args: &[i32], before: bool) {
         let name = self.w.image.function_at(entry).map_or(String::new(), |it| it.name.clone());
         let outer = (self.w.context, self.w.callback);

@@ -1,44 +1,38 @@
-//! A policy that ends to be loaded again: a CPU came or went, and it has no callback for that.
+//! Restarts of a policy that ended because a CPU went offline or online and it has no callback for
+//! that.
 //!
-//! Its user half would load it anew, which takes a kernel some milliseconds; here the new instance
-//! takes over in the same instant. Its maps and variables are as they were before the first began;
-//! every task is made known to it, as tasks are that exist when a policy is loaded.
+//! Its user half would load it again, which takes a kernel some milliseconds. Here the new instance
+//! takes over in the same instant. Its maps and variables are as they were before the first
+//! instance began. Every task is reported to it, like tasks that exist when a policy is loaded.
 
+use crate::act::Act;
+use crate::cpu::MASK_ONLINE;
+use crate::end::End;
 use crate::kernel_types::{ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL};
 use crate::memory;
 use crate::ops::Callback;
+use crate::ops::Context;
 use crate::scheduler::ScxScheduler;
-use crate::timer_keys::Timer;
-use crate::world::{Act, Context, End, Holder, MASK_ONLINE, Task};
+use crate::task::{Holder, Task};
+use crate::timers::Timer;
 use schedlab_core::Platform;
 use std::sync::Arc;
 
-/// In one instant it is loaded again no more often: it would never come to an end.
+/// Maximum number of restarts in one instant. More would be an endless loop.
 const IN_ONE_INSTANT_MAX: u32 = 16;
-
-/// How often it was loaded again.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Restarts {
-    /// In all.
-    pub(crate) count: u64,
-    /// In this instant, ns.
-    now: (u64, u32),
-    /// When and why for the first time.
-    pub(crate) first: Option<(u64, String)>,
-}
 
 fn asks_for_it(end: &End) -> bool {
     end.code as u64 & ECODE_ACT_RESTART != 0
 }
 
 impl ScxScheduler {
-    /// How often the policy was loaded again, as its user half would load it.
+    /// Number of times that the policy was loaded again, as its user half would load it.
     pub fn restarts(&self) -> u64 {
         self.restarts.count
     }
 
-    /// Whether the policy has ended to be loaded again. One that does nothing else in this instant
-    /// has ended for good, which its message says from now on.
+    /// Whether the policy has ended and should be loaded again. If it has restarted too often in
+    /// this instant, it has ended for good, and its message says so.
     pub(crate) fn is_to_restart(&mut self, now_ns: u64) -> bool {
         let Some(end) = self.world.ended.as_mut().filter(|end| asks_for_it(end)) else {
             return false;
@@ -74,7 +68,7 @@ impl ScxScheduler {
         let new = ScxScheduler::world(image, &topology, self.options);
         let mut old = std::mem::replace(&mut self.world, new);
         let new = &mut self.world;
-        // What is counted and told is told of all instances together.
+        // Counts and logs cover all instances together.
         (new.log, new.printed) = (old.log.take(), old.printed.take());
         (new.counts, new.recent) = (old.counts, old.recent);
         (new.vm.insns, new.vm.probe_faults) = (old.vm.insns, old.vm.probe_faults);
@@ -83,7 +77,7 @@ impl ScxScheduler {
         }
         (new.random, new.stamps) = (old.random, old.stamps);
         new.first_calls = old.first_calls;
-        // The machine goes on as it is.
+        // The state of the machine stays.
         for region in [memory::TASKS, memory::GROUPS, memory::RQS, new.objects] {
             new.vm.memory.take_over(&mut old.vm.memory, region);
         }
@@ -105,7 +99,7 @@ impl ScxScheduler {
 }
 
 impl Act<'_> {
-    /// Everything that there is already is made known to the policy.
+    /// Reports everything that exists to the policy.
     fn take_tasks(&mut self) {
         for group in 1..self.w.groups.len() as u32 {
             if let Some(error) = self.init_group(group) {
@@ -126,7 +120,7 @@ impl Act<'_> {
             self.init_task(row, false);
         }
         for &row in &alive {
-            // The classes above have the others.
+            // The other tasks belong to the classes above.
             if !std::mem::take(&mut self.w.tasks[row as usize].is_enabled) {
                 continue;
             }

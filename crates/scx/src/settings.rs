@@ -1,16 +1,16 @@
-//! What users set before a policy is loaded: variables, numbers of its table, sizes of its maps.
-//! User space normally does this when it has opened the object.
+//! Settings that users make before a policy is loaded: variables, numbers of its table, sizes of
+//! its maps. User space normally makes them when it has opened the object.
 
 use crate::error::ObjectError;
 
-/// What is set.
+/// Item that a setting changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum What {
-    /// A variable, or an element of one that is an array.
+pub enum SettingTarget {
+    /// A variable, or an element of an array.
     Variable {
         /// Its name.
         name: String,
-        /// The element, from 0.
+        /// Index of the element.
         index: Option<u32>,
     },
     /// `ops.FIELD`: a number of the table of callbacks.
@@ -22,11 +22,11 @@ pub enum What {
 /// A setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// What is set.
-    pub what: What,
-    /// Its value; a negative one is that of a variable with a sign.
+    /// The item that is set.
+    pub target: SettingTarget,
+    /// Its value. Negative values are for signed variables.
     pub value: i128,
-    /// As the user wrote it, for messages.
+    /// The setting as the user wrote it, for messages.
     pub text: String,
 }
 
@@ -35,7 +35,7 @@ impl Setting {
     /// Values are decimal, hexadecimal with `0x`, `true` or `false`.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// If it has none of these forms.
     pub fn read(text: &str) -> Result<Setting, ObjectError> {
         let wrong = |what: String| ObjectError::new(format!("setting {text:?}"), what);
         let (name, value) = text
@@ -45,24 +45,24 @@ impl Setting {
         let value = number(value).ok_or_else(|| {
             wrong(format!("{value:?} is no value: write a number, 0x and a number, true or false"))
         })?;
-        let what = if let Some(field) = name.strip_prefix("ops.") {
-            What::Ops(field.into())
+        let target = if let Some(field) = name.strip_prefix("ops.") {
+            SettingTarget::Ops(field.into())
         } else if let Some(rest) = name.strip_prefix("map.") {
             let map = rest
                 .strip_suffix(".max_entries")
                 .ok_or_else(|| wrong("of a map only max_entries can be set".into()))?;
-            What::MapEntries(map.into())
+            SettingTarget::MapEntries(map.into())
         } else if let Some((name, rest)) = name.split_once('[') {
             let index = rest.strip_suffix(']').and_then(|index| index.parse().ok());
             let index = index.ok_or_else(|| wrong("write an element as NAME[3]".into()))?;
-            What::Variable { name: name.into(), index: Some(index) }
+            SettingTarget::Variable { name: name.into(), index: Some(index) }
         } else {
-            What::Variable { name: name.into(), index: None }
+            SettingTarget::Variable { name: name.into(), index: None }
         };
-        Ok(Setting { what, value, text: text.into() })
+        Ok(Setting { target, value, text: text.into() })
     }
 
-    /// A fault of this setting.
+    /// Makes an error about this setting.
     pub(crate) fn fault(&self, what: impl Into<String>) -> ObjectError {
         ObjectError::new(format!("setting {:?}", self.text), what)
     }
@@ -91,15 +91,18 @@ mod tests {
 
     #[test]
     fn settings_are_read_as_users_write_them() {
-        let read = |text| Setting::read(text).map(|setting| (setting.what, setting.value));
-        let variable = |name: &str, index| What::Variable { name: name.into(), index };
+        let read = |text| Setting::read(text).map(|setting| (setting.target, setting.value));
+        let variable = |name: &str, index| SettingTarget::Variable { name: name.into(), index };
         assert_eq!(read("slice_ns=5000000"), Ok((variable("slice_ns", None), 5_000_000)));
         assert_eq!(read("mask = 0xff"), Ok((variable("mask", None), 255)));
         assert_eq!(read("smt_enabled=true"), Ok((variable("smt_enabled", None), 1)));
         assert_eq!(read("base=-7"), Ok((variable("base", None), -7)));
         assert_eq!(read("weights[3]=9"), Ok((variable("weights", Some(3)), 9)));
-        assert_eq!(read("ops.flags=2"), Ok((What::Ops("flags".into()), 2)));
-        assert_eq!(read("map.queue0.max_entries=64"), Ok((What::MapEntries("queue0".into()), 64)));
+        assert_eq!(read("ops.flags=2"), Ok((SettingTarget::Ops("flags".into()), 2)));
+        assert_eq!(
+            read("map.queue0.max_entries=64"),
+            Ok((SettingTarget::MapEntries("queue0".into()), 64))
+        );
         assert_eq!(read("x=18446744073709551615").map(|(_, value)| value), Ok(u64::MAX.into()));
     }
 

@@ -1,5 +1,7 @@
-//! What an object asks for and does not get, all of it: linking stops at the first.
+//! A list of everything that an object requests and the emulated kernel lacks. (Linking stops at
+//! the first such item.)
 
+use crate::bpf::CALL_HELPER;
 use crate::btf::{Kind, essential_name};
 use crate::insn::{CALL, decode};
 use crate::kfuncs;
@@ -8,35 +10,36 @@ use crate::object::Object;
 use crate::ops::Callback;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is in an object, and what of it is not here.
+/// Contents of an object, and what the emulated kernel lacks of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
-    /// Instructions, unused halves of long ones included.
+    /// Number of instructions, including the unused halves of long ones.
     pub insns: usize,
     /// Members of the table that are functions.
     pub callbacks: Vec<String>,
-    /// Its maps: name and kind, as far as they can be read.
+    /// Its maps: name and kind, if they can be read.
     pub maps: Vec<String>,
     /// Helpers that are called, by number.
     pub helpers: BTreeSet<u32>,
-    /// Kernel functions that it names.
+    /// Kernel functions that it refers to.
     pub kfuncs: BTreeSet<String>,
     /// Programs of section `syscall`.
     pub programs: Vec<String>,
-    /// Why it cannot be loaded: each thing that is missing.
+    /// Missing items that prevent it from being loaded.
     pub missing: Vec<String>,
-    /// What ends it when it is reached: helpers that are not emulated, by name if that is known.
+    /// Items that end it when they are reached: helpers that are not emulated, by name if it is
+    /// known.
     pub ends: Vec<String>,
 }
 
 impl Object {
-    /// Looks through the object.
+    /// Surveys the object.
     pub fn survey(&self) -> Survey {
         let mut survey = Survey::default();
         for section in self.elf.sections.iter().filter(|section| section.is_code()) {
             survey.insns += section.bytes.len() / 8;
             for insn in decode(&section.bytes).unwrap_or_default() {
-                if insn.op == CALL && insn.src == 0 {
+                if insn.op == CALL && insn.src == CALL_HELPER {
                     survey.helpers.insert(insn.imm as u32);
                 }
             }

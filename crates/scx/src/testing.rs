@@ -1,5 +1,5 @@
-//! For tests: writers of objects and of BTF, so that a test says just what it is about. What
-//! compilers write is tested with the objects in `tests/objects`.
+//! Test support: writers of objects and of BTF, so that a test states only the properties that
+//! matter to it. The output of real compilers is tested with the objects in `tests/objects`.
 
 use crate::elf::{NOBITS, PROGBITS};
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ impl ObjectWriter {
         ObjectWriter::default()
     }
 
-    /// A section; its number is returned.
+    /// Adds a section and returns its number.
     pub fn section(&mut self, name: &str, kind: u32, flags: u64, bytes: Vec<u8>) -> u16 {
         self.sections.push((name.into(), kind, flags, bytes));
         self.sections.len() as u16
     }
 
-    /// A section of code.
+    /// Adds a section of code.
     pub fn code(&mut self, name: &str, bytes: Vec<u8>) -> u16 {
         self.section(name, PROGBITS, crate::elf::ALLOC | crate::elf::EXEC, bytes)
     }
@@ -36,22 +36,22 @@ impl ObjectWriter {
         self.symbols.len() as u32
     }
 
-    /// A variable; its number is returned.
+    /// Adds a variable and returns its number.
     pub fn object(&mut self, name: &str, section: u16, value: u64, size: u64) -> u32 {
         self.symbol(name, value, size, 0x11, section)
     }
 
-    /// A function.
+    /// Adds a function.
     pub fn function(&mut self, name: &str, section: u16, value: u64, size: u64) -> u32 {
         self.symbol(name, value, size, 0x12, section)
     }
 
-    /// Something defined elsewhere.
+    /// Adds a symbol defined elsewhere.
     pub fn undefined(&mut self, name: &str, is_weak: bool) -> u32 {
         self.symbol(name, 0, 0, if is_weak { 0x20 } else { 0x10 }, 0)
     }
 
-    /// A relocation in `section`.
+    /// Adds a relocation in `section`.
     pub fn relocation(&mut self, section: u16, offset: u64, kind: u64, symbol: u32) {
         self.relocations.entry(section).or_default().push((offset, u64::from(symbol) << 32 | kind));
     }
@@ -149,7 +149,7 @@ impl BtfWriter {
         at
     }
 
-    /// A type of these numbers; its own is returned.
+    /// Adds a type with these numbers and returns its own number.
     pub fn raw(&mut self, name: &str, info: u32, size: u32, more: &[u32]) -> u32 {
         let name = self.name(name);
         for number in [name, info, size].iter().chain(more) {
@@ -171,7 +171,7 @@ impl BtfWriter {
         self.raw("", 3 << 24, 0, &[element, index, len])
     }
 
-    /// A structure with members: name, type, offset in bits.
+    /// Adds a structure with members: name, type, offset in bits.
     pub fn structure(&mut self, name: &str, size: u32, members: &[(&str, u32, u32)]) -> u32 {
         let mut more = vec![];
         for &(name, ty, offset) in members {
@@ -197,7 +197,7 @@ impl BtfWriter {
         self.raw("", 13 << 24 | params.len() as u32, returns, &more)
     }
 
-    /// A function; linkage 1 = defined here, 2 = elsewhere.
+    /// Adds a function. Linkage 1: defined here; 2: defined elsewhere.
     pub fn function(&mut self, name: &str, proto: u32, linkage: u32) -> u32 {
         self.raw(name, 12 << 24 | linkage, proto, &[])
     }
@@ -221,7 +221,7 @@ impl BtfWriter {
         self.lines.entry(section.into()).or_default().push([at, file, 0, line << 10]);
     }
 
-    /// The section `.BTF.ext`; to be made before `.BTF`, as it adds names.
+    /// The section `.BTF.ext`. Must be made before `.BTF`, as it adds names.
     pub fn finish_ext(&mut self) -> Vec<u8> {
         let mut parts = vec![];
         for records in [self.lines.clone(), self.core.clone()] {
@@ -259,7 +259,7 @@ impl BtfWriter {
     }
 }
 
-/// An object without a callback: the least that can be linked.
+/// The smallest object that can be linked: it has no callback.
 pub fn least_object() -> Vec<u8> {
     let (mut btf, mut object) = (BtfWriter::default(), ObjectWriter::new());
     let int = btf.int("int", 4, true);
@@ -279,10 +279,10 @@ pub fn least_object() -> Vec<u8> {
     object.finish()
 }
 
-/// A world of so many CPUs with a policy that has no callbacks, and its machine.
+/// A world of `cpus` CPUs with a policy that has no callbacks, and its machine.
 pub fn world(cpus: u32) -> (crate::world::World, schedlab_core::Platform) {
     let object = crate::object::Object::read("least.bpf.o", &least_object());
-    let target = crate::object::Target { cpus, hz: 250 };
+    let target = crate::image::Target { cpus, hz: 250 };
     let image = object.and_then(|object| object.link(target, &[]));
     let image = image.unwrap_or_else(|error| panic!("{error}"));
     let topology = schedlab_core::Topology::flat(cpus);

@@ -1,30 +1,19 @@
 //! Settings of a policy as tunables of the laboratory.
 //!
-//! What user space writes before it loads a policy (`const volatile` variables, numbers of the
-//! table of callbacks, sizes of maps) can be set until the policy begins. Variables that are not
-//! constant can be written at any time, as a user half does that has them mapped.
+//! Items that user space writes before it loads a policy (`const volatile` variables, numbers of
+//! the table of callbacks, sizes of maps) can be set until the policy begins. Variables that are
+//! not constant can be written at any time, as by a user half that has mapped them.
 
+use crate::image::Variable;
 use crate::map_def::MapKind;
-use crate::object::{Image, Variable};
 use crate::ops::OpsNumbers;
 use crate::scheduler::ScxScheduler;
-use crate::settings::{Setting, What};
+use crate::settings::{Setting, SettingTarget};
 use schedlab_core::control::{ControlError, Reply};
 use schedlab_core::{Tunable, TunableError};
 use std::sync::Arc;
 
-/// Whether a variable is no user's affair: the kernel's numbers, which are filled in, its
-/// configuration, the table of callbacks, the compiler's own.
-pub fn is_own(image: &Image, variable: &Variable) -> bool {
-    let section = image.data[variable.data].name.as_str();
-    variable.name.starts_with("__SCX_")
-        || variable.name.contains('.')
-        || section == ".kconfig"
-        || section.starts_with(".struct_ops")
-        || section == ".rodata.str1.1"
-}
-
-/// Whether a number of this variable's can be set as a whole.
+/// Whether the variable is a single number that can be set.
 fn is_number(variable: &Variable) -> bool {
     variable.element.is_none()
         && matches!(variable.size, 1 | 2 | 4 | 8)
@@ -39,18 +28,19 @@ fn range_of(variable: &Variable) -> (i64, i64) {
     }
 }
 
-/// Sizes of these maps come from their entries.
+/// Whether the map's size depends on its number of entries.
 fn has_entries(kind: MapKind) -> bool {
     !matches!(kind, MapKind::TaskStorage | MapKind::CgrpStorage)
 }
 
 impl ScxScheduler {
-    /// All that can be set, as it is now. Numbers of 64 bits without a sign that are too large are
-    /// told as those with a sign of the same bits.
+    /// All tunables with their current values. Unsigned 64-bit numbers that are too large appear as
+    /// signed numbers with the same bits.
     pub(crate) fn settings_now(&self) -> Vec<Tunable> {
         let image = &self.world.image;
         let mut all = vec![];
-        for variable in image.variables.iter().filter(|it| is_number(it) && !is_own(image, it)) {
+        for variable in image.variables.iter().filter(|it| is_number(it) && !image.is_internal(it))
+        {
             let bits = self.world.vm.memory.load(variable.address(), variable.size as usize);
             all.push(Tunable {
                 name: variable.name.clone().into(),
@@ -87,13 +77,13 @@ impl ScxScheduler {
         let refused = |why: String| TunableError::Refused(why).into();
         let text = format!("{name}={value}");
         let mut setting = Setting::read(&text).map_err(|error| refused(error.to_string()))?;
-        if matches!(setting.what, What::Ops(_)) {
-            // 64 bits without a sign.
+        if matches!(setting.target, SettingTarget::Ops(_)) {
+            // These numbers are unsigned, 64 bits.
             setting.value = i128::from(value as u64);
         }
         let image = &self.world.image;
-        let variable = match &setting.what {
-            What::Variable { name, .. } => {
+        let variable = match &setting.target {
+            SettingTarget::Variable { name, .. } => {
                 image.variables.iter().find(|variable| variable.name == *name).cloned()
             }
             _ => None,
@@ -119,7 +109,7 @@ impl ScxScheduler {
         Ok(Reply::Done)
     }
 
-    /// The world is made again, with maps as large as they are to be now.
+    /// Makes the world again, with the maps' new sizes.
     fn begin_anew(&mut self) {
         let (image, topology) = (Arc::clone(&self.world.image), self.world.topology.clone());
         let mut world = ScxScheduler::world(image, &topology, self.options);

@@ -1,142 +1,18 @@
-//! User halves, scripted: what the process beside a policy sets before it loads it, fills maps with
-//! and calls before it attaches it, and does from time to time while it runs.
+//! Scripted user halves. A user half is the process beside a policy. Before it loads the policy it
+//! sets variables; before it attaches the policy it fills maps and calls programs; while the policy
+//! runs it acts from time to time.
 //!
-//! A [`Script`] is what a user wrote, names and all. [`Script::prepare`] carries out what is done
-//! before loading on an [`Image`](crate::Image), and finds everything else by the object's types;
-//! what is left is a [`UserHalf`], which the image keeps and every scheduler made of it carries
+//! A [`Script`](script::Script) is what a user wrote, with names.
+//! [`Script::prepare`](script::Script::prepare) applies to an [`Image`](crate::Image) what happens
+//! before loading, and resolves everything else by the object's types. The rest is a
+//! [`UserHalf`](plan::UserHalf), which the image keeps and every scheduler built from it carries
 //! out. It is deterministic, and takes no CPU time of the simulated machine.
 
+mod eval;
 pub mod expr;
-mod resolve;
+pub mod plan;
+mod prepare;
 mod run;
-
-pub use resolve::UserHalf;
-pub(crate) use run::State;
-
-/// A value in a script.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Value {
-    /// A number, `true` or `false`.
-    Number(i128),
-    /// An expression; characters, for an array of them.
-    Text(String),
-    /// Elements of an array, from the first.
-    List(Vec<Value>),
-    /// Members of a structure by name.
-    Table(Vec<(String, Value)>),
-}
-
-/// Something that is set: where it stands in the script, its name, its value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Set {
-    /// `NAME`, `NAME[3].MEMBER`, before loading also `ops.FIELD`, `map.NAME.max_entries`.
-    pub name: String,
-    /// What it becomes.
-    pub value: Value,
-}
-
-/// An entry of a map.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// The map.
-    pub map: String,
-    /// The key; none for queues and stacks.
-    pub key: Option<Value>,
-    /// The value, or those members of it that are set.
-    pub value: Option<Value>,
-    /// Whose value of a map by CPU; none: that of every CPU.
-    pub cpu: Option<u32>,
-    /// So many times, with `each` from 0 on.
-    pub each: Option<Value>,
-}
-
-/// A program of section `syscall` that is called.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Call {
-    /// Its name.
-    pub program: String,
-    /// What it is given: numbers of 32 bits, or members of `ty`.
-    pub args: Value,
-    /// The type of what it is given, `struct NAME`.
-    pub ty: Option<String>,
-    /// So many times, with `each` from 0 on.
-    pub each: Option<Value>,
-}
-
-/// A record for a ring buffer that user space writes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Record {
-    /// The map.
-    pub map: String,
-    /// What is written: bytes, or members of `ty`.
-    pub value: Value,
-    /// Its type, `struct NAME` or `u64`.
-    pub ty: Option<String>,
-    /// So many times, with `each` from 0 on.
-    pub each: Option<Value>,
-}
-
-/// What is done once or again and again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Deed {
-    /// A variable is set.
-    Set(Set),
-    /// An entry is written; queues and stacks get one more.
-    Write(Entry),
-    /// An entry is deleted, if it is there.
-    Delete(Entry),
-    /// A record is written.
-    Send(Record),
-    /// A program is called.
-    Call(Call),
-    /// The value of an expression, or all entries of `map.NAME`, are told in the log.
-    Read(String),
-}
-
-/// Something in a script with its place in it, for messages: `[[action]] 2: set`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct At<T> {
-    /// The place.
-    pub place: String,
-    /// What stands there.
-    pub what: T,
-}
-
-/// When an action is due, from the moment at which the policy is attached, ns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct When {
-    /// For the first time.
-    pub first_ns: u64,
-    /// Again after so long; none: once.
-    pub every_ns: Option<u64>,
-    /// Not later than this.
-    pub until_ns: u64,
-}
-
-/// What is done at certain times.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Action {
-    /// When.
-    pub when: When,
-    /// Only if this is not 0.
-    pub only_if: Option<At<String>>,
-    /// What is done, in this order.
-    pub deeds: Vec<At<Deed>>,
-}
-
-/// A script.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Script {
-    /// The CPU on which programs are called.
-    pub cpu: u32,
-    /// Arrays that get another number of elements before loading.
-    pub resize: Vec<At<Set>>,
-    /// What is set before loading.
-    pub set: Vec<At<Set>>,
-    /// Arrays of maps that get new maps: name, and how many.
-    pub inner: Vec<At<Set>>,
-    /// What is done before the policy is attached, in this order.
-    pub before: Vec<At<Deed>>,
-    /// What is done while it runs.
-    pub actions: Vec<Action>,
-}
+mod scope;
+pub mod script;
+pub(crate) mod state;

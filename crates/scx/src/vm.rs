@@ -1,43 +1,56 @@
 //! The BPF machine: an interpreter of ISA version 4.
 //!
-//! Memory is what [`Memory`] has, and nothing else; a program that stores elsewhere, runs for too
-//! long or calls too deep ends with a [`Fault`] that names the instruction. Everything is counted:
-//! instructions, calls of helpers and of kernel functions.
+//! A program can access only [`Memory`]. A program that stores elsewhere, runs for too long or
+//! nests calls too deeply ends with a [`Fault`] that names the instruction. Instructions, calls of
+//! helpers and calls of kernel functions are counted.
 
+use crate::bpf::{
+    ATOMIC_ADD, ATOMIC_AND, ATOMIC_OR, BPF_ADD, BPF_ALU, BPF_ALU64, BPF_AND, BPF_ARSH, BPF_ATOMIC,
+    BPF_CMPXCHG, BPF_DIV, BPF_END, BPF_FETCH, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JLE, BPF_JLT, BPF_JMP,
+    BPF_JNE, BPF_JSET, BPF_JSGE, BPF_JSGT, BPF_JSLT, BPF_LD, BPF_LDX, BPF_LOAD_ACQ, BPF_LSH,
+    BPF_MEMSX, BPF_MOD, BPF_MOV, BPF_MUL, BPF_NEG, BPF_OR, BPF_RSH, BPF_ST, BPF_STORE_REL, BPF_STX,
+    BPF_SUB, BPF_XCHG, BPF_XOR, FRAME_POINTER, REGISTERS, SIGNED,
+};
 use crate::check::FRAME;
 use crate::insn::{
     CALL, CALL_KFUNC, CALL_LOCAL, EXIT, GOTOL, Insn, JA, LDDW, MAY_GOTO, POISON, SECOND_HALF,
 };
 use crate::memory::{self, Memory, StoreFault, address};
 
-/// So many frames there are at most, those of callbacks within helpers included.
+/// Maximum number of call frames, including those of callbacks within helpers.
 pub const FRAMES_MAX: usize = 60;
 
-/// So many instructions a callback may take.
+/// Maximum number of instructions of a callback.
 pub const BUDGET: u64 = 4_000_000;
 
-/// The size of the region of the stacks, bytes.
+/// Size of the register file: a power of two, so that a field of four bits is always an index.
+const REGISTER_SLOTS: usize = 16;
+
+/// Bits of a register field.
+const REGISTER_MASK: u8 = 15;
+
+/// Size of the region of the stacks, bytes.
 pub const STACK_SIZE: usize = (FRAMES_MAX + 1) * FRAME as usize;
 
-/// Why a program ended before its time.
+/// A fault that ends a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// What is wrong.
     pub what: String,
-    /// The instruction; none until the interpreter says.
+    /// The instruction. `None` until the interpreter sets it.
     pub at: Option<u32>,
     /// The registers at that instruction.
-    pub registers: [u64; 11],
+    pub registers: [u64; REGISTERS],
 }
 
 impl Fault {
-    /// A fault of the instruction that is being executed.
+    /// Makes a fault of the instruction that is being executed.
     pub fn new(what: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault { what: what.into(), at: None, registers: [0; 11] })
+        Box::new(Fault { what: what.into(), at: None, registers: [0; REGISTERS] })
     }
 }
 
-/// What an instruction or a call comes to.
+/// Result of an instruction or a call.
 pub type Outcome = Result<u64, Box<Fault>>;
 
 /// A frame to return to.
@@ -47,19 +60,19 @@ struct Frame {
     saved: [u64; 4],
 }
 
-/// The state of the machine between calls.
+/// State of the machine between calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vm {
     /// Its memory.
     pub memory: Memory,
     /// Instructions executed so far.
     pub insns: u64,
-    /// Loads from no memory so far, which gave 0.
+    /// Loads from unmapped addresses so far, which gave 0.
     pub probe_faults: u64,
-    /// When the present callback has taken too many instructions.
+    /// Value of `insns` at which the current callback has used up its budget.
     budget_end: u64,
     frames: Vec<Frame>,
-    /// Frames in use: those above, and one for each nested run.
+    /// Frames in use: `frames`, and one for each nested run.
     depth: usize,
 }
 
@@ -73,20 +86,20 @@ impl Default for Vm {
 }
 
 impl Vm {
-    /// A callback begins, with a new budget.
+    /// Starts a callback with a new budget.
     pub fn begin(&mut self) {
         self.begin_with(BUDGET);
     }
 
-    /// The same with another budget.
+    /// Starts a callback with the given budget.
     pub fn begin_with(&mut self, budget: u64) {
         self.budget_end = self.insns + budget;
     }
 
-    /// Takes `count` instructions more off the budget, for work that a helper does.
+    /// Takes `count` more instructions from the budget, for work that a helper does.
     ///
     /// # Errors
-    /// If it is used up.
+    /// If the budget is used up.
     pub fn spend(&mut self, count: u64) -> Result<(), Box<Fault>> {
         self.insns += count;
         if self.insns > self.budget_end { Err(too_long()) } else { Ok(()) }
@@ -98,24 +111,24 @@ fn too_long() -> Box<Fault> {
     Fault::new(format!("ran for more than {} million instructions", BUDGET / 1_000_000))
 }
 
-/// What stands round the machine: what calls lead to.
+/// Environment of the machine: the targets of its calls.
 pub trait Calls {
     /// The machine itself.
     fn vm(&mut self) -> &mut Vm;
 
-    /// A helper, by its number.
+    /// Calls a helper by its number.
     ///
     /// # Errors
-    /// If the program cannot go on.
+    /// If the program cannot continue.
     fn helper(&mut self, number: u32, args: [u64; 5]) -> Outcome;
 
-    /// A kernel function, by its number in the table of those that the object asks for.
+    /// Calls a kernel function, by its index among those that the object uses.
     ///
     /// # Errors
-    /// If the program cannot go on.
+    /// If the program cannot continue.
     fn kfunc(&mut self, number: u32, args: [u64; 5]) -> Outcome;
 
-    /// Why an instruction must not be reached.
+    /// The reason why an instruction must not be reached.
     fn poison(&self, reason: usize) -> String;
 }
 
@@ -133,11 +146,11 @@ fn store_fault(fault: StoreFault, to: u64, width: usize) -> Box<Fault> {
 /// [checks](crate::check).
 ///
 /// # Errors
-/// What the program did wrong, and where.
+/// The program's fault, and the instruction.
 pub fn run<C: Calls>(host: &mut C, code: &[Insn], entry: usize, args: [u64; 5]) -> Outcome {
     let base = host.vm().frames.len();
     let depth = host.vm().depth;
-    let mut machine = Running { registers: [0; 16], pc: entry };
+    let mut machine = Execution { registers: [0; REGISTER_SLOTS], pc: entry };
     machine.registers[1..6].copy_from_slice(&args);
     let outcome = match machine.enter(host.vm()) {
         Ok(()) => machine.go_on(host, code, base),
@@ -149,28 +162,29 @@ pub fn run<C: Calls>(host: &mut C, code: &[Insn], entry: usize, args: [u64; 5]) 
     outcome.map_err(|mut fault| {
         if fault.at.is_none() {
             fault.at = Some(machine.pc as u32);
-            fault.registers.copy_from_slice(&machine.registers[..11]);
+            fault.registers.copy_from_slice(&machine.registers[..REGISTERS]);
         }
         fault
     })
 }
 
 /// A run of the machine.
-struct Running {
-    /// 11 registers; 16 of them, so that four bits are always an index.
-    registers: [u64; 16],
+struct Execution {
+    /// 11 registers, in 16 slots so that four bits are always a valid index.
+    registers: [u64; REGISTER_SLOTS],
     /// The instruction that is being executed.
     pc: usize,
 }
 
-impl Running {
-    /// A new frame begins.
+impl Execution {
+    /// Begins a new frame.
     fn enter(&mut self, vm: &mut Vm) -> Result<(), Box<Fault>> {
         if vm.depth == FRAMES_MAX {
             return Err(Fault::new(format!("calls are nested more than {FRAMES_MAX} deep")));
         }
         vm.depth += 1;
-        self.registers[10] = address(memory::STACK, (vm.depth as u32 + 1) * FRAME as u32);
+        self.registers[usize::from(FRAME_POINTER)] =
+            address(memory::STACK, (vm.depth as u32 + 1) * FRAME as u32);
         Ok(())
     }
 
@@ -180,37 +194,37 @@ impl Running {
                 return Err(Fault::new("runs beyond the end of the code"));
             };
             host.vm().insns += 1;
-            let dst = usize::from(insn.dst & 15);
-            let src = usize::from(insn.src & 15);
+            let dst = usize::from(insn.dst & REGISTER_MASK);
+            let src = usize::from(insn.src & REGISTER_MASK);
             match insn.class() {
-                7 => {
-                    let by_register = insn.op & 8 != 0;
-                    let b = if by_register { self.registers[src] } else { insn.imm as u64 };
+                BPF_ALU64 => {
+                    let b =
+                        if insn.is_by_register() { self.registers[src] } else { insn.imm as u64 };
                     self.registers[dst] = alu64(insn, self.registers[dst], b)?;
                 }
-                4 => {
-                    let by_register = insn.op & 8 != 0;
-                    let b = if by_register { self.registers[src] } else { insn.imm as u64 };
-                    self.registers[dst] = match insn.op & 0xf0 {
-                        0xd0 => swapped(insn, self.registers[dst]),
+                BPF_ALU => {
+                    let b =
+                        if insn.is_by_register() { self.registers[src] } else { insn.imm as u64 };
+                    self.registers[dst] = match insn.operation() {
+                        BPF_END => swapped(insn, self.registers[dst]),
                         _ => u64::from(alu32(insn, self.registers[dst] as u32, b as u32)?),
                     };
                 }
-                1 => self.load(host.vm(), insn, dst, src),
-                2 => {
+                BPF_LDX => self.load(host.vm(), insn, dst, src),
+                BPF_ST => {
                     let to = self.registers[dst].wrapping_add(insn.off as u64);
                     let width = insn.width() as usize;
                     let stored = host.vm().memory.store(to, width, insn.imm as u64);
                     stored.map_err(|fault| store_fault(fault, to, width))?;
                 }
-                3 if insn.op & 0xe0 == 0xc0 => self.atomic(host.vm(), insn, dst, src)?,
-                3 => {
+                BPF_STX if insn.mode() == BPF_ATOMIC => self.atomic(host.vm(), insn, dst, src)?,
+                BPF_STX => {
                     let to = self.registers[dst].wrapping_add(insn.off as u64);
                     let width = insn.width() as usize;
                     let stored = host.vm().memory.store(to, width, self.registers[src]);
                     stored.map_err(|fault| store_fault(fault, to, width))?;
                 }
-                0 => {
+                BPF_LD => {
                     self.registers[dst] = insn.imm as u64;
                     debug_assert_eq!(insn.op, LDDW);
                     self.pc += 1;
@@ -224,7 +238,7 @@ impl Running {
                         }
                         if let Some(frame) = vm.frames.pop() {
                             self.registers[6..10].copy_from_slice(&frame.saved);
-                            self.registers[10] =
+                            self.registers[usize::from(FRAME_POINTER)] =
                                 address(memory::STACK, (vm.depth as u32 + 1) * FRAME as u32);
                             self.pc = frame.pc;
                         }
@@ -236,7 +250,8 @@ impl Running {
                             CALL => host.helper(insn.imm as u32, args)?,
                             _ => host.kfunc(insn.imm as u32, args)?,
                         };
-                        // What the arguments were is gone, as it is in the kernel's eyes.
+                        // The checks ensure that a program does not read argument registers after a
+                        // call.
                         let vm = host.vm();
                         if vm.insns > vm.budget_end {
                             return Err(too_long());
@@ -266,13 +281,16 @@ impl Running {
                     }
                     _ => {
                         let a = self.registers[dst];
-                        let by_register = insn.op & 8 != 0;
-                        let b = if by_register { self.registers[src] } else { insn.imm as u64 };
+                        let b = if insn.is_by_register() {
+                            self.registers[src]
+                        } else {
+                            insn.imm as u64
+                        };
                         let holds = match insn.class() {
-                            5 => holds(insn.op, a, b),
-                            // Comparisons of 32 bits are those of 64 of values widened with their
-                            // sign: that keeps both orders.
-                            _ => holds(insn.op, widened(a), widened(b)),
+                            BPF_JMP => holds(insn.operation(), a, b),
+                            // A 32-bit comparison is a 64-bit comparison of the sign-extended
+                            // values, which preserves signed and unsigned order.
+                            _ => holds(insn.operation(), widened(a), widened(b)),
                         };
                         if holds {
                             self.jump(host.vm(), i64::from(insn.off))?;
@@ -280,7 +298,7 @@ impl Running {
                     }
                 },
             }
-            // A jump to the first instruction has gone before it.
+            // A jump to the first instruction has set the counter to one before it.
             self.pc = self.pc.wrapping_add(1);
         }
     }
@@ -290,7 +308,7 @@ impl Running {
         if by < 0 && vm.insns > vm.budget_end {
             return Err(too_long());
         }
-        // The checks have seen that the target is there.
+        // The checks ensure that the target exists.
         self.pc = (self.pc as i64 + by) as usize;
         Ok(())
     }
@@ -304,7 +322,7 @@ impl Running {
             vm.probe_faults += 1;
         }
         let value = value.unwrap_or(0);
-        let is_signed = insn.op & 0xe0 == 0x80;
+        let is_signed = insn.mode() == BPF_MEMSX;
         self.registers[dst] = match (is_signed, width) {
             (true, 1) => value as i8 as u64,
             (true, 2) => value as i16 as u64,
@@ -321,32 +339,27 @@ impl Running {
         src: usize,
     ) -> Result<(), Box<Fault>> {
         let width = insn.width() as usize;
-        if insn.imm == 0x100 {
-            self.load(
-                vm,
-                Insn { op: 0x60, ..insn }.with_width(width as u32).unwrap_or(insn),
-                dst,
-                src,
-            );
+        if insn.imm == BPF_LOAD_ACQ {
+            self.load(vm, insn, dst, src);
             return Ok(());
         }
         let to = self.registers[dst].wrapping_add(insn.off as u64);
         let operand = self.registers[src];
-        // An address that cannot be stored to is a fault before anything is read from it.
+        // A store to an invalid address is a fault before the old value is used.
         let store = |vm: &mut Vm, value| {
             let stored = vm.memory.store(to, width, value);
             stored.map_err(|fault| store_fault(fault, to, width))
         };
-        if insn.imm == 0x110 {
+        if insn.imm == BPF_STORE_REL {
             return store(vm, operand);
         }
         let old = vm.memory.load(to, width).unwrap_or(0);
         match insn.imm {
-            0xe1 => {
+            BPF_XCHG => {
                 store(vm, operand)?;
                 self.registers[src] = old;
             }
-            0xf1 => {
+            BPF_CMPXCHG => {
                 let expected = match width {
                     4 => self.registers[0] & 0xffff_ffff,
                     _ => self.registers[0],
@@ -355,14 +368,14 @@ impl Running {
                 self.registers[0] = old;
             }
             imm => {
-                let new = match imm & 0xf0 {
-                    0x00 => old.wrapping_add(operand),
-                    0x40 => old | operand,
-                    0x50 => old & operand,
+                let new = match imm & !BPF_FETCH {
+                    ATOMIC_ADD => old.wrapping_add(operand),
+                    ATOMIC_OR => old | operand,
+                    ATOMIC_AND => old & operand,
                     _ => old ^ operand,
                 };
                 store(vm, new)?;
-                if imm & 1 == 1 {
+                if imm & BPF_FETCH != 0 {
                     self.registers[src] = old;
                 }
             }
@@ -378,34 +391,34 @@ fn widened(value: u64) -> u64 {
 
 #[inline]
 fn alu64(insn: Insn, a: u64, b: u64) -> Outcome {
-    let is_signed = insn.off == 1;
-    Ok(match insn.op & 0xf0 {
-        0x00 => a.wrapping_add(b),
-        0x10 => a.wrapping_sub(b),
-        0x20 => a.wrapping_mul(b),
-        0x30 if b == 0 => 0,
-        0x30 if is_signed => (a as i64).wrapping_div(b as i64) as u64,
-        0x30 => a / b,
-        0x40 => a | b,
-        0x50 => a & b,
-        0x60 => a.wrapping_shl(b as u32),
-        0x70 => a.wrapping_shr(b as u32),
-        0x80 => a.wrapping_neg(),
-        0x90 if b == 0 => a,
-        0x90 if is_signed => (a as i64).wrapping_rem(b as i64) as u64,
-        0x90 => a % b,
-        0xa0 => a ^ b,
-        0xb0 => match insn.off {
+    let is_signed = insn.off == SIGNED;
+    Ok(match insn.operation() {
+        BPF_ADD => a.wrapping_add(b),
+        BPF_SUB => a.wrapping_sub(b),
+        BPF_MUL => a.wrapping_mul(b),
+        BPF_DIV if b == 0 => 0,
+        BPF_DIV if is_signed => (a as i64).wrapping_div(b as i64) as u64,
+        BPF_DIV => a / b,
+        BPF_OR => a | b,
+        BPF_AND => a & b,
+        BPF_LSH => a.wrapping_shl(b as u32),
+        BPF_RSH => a.wrapping_shr(b as u32),
+        BPF_NEG => a.wrapping_neg(),
+        BPF_MOD if b == 0 => a,
+        BPF_MOD if is_signed => (a as i64).wrapping_rem(b as i64) as u64,
+        BPF_MOD => a % b,
+        BPF_XOR => a ^ b,
+        BPF_MOV => match insn.off {
             0 => b,
             8 => b as i8 as u64,
             16 => b as i16 as u64,
             32 => b as i32 as u64,
-            // A cast between address spaces, in either direction: the arena has one address here.
+            // A cast between address spaces, in either direction: the arena has only one address
+            // here.
             _ if b as u32 == 0 => 0,
             _ => address(memory::ARENA, b as u32),
         },
-        0xc0 => (a as i64).wrapping_shr(b as u32) as u64,
-        // bswap
+        BPF_ARSH => (a as i64).wrapping_shr(b as u32) as u64,
         _ => match insn.imm {
             16 => u64::from((a as u16).swap_bytes()),
             32 => u64::from((a as u32).swap_bytes()),
@@ -416,24 +429,24 @@ fn alu64(insn: Insn, a: u64, b: u64) -> Outcome {
 
 #[inline]
 fn alu32(insn: Insn, a: u32, b: u32) -> Result<u32, Box<Fault>> {
-    let is_signed = insn.off == 1;
-    Ok(match insn.op & 0xf0 {
-        0x00 => a.wrapping_add(b),
-        0x10 => a.wrapping_sub(b),
-        0x20 => a.wrapping_mul(b),
-        0x30 if b == 0 => 0,
-        0x30 if is_signed => (a as i32).wrapping_div(b as i32) as u32,
-        0x30 => a / b,
-        0x40 => a | b,
-        0x50 => a & b,
-        0x60 => a.wrapping_shl(b),
-        0x70 => a.wrapping_shr(b),
-        0x80 => a.wrapping_neg(),
-        0x90 if b == 0 => a,
-        0x90 if is_signed => (a as i32).wrapping_rem(b as i32) as u32,
-        0x90 => a % b,
-        0xa0 => a ^ b,
-        0xb0 => match insn.off {
+    let is_signed = insn.off == SIGNED;
+    Ok(match insn.operation() {
+        BPF_ADD => a.wrapping_add(b),
+        BPF_SUB => a.wrapping_sub(b),
+        BPF_MUL => a.wrapping_mul(b),
+        BPF_DIV if b == 0 => 0,
+        BPF_DIV if is_signed => (a as i32).wrapping_div(b as i32) as u32,
+        BPF_DIV => a / b,
+        BPF_OR => a | b,
+        BPF_AND => a & b,
+        BPF_LSH => a.wrapping_shl(b),
+        BPF_RSH => a.wrapping_shr(b),
+        BPF_NEG => a.wrapping_neg(),
+        BPF_MOD if b == 0 => a,
+        BPF_MOD if is_signed => (a as i32).wrapping_rem(b as i32) as u32,
+        BPF_MOD => a % b,
+        BPF_XOR => a ^ b,
+        BPF_MOV => match insn.off {
             8 => b as i8 as u32,
             16 => b as i16 as u32,
             _ => b,
@@ -442,9 +455,9 @@ fn alu32(insn: Insn, a: u32, b: u32) -> Result<u32, Box<Fault>> {
     })
 }
 
-/// `le`, `be`: the low bytes in the order asked for; the machine is little-endian.
+/// `le`, `be`: the low bytes in the given order. The machine is little-endian.
 fn swapped(insn: Insn, a: u64) -> u64 {
-    let to_big = insn.op & 8 != 0;
+    let to_big = insn.is_by_register();
     match (insn.imm, to_big) {
         (16, true) => u64::from((a as u16).swap_bytes()),
         (32, true) => u64::from((a as u32).swap_bytes()),
@@ -456,18 +469,18 @@ fn swapped(insn: Insn, a: u64) -> u64 {
 }
 
 #[inline]
-fn holds(op: u8, a: u64, b: u64) -> bool {
-    match op & 0xf0 {
-        0x10 => a == b,
-        0x20 => a > b,
-        0x30 => a >= b,
-        0x40 => a & b != 0,
-        0x50 => a != b,
-        0x60 => a as i64 > b as i64,
-        0x70 => a as i64 >= b as i64,
-        0xa0 => a < b,
-        0xb0 => a <= b,
-        0xc0 => (a as i64) < b as i64,
+fn holds(operation: u8, a: u64, b: u64) -> bool {
+    match operation {
+        BPF_JEQ => a == b,
+        BPF_JGT => a > b,
+        BPF_JGE => a >= b,
+        BPF_JSET => a & b != 0,
+        BPF_JNE => a != b,
+        BPF_JSGT => a as i64 > b as i64,
+        BPF_JSGE => a as i64 >= b as i64,
+        BPF_JLT => a < b,
+        BPF_JLE => a <= b,
+        BPF_JSLT => (a as i64) < b as i64,
         _ => a as i64 <= b as i64,
     }
 }
@@ -477,7 +490,7 @@ mod tests {
     use super::*;
     use crate::memory::FIRST_FREE;
 
-    /// A machine with a helper that adds its arguments and a kernel function that calls back.
+    /// A machine with a helper that adds its arguments, and a kernel function that calls back.
     struct Bare {
         vm: Vm,
         code: Vec<Insn>,
@@ -519,7 +532,7 @@ mod tests {
         run(&mut machine(code), code, 0, args)
     }
 
-    /// r0 = what `op` makes of r1 and r2.
+    /// r0 = the result of `op` on r1 and r2.
     fn binary(op: u8, off: i32, a: u64, b: u64) -> u64 {
         let code = [insn(op, 1, 2, off, 0), insn(0xbf, 0, 1, 0, 0), STOP];
         execute(&code, [a, b, 0, 0, 0]).expect("no fault")
@@ -609,7 +622,7 @@ mod tests {
             execute(&code, [a, b, 0, 0, 0]) == Ok(1)
         };
         let minus_1 = u64::MAX;
-        // Operation in 64 bits, left, right, whether it holds in 64 bits, in 32 bits.
+        // 64-bit operation, left, right, whether it holds in 64 bits and in 32 bits.
         let table: &[(u8, u64, u64, bool, bool)] = &[
             (0x1d, 1 << 32, 0, false, true),
             (0x5d, 1 << 32, 0, true, false),
@@ -677,7 +690,7 @@ mod tests {
     #[test]
     fn atomic_operations() {
         let data = address(FIRST_FREE, 8);
-        // Operation, width, what is there, operand, r0 -> there, operand register, r0.
+        // Operation, width, old value, operand, r0 -> new value, operand register, r0.
         type Row = (i64, u8, u64, u64, u64, u64, u64, u64);
         let table: &[Row] = &[
             (0x00, 0xdb, 5, 3, 0, 8, 3, 0),

@@ -7,8 +7,8 @@ use schedlab_core::{
     Administer, BuildConfig, CpuId, GroupId, Parent, Platform, Quota, Scheduler, TaskAttr, TaskId,
     Topology,
 };
-use schedlab_scx::log::{Entry, Log, Witness};
-use schedlab_scx::world::End;
+use schedlab_scx::end::End;
+use schedlab_scx::log::{Entry, Log, Summary, Witness};
 use schedlab_scx::{OnEnd, Options, ScxScheduler};
 use std::sync::{Arc, Mutex};
 use support::{HZ, MS, SECOND, Script, link, run, scheduler};
@@ -209,7 +209,7 @@ impl Witness for Told {
         self.ended = Some(end.clone());
     }
 
-    fn finished(&mut self, _: &ScxScheduler) {
+    fn finished(&mut self, _: &Summary<'_>) {
         self.finished = true;
     }
 }

@@ -9,9 +9,12 @@ use schedlab_core::{
 };
 use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
 use schedlab_sched::registry;
-use schedlab_scx::decisions::{self, Collector};
 use schedlab_scx::log::{Entry, Log, Witness};
-use schedlab_scx::retrace::{self, Report, retrace};
+use schedlab_scx::twins::collector::Collector;
+use schedlab_scx::twins::decision::from_ring;
+use schedlab_scx::twins::log as decision_log;
+use schedlab_scx::twins::report::Report;
+use schedlab_scx::twins::retrace::{self, retrace};
 use schedlab_scx::{Object, Options, ScxScheduler, Setting, Target};
 use std::convert::Infallible;
 use std::fs;
@@ -233,7 +236,7 @@ struct Decisions(Collector);
 impl Witness for Decisions {
     fn entry(&mut self, entry: &Entry) {
         if entry.name == "ringbuf"
-            && let Some(decision) = decisions::from_ring(&entry.text)
+            && let Some(decision) = from_ring(&entry.text)
         {
             self.0.push(decision);
         }
@@ -241,7 +244,7 @@ impl Witness for Decisions {
 }
 
 /// The log of a policy in a world of so many CPUs.
-fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decisions::Log {
+fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decision_log::Log {
     let config = BuildConfig::flat(cpus, HZ);
     let image = Arc::new(link(policy, cpus, settings).unwrap_or_else(|error| panic!("{error}")));
     let mut object = ScxScheduler::new(image, &config, Options::default());
@@ -252,13 +255,13 @@ fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decisions
     let mut machine = Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
     let Ok(_) = machine.run(UNTIL_NS);
     let text = witness.lock().expect("nobody panicked").0.take(true).expect("a log");
-    let log = decisions::Log::read("log", &text).expect("it is in order");
+    let log = decision_log::Log::read("log", &text).expect("it is in order");
     assert_eq!((log.to_string(), log.lost()), (text, 0), "what is written is read");
     log
 }
 
 /// A log through the original.
-fn through(original: &str, log: &decisions::Log) -> Report {
+fn through(original: &str, log: &decision_log::Log) -> Report {
     let (_, release) = registry::find(original).expect("there is such a release");
     let config = BuildConfig::flat(log.header.cpus, log.header.hz);
     retrace(log, release.build(&config).expect("it is of the program"), retrace::Options::default())

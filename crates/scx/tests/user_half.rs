@@ -7,13 +7,15 @@ use schedlab_core::{
     Administer, BuildConfig, CpuId, Inspect, Parent, Platform, Scheduler, TaskAttr, TaskId,
 };
 use schedlab_scx::log::{Entry as Line, Log, Witness};
-use schedlab_scx::user_half::{Action, At, Call, Deed, Entry, Record, Script, Set, Value, When};
+use schedlab_scx::user_half::script::{
+    Action, Assignment, Call, Entry, Located, Record, Script, Statement, Timing, Value,
+};
 use schedlab_scx::{Image, Object, ObjectError, OnEnd, Options, ScxScheduler, Setting, Target};
 use std::sync::{Arc, Mutex};
 use support::{HZ, MS, Script as Task, bytes, run};
 
-fn at<T>(what: T) -> At<T> {
-    At { place: "here".into(), what }
+fn at<T>(item: T) -> Located<T> {
+    Located { place: "here".into(), item }
 }
 
 fn text(text: &str) -> Value {
@@ -28,8 +30,8 @@ fn table(members: &[(&str, Value)]) -> Value {
     Value::Table(members.iter().map(|(name, value)| (name.to_string(), value.clone())).collect())
 }
 
-fn set(name: &str, value: Value) -> Set {
-    Set { name: name.into(), value }
+fn set(name: &str, value: Value) -> Assignment {
+    Assignment { name: name.into(), value }
 }
 
 fn entry(map: &str, key: Value, value: Value) -> Entry {
@@ -41,12 +43,12 @@ fn entry(map: &str, key: Value, value: Value) -> Entry {
 fn whole() -> Script {
     let each = Some(text("cpus"));
     let before = vec![
-        Deed::Write(entry("domains", number(0), table(&[("mask", number(1))]))),
-        Deed::Write(Entry {
+        Statement::Write(entry("domains", number(0), table(&[("mask", number(1))]))),
+        Statement::Write(Entry {
             each: each.clone(),
             ..entry("table", text("each"), text("(each + 1) * 11"))
         }),
-        Deed::Call(Call {
+        Statement::Call(Call {
             program: "set_primary".into(),
             args: table(&[
                 ("cpu", text("each")),
@@ -120,7 +122,7 @@ fn everything_is_there_before_the_policy_begins() {
     for entry in
         [entry("domains", number(3), domain), entry("stats", number(0), number(7)), recent, todo]
     {
-        script.before.insert(0, at(Deed::Write(entry)));
+        script.before.insert(0, at(Statement::Write(entry)));
     }
     let (policy, _) = begun(&script, 2, &[]);
     assert_eq!(end(&policy), "it has not ended");
@@ -208,7 +210,7 @@ fn logged(script: &Script, until_ns: u64) -> (Vec<(u64, &'static str, String)>, 
 fn it_adjusts_while_the_policy_runs() {
     let mut script = whole();
     let send = |value: Value, ty: Option<&str>, each: i128| {
-        Deed::Send(Record {
+        Statement::Send(Record {
             map: "commands".into(),
             value,
             ty: ty.map(str::to_string),
@@ -216,37 +218,37 @@ fn it_adjusts_while_the_policy_runs() {
         })
     };
     let cmd = |what: i128| table(&[("what", number(what)), ("value", text("each + 40"))]);
-    let once = |ns| When { first_ns: ns, every_ns: None, until_ns: u64::MAX };
-    let deeds = |deeds: Vec<Deed>| deeds.into_iter().map(at).collect();
+    let once = |ns| Timing { first_ns: ns, every_ns: None, until_ns: u64::MAX };
+    let statements = |statements: Vec<Statement>| statements.into_iter().map(at).collect();
     script.actions = vec![
         Action {
-            when: When { first_ns: 0, every_ns: Some(100 * MS), until_ns: 350 * MS },
+            when: Timing { first_ns: 0, every_ns: Some(100 * MS), until_ns: 350 * MS },
             only_if: Some(at("map.table[1] == 22 && now_ns > 0".into())),
-            deeds: deeds(vec![
-                Deed::Set(set("slice_ns", text("max(18000000, slice_ns - 1000000)"))),
-                Deed::Read("slice_ns / 1000".into()),
+            statements: statements(vec![
+                Statement::Set(set("slice_ns", text("max(18000000, slice_ns - 1000000)"))),
+                Statement::Read("slice_ns / 1000".into()),
             ]),
         },
         Action {
             when: once(250 * MS),
             only_if: None,
-            deeds: deeds(vec![
-                Deed::Write(entry("domains", number(7), table(&[("level", number(5))]))),
-                Deed::Delete(Entry { value: None, ..entry("domains", number(0), number(0)) }),
-                Deed::Delete(Entry { value: None, ..entry("domains", number(99), number(0)) }),
+            statements: statements(vec![
+                Statement::Write(entry("domains", number(7), table(&[("level", number(5))]))),
+                Statement::Delete(Entry { value: None, ..entry("domains", number(0), number(0)) }),
+                Statement::Delete(Entry { value: None, ..entry("domains", number(99), number(0)) }),
                 send(cmd(1), Some("struct cmd"), 3),
                 send(Value::List(vec![number(1), number(2)]), None, 1),
                 // The policy reads no further in this round.
                 send(cmd(9), Some("struct cmd"), 1),
                 send(cmd(1), Some("struct cmd"), 1),
-                Deed::Read("map.domains".into()),
-                Deed::Read("map.domains[7].level + map.domains[0].mask".into()),
+                Statement::Read("map.domains".into()),
+                Statement::Read("map.domains[7].level + map.domains[0].mask".into()),
             ]),
         },
         Action {
             when: once(400 * MS),
             only_if: None,
-            deeds: deeds(vec![Deed::Call(Call {
+            statements: statements(vec![Statement::Call(Call {
                 program: "adjust".into(),
                 args: Value::List(vec![number(0), number(3_000_000)]),
                 ty: None,
@@ -289,7 +291,7 @@ fn what_cannot_be_done_ends_the_policy_with_its_place() {
     let mut script = whole();
     let mut full = entry("domains", text("each"), table(&[]));
     full.each = Some(number(9));
-    script.before.push(at(Deed::Write(full)));
+    script.before.push(at(Statement::Write(full)));
     let message = end(&begun(&script, 2, &[]).0);
     assert_eq!(
         message,
@@ -298,7 +300,7 @@ fn what_cannot_be_done_ends_the_policy_with_its_place() {
     let mut script = whole();
     let mut far = entry("domains", text("each"), table(&[]));
     far.each = Some(number(2_000_000));
-    script.before.push(at(Deed::Write(far)));
+    script.before.push(at(Statement::Write(far)));
     assert!(end(&begun(&script, 2, &[]).0).contains("1000000 rounds are the most"));
 }
 
@@ -346,8 +348,10 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
         |name: &str, count| wrong(&|script| script.inner.push(at(set(name, number(count)))));
     has(inner("table", 1), "table is no ARRAY_OF_MAPS");
     has(inner("groups", 5), "5 maps for groups; 1 to 4 it can have");
-    let deed = |deed: Deed| wrong(&|script| script.before.push(at(deed.clone())));
-    let write = |map: &str, key: Value, value: Value| deed(Deed::Write(entry(map, key, value)));
+    let statement =
+        |statement: Statement| wrong(&|script| script.before.push(at(statement.clone())));
+    let write =
+        |map: &str, key: Value, value: Value| statement(Statement::Write(entry(map, key, value)));
     has(write("domain", number(1), table(&[])), "there is no map domain; did you mean domains?");
     has(write("domains", text("x"), table(&[])), "there is no variable x");
     has(write("domains", number(1 << 40), table(&[])), "key has 32 bits");
@@ -365,30 +369,33 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     );
     has(write("todo", number(1), number(1)), "todo is a QUEUE; it has no keys");
     let on = |map: &str, cpu| {
-        deed(Deed::Write(Entry { cpu: Some(cpu), ..entry(map, number(0), number(1)) }))
+        statement(Statement::Write(Entry { cpu: Some(cpu), ..entry(map, number(0), number(1)) }))
     };
     has(on("table", 0), "which has the same values for all CPUs");
     has(on("stats", 2), "there is no CPU 2; there are 2");
-    has(deed(Deed::Delete(entry("table", number(0), number(0)))), "only hashes lose entries");
+    has(
+        statement(Statement::Delete(entry("table", number(0), number(0)))),
+        "only hashes lose entries",
+    );
     let call = |program: &str, args: Value, ty: Option<&str>| {
         let (program, ty) = (program.into(), ty.map(str::to_string));
-        deed(Deed::Call(Call { program, args, ty, each: None }))
+        statement(Statement::Call(Call { program, args, ty, each: None }))
     };
     has(call("set_primry", Value::List(vec![]), None), "there is no program set_primry");
     has(call("adjust", Value::List(vec![number(0); 65]), None), "256 are the most");
     has(call("adjust", number(1), None), "a list of numbers of 32 bits");
     has(call("adjust", table(&[]), Some("struct cpu_ag")), "did you mean cpu_arg?");
     let send = |map: &str, value: Value| {
-        deed(Deed::Send(Record { map: map.into(), value, ty: None, each: None }))
+        statement(Statement::Send(Record { map: map.into(), value, ty: None, each: None }))
     };
     has(send("events", Value::List(vec![])), "records go to a USER_RINGBUF");
     has(send("commands", Value::List(vec![])), "a record of 0 bytes; 1 to 4088 fit");
     has(send("commands", Value::List(vec![number(256)])), "value[0] has 8 bits");
-    has(deed(Deed::Read("map.todo".into())), "it cannot be read as a whole");
-    has(deed(Deed::Read("bounds".into())), "bounds is a structure: name a member of it");
-    has(deed(Deed::Read("map.domains".to_string() + "[0]")), "is a structure");
-    has(deed(Deed::Read("map.todo[0]".into())), "todo is a QUEUE; it has no keys");
-    has(deed(Deed::Set(set("lacks", number(1)))), "constant once the policy is loaded");
+    has(statement(Statement::Read("map.todo".into())), "it cannot be read as a whole");
+    has(statement(Statement::Read("bounds".into())), "bounds is a structure: name a member of it");
+    has(statement(Statement::Read("map.domains".to_string() + "[0]")), "is a structure");
+    has(statement(Statement::Read("map.todo[0]".into())), "todo is a QUEUE; it has no keys");
+    has(statement(Statement::Set(set("lacks", number(1)))), "constant once the policy is loaded");
     has(wrong(&|script| script.cpu = 2), "cpu: there is no CPU 2; the machine has 2");
 }
 
@@ -397,9 +404,9 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     let mut script = whole();
     script.set.push(at(set("slice_ns", number(7 * MS as i128))));
     script.actions = vec![Action {
-        when: When { first_ns: 0, every_ns: None, until_ns: 0 },
+        when: Timing { first_ns: 0, every_ns: None, until_ns: 0 },
         only_if: None,
-        deeds: vec![at(Deed::Set(set("slice_ns", number(5))))],
+        statements: vec![at(Statement::Set(set("slice_ns", number(5))))],
     }];
     let (mut policy, mut platform) = begun(&script, 4, &[]);
     for task in 1..6 {

@@ -6,7 +6,7 @@ use schedlab_core::{
 };
 use schedlab_scx::btf::{Btf, BtfExt, CoreRelocation};
 use schedlab_scx::check::check;
-use schedlab_scx::core_relo::answer;
+use schedlab_scx::core_relo::resolve;
 use schedlab_scx::elf::Elf;
 use schedlab_scx::insn::decode;
 use schedlab_scx::kernel_types::KernelTypes;
@@ -156,7 +156,7 @@ fn read_btf(input: &[u8]) -> Shape {
     let kernel = KernelTypes::new(CPUS);
     let mut answers = 0_u64;
     let mut ask = |question: &CoreRelocation| {
-        if answer(&btf, &kernel, question).is_ok() {
+        if resolve(&btf, &kernel, question).is_ok() {
             answers += 1;
         }
     };

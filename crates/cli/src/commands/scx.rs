@@ -10,15 +10,15 @@ use crate::{Failure, Status};
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
 use schedlab_lab::scx;
 use schedlab_lab::session::Session;
-use schedlab_scx::decisions;
 use schedlab_scx::kfuncs::KFUNCS;
-use schedlab_scx::log::{Entry, Log, Witness};
-use schedlab_scx::object::Variable;
+use schedlab_scx::log::{Entry, Log, Summary, Witness};
+use schedlab_scx::image::Variable;
 use schedlab_scx::ops::Callback;
 use schedlab_scx::survey::Survey;
-use schedlab_scx::tunables::is_own;
-use schedlab_scx::world::{CallCounts, End};
-use schedlab_scx::{Image, ScxScheduler};
+use schedlab_scx::counts::CallCounts;
+use schedlab_scx::end::End;
+use schedlab_scx::Image;
+use schedlab_scx::twins::decision::SETTING;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -144,17 +144,17 @@ impl Witness for Lines {
         self.end = Some(end.clone());
     }
 
-    fn finished(&mut self, scheduler: &ScxScheduler) {
-        let counts = scheduler.counts();
+    fn finished(&mut self, summary: &Summary<'_>) {
+        let counts = summary.counts;
         if counts.callbacks.iter().any(|one| one.calls > 0) {
-            self.counts = counted(scheduler);
+            self.counts = counted(summary);
         }
     }
 }
 
 /// Calls and instructions of a run, as tables.
-fn counted(scheduler: &ScxScheduler) -> String {
-    let counts = scheduler.counts();
+fn counted(summary: &Summary<'_>) -> String {
+    let counts = summary.counts;
     let mut out = String::new();
     let row = |out: &mut String, name: &str, one: &CallCounts| {
         let mean = one.insns as f64 / one.calls.max(1) as f64;
@@ -189,12 +189,12 @@ fn counted(scheduler: &ScxScheduler) -> String {
     if counts.kfuncs.iter().any(|&calls| calls > 0) {
         let _ = writeln!(out, "\nkernel functions");
     }
-    for (&known, &calls) in scheduler.image().kfuncs.iter().zip(&counts.kfuncs) {
+    for (&known, &calls) in summary.image.kfuncs.iter().zip(&counts.kfuncs) {
         if calls > 0 {
             let _ = writeln!(out, "  {:<28} {calls:>10}", KFUNCS[known].name);
         }
     }
-    let maps: Vec<_> = scheduler.map_counts().collect();
+    let maps = &summary.maps;
     if !maps.is_empty() {
         let _ =
             writeln!(out, "\n{:<22} {:>10} {:>10} {:>10}", "maps", "lookups", "updates", "deletes");
@@ -221,7 +221,7 @@ fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
     };
     let source = match (&args.format, source.scheduler) {
         (ScxLogFormat::Decisions, Some(name)) if scx::is_spec(&name) => {
-            let logs = [format!("{}=1", decisions::SETTING)];
+            let logs = [format!("{}=1", SETTING)];
             let names = scx::with_settings(vec![name], &logs, "--format decisions")?;
             SourceArgs { scheduler: Some(names.join(",")), ..source }
         }
@@ -510,7 +510,7 @@ fn write_image(image: &Image, survey: &Survey, output: &mut Output) -> io::Resul
         format!("{:<20} {kind}, max_entries {entries}, {sizes}", map.name)
     });
     list("maps", maps.collect())?;
-    let settable = image.variables.iter().filter(|variable| !is_own(image, variable));
+    let settable = image.variables.iter().filter(|variable| !image.is_internal(variable));
     let constant = |variable: &&Variable| !image.data[variable.data].is_writable;
     list("settings (constant while it runs)", {
         settable.clone().filter(constant).map(|variable| describe(image, variable)).collect()

@@ -8,10 +8,11 @@ use schedlab_core::Policy;
 use schedlab_lab::plan::Prepared;
 use schedlab_lab::select::{self, Needs};
 use schedlab_lab::{catch_panic, compressed};
-use schedlab_scx::ScxScheduler;
-use schedlab_scx::decisions::{self, Collector, Decision, Header, Log};
-use schedlab_scx::log::{Entry, Witness};
-use schedlab_scx::retrace::{Options, retrace};
+use schedlab_scx::log::{Entry, Summary, Witness};
+use schedlab_scx::twins::collector::Collector;
+use schedlab_scx::twins::decision::{self, Decision};
+use schedlab_scx::twins::log::{Header, Log};
+use schedlab_scx::twins::retrace::{Options, retrace};
 use std::io::Write;
 
 /// Policies of examples/scx, what is set in them, and the schedulers that they are twins of then.
@@ -90,14 +91,14 @@ pub struct Recorded {
 impl Witness for Recorded {
     fn entry(&mut self, entry: &Entry) {
         if entry.name == "ringbuf"
-            && let Some(decision) = decisions::from_ring(&entry.text)
+            && let Some(decision) = decision::from_ring(&entry.text)
         {
             self.decisions.push(decision);
         }
     }
 
-    fn finished(&mut self, scheduler: &ScxScheduler) {
-        self.policy.clone_from(&scheduler.image().name);
+    fn finished(&mut self, summary: &Summary<'_>) {
+        self.policy.clone_from(&summary.image.name);
     }
 }
 
@@ -113,7 +114,7 @@ impl Recorded {
         }
         let own = prepared.schedulers().first().map_or(&[][..], |one| &one.tunables);
         let settings = own.iter().map(|(name, value)| format!("{name}={value}"));
-        let settings = settings.filter(|it| !it.starts_with(decisions::SETTING));
+        let settings = settings.filter(|it| !it.starts_with(decision::SETTING));
         let mut collector =
             Collector::new(&self.policy, "schedlab's laboratory", settings.collect());
         self.decisions.iter().for_each(|&decision| collector.push(decision));

@@ -1,14 +1,14 @@
-//! Masks of CPUs.
+//! CPU masks.
 
+use crate::act::Act;
 use crate::memory::{self, place};
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
 
 fn words(act: &Act<'_>) -> u32 {
     act.w.image.types.mask_words()
 }
 
-/// A word of a mask, without bits of CPUs that there are not.
+/// Reads a word of a mask, without the bits of CPUs that the machine lacks.
 fn word(act: &Act<'_>, mask: u64, index: u32) -> u64 {
     let cpus = act.w.nr_cpus();
     let left = cpus - (index * 64).min(cpus);
@@ -22,10 +22,10 @@ fn write(act: &mut Act<'_>, mask: u64, index: u32, value: u64) -> Result<(), Box
     Ok(())
 }
 
-/// The number of a mask that the policy made.
+/// Returns the number of a mask that the policy created.
 ///
 /// # Errors
-/// If it is another's, or none.
+/// If the policy did not create it, or it is not a mask.
 fn own(act: &Act<'_>, mask: u64) -> Result<usize, Box<Fault>> {
     let (region, offset) = place(mask);
     let stride = words(act) * 8;
@@ -37,7 +37,7 @@ fn own(act: &Act<'_>, mask: u64) -> Result<usize, Box<Fault>> {
     }
 }
 
-/// The lowest CPU of which `is_in` holds, or the number of CPUs.
+/// The lowest CPU for which `is_in` holds, or the number of CPUs.
 fn lowest(act: &Act<'_>, is_in: impl Fn(u32) -> bool) -> u64 {
     let cpus = act.w.nr_cpus();
     u64::from((0..cpus).find(|&cpu| is_in(cpu)).unwrap_or(cpus))
@@ -89,10 +89,10 @@ pub(super) fn first_and(act: &mut Act<'_>, [a, b, ..]: [u64; 5]) -> Outcome {
     Ok(lowest(act, |cpu| act.w.mask_has(a, cpu) && act.w.mask_has(b, cpu)))
 }
 
-/// Sets or clears a bit; what it was.
+/// Sets or clears a bit. Returns its old value.
 fn change(act: &mut Act<'_>, number: u64, mask: u64, is_set: bool) -> Outcome {
     let cpu = number as u32;
-    // The kernel leaves CPUs that there are not alone.
+    // The kernel ignores CPUs that the machine lacks.
     if cpu >= act.w.nr_cpus() {
         return Ok(0);
     }
@@ -117,7 +117,7 @@ pub(super) fn test_cpu(act: &mut Act<'_>, [cpu, mask, ..]: [u64; 5]) -> Outcome 
 
 pub(super) fn setall(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
     for index in 0..words(act) {
-        let all = word(act, act.w.mask(crate::world::MASK_POSSIBLE), index);
+        let all = word(act, act.w.mask(crate::cpu::MASK_POSSIBLE), index);
         write(act, mask, index, all)?;
     }
     Ok(0)
@@ -130,7 +130,7 @@ pub(super) fn clear(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// What two masks make of each other; whether anything is left.
+/// Combines two masks into a third. Returns whether the result is not empty.
 fn combine(act: &mut Act<'_>, [to, a, b, ..]: [u64; 5], how: fn(u64, u64) -> u64) -> Outcome {
     let mut any = 0;
     for index in 0..words(act) {
@@ -157,7 +157,7 @@ pub(super) fn copy(act: &mut Act<'_>, [to, from, ..]: [u64; 5]) -> Outcome {
     combine(act, [to, from, from, 0, 0], |a, _| a)
 }
 
-/// Whether something holds of every pair of words.
+/// Whether a condition holds for every pair of words.
 fn all(act: &Act<'_>, a: u64, b: u64, holds: fn(u64, u64) -> bool) -> Outcome {
     Ok(u64::from((0..words(act)).all(|index| holds(word(act, a, index), word(act, b, index)))))
 }
@@ -179,7 +179,7 @@ pub(super) fn empty(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
 }
 
 pub(super) fn full(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {
-    all(act, mask, act.w.mask(crate::world::MASK_POSSIBLE), |a, b| a == b)
+    all(act, mask, act.w.mask(crate::cpu::MASK_POSSIBLE), |a, b| a == b)
 }
 
 pub(super) fn any(act: &mut Act<'_>, [mask, ..]: [u64; 5]) -> Outcome {

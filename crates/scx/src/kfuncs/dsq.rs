@@ -1,15 +1,17 @@
-//! Queues: insertion, moves, walks.
+//! Dispatch queues: insertion, moves, iteration.
 
+use crate::act::Act;
+use crate::dsq::Walk;
+use crate::errno::{EINVAL, ENOENT};
 use crate::kernel_types::{ENQ_DSQ_PRIQ, ENQ_REENQ};
-use crate::maps::{EINVAL, ENOENT};
+use crate::ops::Context;
 use crate::vm::{Fault, Outcome};
-use crate::world::{Act, Context, Walk};
 use schedlab_core::CpuId;
 
-/// The flag of a walk from the end (`SCX_DSQ_ITER_REV`).
+/// Flag of an iteration from the end (`SCX_DSQ_ITER_REV`).
 const REVERSED: u64 = 0x10000;
 
-/// The task at an address that a policy gave.
+/// The task at an address that a policy passed.
 pub(super) fn task(act: &Act<'_>, at: u64) -> Result<u32, Box<Fault>> {
     act.w.task_at(at).ok_or_else(|| Fault::new(format!("{at:#x} is no task")))
 }
@@ -48,7 +50,7 @@ pub(super) fn dsq_insert_vtime(
     Ok(0)
 }
 
-/// The policy's queue of an id, for functions that take no other.
+/// The policy's queue with an id, for functions that accept no built-in queue.
 fn user_queue(act: &mut Act<'_>, id: u64) -> Option<u32> {
     let queue = act.w.queue_of.get(&id).copied();
     if queue.is_none() {
@@ -133,11 +135,11 @@ fn move_from(act: &mut Act<'_>, it: u64, p: u64, dsq: u64, flags: u64) -> Outcom
     let Some(walk) = act.w.walks.get_mut(&it) else {
         return Err(Fault::new("a task is moved by an iterator that walks through no queue"));
     };
-    // What was set holds for one move.
+    // The settings hold for one move.
     let (queue, slice, vtime) = (walk.queue, walk.slice.take(), walk.vtime.take());
     let is_there = matches!(
         act.w.tasks[row as usize].holder,
-        crate::world::Holder::Queue(held, _) if held == queue
+        crate::task::Holder::Queue(held, _) if held == queue
     );
     if !is_there {
         return Ok(0);
@@ -188,7 +190,7 @@ pub(super) fn cancel(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// All tasks of the acting CPU's local queue are given to the policy again.
+/// Gives all tasks of the acting CPU's local queue to the policy again.
 pub(super) fn reenqueue_local(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
     if act.w.context != Context::CpuRelease {
         let callback = act.w.callback;

@@ -1,18 +1,14 @@
 //! Idle CPUs: the built-in choice, masks, kicks.
 
 use super::dsq::task;
+use crate::act::Act;
+use crate::cpu::{MASK_EMPTY, MASK_IDLE, MASK_IDLE_SMT, MASK_NODES, MASK_ONLINE, MASK_POSSIBLE};
+use crate::errno::{EBUSY, EINVAL};
 use crate::kernel_types::{KICK_IDLE, KICK_PREEMPT, OPS_IDLE_PER_NODE};
-use crate::maps::EINVAL;
 use crate::vm::{Fault, Outcome};
-use crate::world::{
-    Act, MASK_EMPTY, MASK_IDLE, MASK_IDLE_SMT, MASK_NODES, MASK_ONLINE, MASK_POSSIBLE,
-};
 use schedlab_core::CpuId;
 
-/// `-EBUSY`.
-const EBUSY: i64 = -16;
-
-/// The built-in tracking of idle CPUs is needed and not there: the policy ends.
+/// Whether the built-in tracking of idle CPUs is disabled. If so, the policy ends.
 fn is_untracked(act: &mut Act<'_>) -> bool {
     if !act.w.tracks_idle {
         act.error("built-in idle tracking is disabled");
@@ -20,7 +16,7 @@ fn is_untracked(act: &mut Act<'_>) -> bool {
     !act.w.tracks_idle
 }
 
-/// The number of a CPU that a policy gave; the policy ends if there is none.
+/// Checks the number of a CPU that a policy passed. The policy ends if there is no such CPU.
 pub(super) fn cpu(act: &mut Act<'_>, number: u64) -> Option<u32> {
     let number = number as i32;
     let cpu = u32::try_from(number).ok().filter(|&cpu| cpu < act.w.nr_cpus());
@@ -53,12 +49,13 @@ pub(super) fn select_cpu_and(act: &mut Act<'_>, [p, prev, flags, mask, _]: [u64;
     Ok(idle.map_or(EBUSY as u64, u64::from))
 }
 
-/// Only of cores that are idle as a whole (`SCX_PICK_IDLE_CORE`).
+/// Flag: only CPUs of fully idle cores (`SCX_PICK_IDLE_CORE`).
 const IDLE_CORE: u64 = 1;
-/// Only of the node that is named (`SCX_PICK_IDLE_IN_NODE`).
+/// Flag: only CPUs of the given node (`SCX_PICK_IDLE_IN_NODE`).
 const IN_NODE: u64 = 2;
 
-/// Takes an idle CPU of a mask, of whole idle cores first. With a node one of it, if there is one.
+/// Takes an idle CPU of a mask, preferably of a fully idle core and, if a node is given, of that
+/// node.
 fn pick(act: &mut Act<'_>, mask: u64, node: Option<u32>, flags: u64) -> Option<u32> {
     let nodes = match node {
         Some(node) if flags & IN_NODE != 0 => vec![Some(node)],
@@ -73,7 +70,7 @@ fn pick(act: &mut Act<'_>, mask: u64, node: Option<u32>, flags: u64) -> Option<u
     None
 }
 
-/// Whether a function that takes no node is called although idle CPUs are kept by node.
+/// Whether the function called lacks a node although idle CPUs are tracked by node.
 fn needs_node(act: &mut Act<'_>) -> bool {
     let by_node = act.w.image.ops.flags & OPS_IDLE_PER_NODE != 0;
     if by_node {
@@ -89,7 +86,7 @@ pub(super) fn pick_idle_cpu(act: &mut Act<'_>, [mask, flags, ..]: [u64; 5]) -> O
     Ok(pick(act, mask, None, flags).map_or(EBUSY as u64, u64::from))
 }
 
-/// A node that a policy named; -1 stands for the acting CPU's.
+/// Checks a node that a policy passed. -1 stands for the acting CPU's node.
 fn node(act: &mut Act<'_>, number: u64) -> Option<u32> {
     if act.w.image.ops.flags & OPS_IDLE_PER_NODE == 0 {
         act.error("per-node idle tracking is disabled");
@@ -184,7 +181,7 @@ pub(super) fn kick_cpu(act: &mut Act<'_>, [number, flags, ..]: [u64; 5]) -> Outc
         act.error(format!("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE, flags {flags:#x}"));
         return Ok(0);
     }
-    // A CPU that a class above has is not kicked: it comes back by itself.
+    // A kick has no effect on a CPU that a class above uses: the CPU comes back without it.
     if act.w.cpus[cpu as usize].is_taken {
         return Ok(0);
     }

@@ -1,12 +1,12 @@
-//! Objects that policies make, and the trees and lists they stand in.
+//! Objects that policies create, and the trees and lists that hold them.
 //!
-//! A tree is kept as its nodes in order; `add` asks the policy's comparison along a binary search,
-//! and a node that is equal to others comes behind them.
+//! A tree is stored as its nodes in order. `add` calls the policy's comparison in a binary search.
+//! A node that is equal to others is inserted after them.
 
+use crate::act::Act;
+use crate::memory::code_number;
 use crate::memory::{self, address};
-use crate::object::code_number;
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
 
 pub(super) fn obj_new(act: &mut Act<'_>, [ty, ..]: [u64; 5]) -> Outcome {
     let size = u32::try_from(ty).ok().and_then(|ty| act.w.image.btf.size_of(ty));
@@ -63,7 +63,7 @@ pub(super) fn rbtree_add(act: &mut Act<'_>, [root, node, less, ..]: [u64; 5]) ->
         )));
     };
     if act.w.in_tree.contains_key(&node) {
-        return Ok(crate::maps::EINVAL as u64);
+        return Ok(crate::errno::EINVAL as u64);
     }
     let (mut low, mut high) = (0, act.w.nodes.get(&root).map_or(0, |nodes| nodes.len()));
     while low < high {

@@ -1,18 +1,18 @@
-//! Look-ups of tasks, groups and CPUs; messages; counting loops.
+//! Lookups of tasks, groups and CPUs; messages; counting loops.
 
 use super::dsq::task;
 use super::idle::cpu;
+use crate::act::Act;
+use crate::errno::EINVAL;
 use crate::helpers::formatted;
 use crate::kernel_types::{EXIT_ERROR_BPF, EXIT_UNREG_BPF};
-use crate::maps::EINVAL;
 use crate::vm::{Fault, Outcome};
-use crate::world::Act;
 use schedlab_core::CpuId;
 
 /// `SCX_CPUPERF_ONE`: full speed.
 const FULL_SPEED: u64 = 1024;
 
-/// The kernel's numbers of tasks begin here.
+/// First process id of a task.
 const FIRST_PID: u64 = 1000;
 
 pub(super) fn task_running(act: &mut Act<'_>, [p, ..]: [u64; 5]) -> Outcome {
@@ -81,7 +81,7 @@ pub(super) fn cpuperf(act: &mut Act<'_>, [number, ..]: [u64; 5]) -> Outcome {
     Ok(cpu(act, number).map_or(FULL_SPEED, |_| FULL_SPEED))
 }
 
-/// None of the events that the kernel counts happens here.
+/// Reports zero events: none of the events that the kernel counts happens here.
 pub(super) fn events(act: &mut Act<'_>, [to, len, ..]: [u64; 5]) -> Outcome {
     let len = len as u32 as usize;
     if act.w.vm.memory.check_store(to, len).is_err() {
@@ -108,7 +108,7 @@ pub(super) fn exit_bstr(act: &mut Act<'_>, [code, text, args, len, _]: [u64; 5])
     Ok(0)
 }
 
-/// Adds to the dump; outside the callbacks for it there is none to add to.
+/// Adds to the dump. Outside the dump callbacks there is no dump.
 pub(super) fn dump_bstr(act: &mut Act<'_>, [text, args, len, ..]: [u64; 5]) -> Outcome {
     let text = formatted(act, text, args, len)?;
     if act.w.dump.is_none() {
@@ -145,13 +145,13 @@ pub(super) fn cgroup_ancestor(act: &mut Act<'_>, [cgroup, level, ..]: [u64; 5]) 
     Ok(act.w.cgroup(group))
 }
 
-/// The iterator is two integers: the present number and the end.
+/// The iterator consists of two integers: the current number and the end.
 pub(super) fn iter_num_new(act: &mut Act<'_>, [it, start, end, ..]: [u64; 5]) -> Outcome {
     let (start, end) = (start as i32, end as i32);
     let (cur, end, result) = match i64::from(end) - i64::from(start) {
         ..0 => (0, 0, EINVAL),
-        // BPF_MAX_LOOPS and more.
-        0x80_0001.. => (0, 0, crate::maps::E2BIG),
+        // `BPF_MAX_LOOPS` and more.
+        0x80_0001.. => (0, 0, crate::errno::E2BIG),
         _ => (start.wrapping_sub(1), end, 0),
     };
     let stored = act.w.vm.memory.store(it, 4, u64::from(cur as u32)).is_ok()
@@ -167,7 +167,7 @@ pub(super) fn iter_num_next(act: &mut Act<'_>, [it, ..]: [u64; 5]) -> Outcome {
     let end = act.w.vm.memory.u32(it.wrapping_add(4)) as i32;
     let next = cur.wrapping_add(1);
     if next >= end {
-        // It stays at its end: whoever asks again is told the same.
+        // The iterator stays at its end: later calls return the same.
         return Ok(0);
     }
     act.w.vm.memory.write(it, 4, u64::from(next as u32));

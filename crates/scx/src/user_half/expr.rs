@@ -1,19 +1,19 @@
-//! Arithmetic in the script of a user half: numbers, what the policy's memory holds, choices.
+//! Expressions in the script of a user half: numbers, values in the policy's memory, choices.
 //!
 //! `slice_ns / 2`, `map.stats[0].queued > 10 ? 1000000 : 5000000`, `cpus - 1`, `each % 2`.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// Parentheses, and what stands in them, nest no deeper.
+/// Maximum depth of nesting.
 const DEPTH_MAX: u32 = 32;
 
-/// An expression, as it was written.
+/// An expression, as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ast {
     /// A number.
     Number(i128),
-    /// Something that has a name.
+    /// A named item.
     Path(Path),
     /// `-a`, `!a`.
     Unary(char, Box<Ast>),
@@ -25,12 +25,12 @@ pub enum Ast {
     Least(bool, Box<[Ast; 2]>),
 }
 
-/// A name with what follows it: `table[3].weight`.
+/// A name followed by steps: `table[3].weight`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Path {
-    /// The name that it begins with.
+    /// The name at its beginning.
     pub root: String,
-    /// What follows.
+    /// The steps that follow.
     pub steps: Vec<Step>,
 }
 
@@ -46,9 +46,9 @@ pub enum Step {
 /// An operation on two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Either.
+    /// Logical or.
     Or,
-    /// Both.
+    /// Logical and.
     And,
     /// Equal.
     Eq,
@@ -68,13 +68,14 @@ pub enum Op {
     Sub,
     /// Product.
     Mul,
-    /// Quotient, 0 if by 0, as in BPF.
+    /// Quotient. 0 for a division by 0, as in BPF.
     Div,
-    /// Remainder, the dividend if by 0, as in BPF.
+    /// Remainder. The dividend for a division by 0, as in BPF.
     Rem,
 }
 
-/// Operations by how closely they bind, the loosest first; longer ones before their beginnings.
+/// Operations by precedence, lowest first. Within a level, longer operators come before their
+/// prefixes.
 const LEVELS: [&[(&str, Op)]; 6] = [
     &[("||", Op::Or)],
     &[("&&", Op::And)],
@@ -85,7 +86,7 @@ const LEVELS: [&[(&str, Op)]; 6] = [
 ];
 
 impl Op {
-    /// What it makes of two numbers; what is too large stays at the end of the range.
+    /// Applies the operation to two numbers. Results that are too large saturate.
     pub fn apply(self, a: i128, b: i128) -> i128 {
         match self {
             Op::Or => i128::from(a != 0 || b != 0),
@@ -105,10 +106,10 @@ impl Op {
     }
 }
 
-/// Reads an expression.
+/// Parses an expression.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If it is malformed.
 pub fn parse(text: &str) -> Result<Ast, String> {
     let mut parser = Parser { text, chars: text.char_indices().peekable(), depth: 0 };
     let ast = parser.choice()?;
@@ -116,10 +117,10 @@ pub fn parse(text: &str) -> Result<Ast, String> {
     Ok(ast)
 }
 
-/// Reads a name with what follows it, and nothing else.
+/// Parses a name followed by steps.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If it is malformed, or another expression.
 pub fn parse_path(text: &str) -> Result<Path, String> {
     match parse(text)? {
         Ast::Path(path) => Ok(path),

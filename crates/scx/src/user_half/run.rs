@@ -1,62 +1,30 @@
-//! A user half at work.
+//! Runs a user half.
 
-use super::resolve::{Context, Doing, Job, UserHalf};
-use crate::log::digits;
-use crate::maps::ENOENT;
-use crate::memory::{Memory, address, little_endian};
-use crate::object::Image;
-use crate::programs::ARGS_MAX;
-use crate::timer_keys::Timer;
-use crate::world::{Act, World};
+use super::eval::Context;
+use super::plan::{Job, Operation, Puts, UserHalf};
+use crate::act::Act;
+use crate::errno::{E2BIG, EINVAL, ENOENT};
+use crate::format::hex_digits;
+use crate::image::PROGRAM_ARGS_MAX;
+use crate::memory::{address, little_endian};
+use crate::timers::Timer;
+use crate::world::World;
 use schedlab_core::TimerPhase;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
-/// `each` goes round no more often.
+/// Maximum number of rounds of `each`.
 const ROUNDS_MAX: i128 = 1_000_000;
 
-/// So many records wait in a ring buffer at most; its size is the other limit.
+/// Maximum number of records that wait in a ring buffer. Its size is the other limit.
 const RECORDS_MAX: usize = 1 << 16;
 
-/// What a user half has to do, and what it has written that nobody has read yet.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct State {
-    half: Option<Arc<UserHalf>>,
-    /// When each action is due, ns; none: never again.
-    due: Vec<Option<u64>>,
-    /// When the policy was attached, ns.
-    began_ns: u64,
-    /// The region of what programs are given.
-    args: u32,
-    /// The region of the record that is being read.
-    pub(crate) record: u32,
-    /// Records that were written, by map.
-    pub(crate) records: BTreeMap<usize, VecDeque<Vec<u8>>>,
-    /// Whether they are being read.
-    pub(crate) is_draining: bool,
-}
-
-impl State {
-    /// Nothing is done yet.
-    pub(crate) fn new(image: &Image, memory: &mut Memory) -> State {
-        let half = image.user.clone();
-        if half.is_none() {
-            return State::default();
-        }
-        let args = memory.add("arguments of programs", vec![0; 4 * ARGS_MAX], true);
-        let record = memory.add("a record of user space", vec![], false);
-        State { half, args, record, ..State::default() }
-    }
-}
-
-/// What numbers are computed from.
-struct Now<'a> {
+/// Inputs of an evaluation while the policy runs.
+struct RunContext<'a> {
     world: &'a World,
     now_ns: u64,
     each: u64,
 }
 
-impl Context for Now<'_> {
+impl Context for RunContext<'_> {
     fn cpus(&self) -> u32 {
         self.world.nr_cpus()
     }
@@ -78,13 +46,13 @@ impl Context for Now<'_> {
 }
 
 impl Act<'_> {
-    /// What is done before the policy is attached.
+    /// Carries out what is done before the policy is attached.
     pub(crate) fn user_before(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         self.as_user(&half, |act| act.carry_out(&half.before, true));
     }
 
-    /// The policy is attached: times count from now.
+    /// Starts the timed actions: the policy is attached, and times count from now.
     pub(crate) fn user_begins(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         if self.w.ended.is_some() {
@@ -96,7 +64,7 @@ impl Act<'_> {
         self.arm_user();
     }
 
-    /// The time `ns` after the policy was attached; none: it never comes.
+    /// The time `ns` after the policy was attached. `None`: it never comes.
     fn due(&self, ns: u64) -> Option<u64> {
         self.w.user.began_ns.checked_add(ns)
     }
@@ -107,7 +75,7 @@ impl Act<'_> {
         }
     }
 
-    /// Something is due.
+    /// Carries out the actions that are due.
     pub(crate) fn user_is_due(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         let now = self.now();
@@ -120,7 +88,7 @@ impl Act<'_> {
                 let until = act.due(timed.when.until_ns);
                 let next = timed.when.every_ns.and_then(|every| due.checked_add(every.max(1)));
                 act.w.user.due[number] = next.filter(|&next| until.is_none_or(|end| next <= end));
-                let context = Now { world: act.w, now_ns: now, each: 0 };
+                let context = RunContext { world: act.w, now_ns: now, each: 0 };
                 let is_wanted = timed.only_if.as_ref().is_none_or(|it| it.value(&context) != 0);
                 if is_wanted {
                     act.carry_out(&timed.jobs, false);
@@ -132,7 +100,7 @@ impl Act<'_> {
         }
     }
 
-    /// Does something on the user half's CPU; it is charged to nobody.
+    /// Acts on the user half's CPU. The work is not charged to any task.
     fn as_user(&mut self, half: &UserHalf, what: impl FnOnce(&mut Self)) {
         let work = self.p.work;
         let outer = (self.w.cpu, self.w.callback);
@@ -144,7 +112,7 @@ impl Act<'_> {
 
     fn carry_out(&mut self, jobs: &[Job], before: bool) {
         for job in jobs {
-            let context = Now { world: self.w, now_ns: self.now(), each: 0 };
+            let context = RunContext { world: self.w, now_ns: self.now(), each: 0 };
             let rounds = job.each.as_ref().map_or(1, |each| each.value(&context));
             if rounds > ROUNDS_MAX {
                 let what = format!("each = {rounds}; {ROUNDS_MAX} rounds are the most");
@@ -154,21 +122,20 @@ impl Act<'_> {
                 if self.w.ended.is_some() {
                     return;
                 }
-                if let Err(what) = self.do_one(&job.doing, each, before) {
+                if let Err(what) = self.do_one(&job.operation, each, before) {
                     return self.error(format!("{}: {what}", job.place));
                 }
             }
         }
     }
 
-    fn do_one(&mut self, doing: &Doing, each: u64, before: bool) -> Result<(), String> {
+    fn do_one(&mut self, operation: &Operation, each: u64, before: bool) -> Result<(), String> {
         let now_ns = self.now();
-        let bytes = |act: &Self, puts: &super::resolve::Puts| {
-            puts.bytes(&Now { world: act.w, now_ns, each })
-        };
-        match doing {
-            Doing::Set { name, place, puts } => {
-                let context = Now { world: self.w, now_ns, each };
+        let bytes =
+            |act: &Self, puts: &Puts| puts.bytes(&RunContext { world: act.w, now_ns, each });
+        match operation {
+            Operation::Set { name, place, puts } => {
+                let context = RunContext { world: self.w, now_ns, each };
                 let at = place.address(&context);
                 let at = at.ok_or_else(|| format!("{name}: the index is beyond the end"))?;
                 self.user_put(at, puts, each);
@@ -180,7 +147,7 @@ impl Act<'_> {
                 };
                 self.log_text("user", told, 0);
             }
-            Doing::Write { map, key, value, cpu } => {
+            Operation::Write { map, key, value, cpu } => {
                 let key = bytes(self, key);
                 let copies = match cpu {
                     Some(cpu) => *cpu..cpu + 1,
@@ -194,7 +161,7 @@ impl Act<'_> {
                 let told = || format!("write {}[{}]", self.w.maps[*map].def.name, hex(&key));
                 self.log_text("user", told, 0);
             }
-            Doing::Push { map, value } => {
+            Operation::Push { map, value } => {
                 let value = bytes(self, value);
                 let counts = self.w.maps[*map].counts;
                 let result = self.w.maps[*map].push(&mut self.w.vm.memory, &value, 0);
@@ -203,7 +170,7 @@ impl Act<'_> {
                 failed(name, result)?;
                 self.log_text("user", || format!("push {name} {}", hex(&value)), 0);
             }
-            Doing::Delete { map, key } => {
+            Operation::Delete { map, key } => {
                 let key = bytes(self, key);
                 let counts = self.w.maps[*map].counts;
                 let result = self.w.maps[*map].delete(&key);
@@ -212,55 +179,55 @@ impl Act<'_> {
                 let found = if result == ENOENT { ", which is not there" } else { "" };
                 self.log_text("user", || format!("delete {name}[{}]{found}", hex(&key)), 0);
             }
-            Doing::Send { map, record } => {
+            Operation::Send { map, record } => {
                 let record = bytes(self, record);
                 let most = self.w.maps[*map].def.max_entries as usize;
                 let records = self.w.user.records.entry(*map).or_default();
                 let used: usize = records.iter().map(|it| it.len().next_multiple_of(8) + 8).sum();
                 let name = &self.w.maps[*map].def.name;
-                // As a process would be told: there is no room, and it goes on.
+                // As for a real process: it learns that there is no room, and continues.
                 let is_full = records.len() == RECORDS_MAX
                     || used + record.len().next_multiple_of(8) + 8 > most;
                 let told = match is_full {
                     true => format!("send {name}: no room (-28)"),
-                    false => format!("send {name} {}", digits(&record)),
+                    false => format!("send {name} {}", hex_digits(&record)),
                 };
                 if !is_full {
                     records.push_back(record);
                 }
                 self.log_text("user", || told, 0);
             }
-            Doing::Call { entry, args, .. } => {
+            Operation::Call { entry, args, .. } => {
                 let mut given = bytes(self, args);
                 let shown: Vec<i32> =
                     given.chunks(4).map(|word| little_endian(word) as i32).collect();
-                given.resize(4 * ARGS_MAX, 0);
+                given.resize(4 * PROGRAM_ARGS_MAX, 0);
                 let at = address(self.w.user.args, 0);
                 if let Some(place) = self.w.vm.memory.slice_mut(at, given.len()) {
                     place.copy_from_slice(&given);
                 }
                 self.run_program(*entry, at, &shown, before);
             }
-            Doing::Read { text, value } => {
-                let value = value.value(&Now { world: self.w, now_ns, each });
+            Operation::Read { text, value } => {
+                let value = value.value(&RunContext { world: self.w, now_ns, each });
                 self.log_text("user", || format!("read {text} = {value}"), 0);
             }
-            Doing::ReadMap { map } => self.read_map(*map),
+            Operation::ReadMap { map } => self.read_map(*map),
         }
         Ok(())
     }
 
-    /// Puts something where it belongs.
-    fn user_put(&mut self, at: u64, puts: &super::resolve::Puts, each: u64) {
+    /// Carries out writes at an address.
+    fn user_put(&mut self, at: u64, puts: &Puts, each: u64) {
         let len = puts.size as usize;
         let Some(mut bytes) = self.w.vm.memory.slice(at, len).map(<[u8]>::to_vec) else { return };
-        puts.write(&mut bytes, &Now { world: self.w, now_ns: self.now(), each });
+        puts.write(&mut bytes, &RunContext { world: self.w, now_ns: self.now(), each });
         if let Some(place) = self.w.vm.memory.slice_mut(at, len) {
             place.copy_from_slice(&bytes);
         }
     }
 
-    /// The address of an entry's value, which is made if there is none.
+    /// The address of an entry's value. The entry is created if it does not exist.
     fn entry(&mut self, map: usize, key: &[u8], cpu: u32) -> Result<u64, String> {
         let found = self.w.maps[map].find(key, cpu);
         if found != 0 {
@@ -274,7 +241,7 @@ impl Act<'_> {
         Ok(self.w.maps[map].find(key, cpu))
     }
 
-    /// Tells all entries of a map; those of an array that are all zero are left out.
+    /// Logs all entries of a map. All-zero entries of an array are left out.
     fn read_map(&mut self, map: usize) {
         if self.w.log.is_none() {
             return;
@@ -305,19 +272,19 @@ impl Act<'_> {
     }
 }
 
-/// Bytes as they are told: a number if they are one, else in hexadecimal.
+/// Shows bytes as a number if their size permits, else in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     match bytes.len() {
         1 | 2 | 4 | 8 => little_endian(bytes).to_string(),
-        _ => digits(bytes),
+        _ => hex_digits(bytes),
     }
 }
 
 fn failed(what: &str, result: i64) -> Result<(), String> {
     let why = match result {
         0 => return Ok(()),
-        crate::maps::E2BIG => " (E2BIG): it is full, or there is no such element",
-        crate::maps::EINVAL => " (EINVAL)",
+        E2BIG => " (E2BIG): it is full, or there is no such element",
+        EINVAL => " (EINVAL)",
         _ => "",
     };
     Err(format!("{what} cannot be written: {result}{why}"))

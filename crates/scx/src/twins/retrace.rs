@@ -1,219 +1,55 @@
-//! A log of decisions through another scheduler: does it decide alike?
+//! Replays a log of decisions through another scheduler, to check that it decides alike.
 //!
-//! The scheduler, the original of the policy that wrote the log, is told what happened, at the
-//! times of the log, and asked where the policy was asked: who runs next, and, at a wakeup or a
-//! tick, which CPU is to look for another task. Where the two part, that is noted, the scheduler is
-//! made to do as the policy did (by a moment of real-time priority), and it goes on.
+//! The scheduler is the original of the policy that wrote the log. It receives the events of the
+//! log at their times. Where the policy decided, the scheduler decides, too: which task runs next
+//! and, at a wakeup or a tick, which CPU is asked to reschedule. Where the two differ, the
+//! difference is recorded, the scheduler is made to follow the policy (by a moment of real-time
+//! priority), and the replay continues.
 
-use crate::decisions::{About, Decision, Log, What};
+use super::decision::{Decision, EventKind, TaskState};
+use super::log::Log;
+use super::report::{Divergence, Note, Question, Report};
 use schedlab_core::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
     Waker,
 };
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-/// So many ticks of an idle CPU are played in a row; what comes before them is skipped.
+/// Maximum number of consecutive ticks of an idle CPU that are replayed. Earlier ones are skipped.
 const IDLE_TICKS: u64 = 1000;
 
-/// So many records ahead are looked through for what a running task has become.
+/// Number of later records that are searched for the new state of a running task.
 const AHEAD: usize = 64;
 
-/// So often a CPU reschedules if the scheduler asks for it again and again.
+/// Maximum number of reschedules of a CPU if the scheduler requests them again and again.
 const ROUNDS: u32 = 4;
 
-/// What was decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Question {
-    /// Who runs next on a CPU.
-    Pick,
-    /// Which CPUs are to look for another task.
-    Ask,
-}
-
-/// What a log holds that a policy did not decide, or that its original cannot be told exactly.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Note {
-    /// A task ran that the policy had not picked.
-    RanUnasked,
-    /// A CPU idled where the original has a task.
-    Idled,
-    /// The original could not be made to run the task.
-    NotFollowed,
-    /// Something is told of a task that was asleep, as far as was known.
-    Asleep,
-    /// A task woke that was awake, as far as was known.
-    Awake,
-    /// A task was born of a parent that does not run in the original.
-    Orphan,
-    /// The time of a record is before that of another.
-    TimeBack,
-    /// Records were lost.
-    Lost,
-}
-
-impl Note {
-    /// What it means.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Note::RanUnasked => {
-                "a task ran that the policy was not asked for (the class had it in its own queue)"
-            }
-            Note::Idled => {
-                "a CPU idled, or ran another class's task, where the original has a task"
-            }
-            Note::NotFollowed => "the original could not be made to do as the policy did",
-            Note::Asleep => "a record of a task that slept, as far as the log told",
-            Note::Awake => "a task woke that was awake, as far as the log told",
-            Note::Orphan => "a task was born of a parent that does not run in the original",
-            Note::TimeBack => "the clock of one CPU was behind another's, or the policy's was late",
-            Note::Lost => "a record was lost",
-        }
-    }
-}
-
-/// Where they part.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parting {
-    /// The number of the record.
-    pub number: u64,
-    /// When, ns since the policy was loaded.
-    pub at_ns: u64,
-    /// On which CPU.
-    pub cpu: u32,
-    /// What was decided.
-    pub question: Question,
-    /// What the policy decided.
-    pub policy: String,
-    /// What the original would have decided.
-    pub original: String,
-    /// The records before it, and its own.
-    pub records: Vec<String>,
-}
-
-/// How many decisions there were, and how many the original shared.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Count {
-    /// All.
-    pub all: u64,
-    /// Those that it shared.
-    pub same: u64,
-}
-
-impl Count {
-    fn add(&mut self, is_same: bool) {
-        self.all += 1;
-        self.same += u64::from(is_same);
-    }
-
-    fn text(self) -> String {
-        // Rounded down: 100 % is all of them.
-        let share = match self.all {
-            0 => 10_000,
-            all => (u128::from(self.same) * 10_000 / u128::from(all)) as u64,
-        };
-        format!("{} of {} ({}.{:02} %)", self.same, self.all, share / 100, share % 100)
-    }
-}
-
-/// What came of it.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Report {
-    /// Decisions who runs next.
-    pub picks: Count,
-    /// Decisions whether a CPU is to look for another task.
-    pub asks: Count,
-    /// The first places where they part.
-    pub partings: Vec<Parting>,
-    /// What else was noted, how often.
-    pub notes: BTreeMap<Note, u64>,
-    /// Records.
-    pub records: u64,
-    /// Tasks that were seen.
-    pub tasks: u64,
-    /// From the first record to the last, ns.
-    pub ns: u64,
-}
-
-impl Report {
-    /// Whether all decisions are the same.
-    pub fn is_same(&self) -> bool {
-        self.picks.same == self.picks.all && self.asks.same == self.asks.all
-    }
-
-    /// For people: `policy` and `original` are their names.
-    pub fn text(&self, policy: &str, original: &str) -> String {
-        let mut text = String::new();
-        for (number, parting) in self.partings.iter().enumerate() {
-            let Parting { number: record, at_ns, cpu, question, policy: by_policy, .. } = parting;
-            let seconds = *at_ns as f64 / 1e9;
-            let what = match question {
-                Question::Pick => "who runs next",
-                Question::Ask => "who is to look for another task",
-            };
-            let _ = writeln!(
-                text,
-                "{}. they part at record {record}, {seconds:.6} s, CPU {cpu}: {what}\n  \
-                 {policy:<12} {by_policy}\n  {original:<12} {}",
-                number + 1,
-                parting.original
-            );
-            let _ = writeln!(text, "  the last records:");
-            for line in &parting.records {
-                let _ = writeln!(text, "    {line}");
-            }
-        }
-        let all = self.picks.all - self.picks.same + self.asks.all - self.asks.same;
-        let shown = self.partings.len() as u64;
-        if all > shown {
-            let _ = writeln!(text, "({} partings more)", all - shown);
-        }
-        let _ = writeln!(
-            text,
-            "{} records, {} tasks, {:.3} s\n{original} decides as {policy} did:\n  who runs next \
-             {:>34}\n  who is to look for another task {:>16}",
-            self.records,
-            self.tasks,
-            self.ns as f64 / 1e9,
-            self.picks.text(),
-            self.asks.text()
-        );
-        if !self.notes.is_empty() {
-            let _ = writeln!(text, "What no policy decided, or no log tells:");
-        }
-        for (note, count) in &self.notes {
-            let _ = writeln!(text, "  {count:>6}  {}", note.text());
-        }
-        text
-    }
-}
-
-/// What is known of a task.
+/// Known state of a task.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     pid: u32,
-    about: About,
+    about: TaskState,
     is_awake: bool,
 }
 
-/// What a CPU does in the scheduler's eyes.
+/// State of a CPU as the scheduler sees it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Cpu {
     current: Option<TaskId>,
-    /// The current task has gone to sleep; the CPU has not rescheduled yet.
+    /// Whether the current task has gone to sleep and the CPU has not rescheduled yet.
     is_blocked: bool,
     last_tick_ns: u64,
 }
 
-/// How a log is replayed.
+/// Options of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// So many partings are shown.
+    /// Maximum number of differences shown.
     pub shown: usize,
-    /// With so many records before each.
+    /// Number of records shown before each.
     pub around: usize,
-    /// What the scheduler knows; tasks of other policies are ordinary ones. Without `SCHED_FIFO` it
-    /// cannot be made to follow.
+    /// Policies that the scheduler supports. Tasks with other policies become ordinary ones.
+    /// Without `SCHED_FIFO` it cannot be made to follow.
     pub policies: &'static [Policy],
 }
 
@@ -233,14 +69,14 @@ struct Retrace<'a> {
     of_pid: BTreeMap<u32, TaskId>,
     /// The scheduler's numbers of address spaces.
     spaces: BTreeMap<u64, u32>,
-    /// CPUs that the policy has asked and that have not looked yet.
+    /// CPUs that the policy asked to reschedule and that have not done so.
     asked: u64,
-    /// The place in the log.
+    /// Index of the current record.
     at: usize,
     report: Report,
 }
 
-/// Replays a log through a scheduler of the log's CPUs and ticks.
+/// Replays a log through a scheduler that was built for the log's CPUs and ticks.
 pub fn retrace(log: &Log, scheduler: Box<dyn Scheduler>, options: Options) -> Report {
     let header = &log.header;
     let mut retrace = Retrace {
@@ -276,7 +112,7 @@ impl Retrace<'_> {
         *self.report.notes.entry(note).or_default() += 1;
     }
 
-    /// What the platform has noted is of no use here.
+    /// Clears the platform's notes, which have no use here.
     fn settle(&mut self) {
         self.platform.take_pending();
         self.platform.timer_orders.clear();
@@ -299,7 +135,7 @@ impl Retrace<'_> {
         self.cpus.len() > 1
     }
 
-    fn attr(&self, about: &About) -> SchedAttr {
+    fn attr(&self, about: &TaskState) -> SchedAttr {
         let policy = match about.policy {
             3 => Policy::Batch,
             5 => Policy::Idle,
@@ -310,14 +146,14 @@ impl Retrace<'_> {
         SchedAttr { policy, ..SchedAttr::nice(about.nice) }
     }
 
-    /// CPUs that the scheduler has asked, a bit each.
+    /// CPUs that the scheduler asked to reschedule, one bit each.
     fn pending(&self) -> u64 {
         let cpus = 0..self.cpus.len() as u32;
         cpus.filter(|&cpu| self.platform.resched_pending(CpuId(cpu)))
             .fold(0, |set, cpu| set | 1 << cpu)
     }
 
-    /// The scheduler has asked those whom the policy has asked.
+    /// Replaces the scheduler's requests to reschedule by the policy's.
     fn follow_asks(&mut self) {
         for cpu in 0..self.cpus.len() as u32 {
             match self.asked >> cpu & 1 {
@@ -338,17 +174,17 @@ impl Retrace<'_> {
     }
 
     fn part(&mut self, d: &Decision, question: Question, policy: String, original: String) {
-        if self.report.partings.len() >= self.options.shown {
+        if self.report.divergences.len() >= self.options.shown {
             return;
         }
         let from = self.at.saturating_sub(self.options.around);
         let records = self.log.decisions[from..=self.at].iter().map(Decision::to_string).collect();
         let (number, cpu, at_ns) = (d.number, d.cpu, self.platform.now_ns());
-        let parting = Parting { number, at_ns, cpu, question, policy, original, records };
-        self.report.partings.push(parting);
+        let divergence = Divergence { number, at_ns, cpu, question, policy, original, records };
+        self.report.divergences.push(divergence);
     }
 
-    /// Ticks find an idle CPU, of which no policy is told.
+    /// Replays ticks of an idle CPU, which no policy receives.
     fn idle_ticks(&mut self, cpu: CpuId, now_ns: u64) {
         let tick_ns = 1_000_000_000 / u64::from(self.platform.hz());
         let row = &mut self.cpus[cpu.index()];
@@ -363,7 +199,7 @@ impl Retrace<'_> {
             self.platform.set_now_ns(at_ns.max(self.platform.now_ns()));
             self.scheduler.tick(&mut self.platform, cpu);
         }
-        // It would look, and find what it has found.
+        // The CPU would look for work and find what it has found.
         self.follow_asks();
     }
 
@@ -380,13 +216,13 @@ impl Retrace<'_> {
         let jiffies = d.jiffies.saturating_sub(first.jiffies);
         self.platform.set_jiffies(jiffies.max(self.platform.jiffies()));
         self.platform.forget_rules();
-        match (d.what, d.about) {
-            (What::Pick, _) => self.pick(d, cpu),
-            (What::Wake, Some(about)) => {
+        match (d.event, d.task) {
+            (EventKind::Pick, _) => self.pick(d, cpu),
+            (EventKind::Wake, Some(about)) => {
                 self.wake(d, cpu, about);
                 self.compare_asks(d);
             }
-            (What::Enqueue, Some(about)) => {
+            (EventKind::Enqueue, Some(about)) => {
                 match self.of_pid.get(&d.pid) {
                     Some(&task) if self.rows[task.index()].is_awake => self.renew(task, about, cpu),
                     _ => {
@@ -396,14 +232,14 @@ impl Retrace<'_> {
                 }
                 self.compare_asks(d);
             }
-            (What::Tick, Some(about)) => {
+            (EventKind::Tick, Some(about)) => {
                 if self.follow(cpu, d.pid, about) {
                     self.scheduler.tick(&mut self.platform, cpu);
                 }
                 self.cpus[cpu.index()].last_tick_ns = now_ns;
                 self.compare_asks(d);
             }
-            (What::Yield, Some(about)) => {
+            (EventKind::Yield, Some(about)) => {
                 if self.follow(cpu, d.pid, about)
                     && let Some(task) = self.cpus[cpu.index()].current
                 {
@@ -411,25 +247,25 @@ impl Retrace<'_> {
                 }
                 self.compare_asks(d);
             }
-            (What::Block, Some(about)) => {
+            (EventKind::Block, Some(about)) => {
                 if self.follow(cpu, d.pid, about)
                     && let Some(task) = self.cpus[cpu.index()].current
                 {
                     self.block(cpu, task);
                 }
             }
-            (What::Run, Some(about)) => {
+            (EventKind::Run, Some(about)) => {
                 self.follow(cpu, d.pid, about);
-                // A running task that was changed only runs again.
+                // A running task that was changed only continues to run.
                 self.compare_asks(d);
             }
-            (What::Nice, Some(about)) => {
+            (EventKind::Nice, Some(about)) => {
                 if let Some(&task) = self.of_pid.get(&d.pid) {
                     self.renew(task, about, cpu);
                 }
             }
-            (What::Leave, _) => self.leave(d.pid),
-            (What::Exit, _) => {
+            (EventKind::Leave, _) => self.leave(d.pid),
+            (EventKind::Exit, _) => {
                 self.leave(d.pid);
                 if let Some(task) = self.of_pid.remove(&d.pid)
                     && self.cpu_that_runs(task).is_none()
@@ -437,7 +273,7 @@ impl Retrace<'_> {
                     self.kill(task);
                 }
             }
-            (What::Init | What::InitTask, _) | (_, None) => (),
+            (EventKind::Init | EventKind::InitTask, _) | (_, None) => (),
         }
     }
 
@@ -452,13 +288,13 @@ impl Retrace<'_> {
         self.rows[task.index()].is_awake = false;
     }
 
-    /// A task that runs nowhere is no more.
+    /// Ends a task that runs nowhere.
     fn kill(&mut self, task: TaskId) {
         self.scheduler.kill(&mut self.platform, task);
         self.scheduler.reap(&mut self.platform, task, None);
     }
 
-    /// A task that sleeps is woken on a CPU.
+    /// Wakes a sleeping task on a CPU.
     fn rouse(&mut self, task: TaskId, cpu: CpuId) {
         self.rows[task.index()].is_awake = true;
         if let Some(there) = self.cpu_that_runs(task) {
@@ -467,11 +303,11 @@ impl Retrace<'_> {
         self.scheduler.wake(&mut self.platform, task, Waker::Interrupt { cpu });
     }
 
-    /// What has changed about a task.
-    fn renew(&mut self, task: TaskId, about: About, by: CpuId) {
+    /// Applies changes of a task.
+    fn renew(&mut self, task: TaskId, about: TaskState, by: CpuId) {
         let old = self.rows[task.index()].about;
-        // A new address space is told of when it runs.
-        self.rows[task.index()].about = About { mm: old.mm, ..about };
+        // A new address space is reported when the task runs.
+        self.rows[task.index()].about = TaskState { mm: old.mm, ..about };
         if (old.nice, old.policy) != (about.nice, about.policy) {
             let attr = self.attr(&about);
             self.scheduler.set_attr(&mut self.platform, task, &attr, by);
@@ -482,7 +318,7 @@ impl Retrace<'_> {
         }
     }
 
-    fn wake(&mut self, d: &Decision, cpu: CpuId, about: About) {
+    fn wake(&mut self, d: &Decision, cpu: CpuId, about: TaskState) {
         let Some(&task) = self.of_pid.get(&d.pid) else {
             return self.begin(d, cpu, about);
         };
@@ -502,8 +338,9 @@ impl Retrace<'_> {
         }
     }
 
-    /// A running task may have another address space since it was heard of last: it has called
-    /// `execve(2)`. (One that exits has none any more. No scheduler is told.)
+    /// Handles a running task that has another address space than in its last record: it has called
+    /// `execve(2)`. (A task that exits has none any more, but schedulers receive no event for
+    /// that.)
     fn exec(&mut self, cpu: CpuId, task: TaskId, mm: u64) {
         let old = &mut self.rows[task.index()].about.mm;
         if mm != 0 && *old != mm {
@@ -513,11 +350,13 @@ impl Retrace<'_> {
         }
     }
 
-    /// Whoever is put away is told of behind the pick; what is new about it was so before.
+    /// A task that is put away has its record after the pick. Its new address space dates from
+    /// before the pick.
     fn exec_before_pick(&mut self, cpu: CpuId) {
         let Some(task) = self.cpus[cpu.index()].current else { return };
-        if let Some(Decision { what: What::Enqueue, cpu: there, pid, about: Some(about), .. }) =
-            self.log.decisions.get(self.at + 1)
+        if let Some(Decision {
+            event: EventKind::Enqueue, cpu: there, pid, task: Some(about), ..
+        }) = self.log.decisions.get(self.at + 1)
             && *there == cpu.0
             && *pid == self.rows[task.index()].pid
         {
@@ -525,18 +364,18 @@ impl Retrace<'_> {
         }
     }
 
-    /// A parent whose next record shows it in its child's address space was there before the child.
+    /// A parent whose next record shows it in its child's address space was in it before the child.
     fn exec_before_fork(&mut self, cpu: CpuId, parent: TaskId, mm: u64) {
         let pid = self.rows[parent.index()].pid;
         let ahead = self.log.decisions[self.at + 1..].iter().take(AHEAD);
-        let about = ahead.filter(|d| d.pid == pid).find_map(|d| d.about);
+        let about = ahead.filter(|d| d.pid == pid).find_map(|d| d.task);
         if about.is_some_and(|about| about.mm == mm) {
             self.exec(cpu, parent, mm);
         }
     }
 
-    /// A task begins.
-    fn begin(&mut self, d: &Decision, cpu: CpuId, about: About) {
+    /// Adds a task.
+    fn begin(&mut self, d: &Decision, cpu: CpuId, about: TaskState) {
         let task = TaskId(self.rows.len() as u32);
         self.rows.push(Row { pid: d.pid, about, is_awake: true });
         self.of_pid.insert(d.pid, task);
@@ -553,7 +392,7 @@ impl Retrace<'_> {
             true => self.set_of(about.allowed),
             false => CpuSet::All,
         };
-        // The kernel has chosen the CPU of a newcomer.
+        // The kernel has chosen the CPU of a new task.
         let first = match self.is_smp() && parent.is_none() {
             true => CpuSet::only(CpuId(about.on)),
             false => allowed.clone(),
@@ -575,7 +414,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// A task leaves the policy.
+    /// Removes a task from the policy.
     fn leave(&mut self, pid: u32) {
         let Some(&task) = self.of_pid.get(&pid) else { return };
         if !self.rows[task.index()].is_awake {
@@ -591,7 +430,7 @@ impl Retrace<'_> {
         }
     }
 
-    /// After what has happened: whom did the policy ask, whom the scheduler?
+    /// Compares the requests to reschedule of the policy and of the scheduler after an event.
     fn compare_asks(&mut self, d: &Decision) {
         let before = self.asked;
         self.asked |= d.asks;
@@ -608,13 +447,13 @@ impl Retrace<'_> {
                         cpus.join(", ")
                     }
                 };
-                self.part(d, Question::Ask, said(self.asked), said(original));
+                self.part(d, Question::Resched, said(self.asked), said(original));
             }
         }
         self.follow_asks();
     }
 
-    /// The CPU reschedules.
+    /// Reschedules a CPU.
     fn schedule(&mut self, cpu: CpuId) -> Option<TaskId> {
         let mut next = None;
         for _ in 0..ROUNDS {
@@ -653,8 +492,8 @@ impl Retrace<'_> {
         }
     }
 
-    /// The kernel runs a task on a CPU; the scheduler is to, too. Whether it does.
-    fn follow(&mut self, cpu: CpuId, pid: u32, about: About) -> bool {
+    /// Makes the scheduler run the task that the kernel runs on a CPU. Returns whether it does.
+    fn follow(&mut self, cpu: CpuId, pid: u32, about: TaskState) -> bool {
         let task = self.of_pid.get(&pid).copied();
         let here = self.cpus[cpu.index()];
         if let Some(task) = task
@@ -678,8 +517,8 @@ impl Retrace<'_> {
         here.current == Some(task) && !here.is_blocked
     }
 
-    /// Makes the scheduler run a task on a CPU: it is the most urgent one for a moment, and may run
-    /// nowhere else.
+    /// Makes the scheduler run a task on a CPU: the task gets the highest priority for a moment,
+    /// and may run nowhere else.
     fn force(&mut self, cpu: CpuId, task: TaskId) {
         if !self.rows[task.index()].is_awake {
             self.note(Note::Asleep);

@@ -1,274 +1,19 @@
-//! From names to places: what a script is about, found by the object's types.
+//! Resolves the names in a script by the object's types.
 
-use super::expr::{self, Ast, Op, Path, Step};
-use super::{At, Deed, Entry, Script, Set, Value, When};
-use crate::btf::{Btf, Kind, Member};
-use crate::error::{ObjectError, nearest};
-use crate::map_def::{self, MapKind};
-use crate::memory::{FIRST_FREE, place};
-use crate::object::Image;
-use crate::ops::OpsNumbers;
+use super::eval::{Expr, Place};
+use super::expr::{self, Ast, Path, Step};
+use super::plan::{Job, Operation, Put, Puts};
+use super::script::{Assignment, Entry, Statement, Value};
+use crate::btf::{Btf, Kind, Member, Type};
+use crate::error::nearest;
+use crate::image::{Image, PROGRAM_ARGS_MAX};
+use crate::kernel_types::enumerator;
+use crate::map_def::MapKind;
 
-/// All that a script puts into memory at one place has so many bytes at most.
+/// Maximum size of all writes of a script to one place in memory, bytes.
 const BYTES_MAX: u32 = 1 << 20;
 
-/// Arrays of maps get so many new maps at most.
-const INNER_MAX: i128 = 4096;
-
-/// An array of variables has so many bytes at most.
-const ARRAY_MAX: i128 = 64 << 20;
-
-/// A number that can be computed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Expr {
-    Number(i128),
-    /// The machine's CPUs.
-    Cpus,
-    /// The time since the run began, ns.
-    Now,
-    /// The number of the round.
-    Each,
-    /// A number in memory.
-    Load(Place),
-    /// A number in the value of a map, at `place` from its beginning; 0 if there is no such entry.
-    /// Of maps by CPU the sum.
-    Entry {
-        map: usize,
-        key: Box<Expr>,
-        place: Place,
-    },
-    Unary(char, Box<Expr>),
-    Binary(Op, Box<Expr>, Box<Expr>),
-    Choice(Box<[Expr; 3]>),
-    Least(bool, Box<[Expr; 2]>),
-}
-
-/// Where a number is: bytes from an address, or from the beginning of a value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    pub(super) at: u64,
-    /// Indices that are not known before: the number, bytes from one element to the next, elements.
-    pub(super) indices: Vec<(Expr, u32, u32)>,
-    pub(super) size: u32,
-    pub(super) is_signed: bool,
-    /// The first bit and how many, of a bit field.
-    pub(super) bits: Option<(u32, u32)>,
-}
-
-/// Something that is put into memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Put {
-    Number { offset: u32, size: u32, bits: Option<(u32, u32)>, value: Expr },
-    Bytes { offset: u32, bytes: Vec<u8> },
-}
-
-/// What is put into memory somewhere, and how many bytes belong to it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Puts {
-    pub(super) size: u32,
-    pub(super) puts: Vec<Put>,
-}
-
-/// Something that is done.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Doing {
-    Set { name: String, place: Place, puts: Puts },
-    Write { map: usize, key: Puts, value: Puts, cpu: Option<u32> },
-    Push { map: usize, value: Puts },
-    Delete { map: usize, key: Puts },
-    Send { map: usize, record: Puts },
-    Call { name: String, entry: usize, args: Puts },
-    Read { text: String, value: Expr },
-    ReadMap { map: usize },
-}
-
-/// The same, with where it stands in the script, and how often it is done.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Job {
-    pub(super) place: String,
-    pub(super) each: Option<Expr>,
-    pub(super) doing: Doing,
-}
-
-/// What is done at certain times.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Timed {
-    pub(super) when: When,
-    pub(super) only_if: Option<Expr>,
-    pub(super) jobs: Vec<Job>,
-}
-
-/// A script that has been prepared for an image: what is left to do when the policy begins.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct UserHalf {
-    pub(super) cpu: u32,
-    pub(super) before: Vec<Job>,
-    pub(super) timed: Vec<Timed>,
-}
-
-impl UserHalf {
-    /// Whether this program is called before the policy is attached.
-    pub fn calls(&self, program: &str) -> bool {
-        self.before
-            .iter()
-            .any(|job| matches!(&job.doing, Doing::Call { name, .. } if name == program))
-    }
-}
-
-type Said<T> = Result<T, String>;
-
-impl Script {
-    /// Carries out on an image what is done before loading, and keeps there what is left. Whether
-    /// the maps can be made is not looked at: [`Image::set`] does.
-    ///
-    /// # Errors
-    /// The first thing that cannot be done: its place in the script, what is wrong, what would be
-    /// right.
-    pub fn prepare(&self, image: &mut Image) -> Result<(), ObjectError> {
-        fn told<T>(place: &str, said: Said<T>) -> Result<T, ObjectError> {
-            said.map_err(|what| ObjectError::new(place, what))
-        }
-        if self.cpu >= image.cpus {
-            let what = format!("there is no CPU {}; the machine has {}", self.cpu, image.cpus);
-            return Err(ObjectError::new("cpu", what));
-        }
-        for At { place, what } in &self.resize {
-            told(place, resize(image, what))?;
-        }
-        for At { place, what } in &self.set {
-            told(place, set_before(image, what))?;
-        }
-        for At { place, what } in &self.inner {
-            told(place, add_inner(image, what))?;
-        }
-        let scope = Scope { image, is_running: true };
-        let job = |At { place, what }: &At<Deed>| told(place, scope.job(place, what));
-        let before = self.before.iter().map(job).collect::<Result<Vec<Job>, _>>()?;
-        let mut timed = vec![];
-        for action in &self.actions {
-            let only_if = match &action.only_if {
-                Some(At { place, what }) => Some(told(place, scope.expr(what))?),
-                None => None,
-            };
-            let jobs = action.deeds.iter().map(job).collect::<Result<Vec<Job>, _>>()?;
-            timed.push(Timed { when: action.when, only_if, jobs });
-        }
-        image.user = Some(std::sync::Arc::new(UserHalf { cpu: self.cpu, before, timed }));
-        Ok(())
-    }
-}
-
-impl Script {
-    /// Whether this is set before loading.
-    pub fn sets(&self, what: &crate::settings::What) -> bool {
-        use crate::settings::What;
-        let name = match what {
-            What::Variable { name, .. } => name.clone(),
-            What::Ops(field) => format!("ops.{field}"),
-            What::MapEntries(map) => format!("map.{map}.max_entries"),
-        };
-        self.set.iter().any(|set| set.what.name == name)
-    }
-}
-
-/// A number that is known before the policy is loaded.
-fn known(image: &Image, what: &str, value: &Value) -> Said<i128> {
-    let scope = Scope { image, is_running: false };
-    let expr = scope.number(what, value)?;
-    expr.known(image.cpus)
-        .ok_or_else(|| format!("{what} must be known before the policy is loaded"))
-}
-
-/// An array gets another number of elements, as `bpf_map__set_value_size` lets the last of a
-/// section have.
-fn resize(image: &mut Image, set: &Set) -> Said<()> {
-    let count = known(image, &set.name, &set.value)?;
-    let at = find_variable(image, &set.name)?;
-    let variable = image.variables[at].clone();
-    let name = &set.name;
-    let Some(element) = variable.element.filter(|&element| element > 0) else {
-        return Err(format!("{name} is no array"));
-    };
-    let last = image.variables.iter().filter(|it| it.data == variable.data);
-    if last.clone().any(|it| it.offset > variable.offset) {
-        return Err(format!(
-            "{name} has others behind it in section {}; only the last of a section can be resized: \
-             give it one of its own, SEC(\".data.{name}\")",
-            image.data[variable.data].name
-        ));
-    }
-    let bytes = count.saturating_mul(element.into());
-    if count < 1 || bytes > ARRAY_MAX {
-        return Err(format!(
-            "{count} elements of {element} bytes; at least 1 there must be, and {ARRAY_MAX} bytes \
-             are the most"
-        ));
-    }
-    image.variables[at].size = bytes as u32;
-    let end = variable.offset as usize + bytes as usize;
-    image.data[variable.data].bytes.resize(end, 0);
-    Ok(())
-}
-
-fn set_before(image: &mut Image, set: &Set) -> Said<()> {
-    if let Some(field) = set.name.strip_prefix("ops.") {
-        let value = known(image, &set.name, &set.value)?;
-        let value = u64::try_from(value).map_err(|_| format!("{value} does not fit in 64 bits"))?;
-        let number = image.ops.get_mut(field);
-        *number.ok_or_else(|| format!("ops has {}", OpsNumbers::NAMES.join(", ")))? = value;
-        return Ok(());
-    }
-    let map = set.name.strip_prefix("map.").and_then(|rest| rest.strip_suffix(".max_entries"));
-    if let Some(map) = map {
-        let value = known(image, &set.name, &set.value)?;
-        let value = u32::try_from(value).ok().filter(|&value| value > 0);
-        let value = value.ok_or("a map has 1 entry or more, and fewer than 2^32")?;
-        let map = find_map(image, map)?;
-        image.maps[map].max_entries = value;
-        return Ok(());
-    }
-    let scope = Scope { image, is_running: false };
-    let Doing::Set { place, puts, .. } = scope.set(set)? else { return Ok(()) };
-    let (region, offset) = place_of(&place, image.cpus)?;
-    let context = Constants { cpus: image.cpus };
-    if let Some(bytes) = image.data[region].bytes.get_mut(offset..) {
-        puts.write(bytes, &context);
-    }
-    Ok(())
-}
-
-/// The section of data and the offset in it of something that is set before loading.
-fn place_of(place_: &Place, cpus: u32) -> Said<(usize, usize)> {
-    let at = place_.address(&Constants { cpus }).ok_or("it lies beyond the end of the array")?;
-    let (region, offset) = place(at);
-    Ok(((region - FIRST_FREE) as usize, offset as usize))
-}
-
-/// An array of maps gets new maps of the kind that its definition says.
-fn add_inner(image: &mut Image, set: &Set) -> Said<()> {
-    let count = known(image, &set.name, &set.value)?;
-    let outer = find_map(image, &set.name)?;
-    let name = &set.name;
-    if image.maps[outer].kind != MapKind::ArrayOfMaps {
-        return Err(format!("{name} is no ARRAY_OF_MAPS"));
-    }
-    let most = i128::from(image.maps[outer].max_entries).min(INNER_MAX);
-    if count < 1 || count > most {
-        return Err(format!("{count} maps for {name}; 1 to {most} it can have"));
-    }
-    let Some(ty) = image.maps[outer].inner_type else {
-        return Err(format!("the definition of {name} does not say what maps it holds"));
-    };
-    for number in 0..count as u32 {
-        let inner = map_def::definition(&image.btf, &format!("{name}[{number}]"), ty, u64::MAX);
-        let inner = inner.map_err(|error| error.what)?;
-        image.maps.push(inner);
-        let at = image.maps.len() - 1;
-        image.maps[outer].values.retain(|&(place, _)| place != number);
-        image.maps[outer].values.push((number, at));
-    }
-    Ok(())
-}
+pub(super) type Resolved<T> = Result<T, String>;
 
 fn missing<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -287,15 +32,15 @@ fn missing_member(name: &str, members: &[Member]) -> String {
     missing("member", name, known.filter(|known| !known.is_empty()))
 }
 
-fn find_variable(image: &Image, name: &str) -> Said<usize> {
+pub(super) fn find_variable(image: &Image, name: &str) -> Resolved<usize> {
     let found = image.variables.iter().position(|variable| variable.name == name);
     found.ok_or_else(|| {
-        let own = image.variables.iter().filter(|it| !crate::tunables::is_own(image, it));
+        let own = image.variables.iter().filter(|it| !image.is_internal(it));
         missing("variable", name, own.map(|variable| variable.name.as_str()))
     })
 }
 
-fn find_map(image: &Image, name: &str) -> Said<usize> {
+pub(super) fn find_map(image: &Image, name: &str) -> Resolved<usize> {
     let found = image.maps.iter().position(|map| map.name == name);
     found.ok_or_else(|| missing("map", name, image.maps.iter().map(|map| map.name.as_str())))
 }
@@ -308,14 +53,14 @@ fn type_of(btf: &Btf, name: &str) -> Option<u32> {
     })
 }
 
-/// What names mean.
-struct Scope<'a> {
-    image: &'a Image,
-    /// Whether there is memory to read: not before the policy is loaded.
-    is_running: bool,
+/// Meaning of names.
+pub(super) struct Scope<'a> {
+    pub(super) image: &'a Image,
+    /// Whether memory can be read. It cannot before the policy is loaded.
+    pub(super) is_running: bool,
 }
 
-/// A type on the way into a value: what the object says of it, or only how large it is.
+/// A type on the path into a value: its BTF type, or only its size.
 #[derive(Clone, Copy)]
 struct Shape {
     ty: Option<u32>,
@@ -328,18 +73,18 @@ impl Scope<'_> {
         &self.image.btf
     }
 
-    fn shape(&self, ty: u32) -> Said<Shape> {
+    fn shape(&self, ty: u32) -> Resolved<Shape> {
         let size = self.btf().size_of(ty).ok_or("its type has no size")?;
         Ok(Shape { ty: Some(ty), size, bits: None })
     }
 
-    /// A type by its name: `struct NAME`, `u64`.
-    fn type_named(&self, name: &str) -> Said<Shape> {
+    /// The type with a name such as `struct NAME` or `u64`.
+    fn type_named(&self, name: &str) -> Resolved<Shape> {
         let (kind, bare) = match name.trim().split_once(' ') {
             Some((kind @ ("struct" | "union" | "enum"), bare)) => (Some(kind), bare.trim()),
             _ => (None, name.trim()),
         };
-        let is_it = |ty: &crate::btf::Type| match (&ty.kind, kind) {
+        let is_it = |ty: &Type| match (&ty.kind, kind) {
             (Kind::Struct { is_union, .. }, Some(kind)) => (kind == "union") == *is_union,
             (Kind::Enum { .. }, Some(kind)) => kind == "enum",
             (Kind::Int { .. } | Kind::Typedef(_), None) => true,
@@ -359,7 +104,8 @@ impl Scope<'_> {
         self.shape(id)
     }
 
-    /// The member `name` of a structure, those of anonymous ones within it too: its offset.
+    /// The member `name` of a structure, including members of anonymous structures in it: its
+    /// offset and type.
     fn member(&self, ty: u32, name: &str, depth: u32) -> Option<(u32, Shape)> {
         let members = self.btf().members(ty).filter(|_| depth < 16)?;
         for member in members {
@@ -386,8 +132,8 @@ impl Scope<'_> {
         None
     }
 
-    /// Follows steps into a value of this shape.
-    fn follow(&self, mut shape: Shape, steps: &[Step], place: &mut Place) -> Said<Shape> {
+    /// Follows steps into a value of this type.
+    fn follow(&self, mut shape: Shape, steps: &[Step], place: &mut Place) -> Resolved<Shape> {
         let mut name = String::new();
         for step in steps {
             let kind = shape.ty.map(|ty| &self.btf().resolve(ty).kind);
@@ -402,7 +148,7 @@ impl Scope<'_> {
                 }
                 (Step::Index(index), Some(Kind::Array { element, len })) => {
                     let inner = self.shape(*element)?;
-                    // A variable may have been resized: its size says how many there are.
+                    // A variable may have been resized: its size determines the number of elements.
                     let len = shape.size.checked_div(inner.size).unwrap_or(*len);
                     let index = self.ast(index)?;
                     match index.known(self.image.cpus) {
@@ -434,8 +180,8 @@ impl Scope<'_> {
         Ok(shape)
     }
 
-    /// A variable, or something in it.
-    fn variable(&self, path: &Path) -> Said<(Place, Shape)> {
+    /// A variable, or a part of it.
+    fn variable(&self, path: &Path) -> Resolved<(Place, Shape)> {
         let at = find_variable(self.image, &path.root)?;
         let variable = &self.image.variables[at];
         let ty = type_of(self.btf(), &path.root);
@@ -445,11 +191,11 @@ impl Scope<'_> {
         Ok((place, shape))
     }
 
-    fn expr(&self, text: &str) -> Said<Expr> {
+    pub(super) fn expr(&self, text: &str) -> Resolved<Expr> {
         self.ast(&expr::parse(text)?)
     }
 
-    fn ast(&self, ast: &Ast) -> Said<Expr> {
+    fn ast(&self, ast: &Ast) -> Resolved<Expr> {
         Ok(match ast {
             Ast::Number(number) => Expr::Number(*number),
             Ast::Unary(sign, of) => Expr::Unary(*sign, Box::new(self.ast(of)?)),
@@ -467,7 +213,7 @@ impl Scope<'_> {
         })
     }
 
-    fn named(&self, path: &Path) -> Said<Expr> {
+    fn named(&self, path: &Path) -> Resolved<Expr> {
         match (path.root.as_str(), path.steps.as_slice()) {
             ("cpus", []) => return Ok(Expr::Cpus),
             ("each", []) => return Ok(Expr::Each),
@@ -502,7 +248,7 @@ impl Scope<'_> {
         Ok(Expr::Load(place))
     }
 
-    fn is_number(&self, name: &str, shape: Shape) -> Said<()> {
+    fn is_number(&self, name: &str, shape: Shape) -> Resolved<()> {
         let kind = shape.ty.map(|ty| &self.btf().resolve(ty).kind);
         match kind {
             Some(Kind::Struct { .. }) => Err(format!("{name} is a structure: name a member of it")),
@@ -513,7 +259,7 @@ impl Scope<'_> {
     }
 
     /// `map.NAME[KEY].MEMBER`.
-    fn entry_named(&self, path: &Path) -> Said<Expr> {
+    fn entry_named(&self, path: &Path) -> Resolved<Expr> {
         let [Step::Member(name), Step::Index(key), rest @ ..] = path.steps.as_slice() else {
             return Err("write map.NAME[KEY], or map.NAME[KEY].MEMBER".into());
         };
@@ -532,18 +278,18 @@ impl Scope<'_> {
         Ok(Expr::Entry { map, key: Box::new(self.ast(key)?), place })
     }
 
-    /// An enumerator of the object's, or of the kernel that is played.
+    /// An enumerator of the object or of the emulated kernel.
     fn enumerator(&self, name: &str) -> Option<i128> {
         let own = self.btf().iter().find_map(|(_, ty)| match &ty.kind {
             Kind::Enum { values, .. } => values.iter().find(|(known, _)| known == name),
             _ => None,
         });
         let own = own.map(|(_, value)| i128::from(*value));
-        own.or_else(|| crate::kernel_types::enumerator(name).map(i128::from))
+        own.or_else(|| enumerator(name).map(i128::from))
     }
 
-    /// A value that is a number. `5ms` is one where the name says in what unit it counts.
-    fn number(&self, name: &str, value: &Value) -> Said<Expr> {
+    /// A value that is a number. `5ms` is a number where the name states a unit.
+    pub(super) fn number(&self, name: &str, value: &Value) -> Resolved<Expr> {
         match value {
             Value::Number(number) => Ok(Expr::Number(*number)),
             Value::Text(text) => match time(name, text)? {
@@ -555,8 +301,15 @@ impl Scope<'_> {
         }
     }
 
-    /// What a value becomes in memory, `at` bytes from the beginning of what is put.
-    fn put(&self, name: &str, shape: Shape, at: u32, value: &Value, puts: &mut Puts) -> Said<()> {
+    /// Translates a value to writes, `at` bytes from the beginning of the place.
+    fn put(
+        &self,
+        name: &str,
+        shape: Shape,
+        at: u32,
+        value: &Value,
+        puts: &mut Puts,
+    ) -> Resolved<()> {
         let kind = shape.ty.map(|ty| &self.btf().resolve(ty).kind);
         match (kind, value) {
             (Some(Kind::Struct { members, .. }), Value::Table(values)) => {
@@ -608,7 +361,7 @@ impl Scope<'_> {
             (Some(Kind::Array { .. }), _) => {
                 Err(format!("{name} is an array: write a list, [1, 2]"))
             }
-            // Bytes of which nothing is known.
+            // Bytes of an unknown type.
             (_, Value::List(values))
                 if !matches!(shape.size, 1 | 2 | 4 | 8) || shape.ty.is_none() =>
             {
@@ -645,7 +398,7 @@ impl Scope<'_> {
         self.btf().size_of(ty) == Some(1)
     }
 
-    fn puts(&self, name: &str, shape: Shape, value: &Value) -> Said<Puts> {
+    fn puts(&self, name: &str, shape: Shape, value: &Value) -> Resolved<Puts> {
         if shape.size > BYTES_MAX {
             return Err(format!("{name} has {} bytes; {BYTES_MAX} are the most", shape.size));
         }
@@ -654,7 +407,7 @@ impl Scope<'_> {
         Ok(puts)
     }
 
-    fn set(&self, set: &Set) -> Said<Doing> {
+    pub(super) fn set(&self, set: &Assignment) -> Resolved<Operation> {
         let path = expr::parse_path(&set.name)?;
         let path = match (path.root.as_str(), path.steps.split_first()) {
             ("var", Some((Step::Member(root), steps))) => {
@@ -677,10 +430,10 @@ impl Scope<'_> {
         }
         let mut puts = Puts { size: shape.size, puts: vec![] };
         self.put(&set.name, shape, 0, &set.value, &mut puts)?;
-        Ok(Doing::Set { name: set.name.clone(), place, puts })
+        Ok(Operation::Set { name: set.name.clone(), place, puts })
     }
 
-    fn key(&self, map: usize, key: Option<&Value>) -> Said<Puts> {
+    fn key(&self, map: usize, key: Option<&Value>) -> Resolved<Puts> {
         let def = &self.image.maps[map];
         if !has_keys(def.kind) {
             return Err(format!("{} is a {}; it has no keys", def.name, def.kind.name()));
@@ -689,7 +442,7 @@ impl Scope<'_> {
         self.puts("key", Shape { ty: def.key_type, size: def.key_size, bits: None }, key)
     }
 
-    fn write(&self, entry: &Entry) -> Said<Doing> {
+    fn write(&self, entry: &Entry) -> Resolved<Operation> {
         let map = find_map(self.image, &entry.map)?;
         let def = &self.image.maps[map];
         let (name, kind) = (&def.name, def.kind.name());
@@ -710,7 +463,7 @@ impl Scope<'_> {
         if is_queue {
             return match entry.key {
                 Some(_) => Err(format!("{name} is a {kind}; it has no keys")),
-                None => Ok(Doing::Push { map, value }),
+                None => Ok(Operation::Push { map, value }),
             };
         }
         if let Some(cpu) = entry.cpu {
@@ -722,11 +475,11 @@ impl Scope<'_> {
             }
         }
         let key = self.key(map, entry.key.as_ref())?;
-        Ok(Doing::Write { map, key, value, cpu: entry.cpu })
+        Ok(Operation::Write { map, key, value, cpu: entry.cpu })
     }
 
-    /// What is given with a type, or as so many numbers of `width` bytes.
-    fn given(&self, name: &str, ty: Option<&str>, value: &Value, width: u32) -> Said<Puts> {
+    /// Translates a value that is given with a type, or as numbers of `width` bytes.
+    fn given(&self, name: &str, ty: Option<&str>, value: &Value, width: u32) -> Resolved<Puts> {
         if let Some(ty) = ty {
             return self.puts(name, self.type_named(ty)?, value);
         }
@@ -746,15 +499,15 @@ impl Scope<'_> {
         Ok(puts)
     }
 
-    fn each(&self, each: Option<&Value>) -> Said<Option<Expr>> {
+    fn each(&self, each: Option<&Value>) -> Resolved<Option<Expr>> {
         each.map(|each| self.number("each", each)).transpose()
     }
 
-    fn job(&self, place: &str, deed: &Deed) -> Said<Job> {
-        let (doing, each) = match deed {
-            Deed::Set(set) => (self.set(set)?, None),
-            Deed::Write(entry) => (self.write(entry)?, self.each(entry.each.as_ref())?),
-            Deed::Delete(entry) => {
+    pub(super) fn job(&self, place: &str, statement: &Statement) -> Resolved<Job> {
+        let (operation, each) = match statement {
+            Statement::Set(set) => (self.set(set)?, None),
+            Statement::Write(entry) => (self.write(entry)?, self.each(entry.each.as_ref())?),
+            Statement::Delete(entry) => {
                 let map = find_map(self.image, &entry.map)?;
                 let def = &self.image.maps[map];
                 if !def.kind.is_hash() || def.kind.is_of_maps() {
@@ -762,9 +515,9 @@ impl Scope<'_> {
                     return Err(format!("{} is a {kind}; only hashes lose entries", def.name));
                 }
                 let key = self.key(map, entry.key.as_ref())?;
-                (Doing::Delete { map, key }, self.each(entry.each.as_ref())?)
+                (Operation::Delete { map, key }, self.each(entry.each.as_ref())?)
             }
-            Deed::Send(record) => {
+            Statement::Send(record) => {
                 let map = find_map(self.image, &record.map)?;
                 let def = &self.image.maps[map];
                 if def.kind != MapKind::UserRingbuf {
@@ -777,21 +530,21 @@ impl Scope<'_> {
                     let size = record_.size;
                     return Err(format!("a record of {size} bytes; 1 to {} fit", most.max(8) - 8));
                 }
-                (Doing::Send { map, record: record_ }, self.each(record.each.as_ref())?)
+                (Operation::Send { map, record: record_ }, self.each(record.each.as_ref())?)
             }
-            Deed::Call(call) => {
+            Statement::Call(call) => {
                 let entry = self.image.program(&call.program).map_err(|error| error.what)?;
                 let args = self.given("args", call.ty.as_deref(), &call.args, 4)?;
-                let most = crate::programs::ARGS_MAX as u32 * 4;
+                let most = PROGRAM_ARGS_MAX as u32 * 4;
                 if args.size > most {
                     return Err(format!("args has {} bytes; {most} are the most", args.size));
                 }
                 let name = call.program.clone();
-                (Doing::Call { name, entry, args }, self.each(call.each.as_ref())?)
+                (Operation::Call { name, entry, args }, self.each(call.each.as_ref())?)
             }
-            Deed::Read(text) => {
+            Statement::Read(text) => {
                 let path = expr::parse(text)?;
-                let act = match &path {
+                let operation = match &path {
                     Ast::Path(Path { root, steps }) if root == "map" && steps.len() == 1 => {
                         let [Step::Member(name)] = steps.as_slice() else {
                             return Err("write map.NAME".into());
@@ -804,14 +557,14 @@ impl Scope<'_> {
                                 "{name} is a {kind}; it cannot be read as a whole"
                             ));
                         }
-                        Doing::ReadMap { map }
+                        Operation::ReadMap { map }
                     }
-                    ast => Doing::Read { text: text.clone(), value: self.ast(ast)? },
+                    ast => Operation::Read { text: text.clone(), value: self.ast(ast)? },
                 };
-                (act, None)
+                (operation, None)
             }
         };
-        Ok(Job { place: place.into(), each, doing })
+        Ok(Job { place: place.into(), each, operation })
     }
 }
 
@@ -819,8 +572,8 @@ fn has_keys(kind: MapKind) -> bool {
     kind.is_hash() || matches!(kind, MapKind::Array | MapKind::PercpuArray | MapKind::ArrayOfMaps)
 }
 
-/// `5ms` as a number in the unit that the name ends with; none: it is no time.
-fn time(name: &str, text: &str) -> Said<Option<i128>> {
+/// Converts `5ms` to a number in the unit that the name ends with. `None`: it is not a time.
+fn time(name: &str, text: &str) -> Resolved<Option<i128>> {
     let text = text.trim();
     let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
     let unit = |unit: &str| match unit {
@@ -844,151 +597,5 @@ fn time(name: &str, text: &str) -> Said<Option<i128>> {
     match ns % of_name {
         0 => Ok(Some(ns / of_name)),
         _ => Err(format!("{text} is no whole number of {name}'s unit")),
-    }
-}
-
-/// What numbers are computed from.
-pub(super) trait Context {
-    fn cpus(&self) -> u32;
-    fn now_ns(&self) -> u64;
-    fn each(&self) -> u64;
-    /// So many bytes in memory.
-    fn load(&self, at: u64, size: u32) -> u64;
-    /// The addresses of a value: one, or one for each CPU.
-    fn values(&self, map: usize, key: u64) -> Vec<u64>;
-}
-
-/// Before there is a policy.
-struct Constants {
-    cpus: u32,
-}
-
-impl Context for Constants {
-    fn cpus(&self) -> u32 {
-        self.cpus
-    }
-    fn now_ns(&self) -> u64 {
-        0
-    }
-    fn each(&self) -> u64 {
-        0
-    }
-    fn load(&self, _: u64, _: u32) -> u64 {
-        0
-    }
-    fn values(&self, _: usize, _: u64) -> Vec<u64> {
-        vec![]
-    }
-}
-
-impl Place {
-    fn at(at: u64) -> Place {
-        Place { at, indices: vec![], size: 0, is_signed: false, bits: None }
-    }
-
-    /// Where it is now; none: an index is beyond the end.
-    pub(super) fn address(&self, context: &dyn Context) -> Option<u64> {
-        self.indices.iter().try_fold(self.at, |at, (index, stride, len)| {
-            let index = index.value(context);
-            (0..i128::from(*len)).contains(&index).then(|| at + index as u64 * u64::from(*stride))
-        })
-    }
-
-    /// Bits in memory as the number that they are.
-    fn number(&self, mut word: u64) -> i128 {
-        let mut width = 8 * self.size;
-        if let Some((shift, bits)) = self.bits {
-            (word, width) = (word >> shift.min(63), bits);
-        }
-        let unused = 64 - width.clamp(1, 64);
-        match self.is_signed {
-            true => i128::from((word << unused) as i64 >> unused),
-            false => i128::from(word << unused >> unused),
-        }
-    }
-}
-
-impl Expr {
-    /// Its value now. What lies beyond the end of an array is 0.
-    pub(super) fn value(&self, context: &dyn Context) -> i128 {
-        let load = |place: &Place, base: u64| match place.address(context) {
-            Some(at) => place.number(context.load(base + at, place.size)),
-            None => 0,
-        };
-        match self {
-            Expr::Number(number) => *number,
-            Expr::Cpus => context.cpus().into(),
-            Expr::Now => context.now_ns().into(),
-            Expr::Each => context.each().into(),
-            Expr::Load(place) => load(place, 0),
-            Expr::Entry { map, key, place } => {
-                let key = key.value(context) as u64;
-                let values = context.values(*map, key);
-                values.iter().map(|&base| load(place, base)).sum()
-            }
-            Expr::Unary('-', of) => of.value(context).saturating_neg(),
-            Expr::Unary(_, of) => i128::from(of.value(context) == 0),
-            Expr::Binary(op, a, b) => op.apply(a.value(context), b.value(context)),
-            Expr::Choice(all) => {
-                let [condition, yes, no] = &**all;
-                if condition.value(context) != 0 { yes.value(context) } else { no.value(context) }
-            }
-            Expr::Least(least, of) => {
-                let (a, b) = (of[0].value(context), of[1].value(context));
-                if *least { a.min(b) } else { a.max(b) }
-            }
-        }
-    }
-
-    /// Its value, if it depends on the machine alone.
-    fn known(&self, cpus: u32) -> Option<i128> {
-        let is_known = match self {
-            Expr::Number(_) | Expr::Cpus => true,
-            Expr::Now | Expr::Each | Expr::Load(_) | Expr::Entry { .. } => false,
-            Expr::Unary(_, of) => of.known(cpus).is_some(),
-            Expr::Binary(_, a, b) => a.known(cpus).is_some() && b.known(cpus).is_some(),
-            Expr::Choice(all) => all.iter().all(|one| one.known(cpus).is_some()),
-            Expr::Least(_, of) => of.iter().all(|one| one.known(cpus).is_some()),
-        };
-        is_known.then(|| self.value(&Constants { cpus }))
-    }
-}
-
-impl Puts {
-    /// Puts everything into `bytes`; what is too large is cut to the size, as C does.
-    pub(super) fn write(&self, bytes: &mut [u8], context: &dyn Context) {
-        for put in &self.puts {
-            match put {
-                Put::Bytes { offset, bytes: new } => {
-                    let at = *offset as usize;
-                    if let Some(place) = bytes.get_mut(at..at + new.len()) {
-                        place.copy_from_slice(new);
-                    }
-                }
-                Put::Number { offset, size, bits, value } => {
-                    let value = value.value(context) as u64;
-                    let (at, size) = (*offset as usize, *size as usize);
-                    let Some(place) = bytes.get_mut(at..at + size) else { continue };
-                    let mut word = [0; 8];
-                    word[..size].copy_from_slice(place);
-                    let old = u64::from_le_bytes(word);
-                    let new = match bits {
-                        Some((shift, bits)) => {
-                            let mask = (u64::MAX >> (64 - bits.clamp(&1, &64))) << shift.min(&63);
-                            old & !mask | value << shift.min(&63) & mask
-                        }
-                        None => value,
-                    };
-                    place.copy_from_slice(&new.to_le_bytes()[..size]);
-                }
-            }
-        }
-    }
-
-    /// The bytes, zero where nothing is put.
-    pub(super) fn bytes(&self, context: &dyn Context) -> Vec<u8> {
-        let mut bytes = vec![0; self.size as usize];
-        self.write(&mut bytes, context);
-        bytes
     }
 }

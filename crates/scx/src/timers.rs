@@ -1,29 +1,42 @@
-//! Whose the machine's timers are, by their keys.
+//! Timers, and their keys on the machine.
 //!
-//! The deadline class above a policy ([`Classes`](crate::Classes)) has those that are 2 and 3
+//! The deadline class above a policy ([`Classes`](crate::Classes)) has the keys that are 2 and 3
 //! modulo 4.
 
 use schedlab_core::TimerKey;
 
-/// A timer that is not the deadline class's.
+/// A timer of the policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BpfTimer {
+    /// Its address.
+    pub at: u64,
+    /// Index of the map that contains it.
+    pub map: usize,
+    /// The function that it calls.
+    pub callback: Option<usize>,
+    /// The CPU that started it, while it is pending.
+    pub pending: Option<u32>,
+}
+
+/// A timer that does not belong to the deadline class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
-    /// The watchdog's.
+    /// The watchdog's timer.
     Watchdog,
-    /// The user half's.
+    /// The user half's timer.
     UserHalf,
-    /// The policy's, by its place among them.
+    /// A timer of the policy, by its index.
     Policy(usize),
 }
 
 const WATCHDOG: TimerKey = TimerKey(1);
 const USER_HALF: TimerKey = TimerKey(5);
 
-/// The policy's are multiples of this.
+/// Keys of the policy's timers are multiples of this.
 const STRIDE: u32 = 4;
 
 impl Timer {
-    /// The key by which the machine knows it.
+    /// Its key on the machine.
     pub(crate) const fn key(self) -> TimerKey {
         match self {
             Timer::Watchdog => WATCHDOG,
@@ -32,7 +45,7 @@ impl Timer {
         }
     }
 
-    /// Whose a key is; none: the deadline class's.
+    /// The timer with a key. `None`: the key belongs to the deadline class.
     pub(crate) fn of(key: TimerKey) -> Option<Timer> {
         match key {
             WATCHDOG => Some(Timer::Watchdog),
