@@ -69,7 +69,7 @@ pub trait Inspect {
     }
 
     /// The rules by which it decides, which its decisions name by number.
-    fn rules(&self) -> Vec<&'static RuleDoc> {
+    fn rules(&self) -> Vec<&RuleDoc> {
         Vec::new()
     }
 

@@ -71,7 +71,7 @@ impl<O: Observer> Live<O> {
     }
 
     /// The rules of the scheduler.
-    pub fn rules(&self) -> Vec<&'static RuleDoc> {
+    pub fn rules(&self) -> Vec<&RuleDoc> {
         self.machine.scheduler().inspect().rules()
     }
 }

@@ -38,7 +38,7 @@ pub struct Player<'a> {
     piece_ns: u64,
     /// When and how the run ends, if it was seen.
     end: Option<(u64, Ended)>,
-    rules: Vec<&'static RuleDoc>,
+    rules: Vec<RuleDoc>,
 }
 
 impl<'a> Player<'a> {
@@ -53,7 +53,7 @@ impl<'a> Player<'a> {
     ) -> Result<Player<'a>, Error> {
         let cpus = prepared.experiment_of(scheduler).map_or(1, |it| it.config.cpus);
         let live = prepared.begin(scheduler, Film::new(cpus, room))?;
-        let rules = live.rules();
+        let rules = live.rules().into_iter().cloned().collect();
         Ok(Player { prepared, scheduler, live, room, piece_ns: 1_000_000, end: None, rules })
     }
 
@@ -63,7 +63,7 @@ impl<'a> Player<'a> {
     }
 
     /// The rules by which it decides.
-    pub fn rules(&self) -> &[&'static RuleDoc] {
+    pub fn rules(&self) -> &[RuleDoc] {
         &self.rules
     }
 

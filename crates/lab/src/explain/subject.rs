@@ -50,7 +50,7 @@ impl<'a> Subject<'a> {
                 groups: std::iter::once("/".into())
                     .chain(groups.iter().map(|group| group.path.clone()))
                     .collect(),
-                rules: machine.scheduler().inspect().rules(),
+                rules: machine.scheduler().inspect().rules().into_iter().cloned().collect(),
             }
         })
     }
