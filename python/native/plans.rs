@@ -203,7 +203,7 @@ impl Prepared {
                 .collect(),
             lost: (wait.lost.iter())
                 .map(|(&rule, &times)| {
-                    (names.rule(rule).map_or(String::new(), |doc| doc.text.into()), times)
+                    (names.rule(rule).map_or(String::new(), |doc| doc.text.to_string()), times)
                 })
                 .collect(),
         };

@@ -70,7 +70,7 @@ pub trait Inspect {
     }
 
     /// The rules of its decisions, which refer to them by number.
-    fn rules(&self) -> Vec<&'static RuleDoc> {
+    fn rules(&self) -> Vec<&RuleDoc> {
         Vec::new()
     }
 

@@ -12,6 +12,7 @@
 //! ([`Evidence::best`]).
 
 use crate::{CpuId, GroupId, TaskId};
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 /// The number of a rule by which a scheduler decides. Each scheduler numbers its own rules from 1.
@@ -52,16 +53,28 @@ impl Question {
 }
 
 /// Description of a rule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleDoc {
     /// Its number.
     pub rule: Rule,
     /// Kind of decision that it makes.
     pub question: Question,
     /// A short name, e.g. `leftmost`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The rule in one sentence.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
+}
+
+impl RuleDoc {
+    /// Describes a rule that is part of the program; see [`define_rules!`](crate::define_rules).
+    pub const fn fixed(
+        rule: Rule,
+        question: Question,
+        name: &'static str,
+        text: &'static str,
+    ) -> RuleDoc {
+        RuleDoc { rule, question, name: Cow::Borrowed(name), text: Cow::Borrowed(text) }
+    }
 }
 
 /// Defines the rules of a scheduler: a constant for each, and the table that
@@ -76,7 +89,8 @@ pub struct RuleDoc {
 ///         2 IDLE Pick "idle": "No task is runnable.";
 ///     }
 /// }
-/// assert_eq!((RULES[0].rule, RULES[0].name, RULES[1].question), (FIRST, "first", Question::Pick));
+/// assert_eq!((RULES[0].rule, RULES[1].question), (FIRST, Question::Pick));
+/// assert_eq!(RULES[0].name, "first");
 /// ```
 #[macro_export]
 macro_rules! define_rules {
@@ -89,12 +103,12 @@ macro_rules! define_rules {
         )*
         $(#[$attribute])*
         $visibility static $table: &[$crate::reason::RuleDoc] = &[$(
-            $crate::reason::RuleDoc {
-                rule: $crate::reason::Rule($number),
-                question: $crate::reason::Question::$question,
-                name: $name,
-                text: $text,
-            },
+            $crate::reason::RuleDoc::fixed(
+                $crate::reason::Rule($number),
+                $crate::reason::Question::$question,
+                $name,
+                $text,
+            ),
         )*];
     };
 }

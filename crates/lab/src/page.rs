@@ -12,6 +12,7 @@ use schedlab_measure::history::{History, Recorder};
 use schedlab_report::bench::BenchReport;
 use schedlab_report::html::{self, Explained, Page, Seen, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 /// Recorders of all runs together have room for so many turns.
@@ -30,7 +31,7 @@ const TASKS_RECORDED: u64 = 20_000;
 struct Recorded {
     run: RunReport,
     history: History,
-    rules: Vec<(u8, &'static str, &'static str)>,
+    rules: Vec<(u8, Cow<'static, str>, Cow<'static, str>)>,
     explained: Vec<Explained>,
 }
 
@@ -127,11 +128,11 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
         explained.extend(waits.iter().map(explain_wait));
     }
     let scheduler = contender.choice.build(&config.build_config(&contender.choice)).ok()?;
-    let rules = scheduler.inspect().rules();
+    let rules = scheduler.inspect().rules().into_iter();
     Some(Recorded {
         run: run.report,
         history,
-        rules: rules.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect(),
+        rules: rules.map(|doc| (doc.rule.0, doc.name.clone(), doc.text.clone())).collect(),
         explained,
     })
 }

@@ -40,7 +40,7 @@ pub struct Player<'a> {
     piece_ns: u64,
     /// When and how the run ends, if it was seen.
     end: Option<(u64, Ended)>,
-    rules: Vec<&'static RuleDoc>,
+    rules: Vec<RuleDoc>,
 }
 
 impl<'a> Player<'a> {
@@ -55,7 +55,7 @@ impl<'a> Player<'a> {
     ) -> Result<Player<'a>, Error> {
         let cpus = prepared.experiment_of(scheduler).map_or(1, |it| it.config.cpus);
         let (session, film) = begin(prepared, scheduler, Film::new(cpus, room))?;
-        let rules = session.rules();
+        let rules = session.rules().into_iter().cloned().collect();
         Ok(Player {
             prepared,
             scheduler,
@@ -74,7 +74,7 @@ impl<'a> Player<'a> {
     }
 
     /// The rules by which it decides.
-    pub fn rules(&self) -> &[&'static RuleDoc] {
+    pub fn rules(&self) -> &[RuleDoc] {
         &self.rules
     }
 

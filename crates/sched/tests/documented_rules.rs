@@ -16,8 +16,8 @@ const PAGES: [(&str, &[&str]); 6] = [
 ];
 
 /// The rules of all releases of the named schedulers, by number.
-fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
-    let mut all: Vec<&'static RuleDoc> = Vec::new();
+fn rules_of(names: &[&str]) -> Vec<RuleDoc> {
+    let mut all: Vec<RuleDoc> = Vec::new();
     for name in names {
         let entry = ALL.iter().find(|entry| entry.name == *name);
         let entry = entry.unwrap_or_else(|| panic!("there is no scheduler {name}"));
@@ -27,7 +27,9 @@ fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
                     .build(&BuildConfig::flat(1, 100))
                     .expect("a registered release")
                     .inspect()
-                    .rules(),
+                    .rules()
+                    .into_iter()
+                    .cloned(),
             );
         }
     }
@@ -36,7 +38,7 @@ fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
     all
 }
 
-fn table_of(rules: &[&RuleDoc]) -> String {
+fn table_of<'a>(rules: impl IntoIterator<Item = &'a RuleDoc>) -> String {
     let mut table = String::from("| number | name | decides | rule |\n| --- | --- | --- | --- |\n");
     for doc in rules {
         let (number, question) = (doc.rule.0, doc.question.name());
@@ -62,7 +64,7 @@ fn numbers_and_names_are_given_once() {
     for (page, names) in PAGES {
         let rules = rules_of(names);
         for (at, doc) in rules.iter().enumerate() {
-            let twice = |other: &&&RuleDoc| other.rule == doc.rule || other.name == doc.name;
+            let twice = |other: &&RuleDoc| other.rule == doc.rule || other.name == doc.name;
             assert_eq!(rules[at + 1..].iter().find(twice), None, "{page}: {doc:?}");
             assert!(doc.text.ends_with('.') && doc.rule.0 > 0, "{page}: {doc:?}");
         }
@@ -80,6 +82,6 @@ fn the_page_of_the_last_cfs_lists_its_own_rules() {
     assert!(own.len() > 5);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schedulers/cfs_6.md");
     let text = std::fs::read_to_string(path).expect("the page can be read");
-    let table = table_of(&own);
+    let table = table_of(own);
     assert!(text.contains(&table), "docs/schedulers/cfs_6.md should have:\n\n{table}");
 }

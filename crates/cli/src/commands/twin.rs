@@ -141,7 +141,7 @@ fn show(
     output: &mut Output,
 ) -> io::Result<()> {
     let built = contender.choice.build(&BuildConfig::flat(args.cpus, args.hz));
-    let rules = built.map_or(vec![], |scheduler| scheduler.inspect().rules());
+    let rules = built.as_ref().map_or(vec![], |scheduler| scheduler.inspect().rules());
     let from = same.saturating_sub(AROUND);
     for (number, (turn, why)) in side.turns.iter().enumerate().skip(from).take(2 * AROUND) {
         let mark = if number == same { '>' } else { ' ' };
@@ -149,7 +149,7 @@ fn show(
             None => "idle",
             Some(task) => side.names.get(&task).map_or("?", String::as_str),
         };
-        let rule = rules.iter().find(|doc| doc.rule == *why).map_or("", |doc| doc.name);
+        let rule = rules.iter().find(|doc| doc.rule == *why).map_or("", |doc| &doc.name);
         let (at, cpu) = (turn.at_ns, turn.cpu.0);
         writeln!(output, "{mark} {at:>14} ns CPU {cpu:<3} {who:<20} {rule}")?;
     }

@@ -83,9 +83,9 @@ impl<'a> Side<'a> {
     }
 
     /// What a rule is called.
-    pub fn rule(&self, rule: Rule) -> &'static str {
+    pub fn rule(&self, rule: Rule) -> &str {
         let named = self.player.rules().iter().find(|doc| doc.rule == rule);
-        named.map_or("", |doc| doc.name)
+        named.map_or("", |doc| &doc.name)
     }
 
     /// Works to show `at_ns`; whether it does.

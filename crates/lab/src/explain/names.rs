@@ -10,7 +10,7 @@ pub struct Names {
     /// Groups' paths, by group number; the root's first.
     pub groups: Vec<String>,
     /// The rules of the scheduler.
-    pub rules: Vec<&'static RuleDoc>,
+    pub rules: Vec<RuleDoc>,
 }
 
 impl Names {
@@ -29,7 +29,7 @@ impl Names {
     }
 
     /// What a rule says; none if the scheduler names none.
-    pub fn rule(&self, rule: Rule) -> Option<&'static RuleDoc> {
-        self.rules.iter().find(|doc| doc.rule == rule).copied()
+    pub fn rule(&self, rule: Rule) -> Option<&RuleDoc> {
+        self.rules.iter().find(|doc| doc.rule == rule)
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Subject<'a> {
             groups: std::iter::once("/".into())
                 .chain(groups.iter().map(|group| group.path.clone()))
                 .collect(),
-            rules: session.rules(),
+            rules: session.rules().into_iter().cloned().collect(),
         })
     }
 

@@ -15,6 +15,7 @@ use schedlab_report::data::WorkloadInfo;
 use schedlab_report::html::replay::{self as sections, Difference, Figure, Group, Row};
 use schedlab_report::html::{self, Page, Seen, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
@@ -34,7 +35,7 @@ pub struct ReplayPage {
     report: Report,
     names: Vec<String>,
     histories: Vec<Option<History>>,
-    rules: Vec<Vec<(u8, &'static str, &'static str)>>,
+    rules: Vec<Vec<(u8, Cow<'static, str>, Cow<'static, str>)>>,
     what: String,
     sections: Vec<html::Section>,
 }
@@ -67,8 +68,9 @@ impl Prepared {
             runs.push(run);
             histories.push(Some(history));
             let build = column.config.build_config(&column.choice);
-            let of_column = column.choice.build(&build)?.inspect().rules();
-            rules.push(of_column.iter().map(|rule| (rule.rule.0, rule.name, rule.text)).collect());
+            let scheduler = column.choice.build(&build)?;
+            let docs = scheduler.inspect().rules().into_iter();
+            rules.push(docs.map(|doc| (doc.rule.0, doc.name.clone(), doc.text.clone())).collect());
         }
         let table = Table::new(answer, GROUPS_MAX);
         let mut names = table.columns.clone();

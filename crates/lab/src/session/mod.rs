@@ -213,7 +213,7 @@ impl<'o> Session<'o> {
     }
 
     /// The rules by which the scheduler decides.
-    pub fn rules(&self) -> Vec<&'static RuleDoc> {
+    pub fn rules(&self) -> Vec<&RuleDoc> {
         self.scheduler().inspect().rules()
     }
 

@@ -188,7 +188,9 @@ fn meta<'a>(
             .chain(run.groups.iter().map(|group| &*group.path))
             .map(shown)
             .collect(),
-        rules: seen.map_or(vec![], |seen| seen.rules.to_vec()),
+        rules: seen.map_or(vec![], |seen| {
+            seen.rules.iter().map(|(rule, name, text)| (*rule, &**name, &**text)).collect()
+        }),
         latency: &run.wakeup_latency,
         latency_histogram: &run.wakeup_latency_histogram,
         recorded: seen.zip(turns).map(|(seen, turns)| Recorded {

@@ -35,6 +35,7 @@ use crate::format;
 use frame::{Frame, clean};
 use maud::{Markup, PreEscaped, html};
 use schedlab_measure::History;
+use std::borrow::Cow;
 
 /// What is on a page.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ pub struct Seen<'a> {
     /// Who had which CPU, and sums over time.
     pub history: &'a History,
     /// The scheduler's rules: number, name, sentence.
-    pub rules: &'a [(u8, &'a str, &'a str)],
+    pub rules: &'a [(u8, Cow<'static, str>, Cow<'static, str>)],
     /// What is known of some of the longest waits, in any order.
     pub explained: &'a [Explained],
 }

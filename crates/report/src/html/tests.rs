@@ -75,7 +75,7 @@ fn names_cannot_become_markup() {
     run.scheduler.name = HOSTILE.into();
     run.machine.model = HOSTILE.into();
     let history = history(2, 2, &[(5, 0), (6, 1)], 100);
-    let rules = [(1, HOSTILE, HOSTILE)];
+    let rules = [(1, HOSTILE.into(), HOSTILE.into())];
     let seen = [Some(Seen { history: &history, rules: &rules, explained: &[] })];
     let text = page(&Page::new(&report(vec![run]), &seen));
     assert!(!text.contains("<img"), "an element of a name");

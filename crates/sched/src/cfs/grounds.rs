@@ -293,7 +293,7 @@ mod tests {
             let life = Life::Periodic { run: MS, sleep: (number % 4) * 7 * MS + 1 };
             m.nice(number as i32 % 3, life);
         }
-        let known = m.sched.inspect().rules();
+        let known: Vec<_> = m.sched.inspect().rules().into_iter().cloned().collect();
         for step in 1..400 {
             m.platform.take_accounts();
             m.run_until(step * MS);
