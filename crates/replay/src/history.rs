@@ -2,23 +2,23 @@
 //! bursts, each with its sleep, its slices and its acts, so each of these is a row of 16 or 32
 //! bytes; [`Task`](crate::trace::Task) hands them out as [`Burst`], [`Sleep`], [`Slice`], [`Act`].
 
-use crate::trace::{Act, Burst, Kind, Sleep, Slice, What};
+use crate::burst::{Act, Burst, Kind, Sleep, Slice, What};
 use schedlab_trace::tracepoint::{Context, State};
 use std::ops::Range;
 
 /// The number of no task.
-const NOBODY: u32 = u32::MAX;
+const NO_TASK: u32 = u32::MAX;
 
 /// A burst, and the sleep that follows it. They share their ends: a sleep begins where its burst
 /// ends, and ends where the next burst begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Turn {
+struct BurstRow {
     wake_ns: u64,
     end_ns: u64,
-    /// Its slices go from the end of those of the turn before to here; so do its acts.
+    /// Its slices go from the end of those of the row before to here; so do its acts.
     slices_end: u32,
     acts_end: u32,
-    /// Who ended the sleep, or [`NOBODY`].
+    /// Who ended the sleep, or [`NO_TASK`].
     waker: u32,
     /// Where the sleep was ended.
     cpu: u16,
@@ -27,7 +27,7 @@ struct Turn {
     marks: Marks,
 }
 
-const _: () = assert!(size_of::<Turn>() == 32);
+const _: () = assert!(size_of::<BurstRow>() == 32);
 
 /// Whether the beginning of the burst was seen; the sleep's context and kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +121,7 @@ impl PackedAct {
 /// A task's bursts and sleeps, slices and acts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct History {
-    turns: Vec<Turn>,
+    rows: Vec<BurstRow>,
     slices: Vec<PackedSlice>,
     acts: Vec<PackedAct>,
 }
@@ -129,17 +129,17 @@ pub(crate) struct History {
 impl History {
     /// How many bursts there are.
     pub fn len(&self) -> usize {
-        self.turns.len()
+        self.rows.len()
     }
 
     /// A burst begins.
     pub fn open(&mut self, wake_ns: u64, is_woken: bool) {
-        self.turns.push(Turn {
+        self.rows.push(BurstRow {
             wake_ns,
             end_ns: wake_ns,
             slices_end: self.slices.len() as u32,
             acts_end: self.acts.len() as u32,
-            waker: NOBODY,
+            waker: NO_TASK,
             cpu: 0,
             state: None,
             marks: Marks::new(is_woken, Context::Unknown, Kind::End),
@@ -148,55 +148,55 @@ impl History {
 
     /// The burst was on a CPU.
     pub fn slice(&mut self, slice: Slice) {
-        if let Some(turn) = self.turns.last_mut() {
+        if let Some(row) = self.rows.last_mut() {
             self.slices.push(PackedSlice::of(slice));
-            turn.slices_end = self.slices.len() as u32;
-            turn.end_ns = slice.to_ns;
+            row.slices_end = self.slices.len() as u32;
+            row.end_ns = slice.to_ns;
         }
     }
 
     /// The burst does something.
     pub fn act(&mut self, act: Act) {
-        if let Some(turn) = self.turns.last_mut() {
+        if let Some(row) = self.rows.last_mut() {
             self.acts.push(PackedAct::of(act));
-            turn.acts_end = self.acts.len() as u32;
+            row.acts_end = self.acts.len() as u32;
         }
     }
 
     /// The burst ends. If the task does not, it sleeps from then on.
     pub fn stop(&mut self, at_ns: u64, state: State) {
-        if let Some(turn) = self.turns.last_mut() {
-            (turn.end_ns, turn.state) = (at_ns, Some(state));
+        if let Some(row) = self.rows.last_mut() {
+            (row.end_ns, row.state) = (at_ns, Some(state));
         }
     }
 
     /// The trace ends within the burst.
     pub fn cut(&mut self, at_ns: u64) {
-        if let Some(turn) = self.turns.last_mut() {
-            turn.end_ns = at_ns;
+        if let Some(row) = self.rows.last_mut() {
+            row.end_ns = at_ns;
         }
     }
 
     /// How the last sleep is ended: at the beginning of the burst that is opened next.
     pub fn woken(&mut self, waker: Option<u32>, context: Context, cpu: u32) {
-        if let Some(turn) = self.turns.last_mut() {
-            turn.waker = waker.unwrap_or(NOBODY);
-            turn.cpu = cpu.min(u32::from(u16::MAX)) as u16;
-            turn.marks = Marks::new(turn.marks.is_woken(), context, turn.marks.kind());
+        if let Some(row) = self.rows.last_mut() {
+            row.waker = waker.unwrap_or(NO_TASK);
+            row.cpu = cpu.min(u32::from(u16::MAX)) as u16;
+            row.marks = Marks::new(row.marks.is_woken(), context, row.marks.kind());
         }
     }
 
     /// Who ended the sleep before the last burst.
     pub fn set_waker(&mut self, waker: u32) {
-        if let Some(at) = self.turns.len().checked_sub(2) {
-            self.turns[at].waker = waker;
+        if let Some(at) = self.rows.len().checked_sub(2) {
+            self.rows[at].waker = waker;
         }
     }
 
     /// What kind of sleep follows a burst.
     pub fn set_kind(&mut self, at: usize, kind: Kind) {
-        if let Some(turn) = self.turns.get_mut(at) {
-            turn.marks = Marks::new(turn.marks.is_woken(), turn.marks.context(), kind);
+        if let Some(row) = self.rows.get_mut(at) {
+            row.marks = Marks::new(row.marks.is_woken(), row.marks.context(), kind);
         }
     }
 
@@ -210,37 +210,37 @@ impl History {
 
     /// A burst, by its place.
     pub fn burst(&self, at: usize) -> Option<Burst> {
-        let turn = self.turns.get(at)?;
-        let before = at.checked_sub(1).map(|before| &self.turns[before]);
-        let slices = before.map_or(0, |it| it.slices_end)..turn.slices_end;
-        let acts = before.map_or(0, |it| it.acts_end)..turn.acts_end;
+        let row = self.rows.get(at)?;
+        let before = at.checked_sub(1).map(|before| &self.rows[before]);
+        let slices = before.map_or(0, |it| it.slices_end)..row.slices_end;
+        let acts = before.map_or(0, |it| it.acts_end)..row.acts_end;
         let of_burst = &self.slices[range(&slices)];
         Some(Burst {
-            wake_ns: turn.wake_ns,
-            is_woken: turn.marks.is_woken(),
+            wake_ns: row.wake_ns,
+            is_woken: row.marks.is_woken(),
             first_ns: of_burst.first().map(|slice| slice.from_ns),
             cpu_ns: of_burst.iter().map(|slice| slice.length_ns()).sum(),
             slices,
             acts,
-            end_ns: turn.end_ns,
-            state: turn.state,
+            end_ns: row.end_ns,
+            state: row.state,
         })
     }
 
     /// The sleep that follows a burst, by its place.
     pub fn sleep(&self, at: usize) -> Option<Sleep> {
-        let turn = self.turns.get(at)?;
-        let state = turn.state.filter(|state| !state.is_gone())?;
-        let last = turn.slices_end.checked_sub(1).map(|last| self.slices[last as usize]);
+        let row = self.rows.get(at)?;
+        let state = row.state.filter(|state| !state.is_gone())?;
+        let last = row.slices_end.checked_sub(1).map(|last| self.slices[last as usize]);
         Some(Sleep {
-            at_ns: turn.end_ns,
-            wake_ns: self.turns.get(at + 1).map(|next| next.wake_ns),
-            waker: Some(turn.waker).filter(|&waker| waker != NOBODY),
-            context: turn.marks.context(),
-            cpu: u32::from(turn.cpu),
+            at_ns: row.end_ns,
+            wake_ns: self.rows.get(at + 1).map(|next| next.wake_ns),
+            waker: Some(row.waker).filter(|&waker| waker != NO_TASK),
+            context: row.marks.context(),
+            cpu: u32::from(row.cpu),
             last_cpu: last.map(|slice| slice.slice().cpu),
             state,
-            kind: turn.marks.kind(),
+            kind: row.marks.kind(),
         })
     }
 
@@ -266,7 +266,7 @@ impl History {
 
     /// There is no more to come.
     pub fn shrink(&mut self) {
-        self.turns.shrink_to_fit();
+        self.rows.shrink_to_fit();
         self.slices.shrink_to_fit();
         self.acts.shrink_to_fit();
     }

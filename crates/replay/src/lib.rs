@@ -17,6 +17,7 @@
 pub mod ahead;
 pub mod behind;
 mod books;
+mod burst;
 mod history;
 pub mod kinds;
 pub mod program;

@@ -17,6 +17,7 @@
 
 pub mod antagonists;
 pub mod chrome;
+pub mod compressed;
 pub mod events;
 pub mod info;
 pub mod latency;

@@ -16,7 +16,6 @@
 mod binary;
 mod chrome_json;
 mod columns;
-mod compressed;
 mod detect;
 mod feed;
 mod formats;
@@ -28,12 +27,12 @@ mod slices;
 mod text;
 mod trace_dat;
 mod wire;
-mod zstd;
 
-pub use compressed::Packing;
+pub use crate::compressed::Packing;
 pub use detect::Format;
 pub use problems::{Place, Problem, Problems, Trouble};
 
+use crate::compressed;
 use crate::tracepoint::Sink;
 use feed::Feed;
 use std::collections::BTreeMap;
@@ -69,12 +68,7 @@ impl std::error::Error for ReadError {}
 
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> ReadError {
-        ReadError::new(match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".into(),
-            io::ErrorKind::PermissionDenied => "it may not be read (permission denied)".into(),
-            io::ErrorKind::IsADirectory => "it is a directory".into(),
-            _ => error.to_string(),
-        })
+        ReadError::new(compressed::io_message(&error))
     }
 }
 

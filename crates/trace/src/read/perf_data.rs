@@ -9,7 +9,7 @@ use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
 use super::formats::{Decoded, Formats};
 use super::names::Names;
 use super::problems::{Place, Trouble};
-use super::zstd::Pieces;
+use crate::compressed::zstd::Pieces;
 use crate::tracepoint::Era;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -2,7 +2,8 @@
 
 use super::super::feed::Feed;
 use super::super::problems::{Place, Trouble};
-use super::{Text, lossy, number, trim};
+use super::Text;
+use super::parsed::{lossy, number, trim};
 use crate::tracepoint::Era;
 
 impl Text {

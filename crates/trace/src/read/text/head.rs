@@ -9,7 +9,7 @@
 //! A name may hold anything, brackets and digits too: it is what stands before the first `[cpu]`
 //! behind which all the rest of a head stands.
 
-use super::{number, trim};
+use super::parsed::{number, trim};
 use crate::tracepoint::Context;
 
 /// A line's head, and what stands behind it.

@@ -6,6 +6,7 @@
 mod body;
 mod comment;
 mod head;
+mod parsed;
 mod perf;
 mod trace_cmd;
 
@@ -13,7 +14,7 @@ use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use crate::tracepoint::Era;
-use std::borrow::Cow;
+use parsed::{Fault, Parsed, lossy, trim};
 use std::io::{self, BufRead};
 
 /// Longer lines are no events, bytes.
@@ -84,48 +85,6 @@ fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
     words.remainder().iter().position(|&other| other == byte).map(|place| at + place)
 }
 
-/// Bytes as text, for messages.
-fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(120)])
-}
-
-/// What is wrong with an event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fault<'a> {
-    /// A field is not there.
-    Missing(&'static str),
-    /// A field's value is no number.
-    NoNumber(&'static str, &'a [u8]),
-    /// Larger than the kernel's.
-    Pid(i64),
-    /// Larger than can be.
-    Cpu(u64),
-    /// No state has these letters.
-    State(&'a [u8]),
-    /// It is not of this form.
-    Form(&'static str, &'a [u8]),
-}
-
-impl Fault<'_> {
-    fn tell(&self, event: &[u8]) -> String {
-        let event = lossy(event);
-        match *self {
-            Fault::Missing(what) => format!("{event}: there is no {what} in it"),
-            Fault::NoNumber(key, value) => {
-                format!("{event}: {key}{}: it must be a number", lossy(value))
-            }
-            Fault::Pid(pid) => {
-                format!("{event}: pid {pid}: the kernel gives numbers up to {PID_MAX}")
-            }
-            Fault::Cpu(cpu) => {
-                format!("{event}: CPU {cpu}: CPUs are numbered from 0 to {}", CPUS_MAX - 1)
-            }
-            Fault::State(letters) => format!("{event}: there is no state \"{}\"", lossy(letters)),
-            Fault::Form(form, text) => format!("{event}: \"{}\" is not {form}", lossy(text)),
-        }
-    }
-}
-
 /// Reads line after line.
 #[derive(Debug, Default)]
 pub(super) struct Text {
@@ -157,7 +116,7 @@ impl Text {
         let place = Place::Line(self.line);
         if head.cpu >= u64::from(CPUS_MAX) {
             let fault = Fault::Cpu(head.cpu);
-            feed.problems.note(Trouble::Unreadable, 1, place, || fault.tell(head.event));
+            feed.problems.note(Trouble::Unreadable, 1, place, || fault.message(head.event));
             return;
         }
         let cpu = head.cpu as u32;
@@ -169,21 +128,21 @@ impl Text {
             }
             return;
         }
-        let what = match body::what(feed, self.era, head.event, head.body) {
+        let what = match body::event(feed, self.era, head.event, head.body) {
             Ok(what) => what,
             Err(fault) => {
-                feed.problems.note(Trouble::Unreadable, 1, place, || fault.tell(head.event));
+                feed.problems.note(Trouble::Unreadable, 1, place, || fault.message(head.event));
                 return;
             }
         };
         let what = match what {
-            body::Said::This(what) => what,
-            body::Said::NoTask => {
+            Parsed::Event(what) => what,
+            Parsed::NoTask => {
                 feed.problems.note(Trouble::Nameless, 1, place, String::new);
                 return;
             }
-            body::Said::Nothing => return,
-            body::Said::Other => {
+            Parsed::Redundant => return,
+            Parsed::Other => {
                 feed.other(&lossy(head.event));
                 return;
             }
@@ -229,32 +188,5 @@ impl Text {
             }
             self.lost[index] = self.lost[index].saturating_add(events);
         }
-    }
-}
-
-/// Without blanks on either side.
-fn trim(bytes: &[u8]) -> &[u8] {
-    bytes.trim_ascii()
-}
-
-/// A decimal number, and nothing else.
-fn number(bytes: &[u8]) -> Option<u64> {
-    if bytes.is_empty() || bytes.len() > 20 {
-        return None;
-    }
-    bytes.iter().try_fold(0u64, |sum, &digit| {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        sum.checked_mul(10)?.checked_add(digit.into())
-    })
-}
-
-/// A decimal number with a sign.
-fn signed(bytes: &[u8]) -> Option<i64> {
-    match bytes.strip_prefix(b"-") {
-        Some(bytes) => number(bytes).and_then(|number| i64::try_from(number).ok()).map(|n| -n),
-        None => number(bytes).and_then(|number| i64::try_from(number).ok()),
     }
 }

@@ -6,17 +6,17 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// A frame looks back so far at most, bytes: as `zstd -22` and `perf record -z22` do. Who asks for
 /// more is up to something.
-pub(super) const WINDOW_MAX: u64 = 1 << 27;
+pub(crate) const WINDOW_MAX: u64 = 1 << 27;
 
 /// The longest header of a frame, bytes.
-pub(super) const HEADER_MAX: usize = 18;
+pub(crate) const HEADER_MAX: usize = 18;
 
 /// No block is longer, bytes; what is larger is no block.
 const BLOCK_MAX: usize = 1 << 17;
 
 /// How far back the frame that begins with `header` looks, bytes; none: more of it is needed, or it
 /// is no frame.
-pub(super) fn window_of(header: &[u8]) -> Option<u64> {
+pub(crate) fn window_of(header: &[u8]) -> Option<u64> {
     let rest = header.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
     let (&descriptor, rest) = rest.split_first()?;
     if descriptor & 0x20 == 0 {
@@ -29,7 +29,7 @@ pub(super) fn window_of(header: &[u8]) -> Option<u64> {
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
     let content = rest.get(dictionary..dictionary + size)?;
-    let number = super::binary::number(content, false);
+    let number = content.iter().rev().fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
     Some(if size == 2 { number + 256 } else { number })
 }
 
@@ -39,7 +39,7 @@ const TIMES_MAX: u64 = 1000;
 
 /// Unpacks frames that come piece by piece.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     /// What has come and is not unpacked: less than a block, most of the time.
     packed: Vec<u8>,
     frame: Option<FrameDecoder>,

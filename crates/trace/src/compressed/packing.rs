@@ -23,7 +23,7 @@ pub enum Packing {
 }
 
 /// The first bytes of `input`, which stay in it.
-pub(super) fn peek(input: &mut dyn BufRead) -> io::Result<&[u8]> {
+pub(crate) fn peek(input: &mut dyn BufRead) -> io::Result<&[u8]> {
     input.fill_buf()
 }
 
@@ -52,7 +52,7 @@ impl Packing {
     }
 
     /// What `raw` unpacks to.
-    pub(super) fn unpack<'a>(self, raw: Box<dyn BufRead + 'a>) -> Box<dyn BufRead + 'a> {
+    pub(crate) fn unpack<'a>(self, raw: Box<dyn BufRead + 'a>) -> Box<dyn BufRead + 'a> {
         match self {
             Packing::Plain => raw,
             Packing::Gzip => Box::new(BufReader::with_capacity(
