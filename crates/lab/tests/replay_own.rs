@@ -5,7 +5,7 @@ use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::{Answer, Replay};
 use schedlab_lab::snapshot::Watch;
 use schedlab_machine::SplitMix64;
-use schedlab_replay::{Books, Trace};
+use schedlab_replay::{Trace, TraceBuilder};
 use schedlab_trace::Recorder;
 use schedlab_workload::generate::{self, Limits};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
@@ -23,7 +23,7 @@ fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     let machine = MachineSpec { cpus: Some(cpus), hz: Some(hz), ..MachineSpec::default() };
     let plan = Plan { machine, ..Plan::new(load, vec![scheduler.into()]) };
     let prepared = plan.prepare().unwrap_or_else(|error| panic!("{error}"));
-    let recorder = Recorder::new(cpus, Books::new());
+    let recorder = Recorder::new(cpus, TraceBuilder::new());
     let watch = Watch { names: true, ..Watch::default() };
     let ran = prepared.run_watched(&prepared.schedulers()[0], 0, recorder, watch);
     let (_, recorder) = ran.unwrap_or_else(|error| panic!("{error}"));

@@ -3,115 +3,116 @@
 use schedlab_trace::tracepoint::{Context, State};
 use std::ops::Range;
 
-/// A turn at work.
+/// Burst: a period in which a task is runnable or running, between two sleeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Burst {
-    /// When it became runnable.
+    /// Time at which the task becomes runnable, ns.
     pub wake_ns: u64,
-    /// Whether that was seen: not runnable since the trace's beginning or a gap.
+    /// Whether the wakeup is in the trace. `false`: the task is runnable since the beginning of the
+    /// trace or since a gap.
     pub is_woken: bool,
-    /// When it was first on a CPU.
+    /// Time at which the task first gets a CPU, ns.
     pub first_ns: Option<u64>,
-    /// Its pieces, for [`Task::slices`](crate::trace::Task::slices).
+    /// Slices of the burst, for [`Task::slices`](crate::trace::Task::slices).
     pub slices: Range<u32>,
-    /// What it did, for [`Task::acts`](crate::trace::Task::acts).
+    /// Actions in the burst, for [`Task::acts`](crate::trace::Task::acts).
     pub acts: Range<u32>,
-    /// CPU time.
+    /// CPU time, ns.
     pub cpu_ns: u64,
-    /// When it left the CPU, or the trace ended.
+    /// Time at which the task leaves the CPU or the trace ends, ns.
     pub end_ns: u64,
-    /// In what state; none: the trace ended.
+    /// State in which the task leaves the CPU. `None`: the trace ends first.
     pub state: Option<State>,
 }
 
-/// Time on a CPU.
+/// Slice: a period on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// Which.
+    /// The CPU.
     pub cpu: u32,
-    /// From when ...
+    /// Beginning, ns.
     pub from_ns: u64,
-    /// ... to when.
+    /// End, ns.
     pub to_ns: u64,
 }
 
-/// Something that a task did.
+/// Action of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Act {
-    /// At which point of the burst's demand, ns.
+    /// CPU time of the burst before the action, ns.
     pub offset_ns: u64,
-    /// What.
-    pub what: What,
+    /// The action.
+    pub what: ActKind,
 }
 
-/// What a task did.
+/// SleepKind of an action of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
-    /// It woke a task out of this sleep ([`BEFORE`]: the one before the trace).
+pub enum ActKind {
+    /// Wakes a task from a sleep.
     Wake {
-        /// Whom.
+        /// The task that is woken.
         task: u32,
-        /// Out of which of its sleeps.
+        /// Number of the sleep that ends. [`BEFORE`]: the sleep before the trace.
         sleep: u32,
     },
-    /// It forked.
+    /// Forks a task.
     Fork {
-        /// Whom.
+        /// The child.
         task: u32,
     },
-    /// It woke one that had not gone to sleep yet.
+    /// Wakes a task that does not sleep yet.
     Post {
-        /// Place in [`Trace::tokens`](crate::Trace::tokens).
+        /// Index in [`Trace::tokens`](crate::Trace::tokens).
         token: u32,
     },
-    /// It wanted to wait, and was woken before it did.
+    /// Is about to wait, but was woken before.
     Wait {
-        /// Place in [`Trace::tokens`](crate::Trace::tokens).
+        /// Index in [`Trace::tokens`](crate::Trace::tokens).
         token: u32,
     },
-    /// It has another priority from here on.
+    /// Changes the priority of the task from here on.
     Prio {
-        /// As the kernel counts.
+        /// Priority on the kernel's scale.
         prio: i32,
     },
-    /// Executes another program, whereupon a kernel may choose another CPU.
+    /// Executes another program. The kernel may choose another CPU at this point.
     Exec,
 }
 
-/// The number of [`Task::before`](crate::trace::Task::before) among a task's sleeps.
+/// Number that stands for [`Task::before`](crate::trace::Task::before) among the sleeps of a task.
 pub const BEFORE: u32 = u32::MAX;
 
-/// A sleep.
+/// Sleep of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sleep {
-    /// When it began.
+    /// Beginning, ns.
     pub at_ns: u64,
-    /// When it ended; none: after the trace.
+    /// End, ns. `None`: after the end of the trace.
     pub wake_ns: Option<u64>,
-    /// Who ran where it was ended.
+    /// Task that was current where the wakeup happened.
     pub waker: Option<u32>,
-    /// In what context it was ended.
+    /// Context of the wakeup.
     pub context: Context,
-    /// On which CPU it was ended.
+    /// CPU on which the wakeup happened.
     pub cpu: u32,
-    /// The CPU on which the sleeper last ran.
+    /// CPU on which the sleeping task last ran.
     pub last_cpu: Option<u32>,
-    /// In what state it sleeps.
+    /// State in which the task sleeps.
     pub state: State,
-    /// What ended it, as far as that was found out.
-    pub kind: Kind,
+    /// Cause of the wakeup, as far as it could be inferred.
+    pub kind: SleepKind,
 }
 
-/// What ends a sleep.
+/// Cause that ends a sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Kind {
-    /// The progress of another task: its waker.
+pub enum SleepKind {
+    /// Progress of another task, the waker.
     Edge,
-    /// Time since its beginning: a device, a timer.
+    /// Time since the beginning of the sleep: a device or a timer.
     Relative,
-    /// Time: a clock, or somebody outside.
+    /// A point in time: a clock, or an event from outside.
     Absolute,
-    /// Nothing; the trace ends before.
+    /// None: the trace ends before the sleep does.
     #[default]
     End,
 }

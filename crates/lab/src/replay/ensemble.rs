@@ -10,8 +10,8 @@ use crate::since::Since;
 use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
-use schedlab_replay::behind::Behind;
-use schedlab_replay::seen::{Seen, Watcher, begins_asleep};
+use schedlab_replay::behind::WaitTimes;
+use schedlab_replay::stats::{StatsObserver, TaskStats, begins_asleep};
 use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 /// One run.
 pub(super) struct Outcome {
     /// What was seen of each task of the workload, by its place.
-    pub tasks: Vec<Seen>,
+    pub tasks: Vec<TaskStats>,
     /// When it ended, ns.
     pub end_ns: u64,
     /// Tasks, by place, that waited for semaphores then.
@@ -33,7 +33,7 @@ pub(super) struct Outcome {
 }
 
 /// What is observed of a run; the last is the caller's.
-type Observers<O> = ((Watcher, (Option<Progress>, Option<Behind>)), O);
+type Observers<O> = ((StatsObserver, (Option<Progress>, Option<WaitTimes>)), O);
 
 /// For each column all its runs. `observer` makes one for each; when a run breaks down no other is
 /// begun.
@@ -79,8 +79,8 @@ fn run<O: Observer>(
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
     let own = (
-        Watcher::default(),
-        ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
+        StatsObserver::default(),
+        ((seed == 0).then(Progress::default), prepared.replay.explain.then(WaitTimes::default)),
     );
     let observers = Since { lead_ns: lead.ns, observer: (own, observer) };
     let look = |machine: &mut Plain<Since<Observers<O>>>| {
@@ -88,7 +88,7 @@ fn run<O: Observer>(
         machine.observer_mut().observer.0.1.on(end_ns, Event::Finished);
         let kernel = machine.workload();
         let ((watcher, (progress, behind)), _) = &machine.observer().observer;
-        let mut tasks = vec![Seen::default(); programs.len()];
+        let mut tasks = vec![TaskStats::default(); programs.len()];
         let mut left = vec![];
         let mut task_of = vec![None; programs.len()];
         let mut place_of = HashMap::new();
@@ -121,7 +121,7 @@ fn run<O: Observer>(
         let counts =
             |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
         let behind =
-            behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, is_first, ns)| {
+            behind.iter().flat_map(WaitTimes::times).filter_map(|(waits, runs, is_first, ns)| {
                 let waits = place(waits).filter(|&place| counts(place, is_first))?;
                 Some((waits, runs.and_then(place), ns))
             });

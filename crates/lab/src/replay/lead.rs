@@ -12,8 +12,8 @@ use super::{Begin, Prepared};
 use crate::error::Error;
 use crate::run::Plain;
 use schedlab_machine::SplitMix64;
-use schedlab_replay::program::Early;
-use schedlab_replay::seen::Watcher;
+use schedlab_replay::program::EarlyTask;
+use schedlab_replay::stats::StatsObserver;
 use std::collections::HashMap;
 
 /// Within so long those come that want a CPU, ns.
@@ -31,7 +31,7 @@ pub(super) struct Lead {
     /// For how long, ns: whole ticks, so that the trace's own come when they did.
     pub ns: u64,
     /// Who competes for the CPUs meanwhile.
-    pub early: Vec<Early>,
+    pub early: Vec<EarlyTask>,
 }
 
 impl Lead {
@@ -52,14 +52,14 @@ impl Lead {
         let tick_ns = 1_000_000_000 / u64::from(hz);
         let least_ns = COME_NS + COMPETE_NS;
         let ns = (least_ns + random.below(MORE_NS)).div_ceil(tick_ns) * tick_ns;
-        let comes = |place| Early { place, from_ns: random.below(COME_NS), done_ns: 0 };
-        let early: Vec<Early> = running.into_iter().map(comes).collect();
+        let comes = |place| EarlyTask { place, from_ns: random.below(COME_NS), done_ns: 0 };
+        let early: Vec<EarlyTask> = running.into_iter().map(comes).collect();
         let mut lead = Lead { ns, early };
         // What they compute until then the scheduler decides: they are run alone first.
         let experiment = column.led(&prepared.trace, &lead, true, |ns| ns)?;
         let keys = lead.early.iter().map(|one| column.workload.tasks[one.place].key.as_str());
         let numbers: HashMap<&str, usize> = keys.enumerate().map(|(at, key)| (key, at)).collect();
-        let look = |machine: &mut Plain<Watcher>| {
+        let look = |machine: &mut Plain<StatsObserver>| {
             let end_ns = machine.now_ns();
             let threads = machine.workload().threads();
             let done = threads.filter_map(|thread| {
@@ -72,7 +72,7 @@ impl Lead {
             &experiment.config,
             &column.choice,
             ns,
-            Watcher::default(),
+            StatsObserver::default(),
             (&[], |_| {}),
             look,
         )?;

@@ -1,13 +1,13 @@
-//! What the parsers of event bodies share: [`Parsed`], [`Fault`], and values of fields.
+//! Items that the parsers of event bodies share: [`Parsed`], [`Fault`], and values of fields.
 
-use super::super::feed::{CPUS_MAX, Feed, PID_MAX, Task, What};
+use super::super::feed::{CPUS_MAX, EventKind, Feed, PID_MAX, Task};
 use crate::tracepoint::{Era, State};
 use std::borrow::Cow;
 
 /// Result of parsing the body of an event.
 pub(super) enum Parsed {
     /// A scheduler event.
-    Event(What),
+    Event(EventKind),
     /// An event about a task whose number was lost.
     NoTask,
     /// An event that adds nothing: a wakeup of a task that was awake.
@@ -17,7 +17,7 @@ pub(super) enum Parsed {
 }
 
 impl Parsed {
-    pub fn of(what: Option<What>) -> Parsed {
+    pub fn of(what: Option<EventKind>) -> Parsed {
         what.map_or(Parsed::NoTask, Parsed::Event)
     }
 }
@@ -30,17 +30,17 @@ pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 /// Defect of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault<'a> {
-    /// A field is not there.
+    /// A field is missing.
     Missing(&'static str),
-    /// A field's value is no number.
+    /// The value of a field is not a number.
     NoNumber(&'static str, &'a [u8]),
-    /// Larger than the kernel's.
+    /// The pid is larger than the kernel's largest.
     Pid(i64),
-    /// Larger than can be.
+    /// The CPU number is too large.
     Cpu(u64),
     /// No state has these letters.
     State(&'a [u8]),
-    /// It is not of this form.
+    /// The text does not have this form.
     Form(&'static str, &'a [u8]),
 }
 
@@ -49,7 +49,7 @@ impl Fault<'_> {
     pub fn message(&self, event: &[u8]) -> String {
         let event = lossy(event);
         match *self {
-            Fault::Missing(what) => format!("{event}: there is no {what} in it"),
+            Fault::Missing(what) => format!("{event}: {what} is missing"),
             Fault::NoNumber(key, value) => {
                 format!("{event}: {key}{}: it must be a number", lossy(value))
             }
@@ -59,13 +59,13 @@ impl Fault<'_> {
             Fault::Cpu(cpu) => {
                 format!("{event}: CPU {cpu}: CPUs are numbered from 0 to {}", CPUS_MAX - 1)
             }
-            Fault::State(letters) => format!("{event}: there is no state \"{}\"", lossy(letters)),
+            Fault::State(letters) => format!("{event}: unknown state \"{}\"", lossy(letters)),
             Fault::Form(form, text) => format!("{event}: \"{}\" is not {form}", lossy(text)),
         }
     }
 }
 
-/// A task; none if its number was lost.
+/// Returns a task. `None`: its number was lost.
 pub(super) fn task<'a>(
     feed: &mut Feed<'_>,
     comm: &[u8],
@@ -79,7 +79,7 @@ pub(super) fn task<'a>(
     Ok(u32::try_from(pid).ok().map(|pid| feed.task(comm, pid, prio)))
 }
 
-/// A CPU's number.
+/// Checks the number of a CPU.
 pub(super) fn cpu<'a>(number: u64) -> Result<u32, Fault<'a>> {
     match u32::try_from(number) {
         Ok(cpu) if cpu < CPUS_MAX => Ok(cpu),
@@ -87,7 +87,7 @@ pub(super) fn cpu<'a>(number: u64) -> Result<u32, Fault<'a>> {
     }
 }
 
-/// A state, by its letters or its number.
+/// Parses a state from its letters or its number.
 pub(super) fn state(era: Era, letters: &[u8]) -> Result<State, Fault<'_>> {
     let state = match number(letters) {
         Some(number) => State::of_number_in(era, number),
@@ -96,12 +96,12 @@ pub(super) fn state(era: Era, letters: &[u8]) -> Result<State, Fault<'_>> {
     state.ok_or(Fault::State(letters))
 }
 
-/// Without blanks on either side.
+/// Removes blanks on either side.
 pub(super) fn trim(bytes: &[u8]) -> &[u8] {
     bytes.trim_ascii()
 }
 
-/// A decimal number, and nothing else.
+/// Parses a decimal number without a sign.
 pub(super) fn number(bytes: &[u8]) -> Option<u64> {
     if bytes.is_empty() || bytes.len() > 20 {
         return None;
@@ -115,7 +115,7 @@ pub(super) fn number(bytes: &[u8]) -> Option<u64> {
     })
 }
 
-/// A decimal number with a sign.
+/// Parses a decimal number that may have a sign.
 pub(super) fn signed(bytes: &[u8]) -> Option<i64> {
     match bytes.strip_prefix(b"-") {
         Some(bytes) => number(bytes).and_then(|number| i64::try_from(number).ok()).map(|n| -n),

@@ -1,11 +1,11 @@
-//! Bodies as libtraceevent's plugins print them (`trace-cmd report`), and those of 2.6.32, which
-//! are much like them: `NAME:PID [PRIO]` instead of fields.
+//! Bodies in the format of libtraceevent's plugins (`trace-cmd report`), and those of 2.6.32, which
+//! are similar: `NAME:PID [PRIO]` instead of fields.
 
-use super::super::feed::{Feed, Task, What};
+use super::super::feed::{EventKind, Feed, Task};
 use super::parsed::{Fault, Parsed, number, signed, state, task, trim};
 use crate::tracepoint::Era;
 
-/// `NAME:PID [PRIO]`. What stands before the last colon is the name.
+/// Parses `NAME:PID [PRIO]`. The name ends at the last colon.
 fn short<'a>(feed: &mut Feed<'_>, text: &'a [u8]) -> Result<Option<Task>, Fault<'a>> {
     let wrong = Fault::Form("NAME:PID [PRIO]", text);
     let inner = trim(text).strip_suffix(b"]").ok_or(wrong)?;
@@ -16,25 +16,25 @@ fn short<'a>(feed: &mut Feed<'_>, text: &'a [u8]) -> Result<Option<Task>, Fault<
     task(feed, comm, pid, prio)
 }
 
-/// `NAME:PID`.
+/// Parses `NAME:PID`.
 fn name_and_number(text: &[u8]) -> Option<(&[u8], i64)> {
     let text = trim(text);
     let colon = text.iter().rposition(|&byte| byte == b':')?;
     Some((trim(&text[..colon]), signed(&text[colon + 1..])?))
 }
 
-/// Behind `prefix`.
+/// Returns the text after `prefix`.
 fn without<'a>(text: &'a [u8], prefix: &[u8]) -> &'a [u8] {
     text.strip_prefix(prefix).unwrap_or(text)
 }
 
-/// Where the last `pattern` stands.
+/// Returns the position of the last `pattern`.
 fn rfind(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).rposition(|window| window == pattern)
 }
 
-/// `NAME:PID [PRIO] STATE ==> NAME:PID [PRIO]`, in which 2.6.32 has `task ` before it and the state
-/// in parentheses.
+/// Parses `NAME:PID [PRIO] STATE ==> NAME:PID [PRIO]`. In 2.6.32, `task ` precedes it and the state
+/// is in parentheses.
 pub(super) fn switch<'a>(
     feed: &mut Feed<'_>,
     era: Era,
@@ -49,11 +49,12 @@ pub(super) fn switch<'a>(
     let prev = if old.is_some() { without(prev, b"task ") } else { prev };
     let state = state(era, old.unwrap_or(letters))?;
     let both = short(feed, prev)?.zip(short(feed, right)?);
-    Ok(Parsed::of(both.map(|(prev, next)| What::Switch { prev, state, next })))
+    Ok(Parsed::of(both.map(|(prev, next)| EventKind::Switch { prev, state, next })))
 }
 
-/// `NAME:PID [PRIO] CPU:NNN`, with `success=1` in between in older kernels; or 2.6.32's `task
-/// NAME:PID [PRIO] success=1 [NNN]`. Who, where, and whether it was asleep.
+/// Parses `NAME:PID [PRIO] CPU:NNN`, with `success=1` in between in older kernels; or 2.6.32's
+/// `task NAME:PID [PRIO] success=1 [NNN]`. Returns the task, the CPU, and whether the task was
+/// asleep.
 pub(super) fn wakeup<'a>(
     feed: &mut Feed<'_>,
     body: &'a [u8],
@@ -75,7 +76,7 @@ pub(super) fn wakeup<'a>(
     Ok((short(feed, text)?, cpu, slept))
 }
 
-/// 2.6.32's `task NAME:PID [PRIO] from: N  to: N`.
+/// Parses 2.6.32's `task NAME:PID [PRIO] from: N  to: N`.
 pub(super) fn migrate<'a>(
     feed: &mut Feed<'_>,
     body: &'a [u8],
@@ -89,7 +90,7 @@ pub(super) fn migrate<'a>(
     Ok((task, from, cpu(&body[to + 5..]).ok_or(wrong)?))
 }
 
-/// 2.6.32's `parent NAME:PID  child NAME:PID`.
+/// Parses 2.6.32's `parent NAME:PID  child NAME:PID`.
 pub(super) fn fork<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, Fault<'a>> {
     let wrong = Fault::Form("parent NAME:PID  child NAME:PID", body);
     let child = rfind(body, b" child ").ok_or(wrong)?;
@@ -97,15 +98,15 @@ pub(super) fn fork<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, Fa
     let child = name_and_number(&body[child + 7..]).ok_or(wrong)?;
     let parent = task(feed, parent.0, parent.1, 120)?;
     let both = parent.zip(task(feed, child.0, child.1, 120)?);
-    Ok(Parsed::of(both.map(|(parent, child)| What::Fork { parent, child })))
+    Ok(Parsed::of(both.map(|(parent, child)| EventKind::Fork { parent, child })))
 }
 
-/// 2.6.32's `task NAME:PID [PRIO]`.
+/// Parses 2.6.32's `task NAME:PID [PRIO]`.
 pub(super) fn alone<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Option<Task>, Fault<'a>> {
     short(feed, without(body, b"task "))
 }
 
-/// 2.6.32's `task: NAME:PID runtime: N [ns], vruntime: N [ns]`.
+/// Parses 2.6.32's `task: NAME:PID runtime: N [ns], vruntime: N [ns]`.
 pub(super) fn runtime<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, Fault<'a>> {
     let wrong = Fault::Form("task: NAME:PID runtime: N [ns]", body);
     let place = rfind(body, b" runtime: ").ok_or(wrong)?;
@@ -114,5 +115,5 @@ pub(super) fn runtime<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed,
     let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let ns = number(&value[..digits]).ok_or(wrong)?;
     let task = task(feed, comm, pid, 120)?;
-    Ok(Parsed::of(task.map(|task| What::Runtime { task, ns })))
+    Ok(Parsed::of(task.map(|task| EventKind::Runtime { task, ns })))
 }
