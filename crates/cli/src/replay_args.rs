@@ -23,8 +23,8 @@ Examples:
   schedlab replay trace.txt -s cfs --report r.html recorded and alternatives above each other
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
 
---change: nice WHO +5, renice WHO 5, chrt WHO fifo 10, taskset WHO 0-1, move WHO /GROUP, slice WHO
-3ms. WHO is a name, a pattern, a number, or `descendants of NAME`. It holds from the birth of each
+--change: nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, move TASKS /GROUP, slice TASKS
+3ms. TASKS is a name, a pattern, a number, or `descendants of NAME`. It holds from the birth of each
 task, also of those that are forked later.
 
 --groups: a line is a group with its settings (`/build cpu.weight=200`), or who is in it

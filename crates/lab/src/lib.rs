@@ -71,7 +71,6 @@ pub mod calibrate;
 mod catch_panic;
 pub mod check;
 pub mod compare;
-pub mod compressed;
 mod config;
 mod error;
 pub mod experiment;
@@ -102,6 +101,7 @@ pub mod verify;
 pub use catch_panic::catch_panic;
 pub use config::RunConfig;
 pub use error::Error;
+pub use schedlab_trace::compressed;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -181,7 +181,10 @@ fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<Located<Assignme
                     given => {
                         let name = format!("{name}.{field}");
                         let value = value(&within(place, &name), given)?;
-                        sets.push(Located { place: within(place, &name), item: Assignment { name, value } });
+                        sets.push(Located {
+                            place: within(place, &name),
+                            item: Assignment { name, value },
+                        });
                     }
                 }
             }
@@ -346,7 +349,7 @@ mod tests {
         )
         .expect("a script");
         assert_eq!(script.resize[0].place, "resize: table");
-        let names: Vec<&str> = script.set.iter().map(|set| set.what.name.as_str()).collect();
+        let names: Vec<&str> = script.set.iter().map(|set| set.item.name.as_str()).collect();
         assert_eq!(names, ["map.queue.max_entries", "ops.flags", "slice_ns"]);
         assert_eq!(script.before[0].place, "[[entry]] 1");
         let Statement::Call(call) = &script.before[1].item else { panic!("it is a call") };

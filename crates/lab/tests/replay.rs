@@ -4,7 +4,7 @@ use schedlab_lab::parallel;
 use schedlab_lab::plan::{MachineSpec, Source};
 use schedlab_lab::replay::{Answer, Begin, Replay};
 use schedlab_machine::SplitMix64;
-use schedlab_replay::{Books, Tokens, Trace, select};
+use schedlab_replay::{Tokens, Trace, TraceBuilder, select};
 use schedlab_trace::read::Trace as Recording;
 use std::num::NonZeroUsize;
 
@@ -20,7 +20,7 @@ fn text(name: &str) -> String {
 }
 
 fn books(text: &str) -> Option<Trace> {
-    let mut books = Books::new();
+    let mut books = TraceBuilder::new();
     Recording::of_bytes(text.as_bytes().to_vec()).ok()?.read(&mut books).ok()?;
     Some(books.into_trace())
 }

@@ -4,7 +4,7 @@
 use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::{Answer, Replay};
 use schedlab_machine::SplitMix64;
-use schedlab_replay::{Books, Trace};
+use schedlab_replay::{Trace, TraceBuilder};
 use schedlab_trace::Recorder;
 use schedlab_workload::generate::{self, Limits};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
@@ -22,7 +22,7 @@ fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     let machine = MachineSpec { cpus: Some(cpus), hz: Some(hz), ..MachineSpec::default() };
     let plan = Plan { machine, ..Plan::new(load, vec![scheduler.into()]) };
     let prepared = plan.prepare().unwrap_or_else(|error| panic!("{error}"));
-    let mut recorder = Recorder::new(cpus, Books::new());
+    let mut recorder = Recorder::new(cpus, TraceBuilder::new());
     let ran = prepared.session(&prepared.schedulers()[0]).and_then(|mut session| {
         session.observe(&mut recorder).name_tasks();
         session.finish()

@@ -1,22 +1,23 @@
-//! How fast a recorded trace is read and understood, and how much memory that takes.
+//! Measures how fast a recorded trace is read and interpreted, and how much memory that takes.
 //!
 //! ```text
 //! cargo bench -p schedlab-replay --bench read               a million events
 //! cargo bench -p schedlab-replay --bench read -- 10000000   so many
 //! ```
 //!
-//! A trace of a busy machine of eight CPUs is made up (always the same), written as ftrace's text,
-//! and read. `waking` has as few events a burst as a trace can have, one `sched_waking` and hardly
-//! more than one `sched_switch`, and so the most to be kept; `both` has `sched_wakeup`, too.
+//! The benchmark generates a trace of a busy machine of eight CPUs (always the same), writes it as
+//! ftrace text, and reads it. `waking` has as few events per burst as a trace can have, one
+//! `sched_waking` and hardly more than one `sched_switch`, and so needs the most storage; `both`
+//! has `sched_wakeup`, too.
 //!
-//! Shown are, step by step, the CPU time (where the system does not tell it: the time) since the
-//! beginning, what the process has in memory after the step, and the most that it had: *read*,
-//! events are bursts and sleeps; *inferred*, why tasks slept; *programs*, what each task does.
+//! Printed are, step by step, the CPU time since the beginning (wall time where the system does not
+//! report CPU time), the memory of the process after the step, and its peak: *read*, events are
+//! bursts and sleeps; *inferred*, why tasks slept; *programs*, the program of each task.
 
-use schedlab_replay::{Arrivals, Books, Tokens, kinds, program};
+use schedlab_replay::{Arrivals, Tokens, TraceBuilder, kinds, program};
 use schedlab_trace::read::Trace;
 use schedlab_trace::{
-    Context, Header, Record, Sink, State, TraceFormat, TraceWriter, Tracepoint, Who,
+    Context, Header, Record, Sink, State, TaskRef, TraceFormat, TraceWriter, Tracepoint,
 };
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -28,8 +29,8 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
     const TASKS: usize = 400;
     let names: Vec<String> = (0..40).map(|number| format!("worker-{number}")).collect();
     let who = |task: usize| match task {
-        0 => Who::IDLE,
-        task => Who { comm: &names[task % 40], pid: 1000 + task as u32, prio: 120 },
+        0 => TaskRef::IDLE,
+        task => TaskRef { comm: &names[task % 40], pid: 1000 + task as u32, prio: 120 },
     };
     let mut running = [0; CPUS];
     let mut queues: [VecDeque<usize>; CPUS] = std::array::from_fn(|_| VecDeque::new());
@@ -48,7 +49,7 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
             count += 1;
         };
         let current = running[cpu];
-        // Whoever runs wakes another or goes to sleep, and is seldom preempted.
+        // The running task wakes another or goes to sleep, and is seldom preempted.
         if roll.is_multiple_of(2) && !asleep.is_empty() {
             let task = asleep.swap_remove((roll >> 4) % asleep.len());
             let context = match roll & 0x30 {
@@ -87,7 +88,7 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
     sink.finish(at_ns);
 }
 
-/// What the process has in memory, and the most that it had since [`forget`], MB.
+/// Returns the memory of the process and its peak since [`forget`], MB.
 fn memory() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| {
@@ -97,13 +98,13 @@ fn memory() -> (u64, u64) {
     (of("VmRSS:").unwrap_or(0) / 1024, of("VmHWM:").unwrap_or(0) / 1024)
 }
 
-/// Lets the most that the process had in memory be what it has now, if the system can.
+/// Resets the peak to the present memory of the process, if the system supports that.
 fn forget() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// How long this thread has had a CPU, s: other work on the machine disturbs it little. Where the
-/// system does not tell, the time since `begin`.
+/// Returns the CPU time of this thread, s, which other work on the machine disturbs little. Where
+/// the system does not report it, the time since `begin`.
 fn cpu_time(begin: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = told.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
@@ -115,9 +116,9 @@ fn written(events: u64, name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("schedlab-bench-{}.{name}", std::process::id()));
     let header = Header { cpus: 8, hz: 250, scheduler: "bench".into() };
     let mut writer =
-        TraceWriter::create(&path, TraceFormat::Ftrace, &header).expect("there is room");
+        TraceWriter::create(&path, TraceFormat::Ftrace, &header).expect("the disk has room");
     history(events, name == "both", &mut writer);
-    writer.close().expect("there is room");
+    writer.close().expect("the disk has room");
     path
 }
 
@@ -125,7 +126,7 @@ fn main() {
     let events =
         std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1_000_000);
     println!("{events} events");
-    println!("{:<8} {:<10} {:>8} {:>10} {:>10}", "form", "step", "time", "memory", "at most");
+    println!("{:<8} {:<10} {:>8} {:>10} {:>10}", "form", "step", "time", "memory", "peak");
     for name in ["both", "waking"] {
         let path = written(events, name);
         forget();
@@ -135,9 +136,9 @@ fn main() {
             let time = cpu_time(clock) - begin;
             println!("{name:<8} {step:<10} {time:>6.2} s {now:>7} MB {most:>7} MB");
         };
-        let mut books = Books::new();
+        let mut books = TraceBuilder::new();
         let reading = Trace::open(&path).and_then(|trace| trace.read(&mut books));
-        let reading = reading.expect("it was just written");
+        let reading = reading.expect("the trace was just written");
         assert!(reading.header.events >= events, "{name}: {}", reading.header.events);
         let mut trace = books.into_trace();
         row("read");

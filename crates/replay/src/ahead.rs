@@ -1,23 +1,25 @@
-//! Hidden dependencies: who runs ahead of whom in a replay.
+//! Hidden dependencies: tasks that run ahead of others in a replay.
 //!
-//! A consumer that was never fast enough to sleep while its producer worked shows no edge, and a
-//! replay that gives it more CPU lets it overtake the producer. It cannot be seen what it would
-//! have waited for; that it runs ahead can. Whenever it goes to sleep until the producer's next
-//! edge, the producer has done so much of its work; if that is less than when it was recorded, the
-//! consumer has come there earlier, by the producer's own clock.
+//! A consumer that was never fast enough to sleep while its producer worked shows no edge, so a
+//! replay that gives it more CPU time lets it overtake the producer. The trace does not show what
+//! the consumer would have waited for, but it shows that the consumer runs ahead. Whenever the
+//! consumer goes to sleep until the producer's next edge, the producer has done a certain amount of
+//! its work. If that is less than in the recording, the consumer has come to this point earlier, by
+//! the producer's own clock.
 
 use crate::program::Workload;
-use crate::trace::{Kind, Trace};
+use crate::trace::{SleepKind, Trace};
 use schedlab_core::{BlockReason, Event, Observer, TaskId};
 use std::collections::BTreeMap;
 
-/// So much less than recorded, ns of the waker's CPU time, is ahead.
+/// Shortfall against the recording from which a sleeper counts as ahead, ns of the waker's CPU
+/// time.
 pub const AHEAD_NS: u64 = 10_000_000;
 
-/// A stretch of CPU time: from when, to when, and how much the task had before it; ns.
+/// Stretch of CPU time: beginning, end, and the task's CPU time before it; ns.
 type Stretch = (u64, u64, u64);
 
-/// How much of its work a task has done by `at_ns`.
+/// Returns the CPU time that a task has received by `at_ns`.
 fn done_by(stretches: &[Stretch], at_ns: u64) -> u64 {
     let after = stretches.partition_point(|&(from_ns, ..)| from_ns < at_ns);
     match stretches[..after].last() {
@@ -27,24 +29,24 @@ fn done_by(stretches: &[Stretch], at_ns: u64) -> u64 {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Own {
+struct TaskProgress {
     stretches: Vec<Stretch>,
     running: Option<u64>,
     done_ns: u64,
-    /// When it went to sleep, and what it had done by then; ns.
+    /// Time at which the task went to sleep, and its CPU time until then; ns.
     sleeps: Vec<(u64, u64)>,
 }
 
-/// Observes how far each task of a run has come when, and when it goes to sleep.
+/// Observer that records the CPU time of each task of a run over time, and its sleeps.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    tasks: Vec<Own>,
+    tasks: Vec<TaskProgress>,
 }
 
 impl Progress {
-    fn own(&mut self, task: TaskId) -> &mut Own {
+    fn own(&mut self, task: TaskId) -> &mut TaskProgress {
         if task.index() >= self.tasks.len() {
-            self.tasks.resize_with(task.index() + 1, Own::default);
+            self.tasks.resize_with(task.index() + 1, TaskProgress::default);
         }
         &mut self.tasks[task.index()]
     }
@@ -83,29 +85,30 @@ impl Observer for Progress {
     }
 }
 
-/// How often tasks of one name came to where tasks of another name wake them, and how often they
-/// ran ahead.
+/// Number of times that tasks of one name reached the point where tasks of another name wake them,
+/// and number of times that they were ahead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overtaking {
-    /// Who wakes.
+    /// Name of the waking tasks.
     pub waker: String,
-    /// Who is woken, and may run ahead.
+    /// Name of the woken tasks, which may run ahead.
     pub sleeper: String,
-    /// Edges that have one before them, from the same task to the same task.
+    /// Number of edges that follow another one from the same task to the same task.
     pub edges: u64,
-    /// How often the waker had done less than when it was recorded, by more than [`AHEAD_NS`].
+    /// Number of edges before which the waker had done less than in the recording, by more than
+    /// [`AHEAD_NS`].
     pub ahead: u64,
 }
 
 impl Overtaking {
-    /// Whether it is so often that the user should know: more than one of twenty edges.
+    /// Whether this happens often enough to be reported: for more than one of twenty edges.
     pub fn is_much(&self) -> bool {
         20 * self.ahead > self.edges
     }
 }
 
-/// Who ran ahead of whom in a run of the workload as it is. `task_of`: by place in
-/// [`Workload::tasks`], the task of the run; none: it was never made.
+/// Returns which tasks ran ahead of others in a run of the unchanged workload. `task_of` has the
+/// task of the run by index in [`Workload::tasks`]; `None`: it was never created.
 pub fn overtaking(
     trace: &Trace,
     workload: &Workload,
@@ -125,11 +128,13 @@ pub fn overtaking(
     for (number, task) in trace.tasks.iter().enumerate() {
         let Some(own) = in_run(number) else { continue };
         let mut done_ns = 0;
-        let before = task.before.iter().filter(|sleep| sleep.kind == Kind::Edge);
+        let before = task.before.iter().filter(|sleep| sleep.kind == SleepKind::Edge);
         let mut known: Vec<u32> = before.filter_map(|sleep| sleep.waker).collect();
         for (burst, sleep) in task.bursts().zip(task.sleeps()) {
             done_ns += burst.cpu_ns;
-            let Some(waker) = sleep.waker.filter(|_| sleep.kind == Kind::Edge) else { continue };
+            let Some(waker) = sleep.waker.filter(|_| sleep.kind == SleepKind::Edge) else {
+                continue;
+            };
             if !known.contains(&waker) {
                 known.push(waker);
                 continue;
@@ -137,7 +142,7 @@ pub fn overtaking(
             let Some(of_waker) = in_run(waker as usize) else { continue };
             let edges = found.entry((waker, number as u32)).or_default();
             edges.0 += 1;
-            // If it has not gone to sleep there, it has been woken before: it is behind.
+            // If the task has not gone to sleep here, it was woken before: it is behind.
             let last = own.sleeps.partition_point(|&(at, _)| at <= done_ns);
             let here = own.sleeps[..last].last().filter(|(at, _)| *at == done_ns);
             let Some(&(_, at_ns)) = here else { continue };

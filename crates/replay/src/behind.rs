@@ -1,60 +1,62 @@
-//! Behind whom tasks wait: [`Behind`], for `--explain`.
+//! Which tasks other tasks wait behind, for `--explain`: [`WaitTimes`].
 
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId};
 use std::collections::BTreeMap;
 
-/// Where a task is.
+/// State of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Place {
-    /// It sleeps, or has ended.
+    /// Sleeping or dead.
     #[default]
     Away,
-    /// It waits on this CPU's queue.
+    /// Waiting in the queue of this CPU.
     Waits(CpuId),
-    /// It has this CPU.
+    /// Running on this CPU.
     Runs(CpuId),
 }
 
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct CpuQueue {
     current: Option<TaskId>,
     waiting: Vec<TaskId>,
-    /// Up to when waiting has been counted, ns.
+    /// Time up to which waiting has been counted, ns.
     counted_ns: u64,
 }
 
-/// Observes who has the CPU in whose queue a task waits. What waits in a queue that is all CPUs'
-/// waits behind who has the CPU where it was put last.
+/// Observer that records which task has the CPU in whose queue another task waits. A task in a
+/// queue that all CPUs share waits behind the current task of the CPU where it was enqueued last.
 #[derive(Clone, Debug, Default)]
-pub struct Behind {
+pub struct WaitTimes {
     places: Vec<Place>,
-    lanes: Vec<Lane>,
-    /// By task: it has had a CPU.
+    queues: Vec<CpuQueue>,
+    /// Whether the task has ever had a CPU, by task.
     has_run: Vec<bool>,
-    /// By who waits, who runs (none: nobody), and whether it is the wait for the first CPU, ns.
+    /// Waiting time by waiting task, running task (`None`: idle CPU) and whether it is the wait for
+    /// the first CPU, ns.
     times: BTreeMap<(TaskId, Option<TaskId>, bool), u64>,
 }
 
-impl Behind {
-    /// Who waited behind whom (none: an idle CPU), whether for its first CPU, and for how long, ns.
+impl WaitTimes {
+    /// Returns, for each pair, the waiting task, the task it waited behind (`None`: an idle CPU),
+    /// whether it waited for its first CPU, and the waiting time, ns.
     pub fn times(&self) -> impl Iterator<Item = (TaskId, Option<TaskId>, bool, u64)> + '_ {
         self.times.iter().map(|(&(waits, runs, is_first), &ns)| (waits, runs, is_first, ns))
     }
 
     /// Counts the waiting on `cpu` up to now.
-    fn lane(&mut self, now_ns: u64, cpu: CpuId) -> &mut Lane {
-        if cpu.index() >= self.lanes.len() {
-            self.lanes.resize_with(cpu.index() + 1, Lane::default);
+    fn queue(&mut self, now_ns: u64, cpu: CpuId) -> &mut CpuQueue {
+        if cpu.index() >= self.queues.len() {
+            self.queues.resize_with(cpu.index() + 1, CpuQueue::default);
         }
-        let lane = &mut self.lanes[cpu.index()];
-        let passed_ns = now_ns - std::mem::replace(&mut lane.counted_ns, now_ns);
+        let queue = &mut self.queues[cpu.index()];
+        let passed_ns = now_ns - std::mem::replace(&mut queue.counted_ns, now_ns);
         if passed_ns > 0 {
-            for &task in &lane.waiting {
+            for &task in &queue.waiting {
                 let is_first = !self.has_run[task.index()];
-                *self.times.entry((task, lane.current, is_first)).or_default() += passed_ns;
+                *self.times.entry((task, queue.current, is_first)).or_default() += passed_ns;
             }
         }
-        lane
+        queue
     }
 
     fn goes(&mut self, now_ns: u64, task: TaskId, to: Place) {
@@ -63,14 +65,14 @@ impl Behind {
             self.has_run.resize(task.index() + 1, false);
         }
         match std::mem::replace(&mut self.places[task.index()], to) {
-            Place::Waits(cpu) => self.lane(now_ns, cpu).waiting.retain(|&other| other != task),
-            Place::Runs(cpu) => self.lane(now_ns, cpu).current = None,
+            Place::Waits(cpu) => self.queue(now_ns, cpu).waiting.retain(|&other| other != task),
+            Place::Runs(cpu) => self.queue(now_ns, cpu).current = None,
             Place::Away => {}
         }
         match to {
-            Place::Waits(cpu) => self.lane(now_ns, cpu).waiting.push(task),
+            Place::Waits(cpu) => self.queue(now_ns, cpu).waiting.push(task),
             Place::Runs(cpu) => {
-                self.lane(now_ns, cpu).current = Some(task);
+                self.queue(now_ns, cpu).current = Some(task);
                 self.has_run[task.index()] = true;
             }
             Place::Away => {}
@@ -82,7 +84,7 @@ impl Behind {
     }
 }
 
-impl Observer for Behind {
+impl Observer for WaitTimes {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Started { task, cpu, .. } | Event::Woken { task, cpu, .. }
@@ -97,7 +99,7 @@ impl Observer for Behind {
             }
             Event::Switched { cpu, prev, prev_runnable, next, .. } => {
                 if let Some(prev) = prev {
-                    // Who was woken in the nanosecond in which it blocked waits again.
+                    // A task that is woken in the nanosecond in which it blocked waits again.
                     match prev_runnable {
                         true => self.goes(now_ns, prev, Place::Waits(cpu)),
                         false => self.goes(now_ns, prev, Place::Away),
@@ -112,8 +114,8 @@ impl Observer for Behind {
                 self.goes(now_ns, task, Place::Away);
             }
             Event::Finished => {
-                for cpu in 0..self.lanes.len() {
-                    self.lane(now_ns, CpuId(cpu as u32));
+                for cpu in 0..self.queues.len() {
+                    self.queue(now_ns, CpuId(cpu as u32));
                 }
             }
             _ => {}

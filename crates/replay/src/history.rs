@@ -1,43 +1,46 @@
-//! What a task did, in few bytes: [`History`]. A trace of ten million events has some five million
-//! bursts, each with its sleep, its slices and its acts, so each of these is a row of 16 or 32
-//! bytes; [`Task`](crate::trace::Task) hands them out as [`Burst`], [`Sleep`], [`Slice`], [`Act`].
+//! Compact storage of the activity of a task: [`History`]. A trace of ten million events has about
+//! five million bursts, each with a sleep, slices and actions. Each of these is therefore a row of
+//! 16 or 32 bytes, which [`Task`](crate::trace::Task) returns as [`Burst`], [`Sleep`], [`Slice`]
+//! and [`Act`].
 
-use crate::trace::{Act, Burst, Kind, Sleep, Slice, What};
+use crate::burst::{Act, ActKind, Burst, Sleep, SleepKind, Slice};
 use schedlab_trace::tracepoint::{Context, State};
 use std::ops::Range;
 
-/// The number of no task.
-const NOBODY: u32 = u32::MAX;
+/// Number that stands for no task.
+const NO_TASK: u32 = u32::MAX;
 
-/// A burst, and the sleep that follows it. They share their ends: a sleep begins where its burst
-/// ends, and ends where the next burst begins.
+/// Burst and the sleep that follows it. They share their ends: a sleep begins where its burst ends,
+/// and ends where the next burst begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Turn {
+struct BurstRow {
     wake_ns: u64,
     end_ns: u64,
-    /// Its slices go from the end of those of the turn before to here; so do its acts.
+    /// End of its slices, which begin where those of the row before end. The same holds for its
+    /// actions.
     slices_end: u32,
     acts_end: u32,
-    /// Who ended the sleep, or [`NOBODY`].
+    /// Task that ended the sleep, or [`NO_TASK`].
     waker: u32,
-    /// Where the sleep was ended.
+    /// CPU on which the sleep was ended.
     cpu: u16,
-    /// How the burst ended; none: it has not.
+    /// State at the end of the burst. `None`: it has not ended.
     state: Option<State>,
     marks: Marks,
 }
 
-const _: () = assert!(size_of::<Turn>() == 32);
+const _: () = assert!(size_of::<BurstRow>() == 32);
 
-/// Whether the beginning of the burst was seen; the sleep's context and kind.
+/// Flags: whether the beginning of the burst was seen, and context and kind of the sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Marks(u8);
 
 impl Marks {
     const CONTEXTS: [Context; 4] = [Context::Task, Context::Soft, Context::Hard, Context::Unknown];
-    const KINDS: [Kind; 4] = [Kind::Edge, Kind::Relative, Kind::Absolute, Kind::End];
+    const KINDS: [SleepKind; 4] =
+        [SleepKind::Edge, SleepKind::Relative, SleepKind::Absolute, SleepKind::End];
 
-    fn new(is_woken: bool, context: Context, kind: Kind) -> Marks {
+    fn new(is_woken: bool, context: Context, kind: SleepKind) -> Marks {
         Marks(u8::from(is_woken) | (context as u8) << 1 | (kind as u8) << 3)
     }
 
@@ -49,12 +52,12 @@ impl Marks {
         Marks::CONTEXTS[usize::from(self.0 >> 1 & 3)]
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> SleepKind {
         Marks::KINDS[usize::from(self.0 >> 3 & 3)]
     }
 }
 
-/// A slice: when it begins; how long it is (48 bits: 78 hours) and on which CPU.
+/// Slice: beginning, and length (48 bits: 78 hours) with the CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PackedSlice {
     from_ns: u64,
@@ -80,7 +83,7 @@ impl PackedSlice {
     }
 }
 
-/// An act: at which point of the burst and of what sort it is, and whom it is about.
+/// Action: its point in the burst with its kind, and the tasks or tokens that it refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PackedAct {
     offset_and_sort: u64,
@@ -93,12 +96,12 @@ impl PackedAct {
 
     fn of(act: Act) -> PackedAct {
         let (sort, first, second) = match act.what {
-            What::Wake { task, sleep } => (0, task, sleep),
-            What::Fork { task } => (1, task, 0),
-            What::Post { token } => (2, token, 0),
-            What::Wait { token } => (3, token, 0),
-            What::Prio { prio } => (4, prio as u32, 0),
-            What::Exec => (5, 0, 0),
+            ActKind::Wake { task, sleep } => (0, task, sleep),
+            ActKind::Fork { task } => (1, task, 0),
+            ActKind::Post { token } => (2, token, 0),
+            ActKind::Wait { token } => (3, token, 0),
+            ActKind::Prio { prio } => (4, prio as u32, 0),
+            ActKind::Exec => (5, 0, 0),
         };
         let offset_ns = act.offset_ns.min(PackedAct::OFFSET_MAX);
         PackedAct { offset_and_sort: offset_ns << 8 | sort, first, second }
@@ -107,166 +110,166 @@ impl PackedAct {
     fn act(self) -> Act {
         let PackedAct { offset_and_sort, first, second } = self;
         let what = match offset_and_sort & 0xff {
-            0 => What::Wake { task: first, sleep: second },
-            1 => What::Fork { task: first },
-            2 => What::Post { token: first },
-            3 => What::Wait { token: first },
-            4 => What::Prio { prio: first as i32 },
-            _ => What::Exec,
+            0 => ActKind::Wake { task: first, sleep: second },
+            1 => ActKind::Fork { task: first },
+            2 => ActKind::Post { token: first },
+            3 => ActKind::Wait { token: first },
+            4 => ActKind::Prio { prio: first as i32 },
+            _ => ActKind::Exec,
         };
         Act { offset_ns: offset_and_sort >> 8, what }
     }
 }
 
-/// A task's bursts and sleeps, slices and acts.
+/// Bursts, sleeps, slices and actions of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct History {
-    turns: Vec<Turn>,
+    rows: Vec<BurstRow>,
     slices: Vec<PackedSlice>,
     acts: Vec<PackedAct>,
 }
 
 impl History {
-    /// How many bursts there are.
+    /// Returns the number of bursts.
     pub fn len(&self) -> usize {
-        self.turns.len()
+        self.rows.len()
     }
 
-    /// A burst begins.
+    /// Opens a burst.
     pub fn open(&mut self, wake_ns: u64, is_woken: bool) {
-        self.turns.push(Turn {
+        self.rows.push(BurstRow {
             wake_ns,
             end_ns: wake_ns,
             slices_end: self.slices.len() as u32,
             acts_end: self.acts.len() as u32,
-            waker: NOBODY,
+            waker: NO_TASK,
             cpu: 0,
             state: None,
-            marks: Marks::new(is_woken, Context::Unknown, Kind::End),
+            marks: Marks::new(is_woken, Context::Unknown, SleepKind::End),
         });
     }
 
-    /// The burst was on a CPU.
+    /// Adds a slice to the burst.
     pub fn slice(&mut self, slice: Slice) {
-        if let Some(turn) = self.turns.last_mut() {
+        if let Some(row) = self.rows.last_mut() {
             self.slices.push(PackedSlice::of(slice));
-            turn.slices_end = self.slices.len() as u32;
-            turn.end_ns = slice.to_ns;
+            row.slices_end = self.slices.len() as u32;
+            row.end_ns = slice.to_ns;
         }
     }
 
-    /// The burst does something.
+    /// Adds an action to the burst.
     pub fn act(&mut self, act: Act) {
-        if let Some(turn) = self.turns.last_mut() {
+        if let Some(row) = self.rows.last_mut() {
             self.acts.push(PackedAct::of(act));
-            turn.acts_end = self.acts.len() as u32;
+            row.acts_end = self.acts.len() as u32;
         }
     }
 
-    /// The burst ends. If the task does not, it sleeps from then on.
+    /// Ends the burst. Unless the task dies, it sleeps from then on.
     pub fn stop(&mut self, at_ns: u64, state: State) {
-        if let Some(turn) = self.turns.last_mut() {
-            (turn.end_ns, turn.state) = (at_ns, Some(state));
+        if let Some(row) = self.rows.last_mut() {
+            (row.end_ns, row.state) = (at_ns, Some(state));
         }
     }
 
-    /// The trace ends within the burst.
+    /// Cuts the burst at the end of the trace.
     pub fn cut(&mut self, at_ns: u64) {
-        if let Some(turn) = self.turns.last_mut() {
-            turn.end_ns = at_ns;
+        if let Some(row) = self.rows.last_mut() {
+            row.end_ns = at_ns;
         }
     }
 
-    /// How the last sleep is ended: at the beginning of the burst that is opened next.
+    /// Records how the last sleep ends, which happens at the beginning of the next burst.
     pub fn woken(&mut self, waker: Option<u32>, context: Context, cpu: u32) {
-        if let Some(turn) = self.turns.last_mut() {
-            turn.waker = waker.unwrap_or(NOBODY);
-            turn.cpu = cpu.min(u32::from(u16::MAX)) as u16;
-            turn.marks = Marks::new(turn.marks.is_woken(), context, turn.marks.kind());
+        if let Some(row) = self.rows.last_mut() {
+            row.waker = waker.unwrap_or(NO_TASK);
+            row.cpu = cpu.min(u32::from(u16::MAX)) as u16;
+            row.marks = Marks::new(row.marks.is_woken(), context, row.marks.kind());
         }
     }
 
-    /// Who ended the sleep before the last burst.
+    /// Sets the task that ended the sleep before the last burst.
     pub fn set_waker(&mut self, waker: u32) {
-        if let Some(at) = self.turns.len().checked_sub(2) {
-            self.turns[at].waker = waker;
+        if let Some(at) = self.rows.len().checked_sub(2) {
+            self.rows[at].waker = waker;
         }
     }
 
-    /// What kind of sleep follows a burst.
-    pub fn set_kind(&mut self, at: usize, kind: Kind) {
-        if let Some(turn) = self.turns.get_mut(at) {
-            turn.marks = Marks::new(turn.marks.is_woken(), turn.marks.context(), kind);
+    /// Sets the kind of the sleep that follows a burst.
+    pub fn set_kind(&mut self, at: usize, kind: SleepKind) {
+        if let Some(row) = self.rows.get_mut(at) {
+            row.marks = Marks::new(row.marks.is_woken(), row.marks.context(), kind);
         }
     }
 
-    /// Writes something else in place of the last act of this sort.
-    pub fn replace_act(&mut self, was: What, is: What) {
+    /// Replaces the last action of kind `was`.
+    pub fn replace_act(&mut self, was: ActKind, is: ActKind) {
         let found = self.acts.iter_mut().rev().find(|it| it.act().what == was);
         if let Some(packed) = found {
             *packed = PackedAct::of(Act { offset_ns: packed.act().offset_ns, what: is });
         }
     }
 
-    /// A burst, by its place.
+    /// Returns a burst by its index.
     pub fn burst(&self, at: usize) -> Option<Burst> {
-        let turn = self.turns.get(at)?;
-        let before = at.checked_sub(1).map(|before| &self.turns[before]);
-        let slices = before.map_or(0, |it| it.slices_end)..turn.slices_end;
-        let acts = before.map_or(0, |it| it.acts_end)..turn.acts_end;
+        let row = self.rows.get(at)?;
+        let before = at.checked_sub(1).map(|before| &self.rows[before]);
+        let slices = before.map_or(0, |it| it.slices_end)..row.slices_end;
+        let acts = before.map_or(0, |it| it.acts_end)..row.acts_end;
         let of_burst = &self.slices[range(&slices)];
         Some(Burst {
-            wake_ns: turn.wake_ns,
-            is_woken: turn.marks.is_woken(),
+            wake_ns: row.wake_ns,
+            is_woken: row.marks.is_woken(),
             first_ns: of_burst.first().map(|slice| slice.from_ns),
             cpu_ns: of_burst.iter().map(|slice| slice.length_ns()).sum(),
             slices,
             acts,
-            end_ns: turn.end_ns,
-            state: turn.state,
+            end_ns: row.end_ns,
+            state: row.state,
         })
     }
 
-    /// The sleep that follows a burst, by its place.
+    /// Returns the sleep that follows a burst, by the index of the burst.
     pub fn sleep(&self, at: usize) -> Option<Sleep> {
-        let turn = self.turns.get(at)?;
-        let state = turn.state.filter(|state| !state.is_gone())?;
-        let last = turn.slices_end.checked_sub(1).map(|last| self.slices[last as usize]);
+        let row = self.rows.get(at)?;
+        let state = row.state.filter(|state| !state.is_gone())?;
+        let last = row.slices_end.checked_sub(1).map(|last| self.slices[last as usize]);
         Some(Sleep {
-            at_ns: turn.end_ns,
-            wake_ns: self.turns.get(at + 1).map(|next| next.wake_ns),
-            waker: Some(turn.waker).filter(|&waker| waker != NOBODY),
-            context: turn.marks.context(),
-            cpu: u32::from(turn.cpu),
+            at_ns: row.end_ns,
+            wake_ns: self.rows.get(at + 1).map(|next| next.wake_ns),
+            waker: Some(row.waker).filter(|&waker| waker != NO_TASK),
+            context: row.marks.context(),
+            cpu: u32::from(row.cpu),
             last_cpu: last.map(|slice| slice.slice().cpu),
             state,
-            kind: turn.marks.kind(),
+            kind: row.marks.kind(),
         })
     }
 
-    /// Some of the slices, in the order of time.
+    /// Returns the slices of a range, in the order of time.
     pub fn slices(&self, which: &Range<u32>) -> impl ExactSizeIterator<Item = Slice> {
         self.slices[range(which)].iter().map(|slice| slice.slice())
     }
 
-    /// All slices, in the order of time.
+    /// Returns all slices, in the order of time.
     pub fn all_slices(&self) -> impl ExactSizeIterator<Item = Slice> {
         self.slices.iter().map(|slice| slice.slice())
     }
 
-    /// Some of the acts, in the order of time.
+    /// Returns the actions of a range, in the order of time.
     pub fn acts(&self, which: &Range<u32>) -> impl ExactSizeIterator<Item = Act> {
         self.acts[range(which)].iter().map(|act| act.act())
     }
 
-    /// CPU time of all bursts, ns.
+    /// Returns the CPU time of all bursts, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.slices.iter().map(|slice| slice.length_ns()).sum()
     }
 
-    /// There is no more to come.
+    /// Releases unused memory when the history is complete.
     pub fn shrink(&mut self) {
-        self.turns.shrink_to_fit();
+        self.rows.shrink_to_fit();
         self.slices.shrink_to_fit();
         self.acts.shrink_to_fit();
     }
@@ -300,12 +303,12 @@ mod tests {
         let ever = Slice { cpu: 0, from_ns: 5, to_ns: u64::MAX };
         assert_eq!(PackedSlice::of(ever).slice().to_ns, 5 + PackedSlice::LENGTH_MAX);
         for what in [
-            What::Wake { task: 7, sleep: u32::MAX },
-            What::Fork { task: u32::MAX - 1 },
-            What::Post { token: 3 },
-            What::Wait { token: 0 },
-            What::Prio { prio: -1 },
-            What::Exec,
+            ActKind::Wake { task: 7, sleep: u32::MAX },
+            ActKind::Fork { task: u32::MAX - 1 },
+            ActKind::Post { token: 3 },
+            ActKind::Wait { token: 0 },
+            ActKind::Prio { prio: -1 },
+            ActKind::Exec,
         ] {
             let act = Act { offset_ns: 123_456_789_012_345, what };
             assert_eq!(PackedAct::of(act).act(), act);

@@ -1,43 +1,46 @@
-//! Why each sleep ended: [`infer`]. An *edge* is the consequence of another task's work; what an
-//! interrupt ends is either *relative* to the sleep's beginning (devices, timers) or *absolute* (a
-//! clock, somebody outside).
+//! Infers why each sleep ended: [`infer`]. An *edge* is the consequence of another task's work. A
+//! sleep that an interrupt ends is either *relative* to its beginning (devices, timers) or
+//! *absolute* (a clock, or an event from outside).
 
-use crate::trace::{Burst, Kind, Sleep, Task, Trace};
+use crate::trace::{Burst, Sleep, SleepKind, Task, Trace};
 use schedlab_trace::tracepoint::{Context, State};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
-/// How arrivals are understood.
+/// Model of arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// What an interrupt ends takes its time from the sleep's beginning, unless a clock is seen.
+    /// A sleep that an interrupt ends takes its time from its own beginning, unless a clock is
+    /// recognised.
     #[default]
     Closed,
-    /// Every signalled sleep that an interrupt ends is ended from outside, at its time.
+    /// Every interruptible sleep that an interrupt ends is ended from outside, at its recorded
+    /// time.
     Open,
 }
 
-/// How many sleeps there are of each kind, and what was found of tasks.
+/// Number of sleeps of each kind, and findings about tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Ended by another task.
+    /// Sleeps that another task ended.
     pub edge: u64,
-    /// Of them those in a soft interrupt's context.
+    /// Those of them that ended in the context of a soft interrupt.
     pub soft_edge: u64,
-    /// A device or a timer.
+    /// Sleeps that a device or a timer ended.
     pub relative: u64,
-    /// A clock or somebody outside.
+    /// Sleeps that a clock or an event from outside ended.
     pub absolute: u64,
-    /// Not ended.
+    /// Sleeps that did not end.
     pub end: u64,
-    /// Tasks whose sleeps a clock ends.
+    /// Tasks whose sleeps are ended by a clock.
     pub clocked: u64,
 }
 
-/// Finds out the kind of every sleep of `trace`. `in_model`: for each task whether it is replayed.
+/// Infers the kind of every sleep of `trace`. `in_model` states for each task whether it is
+/// replayed.
 pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts {
-    let guessed = (!trace.has_contexts).then(|| Guessed::of(trace));
+    let guessed = (!trace.has_contexts).then(|| ContextGuess::of(trace));
     let pairs = Pairs::of(trace);
     let mut counts = Counts::default();
     for number in 0..trace.tasks.len() {
@@ -48,7 +51,7 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
             }
         };
         let task = &trace.tasks[number];
-        let mut kinds: Vec<(u32, Option<Kind>)> = vec![];
+        let mut kinds: Vec<(u32, Option<SleepKind>)> = vec![];
         for (at, sleep) in task.ended_sleeps() {
             let context = by(trace, &sleep);
             let vfork = || {
@@ -70,7 +73,7 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
                     if context == Context::Task || soft_edge {
                         let inside = in_model[waker as usize];
                         counts.soft_edge += u64::from(soft_edge && inside);
-                        Some(if inside { Kind::Edge } else { Kind::Absolute })
+                        Some(if inside { SleepKind::Edge } else { SleepKind::Absolute })
                     } else {
                         None
                     }
@@ -86,10 +89,10 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
             let is_before = at == crate::trace::BEFORE;
             let open = arrivals == Arrivals::Open && state == State::Interruptible;
             let of_interrupt = match state {
-                _ if is_before => Kind::Absolute,
-                State::Uninterruptible => Kind::Relative,
-                _ if clocked || open => Kind::Absolute,
-                _ => Kind::Relative,
+                _ if is_before => SleepKind::Absolute,
+                State::Uninterruptible => SleepKind::Relative,
+                _ if clocked || open => SleepKind::Absolute,
+                _ => SleepKind::Relative,
             };
             let kind = kind.unwrap_or(of_interrupt);
             match task.before.as_mut().filter(|_| is_before) {
@@ -99,19 +102,19 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
         }
         for sleep in task.before.iter().cloned().chain(task.sleeps()) {
             match sleep.kind {
-                Kind::Edge => counts.edge += 1,
-                Kind::Relative => counts.relative += 1,
-                Kind::Absolute => counts.absolute += 1,
-                Kind::End => counts.end += 1,
+                SleepKind::Edge => counts.edge += 1,
+                SleepKind::Relative => counts.relative += 1,
+                SleepKind::Absolute => counts.absolute += 1,
+                SleepKind::End => counts.end += 1,
             }
         }
     }
     counts
 }
 
-/// Whether a clock ends those sleeps of `task` that an interrupt does.
-fn is_clocked(task: &Task, kinds: &[(u32, Option<Kind>)]) -> bool {
-    // `kinds` has them one by one.
+/// Whether a clock ends the sleeps of `task` that an interrupt ends.
+fn is_clocked(task: &Task, kinds: &[(u32, Option<SleepKind>)]) -> bool {
+    // `kinds` has the same sleeps in the same order.
     let ended = task.ended_sleeps().zip(kinds).filter(|(_, (_, kind))| kind.is_none());
     let ended = ended.map(|(sleep, _)| sleep);
     let ended = ended.filter(|(_, sleep)| sleep.state != State::Uninterruptible);
@@ -126,7 +129,7 @@ fn is_clocked(task: &Task, kinds: &[(u32, Option<Kind>)]) -> bool {
     has_clock(&wakes, &lengths)
 }
 
-/// Twice the median, so that it is a whole number.
+/// Returns twice the median, which is a whole number.
 fn median2(values: &mut [u64]) -> u64 {
     values.sort_unstable();
     match values.len() {
@@ -136,7 +139,7 @@ fn median2(values: &mut [u64]) -> u64 {
     }
 }
 
-/// The median distance from the median; twice each, so four times it.
+/// Returns four times the median absolute deviation: both medians are doubled.
 fn mad4(values: impl Iterator<Item = i64>) -> u64 {
     let mut doubled: Vec<i64> = values.map(|value| 2 * value).collect();
     doubled.sort_unstable();
@@ -148,8 +151,8 @@ fn mad4(values: impl Iterator<Item = i64>) -> u64 {
     median2(&mut doubled.iter().map(|value| value.abs_diff(middle)).collect::<Vec<u64>>())
 }
 
-/// Twice the period of `wakes`, if they have one: at least six, and four fifths of the steps
-/// between them near a multiple of their median.
+/// Returns twice the period of `wakes` if they have one: there are at least six, and four fifths of
+/// the steps between them are near a multiple of their median.
 pub fn grid(wakes: &[u64]) -> Option<u64> {
     if wakes.len() < 6 {
         return None;
@@ -165,14 +168,15 @@ pub fn grid(wakes: &[u64]) -> Option<u64> {
     (near * 5 >= steps.len() * 4).then_some(period2)
 }
 
-/// Twice the distance of `step` from the nearest multiple, at least one, of half of `period2`.
+/// Returns twice the distance of `step` from the nearest multiple, at least one, of half of
+/// `period2`.
 fn distance2(step: u64, period2: u64) -> i64 {
     let times = ((2 * step + period2 / 2) / period2).max(1);
     (2 * step) as i64 - (times * period2) as i64
 }
 
-/// Whether the wakeups at these times are a clock's: they have a grid, and are nearer to it than
-/// the sleeps' lengths are to each other.
+/// Whether a clock causes the wakeups at these times: they have a grid, and are nearer to it than
+/// the lengths of the sleeps are to each other.
 pub fn has_clock(wakes: &[u64], lengths: &[u64]) -> bool {
     let Some(period2) = grid(wakes) else { return false };
     let steps = wakes.windows(2).map(|two| distance2(two[1] - two[0], period2));
@@ -180,7 +184,7 @@ pub fn has_clock(wakes: &[u64], lengths: &[u64]) -> bool {
     mad4(steps) < 2 * mad4(lengths.iter().map(|&length| length as i64))
 }
 
-/// How often tasks were current when soft interrupts woke others.
+/// Number of times that each task was current when soft interrupts woke others.
 struct Pairs {
     /// By sleeper and waker.
     by_waker: HashMap<(u32, u32), u64>,
@@ -217,26 +221,27 @@ impl Pairs {
     }
 }
 
-/// Whether a sleeper that was woken `all` times in soft context, `of_pair` times with one task
-/// current, which has `cpu_ns` of `busy_ns`, waited for that task.
+/// Whether a sleeper waited for a task. The sleeper was woken `all` times in soft context,
+/// `of_pair` of them while that task was current; the task has `cpu_ns` of the total CPU time
+/// `busy_ns`.
 pub fn passes(of_pair: u64, all: u64, cpu_ns: u64, busy_ns: u64) -> bool {
-    // The share of wakeups against max(1/4, min(9/10, 3u)), in whole numbers.
+    // Compares the share of wakeups with max(1/4, min(9/10, 3u)), in whole numbers.
     let busy = u128::from(busy_ns.max(1));
     let needed = (3 * u128::from(cpu_ns) * 20).clamp(5 * busy, 18 * busy);
     of_pair >= 3 && u128::from(of_pair) * 20 * busy >= u128::from(all) * needed
 }
 
-/// By what contexts of wakeups are guessed where the trace does not tell them.
-struct Guessed {
-    /// Of each task, ns.
+/// Basis on which contexts of wakeups are guessed when the trace does not record them.
+struct ContextGuess {
+    /// CPU time of each task, ns.
     cpu_ns: Vec<u64>,
     busy_ns: u64,
     timer_like: Vec<bool>,
     /// Pairs of waker and sleeper, and those of them across CPUs.
     pairs: HashSet<(u32, u32)>,
     across: HashSet<(u32, u32)>,
-    /// How often a pair is on the same CPU; and all wakeups of a sleeper that are, or are of
-    /// nobody.
+    /// Number of wakeups of each pair on the same CPU; number of all wakeups of a sleeper on the
+    /// same CPU or without a waker.
     same: HashMap<(u32, u32), u64>,
     all_same: HashMap<u32, u64>,
 }
@@ -245,10 +250,10 @@ fn is_across(sleep: &Sleep) -> bool {
     sleep.last_cpu.is_some_and(|last| last != sleep.cpu)
 }
 
-impl Guessed {
-    fn of(trace: &Trace) -> Guessed {
+impl ContextGuess {
+    fn of(trace: &Trace) -> ContextGuess {
         let cpu_ns: Vec<u64> = trace.tasks.iter().map(Task::cpu_ns).collect();
-        let mut this = Guessed {
+        let mut this = ContextGuess {
             busy_ns: cpu_ns.iter().sum(),
             cpu_ns,
             timer_like: trace.tasks.iter().map(is_timer_like).collect(),
@@ -277,7 +282,7 @@ impl Guessed {
         this
     }
 
-    /// The context in which a sleep of this task was ended.
+    /// Returns the context in which a sleep of this task ended.
     fn context(&self, trace: &Trace, number: usize, sleep: &Sleep) -> Context {
         let Some(waker) = sleep.waker else { return Context::Hard };
         let (sleeper, task) = (number as u32, &trace.tasks[number]);
@@ -301,7 +306,7 @@ impl Guessed {
     }
 }
 
-/// Whether the sleeps of `task` look like a timer's.
+/// Whether the sleeps of `task` look like those of a timer.
 fn is_timer_like(task: &Task) -> bool {
     let mut lengths: Vec<u64> = task
         .ended_sleeps()
@@ -319,7 +324,8 @@ fn is_timer_like(task: &Task) -> bool {
     alike || grid(&wakes).is_some()
 }
 
-/// Whether `bursts` go on until so much wall time has passed, whatever part of it they compute.
+/// Whether `bursts` continue until a certain wall time has passed, regardless of how much of it
+/// they compute.
 pub fn is_wall_loop(bursts: impl Iterator<Item = Burst>) -> bool {
     let ended = |burst: &Burst| burst.state.is_some() && burst.first_ns.is_some();
     let both: Vec<(u64, u64)> = bursts
@@ -344,6 +350,6 @@ pub fn is_wall_loop(bursts: impl Iterator<Item = Burst>) -> bool {
     }
     let work2 = median2(&mut whole);
     let mut off: Vec<u64> = preempted.iter().map(|&wall| (2 * wall).abs_diff(work2)).collect();
-    // `off` is doubled, its median doubled again.
+    // `off` is doubled, and so is its median.
     median2(&mut off) < 2 * (work2 / 20 + 2 * 20_000)
 }

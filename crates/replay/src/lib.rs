@@ -1,38 +1,41 @@
 //! Recorded scheduler traces as workloads.
 //!
-//! A trace shows one schedule. What is kept of it is what does not depend on the scheduler: how
-//! much each task computed between two sleeps, at which point of that it woke or forked others,
-//! and what ended its sleeps. What the scheduler decided is decided anew when the workload runs.
+//! A trace shows one schedule. The workload keeps only what does not depend on the scheduler: how
+//! much each task computed between two sleeps, at which point of that it woke or forked others, and
+//! what ended its sleeps. The decisions of the recorded scheduler are not kept; the scheduler of
+//! the run makes its own.
 //!
-//! * [`Books`] takes tracepoints and makes a [`Trace`]: bursts, sleeps, gaps.
-//! * [`kinds`] finds out why tasks slept.
-//! * [`program`] makes a [`Workload`] of it, which [`Workload::model`] says in rt-app's language.
+//! * [`TraceBuilder`] turns tracepoints into a [`Trace`]: bursts, sleeps, gaps.
+//! * [`kinds`] infers why tasks slept.
+//! * [`program`] turns the trace into a [`Workload`], which [`Workload::model`] expresses in
+//!   rt-app's language.
 //! * [`select`] finds tasks by name, number or descent, and changes them.
-//! * [`side`] reads what `schedlab record` notes beside a trace.
-//! * [`seen`] and [`score`] compare what was recorded with what was run; [`ahead`] and [`behind`]
-//!   tell who overtook whom, and behind whom tasks waited.
+//! * [`side`] reads the side file that `schedlab record` writes next to a trace.
+//! * [`stats`] and [`score`] compare the recording with the run. [`ahead`] finds tasks that
+//!   overtake others, and [`behind`] the tasks that others wait behind.
 //!
-//! Nothing here runs anything: `lab` does.
+//! Nothing here runs a workload: `lab` does.
 
 pub mod ahead;
 pub mod behind;
-mod books;
+mod builder;
+mod burst;
 mod history;
 pub mod kinds;
 pub mod program;
 pub mod score;
-pub mod seen;
 pub mod select;
 pub mod side;
+pub mod stats;
 pub mod ticks;
 pub mod trace;
 
-pub use books::{Books, is_kernel_name};
+pub use builder::{TraceBuilder, is_kernel_name};
 pub use kinds::{Arrivals, Counts};
 pub use program::{Program, Step, Tokens, Workload};
 pub use trace::Trace;
 
-/// The example of the README.
+/// Example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,7 +1,7 @@
-//! The program of each task of a trace: [`Workload`], what rt-app's language can say of it.
+//! Program of each task of a trace: [`Workload`], limited to what rt-app's language can express.
 
 use crate::kinds::is_wall_loop;
-use crate::trace::{Kind, Origin, Trace, What};
+use crate::trace::{ActKind, Origin, SleepKind, Trace};
 use schedlab_core::Policy;
 use schedlab_workload::model::{
     Action, Event, Global, Loops, Model, Phase, Properties, Task as ModelTask,
@@ -15,108 +15,112 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tokens {
-    /// One for each edge: causality exactly as recorded.
+    /// One semaphore for each edge: causality exactly as recorded.
     #[default]
     Strict,
-    /// One for each sleeper: whoever comes first wakes it.
+    /// One semaphore for each sleeper: the first waker wakes it.
     Counted,
 }
 
-/// A burst that the trace's end cuts goes on for ever if it has taken more than this, ns.
+/// A burst that the end of the trace cuts continues indefinitely if it has taken more than this,
+/// ns.
 const ENDLESS_NS: u64 = 20_000_000;
 
-/// A round of a task that goes on for ever, ns: by its rounds one can tell that it has come so far.
+/// Length of a round of a task that runs indefinitely, ns. The number of its rounds shows its
+/// progress.
 const ROUND_NS: u64 = 1_000_000;
 
-/// What a task does.
+/// Step of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Computes, ns.
     Run(u64),
-    /// Computes until so much time has passed, ns.
+    /// Computes until this much time has passed, ns.
     Runtime(u64),
-    /// Has computed for so long when the trace begins, ns: what [`Workload::led`] puts first.
+    /// Has computed for this long when the trace begins, ns: the step that [`Workload::led`] puts
+    /// first.
     Before(u64),
-    /// Computes for ever.
+    /// Computes indefinitely.
     Endless,
     /// Sleeps, ns.
     Sleep(u64),
-    /// Sleeps until so long after the time before, ns; the first time is the task's start.
+    /// Sleeps until this long after the previous expiry, ns. The first one counts from the start of
+    /// the task.
     Timer(u64),
     /// Posts a semaphore.
     Post(u32),
     /// Waits for a semaphore.
     Wait(u32),
-    /// Forks a task, by its place in [`Workload::tasks`].
+    /// Forks the task with this index in [`Workload::tasks`].
     Fork(u32),
     /// Executes another program.
     Exec,
-    /// Has another priority from now on, as the kernel counts.
+    /// Changes the priority from now on, on the kernel's scale.
     Prio(i32),
 }
 
-/// A task of the workload.
+/// Task of the workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// `name.pid`, and `.incarnation` if not 0.
+    /// `name.pid`, followed by `.incarnation` if that is not 0.
     pub key: String,
-    /// Its group in reports.
+    /// Group of the task in reports.
     pub name: String,
-    /// Its place in [`Trace::tasks`].
+    /// Index in [`Trace::tasks`].
     pub task: u32,
-    /// Whether another forks it.
+    /// Whether another task forks it.
     pub is_forked: bool,
-    /// When it starts otherwise, ns.
+    /// Start time if it is not forked, ns.
     pub delay_ns: u64,
-    /// The priority it begins with, as the kernel counts.
+    /// Initial priority, on the kernel's scale.
     pub prio: i32,
-    /// What it does.
+    /// Steps of the program.
     pub steps: Arc<[Step]>,
-    /// The trace ends before it does, and it ends there.
+    /// Whether the trace ends before the task does; the program ends there.
     pub is_exhausted: bool,
-    /// What is changed of it, and where it may run.
+    /// Changed properties and affinity.
     pub set: Properties,
-    /// The change of its nice value, in force at any time.
+    /// Change of the nice value, in force at all times.
     pub nice_by: i32,
 }
 
 impl Program {
-    /// Whether it goes on for ever.
+    /// Whether the task runs indefinitely.
     pub fn is_endless(&self) -> bool {
         self.steps.last() == Some(&Step::Endless)
     }
 }
 
-/// A task that wanted a CPU when the trace began, or had one, in the time before.
+/// Task that was runnable or running when the trace began, in the lead time before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Early {
-    /// Its place in [`Workload::tasks`].
+pub struct EarlyTask {
+    /// Index in [`Workload::tasks`].
     pub place: usize,
-    /// From when on it wants one, ns since the time before began.
+    /// Time at which it becomes runnable, ns since the beginning of the lead time.
     pub from_ns: u64,
-    /// What it has computed until the trace begins, ns.
+    /// CPU time until the trace begins, ns.
     pub done_ns: u64,
 }
 
-/// A trace as a workload.
+/// Trace as a workload.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workload {
-    /// The tasks, in the order in which they were first heard of.
+    /// Tasks in the order in which they first appear in the trace.
     pub tasks: Vec<Program>,
-    /// How many semaphores there are.
+    /// Number of semaphores.
     pub semaphores: u32,
-    /// Whether a task goes on for ever.
+    /// Whether any task runs indefinitely.
     pub is_endless: bool,
 }
 
-/// Whether a task of this name is no part of any workload: what the kernel does by itself to move
-/// tasks and CPUs.
+/// Whether a task of this name is excluded from every workload: the kernel's own machinery for
+/// moving tasks and CPUs.
 pub fn is_machinery(name: &str) -> bool {
     name.starts_with("migration/") || name.starts_with("cpuhp/") || name.starts_with("swapper")
 }
 
-/// The workload of `trace`, whose sleeps have their kinds. `in_model`: for each task whether it is
-/// replayed.
+/// Returns the workload of `trace`, whose sleeps have their kinds. `in_model` states for each task
+/// whether it is replayed.
 pub fn programs(trace: &Trace, in_model: &[bool], tokens: Tokens) -> Workload {
     let mut maker = Maker {
         trace,
@@ -154,14 +158,15 @@ struct Maker<'a> {
     trace: &'a Trace,
     in_model: &'a [bool],
     tokens: Tokens,
-    /// For each task those of its sleeps, the one before the trace last; or the one of all.
+    /// For each task, the semaphores of its sleeps, with the sleep before the trace last; or the
+    /// one semaphore of all.
     of_edges: Vec<Vec<Option<NonZeroU32>>>,
     of_tokens: Vec<Option<NonZeroU32>>,
-    /// How many semaphores there are; a number is stored as one more, so that none takes no room.
+    /// Number of semaphores so far. Numbers are stored plus one, so that `None` takes no space.
     next: u32,
 }
 
-/// The number in `slot`, or the next.
+/// Returns the number in `slot`, or assigns the next one.
 fn number(slot: &mut Option<NonZeroU32>, next: &mut u32) -> u32 {
     let number = slot.get_or_insert_with(|| {
         *next += 1;
@@ -190,7 +195,7 @@ impl Maker<'_> {
     /// Whether the sleep is an edge of the workload.
     fn is_edge(&self, task: u32, sleep: u32) -> bool {
         let sleep = self.trace.tasks[task as usize].sleep(sleep);
-        self.in_model[task as usize] && sleep.is_some_and(|sleep| sleep.kind == Kind::Edge)
+        self.in_model[task as usize] && sleep.is_some_and(|sleep| sleep.kind == SleepKind::Edge)
     }
 
     fn program(&mut self, number: usize, places: &[Option<u32>]) -> Program {
@@ -205,7 +210,7 @@ impl Maker<'_> {
         match (task.origin, &task.before) {
             (Origin::Before, Some(before)) => {
                 clock_ns = 0;
-                if before.kind == Kind::Edge {
+                if before.kind == SleepKind::Edge {
                     steps.push(Step::Wait(self.edge(own, crate::trace::BEFORE)));
                 } else {
                     clock_ns = before.wake_ns.unwrap_or(0);
@@ -225,25 +230,25 @@ impl Maker<'_> {
             let has_acts = acts.len() > 0;
             for act in acts {
                 let step = match act.what {
-                    What::Wake { task, sleep } => {
+                    ActKind::Wake { task, sleep } => {
                         if !self.is_edge(task, sleep) {
                             continue;
                         }
                         Step::Post(self.edge(task, sleep))
                     }
-                    What::Fork { task } => match places[task as usize] {
+                    ActKind::Fork { task } => match places[task as usize] {
                         Some(place) => Step::Fork(place),
                         None => continue,
                     },
-                    What::Post { token } | What::Wait { token } if !self.is_token(token) => {
+                    ActKind::Post { token } | ActKind::Wait { token } if !self.is_token(token) => {
                         continue;
                     }
-                    What::Post { token } => Step::Post(self.token(token)),
-                    What::Wait { token } => Step::Wait(self.token(token)),
-                    What::Prio { prio } => Step::Prio(prio),
-                    What::Exec => Step::Exec,
+                    ActKind::Post { token } => Step::Post(self.token(token)),
+                    ActKind::Wait { token } => Step::Wait(self.token(token)),
+                    ActKind::Prio { prio } => Step::Prio(prio),
+                    ActKind::Exec => Step::Exec,
                 };
-                // In a gap less may be left of the burst than it had done by then.
+                // In a gap, less of the burst may be left than was done by then.
                 let offset_ns = act.offset_ns.min(burst.cpu_ns);
                 if offset_ns > done_ns {
                     steps.push(Step::Run(offset_ns - done_ns));
@@ -264,13 +269,13 @@ impl Maker<'_> {
             let Some(sleep) = task.sleep(at as u32).filter(|_| !is_cut) else { continue };
             let wake_ns = sleep.wake_ns.unwrap_or(sleep.at_ns);
             match sleep.kind {
-                Kind::Edge => steps.push(Step::Wait(self.edge(own, at as u32))),
-                Kind::Relative => steps.push(Step::Sleep(wake_ns - sleep.at_ns)),
-                Kind::Absolute => {
+                SleepKind::Edge => steps.push(Step::Wait(self.edge(own, at as u32))),
+                SleepKind::Relative => steps.push(Step::Sleep(wake_ns - sleep.at_ns)),
+                SleepKind::Absolute => {
                     steps.push(Step::Timer(wake_ns.saturating_sub(clock_ns)));
                     clock_ns = wake_ns.max(clock_ns);
                 }
-                Kind::End => {}
+                SleepKind::End => {}
             }
         }
         Program {
@@ -287,14 +292,14 @@ impl Maker<'_> {
         }
     }
 
-    /// Whether somebody posts the token and somebody waits for it.
+    /// Whether the token has both a task that posts it and a task that waits for it.
     fn is_token(&self, token: u32) -> bool {
         self.trace.tokens[token as usize]
     }
 }
 
 impl Workload {
-    /// Replaces the tasks' names by numbers: one for each name.
+    /// Replaces the names of tasks by numbers, one for each name.
     pub fn anonymize(&mut self) {
         let mut names: HashMap<String, usize> = HashMap::new();
         for (place, program) in self.tasks.iter_mut().enumerate() {
@@ -305,8 +310,8 @@ impl Workload {
         }
     }
 
-    /// The same without [`Step::Exec`], which rt-app's language does not have: the work on both
-    /// sides of each is one piece.
+    /// Returns the same workload without [`Step::Exec`], which rt-app's language lacks. The work
+    /// before and after each becomes one piece.
     #[must_use]
     pub fn without_execs(&self) -> Workload {
         let mut all = self.clone();
@@ -328,7 +333,7 @@ impl Workload {
         all
     }
 
-    /// The places of tasks that wanted a CPU when the trace began, or had one.
+    /// Returns the indices of the tasks that were runnable or running when the trace began.
     pub fn running_before(&self, trace: &Trace) -> Vec<usize> {
         let wants = |program: &Program| {
             trace.tasks[program.task as usize].origin == Origin::Before
@@ -337,10 +342,11 @@ impl Workload {
         (0..self.tasks.len()).filter(|&place| wants(&self.tasks[place])).collect()
     }
 
-    /// The same work with `lead_ns` in front of it, in which the tasks that were there before the
-    /// trace begin: those that slept sleep, and those that wanted a CPU compete for it. `early`:
-    /// who does. `alone`: they do so for ever, and nothing is done of what was recorded.
-    pub fn led(&self, trace: &Trace, lead_ns: u64, early: &[Early], alone: bool) -> Workload {
+    /// Returns the same work preceded by a lead time of `lead_ns`, in which the tasks that existed
+    /// before the trace begin: those that slept sleep, and those that were runnable compete for
+    /// CPUs. `early` lists the latter. `alone`: they run indefinitely, and the recorded work is
+    /// left out.
+    pub fn led(&self, trace: &Trace, lead_ns: u64, early: &[EarlyTask], alone: bool) -> Workload {
         let mut led = self.clone();
         for one in early {
             led.tasks[one.place].delay_ns = one.from_ns.min(lead_ns);
@@ -350,7 +356,8 @@ impl Workload {
                 Origin::Before | Origin::Gap => {
                     let later_ns = lead_ns - program.delay_ns;
                     let mut steps = program.steps.to_vec();
-                    // Its first time counts from its start, the others from one to the next.
+                    // The first expiry counts from the start of the task, the others from one to
+                    // the next.
                     let first = steps.iter_mut().find_map(|step| match step {
                         Step::Timer(ns) => Some(ns),
                         _ => None,
@@ -378,8 +385,8 @@ impl Workload {
         led
     }
 
-    /// In rt-app's language. `vary` is given the length of every run but the endless ones, in the
-    /// order of the tasks and their steps, and gives the length that it is to have.
+    /// Returns the workload in rt-app's language. `vary` receives the length of every run except
+    /// the endless ones, in the order of tasks and steps, and returns the length to use.
     pub fn model(&self, name: &str, mut vary: impl FnMut(u64) -> u64) -> Model {
         let tasks = self.tasks.iter().map(|program| self.task(program, &mut vary)).collect();
         Model { name: name.into(), global: Global::default(), tasks }
@@ -390,7 +397,7 @@ impl Workload {
         let mut properties = program.set.clone();
         if properties.policy.is_none() {
             let (policy, priority) = attr(program.prio);
-            // What is the default need not be said.
+            // Defaults are left out.
             properties.policy = policy.filter(|&policy| policy != Policy::Other);
             properties.priority =
                 priority.filter(|&nice| nice != 0 || policy != Some(Policy::Other));
@@ -446,7 +453,7 @@ impl Workload {
     }
 }
 
-/// Policy and priority of a task of this priority, as rt-app has them.
+/// Returns the policy and priority that rt-app uses for a task of this priority.
 fn priority(prio: i32, program: &Program) -> (Option<Policy>, Option<i32>) {
     if prio < 100 {
         return (Some(Policy::Fifo), Some((99 - prio).clamp(1, 99)));

@@ -1,21 +1,21 @@
-//! How far a replay can be trusted: what was recorded beside what was replayed under the recorded
-//! scheduler. The bounds come of recordings of the same work under two settings.
+//! Reliability of a replay: compares the recording with a replay under the recorded scheduler. The
+//! bounds are derived from recordings of the same work under two settings.
 
-use crate::seen::Seen;
+use crate::stats::TaskStats;
 
-/// How good a replay is.
+/// Quality of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Grade {
     /// As near as two recordings of the same work are to each other.
     Close,
-    /// Large changes can be believed.
+    /// Large changes are credible.
     Fair,
-    /// It is not the same work any more.
+    /// The replay is no longer the same work.
     Poor,
 }
 
 impl Grade {
-    /// As a word.
+    /// Returns the grade as a word.
     pub fn name(self) -> &'static str {
         match self {
             Grade::Close => "close",
@@ -32,30 +32,31 @@ impl Grade {
         }
     }
 
-    /// Of errors of ends and of waiting.
+    /// Returns the grade for errors of ends and of waiting.
     pub fn of_errors(end: f64, wait: f64) -> Grade {
         Grade::of(end, 0.05, 0.15).max(Grade::of(wait, 0.25, 0.45))
     }
 
-    /// Of the part of the CPUs' time that lies in gaps, and of the wakeups that nobody saw.
+    /// Returns the grade for the share of CPU time in gaps and the share of wakeups missing from
+    /// the trace.
     pub fn of_record(gaps: f64, unseen: f64) -> Grade {
         Grade::of(gaps, 0.025, 0.1).max(Grade::of(unseen, 0.01, 0.05))
     }
 }
 
-/// A figure of an ensemble.
+/// Figure of an ensemble.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Band {
-    /// The middle one.
+    /// Median.
     pub median: f64,
-    /// The smallest.
+    /// Minimum.
     pub least: f64,
-    /// The largest.
+    /// Maximum.
     pub greatest: f64,
 }
 
 impl Band {
-    /// Of these values; all 0 of none.
+    /// Returns the band of these values; all 0 if there are none.
     pub fn of(mut values: Vec<f64>) -> Band {
         values.sort_by(f64::total_cmp);
         let (Some(&least), Some(&greatest)) = (values.first(), values.last()) else {
@@ -69,78 +70,78 @@ impl Band {
         Band { median, least, greatest }
     }
 
-    /// Its width, as a part of the median.
+    /// Returns the width of the band, relative to the median.
     pub fn width(&self) -> f64 {
         if self.median > 0.0 { (self.greatest - self.least) / self.median } else { 0.0 }
     }
 
-    /// Whether `other` is no other figure: the middle of one lies within the other.
+    /// Whether `other` is indistinguishable: the median of one lies within the other.
     pub fn is_alike(&self, other: &Band) -> bool {
         let within = |it: &Band, value: f64| (it.least..=it.greatest).contains(&value);
         within(self, other.median) || within(other, self.median)
     }
 }
 
-/// What is compared of a group.
+/// Compared figures of a group.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pair {
-    /// CPU time that was recorded, ns.
+    /// Recorded CPU time, ns.
     pub cpu_ns: f64,
-    /// CPU time of those of its tasks that end that is not the same in the replay of the workload
-    /// as it is, ns.
+    /// Difference in CPU time between the recording and the replay of the unchanged workload, over
+    /// those tasks of the group that end, ns.
     pub lost_cpu_ns: f64,
-    /// The recorded end and that of the replay, ns.
+    /// End in the recording and in the replay, ns.
     pub end_ns: (f64, f64),
-    /// The recorded waiting and that of the replay, ns.
+    /// Waiting time in the recording and in the replay, ns.
     pub wait_ns: (f64, f64),
-    /// Recorded long waits and those of the replay.
+    /// Number of long waits in the recording and in the replay.
     pub long: (f64, f64),
-    /// The widths of the ensemble's bands of end and waiting.
+    /// Widths of the ensemble's bands of end and waiting time.
     pub band: (f64, f64),
 }
 
 impl Pair {
-    /// How far the ends are apart.
+    /// Returns the relative difference of the ends.
     pub fn err_end(&self) -> f64 {
         let (recorded, replayed) = self.end_ns;
         (replayed - recorded).abs() / recorded.max(1.0)
     }
 
-    /// How far the waiting is apart.
+    /// Returns the relative difference of the waiting times.
     pub fn err_wait(&self) -> f64 {
         let (recorded, replayed) = self.wait_ns;
         (replayed - recorded).abs() / recorded.max(5e6)
     }
 
-    /// How far the long waits are apart.
+    /// Returns the relative difference of the long waits.
     pub fn err_long(&self) -> f64 {
         let (recorded, replayed) = self.long;
         (replayed - recorded).abs() / recorded.max(10.0)
     }
 
-    /// The group's own grade.
+    /// Returns the grade of this group.
     pub fn grade(&self) -> Grade {
         Grade::of_errors(self.err_end(), self.err_wait())
     }
 }
 
-/// How far a replay can be trusted.
+/// Reliability of a replay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Score {
-    /// Of ends, weighed by CPU time.
+    /// Error of ends, weighted by CPU time.
     pub e_end: f64,
-    /// Of waiting.
+    /// Error of waiting.
     pub e_wait: f64,
-    /// Of CPU time: 0 if all was done.
+    /// Error of CPU time: 0 if all work was done.
     pub e_cpu: f64,
-    /// The middle width of the bands of end and waiting.
+    /// Median widths of the bands of end and waiting time.
     pub band: (f64, f64),
-    /// In one word.
+    /// Overall grade.
     pub grade: Grade,
 }
 
 impl Score {
-    /// Of these groups; `record`: what the recording itself is worth.
+    /// Returns the score of these groups. `record` is the grade of the recording itself.
     pub fn of(groups: &[Pair], record: Grade) -> Score {
         let sum = |value: &dyn Fn(&Pair) -> f64| groups.iter().map(value).sum::<f64>();
         let cpu = sum(&|it| it.cpu_ns).max(1.0);
@@ -155,8 +156,9 @@ impl Score {
         Score { e_end, e_wait, e_cpu, band, grade }
     }
 
-    /// By how much predictions missed ends, of recordings whose replay missed them by as much as
-    /// this: in the middle, and in nine of ten cases. None: there were no such.
+    /// Returns the error of predicted ends to expect, from recordings whose replay was off by as
+    /// much as this one: the median, and the bound for nine of ten cases. `None`: there were no
+    /// such recordings.
     pub fn expected_end(&self) -> Option<(f64, f64)> {
         Some(match self.e_end {
             error if error <= 0.02 => (0.009, 0.125),
@@ -166,7 +168,7 @@ impl Score {
         })
     }
 
-    /// The same of waiting.
+    /// Like [`Score::expected_end`], for waiting.
     pub fn expected_wait(&self) -> (f64, f64) {
         match self.e_wait {
             error if error <= 0.05 => (0.033, 0.19),
@@ -177,8 +179,8 @@ impl Score {
     }
 }
 
-/// The names of those groups of `seen` that have at least a hundredth of the CPU time.
-pub fn large(seen: &[(String, Seen)]) -> Vec<bool> {
+/// Returns which groups of `seen` have at least a hundredth of the CPU time.
+pub fn large(seen: &[(String, TaskStats)]) -> Vec<bool> {
     let all: u64 = seen.iter().map(|(_, seen)| seen.cpu_ns).sum();
     seen.iter().map(|(_, seen)| u128::from(seen.cpu_ns) * 100 >= u128::from(all)).collect()
 }

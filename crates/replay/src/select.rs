@@ -1,4 +1,4 @@
-//! Tasks by name, number or descent: what is reported, which groups they are in, what is changed.
+//! Selects tasks by name, number or descent, for reports, groups and changes.
 
 use crate::program::{Program, Workload};
 use crate::trace::Trace;
@@ -8,12 +8,12 @@ use schedlab_workload::{close_names, timetable::matches};
 
 const DESCENDANTS: &str = "descendants of ";
 
-/// Which tasks of `trace` are meant: names, patterns (`cc*`), numbers and keys (`make.4711`) with
-/// commas between them, or `descendants of NAME`, which are the tasks of that name and all that
-/// they forked. True for each that is.
+/// Returns for each task of `trace` whether `who` selects it: names, patterns (`cc*`), numbers and
+/// keys (`make.4711`) separated by commas, or `descendants of NAME`, which are the tasks of that
+/// name and all tasks that they forked.
 ///
 /// # Errors
-/// Nothing is called so.
+/// No task has such a name.
 pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
     let mut found = vec![false; trace.tasks.len()];
     for part in who.split(',').map(str::trim) {
@@ -56,21 +56,21 @@ pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
     Ok(found)
 }
 
-/// A file that says in which groups the recorded tasks were.
+/// File that assigns the recorded tasks to groups.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupFile {
-    /// Its lines about groups themselves, as `docs/groups.md` has them; the others are empty.
+    /// Its lines about the groups themselves, as in `docs/groups.md`; the other lines are empty.
     pub settings: String,
-    /// Who is where, with the line.
+    /// Members of groups: line number, tasks, group.
     pub members: Vec<(usize, String, String)>,
 }
 
 impl GroupFile {
-    /// Reads one. A line is a group with its settings (`/build cpu.weight=200`), or who is in it
-    /// (`descendants of make /build`), or of `grep . /proc/*/cgroup`.
+    /// Parses the file. A line is a group with its settings (`/build cpu.weight=200`), an
+    /// assignment (`descendants of make /build`), or a line of `grep . /proc/*/cgroup`.
     ///
     /// # Errors
-    /// A line is neither.
+    /// A line is none of these.
     pub fn parse(text: &str) -> Result<GroupFile, String> {
         let mut file = GroupFile::default();
         for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -85,8 +85,8 @@ impl GroupFile {
                 let both = said.rsplit_once(char::is_whitespace);
                 let Some((who, path)) = both.filter(|(_, path)| path.starts_with('/')) else {
                     return Err(format!(
-                        "line {}: `{said}` is neither a group (`/build cpu.weight=200`) nor who is \
-                         in one (`descendants of make /build`)",
+                        "line {}: `{said}` is neither a group (`/build cpu.weight=200`) nor an \
+                         assignment to one (`descendants of make /build`)",
                         number + 1
                     ));
                 };
@@ -98,8 +98,8 @@ impl GroupFile {
     }
 }
 
-/// A line of `grep . /proc/*/cgroup`: the task and its group, if the line is about CPU time and the
-/// group is not the root.
+/// Parses a line of `grep . /proc/*/cgroup`. Returns the task and its group if the line is about
+/// CPU time and the group is not the root.
 fn of_proc(line: &str) -> Option<(&str, Option<&str>)> {
     let (pid, rest) = line.strip_prefix("/proc/")?.split_once("/cgroup:")?;
     pid.parse::<u32>().ok()?;
@@ -109,10 +109,11 @@ fn of_proc(line: &str) -> Option<(&str, Option<&str>)> {
     Some((pid, Some(path.trim()).filter(|path| is_cpu && *path != "/" && path.starts_with('/'))))
 }
 
-/// Puts the tasks that `file` names in their groups; of several that fit the last counts.
+/// Assigns the tasks that `file` names to their groups. If several lines fit, the last one counts.
 ///
 /// # Errors
-/// It names nobody of the trace, unless by number: not every task of a snapshot need be in it.
+/// The file names a task that is not in the trace, unless by number: a snapshot may contain tasks
+/// that the trace does not.
 pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result<(), String> {
     for (line, who, path) in &file.members {
         let found = match tasks(trace, who) {
@@ -131,17 +132,17 @@ pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result
 /// descendants of make 0-1`, `move hog /batch`, `slice hog 3ms`.
 ///
 /// # Errors
-/// What cannot be understood, or whom it does not find.
+/// The change cannot be parsed, or selects no task.
 pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), String> {
-    const ACTIONS: &str = "nice WHO +5, renice WHO 5, chrt WHO fifo 10, taskset WHO 0-1, move WHO \
-                           /GROUP, slice WHO 3ms";
+    const ACTIONS: &str = "nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, \
+                           move TASKS /GROUP, slice TASKS 3ms";
     let wrong = |what: String| format!("--change '{text}': {what}");
     let (action, rest) = text
         .trim()
         .split_once(char::is_whitespace)
         .ok_or_else(|| wrong(format!("it must be one of {ACTIONS}")))?;
     let mut words: Vec<&str> = rest.split_whitespace().collect();
-    // The policy's name may be followed by a priority.
+    // A priority may follow the name of the policy.
     let policy = |word: &str| match word {
         "other" => Some(Policy::Other),
         "batch" => Some(Policy::Batch),
@@ -192,7 +193,7 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
         }
         "taskset" => {
             let cpus = cpu_list(last).ok_or_else(|| {
-                wrong(format!("`{last}` is no list of CPUs, such as `4`, `4-11` or `0-3,8`"))
+                wrong(format!("`{last}` is not a list of CPUs, such as `4`, `4-11` or `0-3,8`"))
             })?;
             Box::new(move |it| it.set.cpus = Some(cpus.clone()))
         }
@@ -201,28 +202,30 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
                 words.pop();
             }
             if !last.starts_with('/') {
-                return Err(wrong(format!("`{last}` is no group: a path begins with `/`")));
+                return Err(wrong(format!("`{last}` is not a group: a path begins with `/`")));
             }
             let path = last.trim_end_matches('/').to_string();
             Box::new(move |it| it.set.taskgroup = Some(path.clone()))
         }
         "slice" => {
             let us = slice_us(last).ok_or_else(|| {
-                wrong(format!("`{last}` is no length of a slice, such as `3ms` or `700us`"))
+                wrong(format!("`{last}` is not the length of a slice, such as `3ms` or `700us`"))
             })?;
             Box::new(move |it| it.set.slice_us = Some(us))
         }
-        _ => return Err(wrong(format!("there is no `{action}`; there are {ACTIONS}"))),
+        _ => return Err(wrong(format!("unknown change `{action}`: it must be one of {ACTIONS}"))),
     };
     if words.is_empty() {
-        return Err(wrong("whose? A name, a number or `descendants of NAME` is missing".into()));
+        return Err(wrong(
+            "the tasks are missing: give a name, a number or `descendants of NAME`".into(),
+        ));
     }
     let found = tasks(trace, &words.join(" ")).map_err(wrong)?;
     workload.tasks.iter_mut().filter(|it| found[it.task as usize]).for_each(apply);
     Ok(())
 }
 
-/// `4`, `4-11`, `0-3,8`, without blanks.
+/// Parses `4`, `4-11` or `0-3,8`, without blanks.
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     if text.contains(char::is_whitespace) { None } else { parse_cpu_list(text) }
 }
@@ -237,7 +240,7 @@ fn slice_us(text: &str) -> Option<u64> {
     (1.0..1e12).contains(&us).then_some(us as u64)
 }
 
-/// Keeps kernel threads of one CPU (`ksoftirqd/1`) there, on a machine that has it.
+/// Pins kernel threads of one CPU (`ksoftirqd/1`) to that CPU, on a machine that has it.
 pub fn pin(workload: &mut Workload, trace: &Trace, cpus: u32) {
     for program in &mut workload.tasks {
         let task = &trace.tasks[program.task as usize];

@@ -1,5 +1,6 @@
-//! What `schedlab record` notes beside a trace: [`Side`]. A trace does not hold policies, affinity,
-//! groups, topology and tunables; a replay that knows them is nearer to what was recorded.
+//! Reads the side file that `schedlab record` writes next to a trace: [`Side`]. A trace does not
+//! contain policies, affinity, groups, topology and tunables; a replay that has them is nearer to
+//! the recorded run.
 
 use crate::program::Workload;
 use crate::select::cpu_list;
@@ -10,46 +11,46 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The schema that is read.
+/// Schema of the files that are read.
 pub const SCHEMA: &str = "schedlab-side/1";
 
-/// What a side file says.
+/// Contents of a side file.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Side {
-    /// The kernel's release: `6.18.3-lab`.
+    /// Release of the kernel: `6.18.3-lab`.
     pub kernel: Option<String>,
-    /// What can be set of the scheduler, by the kernel's names.
+    /// Tunables of the scheduler, by the kernel's names.
     pub tunables: BTreeMap<String, i64>,
     tasks: BTreeMap<u32, Row>,
-    /// By version and path: `v1:/build`.
+    /// Groups by version and path: `v1:/build`.
     groups: BTreeMap<String, Map<String, Value>>,
-    /// Core, package and node by CPU, and the CPUs of its core.
+    /// Core, package and node of each CPU, and the number of CPUs of its core.
     cpus: BTreeMap<u32, (u32, u32, u32)>,
 }
 
-/// A thread.
+/// Thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Row {
     policy: Option<Policy>,
     allowed: Option<Vec<u32>>,
-    /// Where it is, if that is a group that has a share: its key in [`Side::groups`].
+    /// Key of its group in [`Side::groups`], if the group has a share.
     group: Option<String>,
 }
 
-/// The settings of groups, as lines of a file of groups.
+/// Settings of groups, as lines of a file of groups.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupLines {
-    /// All of them.
+    /// All settings.
     pub all: String,
-    /// Without quotas, for schedulers that have none.
+    /// Settings without quotas, for schedulers that have none.
     pub without_quotas: String,
 }
 
 impl Side {
-    /// Reads the text of a side file.
+    /// Parses the text of a side file.
     ///
     /// # Errors
-    /// It is none; with the place.
+    /// It is not a side file; the message gives the place.
     pub fn parse(text: &str) -> Result<Side, String> {
         let document: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| format!("{}:{}: {error}", error.line(), error.column()))?;
@@ -101,8 +102,8 @@ impl Side {
         Ok(side)
     }
 
-    /// The group in which a thread with these has its share: the first above it, or it itself, for
-    /// which the controller of CPU time is switched on; none: the root.
+    /// Returns the group in which a thread with these paths has its share: the nearest group,
+    /// itself or above, for which the CPU controller is enabled. `None`: the root.
     fn share_of(&self, paths: &[&str]) -> Option<String> {
         for kind in ["v1", "v2"] {
             let own = paths.iter().filter_map(|path| path.split_once(':'));
@@ -123,9 +124,9 @@ impl Side {
         None
     }
 
-    /// Gives the tasks of `workload` what is known of them: their policies, where they may run, and
-    /// their groups. What was not there when the snapshots were made is where its parent is.
-    /// `with_groups`: else the groups are known from elsewhere.
+    /// Applies the file to the tasks of `workload`: policies, affinity and groups. A task that did
+    /// not exist when the snapshots were made is placed where its parent is. `with_groups`: `false`
+    /// if the groups come from another source.
     pub fn apply(&self, workload: &mut Workload, trace: &Trace, with_groups: bool) -> GroupLines {
         let mut of_task: Vec<Option<&Row>> = vec![];
         for task in &trace.tasks {
@@ -175,7 +176,7 @@ impl Side {
         lines
     }
 
-    /// The settings of a group.
+    /// Writes the settings of a group.
     fn line(&self, path: &str, members: &Map<String, Value>, lines: &mut GroupLines) {
         let text = |name: &str| match members.get(name)? {
             Value::String(text) => Some(text.clone()),
@@ -184,7 +185,7 @@ impl Side {
         };
         let mut shares = String::new();
         for name in ["cpu.shares", "cpu.weight", "cpu.idle"] {
-            // `cpu.idle` 0 says nothing, and is not known to all releases.
+            // `cpu.idle` 0 is the default, and some releases do not know the file.
             if let Some(value) =
                 text(name).filter(|value| (name, value.as_str()) != ("cpu.idle", "0"))
             {
@@ -211,11 +212,11 @@ impl Side {
         let _ = writeln!(lines.without_quotas, "{path}{shares}");
     }
 
-    /// The recorded machine's CPUs, if anything but equal CPUs with one cache is known of them.
+    /// Returns the topology of the recorded machine, if it differs from equal CPUs with one cache.
     pub fn topology(&self, cpus: u32) -> Option<Topology> {
         let of = |cpu: u32| self.cpus.get(&cpu).copied();
         let all: Vec<(u32, u32, u32)> = (0..cpus).map(of).collect::<Option<_>>()?;
-        // Numbers without gaps, in the order of the CPUs; cores are numbered within packages.
+        // Numbers cores without gaps, in the order of the CPUs and within packages.
         let mut cores: Vec<(u32, u32)> = vec![];
         let mut packages: Vec<u32> = vec![];
         let mut nodes: Vec<u32> = vec![];
@@ -235,18 +236,18 @@ impl Side {
         Topology::new(places, &[]).ok()
     }
 
-    /// How many threads are in it.
+    /// Returns the number of threads in the file.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether it knows no thread.
+    /// Whether the file has no threads.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 }
 
-/// The place of `one` in `all`, where it is put if it is not there.
+/// Returns the index of `one` in `all`, and appends it if it is missing.
 fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
     let at = all.iter().position(|it| *it == one).unwrap_or_else(|| {
         all.push(one);
@@ -255,7 +256,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
     at as u32
 }
 
-/// The path of a group's key, as files of groups can have it.
+/// Returns the path of a group's key in the form that files of groups allow.
 fn path_of(key: &str) -> String {
     let path = key.split_once(':').map_or(key, |(_, path)| path);
     let fits = |c: char| !c.is_whitespace() && !c.is_control() && !"#=\"'{}".contains(c);

@@ -1,17 +1,17 @@
-//! When the recorded CPUs ticked. No trace says so, but at ticks tasks take turns.
+//! Estimates when the recorded CPUs ticked. No trace records it, but ticks are where tasks are
+//! preempted.
 
 use crate::trace::Trace;
 
-/// So long after a tick a task that loses its CPU by it is off it, ns: the tick itself, and
-/// balancing that comes before the switch.
+/// Longest time between a tick and the moment when a task preempted by it has left the CPU, ns: the
+/// tick itself, and balancing that precedes the switch.
 const WINDOW_NS: u64 = 60_000;
 
-/// From so many preemptions on something can be said.
+/// Minimum number of preemptions for an estimate.
 const LEAST: usize = 20;
 
-/// When the first tick fell, ns since the trace began: less than `period_ns`, the time from tick to
-/// tick. None if the preemptions do not tell: there are few, or less than a third of them fall
-/// together.
+/// Returns when the first tick fell, ns since the trace began: less than `period_ns`, the time from
+/// tick to tick. `None`: there are too few preemptions, or less than a third of them coincide.
 pub fn phase_ns(trace: &Trace, period_ns: u64) -> Option<u64> {
     let mut ends_ns: Vec<u64> = vec![];
     for task in &trace.tasks {
@@ -25,13 +25,14 @@ pub fn phase_ns(trace: &Trace, period_ns: u64) -> Option<u64> {
     phase_of(&ends_ns, period_ns)
 }
 
-/// Where in the period most of `ends_ns`, which rise, begin to fall.
+/// Returns the point in the period at which most of `ends_ns` (ascending) begin to fall.
 fn phase_of(ends_ns: &[u64], period_ns: u64) -> Option<u64> {
     let count = ends_ns.len();
     if count < LEAST || WINDOW_NS >= period_ns {
         return None;
     }
-    // So many fall into the window that begins with this one; it may reach into the next period.
+    // Number of ends within the window that begins with this one; the window may extend into the
+    // next period.
     let within = |at: usize| {
         let end_ns = ends_ns[at] + WINDOW_NS;
         let here = ends_ns.partition_point(|&it| it < end_ns) - at;

@@ -1,219 +1,107 @@
-//! What a recorded trace says of its tasks, before anything is inferred: [`Trace`]. Times are in ns
-//! from the trace's first event.
+//! Contents of a recorded trace by task, before anything is inferred: [`Trace`]. Times are in ns
+//! from the first event of the trace.
+
+pub use crate::burst::{Act, ActKind, BEFORE, Burst, Sleep, SleepKind, Slice};
 
 use crate::history::History;
-use schedlab_trace::tracepoint::{Context, State};
-use std::ops::Range;
 
-/// A recorded trace, as tasks with their bursts and sleeps.
+/// Recorded trace as tasks with their bursts and sleeps.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trace {
-    /// When the first event was, ns by the trace's own clock.
+    /// Time of the first event on the trace's own clock, ns.
     pub origin_ns: u64,
-    /// How long it is, ns.
+    /// Length, ns.
     pub span_ns: u64,
-    /// How many CPUs there are.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// The tasks in the order in which they were first heard of.
+    /// Tasks in the order in which they first appear.
     pub tasks: Vec<Task>,
-    /// How many times the chain of switches breaks.
+    /// Number of breaks in the chain of switches.
     pub gaps: u64,
-    /// Time of CPUs within these gaps, ns.
+    /// CPU time within these gaps, ns.
     pub gap_ns: u64,
-    /// Wakeups that nobody saw: a sleeping task was switched in.
+    /// Number of wakeups missing from the trace: a sleeping task was switched in.
     pub unseen: u64,
-    /// Wakeups that ended a sleep.
+    /// Number of wakeups that ended a sleep.
     pub wakeups: u64,
-    /// Switches.
+    /// Number of switches.
     pub switches: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
     /// Time that CPUs were idle, ns.
     pub idle_ns: u64,
-    /// Whether it tells interrupts from tasks.
+    /// Whether the trace distinguishes interrupts from tasks.
     pub has_contexts: bool,
-    /// Whether it has `sched_waking`, `sched_wakeup`.
+    /// Whether the trace has `sched_waking` and `sched_wakeup`.
     pub form: [bool; 2],
-    /// Tokens: wakeups of tasks that were about to wait. True: the task did not have to wait.
+    /// Tokens: wakeups of tasks that were about to wait. `true`: the task did not have to wait.
     pub tokens: Vec<bool>,
 }
 
-/// A task of a trace. A number that is used again is another task.
+/// Task of a trace. A number that is used again is another task.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Task {
-    /// Its number.
+    /// Number of the task.
     pub pid: u32,
-    /// Tasks before it with this number.
+    /// Number of earlier tasks with the same number.
     pub incarnation: u32,
-    /// What it was called last.
+    /// Last name of the task.
     pub name: String,
-    /// When it came into being, or 0.
+    /// Time of birth, or 0.
     pub born_ns: u64,
-    /// How it begins.
+    /// How the task begins.
     pub origin: Origin,
-    /// Who forked it, if that is known.
+    /// Parent, if known.
     pub forked_by: Option<usize>,
-    /// The sleep in which it was when the trace began.
+    /// Sleep that the task was in when the trace began.
     pub before: Option<Sleep>,
-    /// Its turns at work, from a wakeup to the next sleep, and the sleeps.
+    /// Bursts, from a wakeup to the next sleep, and the sleeps.
     pub(crate) history: History,
-    /// The priority that it has first.
+    /// Initial priority.
     pub prio: Option<i32>,
-    /// Whether it ended.
+    /// Whether the task exited.
     pub exited: bool,
-    /// Whether it is one of the kernel's.
+    /// Whether it is a kernel thread.
     pub is_kernel: bool,
 }
 
 /// How a task begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
-    /// It was there at the trace's beginning: asleep ([`Task::before`]), or runnable.
+    /// It existed when the trace began: asleep ([`Task::before`]), or runnable.
     #[default]
     Before,
-    /// It was first seen out of a gap.
+    /// It first appeared after a gap.
     Gap,
-    /// It was forked, and its parent's [`What::Fork`] tells where.
+    /// It was forked, and its parent's [`ActKind::Fork`] shows where.
     Forked,
-    /// It came into being, and its parent's books do not tell where.
+    /// It was created at a point that its parent's history does not show.
     Born,
 }
 
-/// A turn at work.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Burst {
-    /// When it became runnable.
-    pub wake_ns: u64,
-    /// Whether that was seen: not runnable since the trace's beginning or a gap.
-    pub is_woken: bool,
-    /// When it was first on a CPU.
-    pub first_ns: Option<u64>,
-    /// Its pieces, for [`Task::slices`].
-    pub slices: Range<u32>,
-    /// What it did, for [`Task::acts`].
-    pub acts: Range<u32>,
-    /// CPU time.
-    pub cpu_ns: u64,
-    /// When it left the CPU, or the trace ended.
-    pub end_ns: u64,
-    /// In what state; none: the trace ended.
-    pub state: Option<State>,
-}
-
-/// Time on a CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slice {
-    /// Which.
-    pub cpu: u32,
-    /// From when ...
-    pub from_ns: u64,
-    /// ... to when.
-    pub to_ns: u64,
-}
-
-/// Something that a task did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Act {
-    /// At which point of the burst's demand, ns.
-    pub offset_ns: u64,
-    /// What.
-    pub what: What,
-}
-
-/// What a task did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
-    /// It woke a task out of this sleep ([`BEFORE`]: the one before the trace).
-    Wake {
-        /// Whom.
-        task: u32,
-        /// Out of which of its sleeps.
-        sleep: u32,
-    },
-    /// It forked.
-    Fork {
-        /// Whom.
-        task: u32,
-    },
-    /// It woke one that had not gone to sleep yet.
-    Post {
-        /// Place in [`Trace::tokens`].
-        token: u32,
-    },
-    /// It wanted to wait, and was woken before it did.
-    Wait {
-        /// Place in [`Trace::tokens`].
-        token: u32,
-    },
-    /// It has another priority from here on.
-    Prio {
-        /// As the kernel counts.
-        prio: i32,
-    },
-    /// Executes another program, whereupon a kernel may choose another CPU.
-    Exec,
-}
-
-/// The number of [`Task::before`] among a task's sleeps.
-pub const BEFORE: u32 = u32::MAX;
-
-/// A sleep.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sleep {
-    /// When it began.
-    pub at_ns: u64,
-    /// When it ended; none: after the trace.
-    pub wake_ns: Option<u64>,
-    /// Who ran where it was ended.
-    pub waker: Option<u32>,
-    /// In what context it was ended.
-    pub context: Context,
-    /// On which CPU it was ended.
-    pub cpu: u32,
-    /// The CPU on which the sleeper last ran.
-    pub last_cpu: Option<u32>,
-    /// In what state it sleeps.
-    pub state: State,
-    /// What ended it, as far as that was found out.
-    pub kind: Kind,
-}
-
-/// What ends a sleep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Kind {
-    /// The progress of another task: its waker.
-    Edge,
-    /// Time since its beginning: a device, a timer.
-    Relative,
-    /// Time: a clock, or somebody outside.
-    Absolute,
-    /// Nothing; the trace ends before.
-    #[default]
-    End,
-}
-
 impl Task {
-    /// How many bursts it has.
+    /// Returns the number of bursts.
     pub fn burst_count(&self) -> usize {
         self.history.len()
     }
 
-    /// Its bursts.
+    /// Returns its bursts.
     pub fn bursts(&self) -> impl ExactSizeIterator<Item = Burst> {
-        (0..self.history.len()).map(|at| self.history.burst(at).expect("it is one of them"))
+        (0..self.history.len())
+            .map(|at| self.history.burst(at).expect("the index is below the number of bursts"))
     }
 
-    /// Its last burst.
+    /// Returns its last burst.
     pub fn last_burst(&self) -> Option<Burst> {
         self.history.burst(self.history.len().checked_sub(1)?)
     }
 
-    /// Its sleeps: the first follows the first burst, and so on.
+    /// Returns its sleeps. The first follows the first burst, and so on.
     pub fn sleeps(&self) -> impl Iterator<Item = Sleep> {
         (0..self.history.len()).map_while(|at| self.history.sleep(at))
     }
 
-    /// The sleep with this number, or [`BEFORE`].
+    /// Returns the sleep with this number, or [`BEFORE`].
     pub fn sleep(&self, number: u32) -> Option<Sleep> {
         match number {
             BEFORE => self.before.clone(),
@@ -221,34 +109,35 @@ impl Task {
         }
     }
 
-    /// The burst's pieces.
+    /// Returns the slices of the burst.
     pub fn slices(&self, burst: &Burst) -> impl ExactSizeIterator<Item = Slice> {
         self.history.slices(&burst.slices)
     }
 
-    /// The pieces of all its bursts.
+    /// Returns the slices of all bursts.
     pub fn all_slices(&self) -> impl ExactSizeIterator<Item = Slice> {
         self.history.all_slices()
     }
 
-    /// What it did in the burst.
+    /// Returns the actions in the burst.
     pub fn acts(&self, burst: &Burst) -> impl ExactSizeIterator<Item = Act> {
         self.history.acts(&burst.acts)
     }
 
-    /// All its sleeps whose end is known, the one before the trace among them, with their numbers.
+    /// Returns all sleeps whose end is known, with their numbers, including the sleep before the
+    /// trace.
     pub fn ended_sleeps(&self) -> impl Iterator<Item = (u32, Sleep)> {
         let before = self.before.iter().map(|sleep| (BEFORE, sleep.clone()));
         let sleeps = self.sleeps().enumerate().map(|(at, sleep)| (at as u32, sleep));
         before.chain(sleeps).filter(|(_, sleep)| sleep.wake_ns.is_some())
     }
 
-    /// All of its CPU time.
+    /// Returns its total CPU time.
     pub fn cpu_ns(&self) -> u64 {
         self.history.cpu_ns()
     }
 
-    /// What programs and reports call it: `name.pid`.
+    /// Returns its name in programs and reports: `name.pid`.
     pub fn key(&self) -> String {
         match self.incarnation {
             0 => format!("{}.{}", self.name, self.pid),
@@ -258,7 +147,7 @@ impl Task {
 }
 
 impl Trace {
-    /// CPU time of all tasks.
+    /// Returns the CPU time of all tasks.
     pub fn busy_ns(&self) -> u64 {
         self.tasks.iter().map(Task::cpu_ns).sum()
     }

@@ -1,22 +1,22 @@
-//! What is known of the recordings: totals that were computed by other means.
+//! Known totals of the recordings, computed by other means.
 
 mod support;
 
 use schedlab_replay::Trace;
-use schedlab_replay::seen::Seen;
 use schedlab_replay::select;
+use schedlab_replay::stats::TaskStats;
 use support::example;
 
 fn near(what: &str, got: f64, wanted: f64) {
-    assert!((got - wanted).abs() <= 0.005 * wanted, "{what}: {got} is not {wanted}");
+    assert!((got - wanted).abs() <= 0.005 * wanted, "{what}: {got} should be {wanted}");
 }
 
-/// What was seen of these tasks together.
-fn of(trace: &Trace, who: &str) -> Seen {
+/// Returns the statistics of these tasks together.
+fn of(trace: &Trace, who: &str) -> TaskStats {
     let found = select::tasks(trace, who).unwrap_or_else(|error| panic!("{error}"));
-    let mut seen = Seen::default();
+    let mut seen = TaskStats::default();
     for (task, _) in trace.tasks.iter().zip(found).filter(|(_, found)| *found) {
-        seen.add(&Seen::of_task(trace, task));
+        seen.add(&TaskStats::of_task(trace, task));
     }
     seen
 }
@@ -25,8 +25,8 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// The workload's CPU time, waiting and last end, ms.
-fn check_all(file: &str, root: &str, cpu: f64, wait: f64, end: f64) -> (Trace, Seen) {
+/// Checks the CPU time, waiting and last end of the workload, ms.
+fn check_all(file: &str, root: &str, cpu: f64, wait: f64, end: f64) -> (Trace, TaskStats) {
     let trace = example(file);
     let seen = of(&trace, &format!("descendants of {root}"));
     near(&format!("{file}: CPU"), ms(seen.cpu_ns), cpu);
@@ -41,18 +41,18 @@ fn check_cpu(trace: &Trace, names: &[(&str, f64)]) {
     }
 }
 
-/// The latency that so many per cent of the wakeups do not exceed, µs.
-fn percentile(seen: &Seen, percent: usize) -> f64 {
+/// Returns the latency that `percent` per cent of the wakeups do not exceed, µs.
+fn percentile(seen: &TaskStats, percent: usize) -> f64 {
     let mut all = seen.latencies.clone();
     all.sort_unstable();
     all[(all.len() * percent).div_ceil(100) - 1] as f64 / 1e3
 }
 
-/// The part of the CPUs' time that lies in gaps, per cent with a digit behind the point.
+/// Checks the share of CPU time in gaps, per cent with one decimal.
 fn check_gaps(trace: &Trace, percent: f64) {
     let all = f64::from(trace.cpus) * trace.span_ns as f64;
     let got = 100.0 * trace.gap_ns as f64 / all;
-    assert!((got - percent).abs() <= 0.06, "{got} is not {percent}");
+    assert!((got - percent).abs() <= 0.06, "{got} should be {percent}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn redis() {
     let (trace, seen) = check_all("redis", "redis.sh", 585.0, 89.8, 609.1);
     check_cpu(&trace, &[("redis-server", 33.8), ("redis-benchmark", 39.6), ("hog", 493.5)]);
     assert_eq!((trace.gaps, trace.tasks.len(), seen.wakeups), (3, 69, 4684));
-    // Of the facts this one has two digits.
+    // The reference value has two digits.
     assert!((percentile(&seen, 50) - 1.1).abs() <= 0.05);
     near("99 %", percentile(&seen, 99), 21.2);
     check_gaps(&trace, 2.4);
@@ -103,7 +103,7 @@ fn redis() {
 #[test]
 fn older_recordings() {
     let lua = example("lua");
-    // By the switches alone: what ran in its 39 gaps was not counted.
+    // Counted from switches alone: what ran in its 39 gaps was not counted.
     near("busy and idle", ms(lua.busy_ns() + lua.idle_ns), 2.0 * ms(lua.span_ns));
     let busy = ms(lua.busy_ns());
     assert!((3850.0..=3850.0 * 1.02).contains(&busy), "{busy}");
@@ -111,13 +111,13 @@ fn older_recordings() {
     assert_eq!((lua.switches, lua.has_contexts), (2051, false));
     let messaging = example("messaging");
     assert_eq!(messaging.gaps, 91);
-    // The sums of slices alone do not have what ran in gaps.
+    // The sum of slices alone excludes what ran in gaps.
     let cpu = ms(of(&messaging, "sched-messaging").cpu_ns);
     assert!((505.0..=505.0 * 1.03).contains(&cpu), "{cpu}");
     let sleepers = example("sleepers");
     assert_eq!(sleepers.gaps, 3);
     check_cpu(&sleepers, &[("other-2", 1513.0)]);
-    // By the switches alone, in whole milliseconds; what ran in its gaps comes to it.
+    // Counted from switches alone, in whole milliseconds; what ran in gaps is added.
     for (name, cpu) in [("hog", 966.0), ("video", 82.0), ("audio", 31.0), ("typist", 25.0)] {
         let got = ms(of(&sleepers, name).cpu_ns);
         assert!((cpu - 0.5..=cpu * 1.03 + 0.5).contains(&got), "{name}: {got}");

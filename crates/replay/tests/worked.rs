@@ -1,15 +1,15 @@
-//! Small traces of which the programs are known.
+//! Small traces whose programs are known.
 
 mod support;
 
 use schedlab_replay::kinds::{has_clock, is_wall_loop, passes};
-use schedlab_replay::program::Early;
+use schedlab_replay::program::EarlyTask;
 use schedlab_replay::score::{Grade, Pair, Score};
-use schedlab_replay::seen::Seen;
+use schedlab_replay::stats::TaskStats;
 use schedlab_replay::trace::Burst;
 use support::{Line, programs, read};
 
-/// The text of a trace of one CPU in which a timer and a task wake others.
+/// The trace of one CPU in which a timer and a task wake others.
 #[test]
 fn a_timers_and_a_tasks_wakeups_are_told_apart() {
     let text = "\
@@ -53,7 +53,7 @@ fn fork_exec_disk_and_exit() {
         Line::switch(0, 1240, sh, "Z", idle),
     ]);
     let waits: Vec<u64> =
-        trace.tasks.iter().map(|task| Seen::of_task(&trace, task).wait_ns / 1000).collect();
+        trace.tasks.iter().map(|task| TaskStats::of_task(&trace, task).wait_ns / 1000).collect();
     assert_eq!(waits, [60, 20]);
     assert_eq!(
         programs(trace),
@@ -64,7 +64,7 @@ fn fork_exec_disk_and_exit() {
     );
 }
 
-/// What the file of a program does not hold is where it executes another.
+/// A program file does not record where it executes another program.
 #[test]
 fn an_exec_stands_where_it_was() {
     let (sh, cat, idle) = (("sh", 11), ("cat", 11), ("swapper/0", 0));
@@ -102,8 +102,8 @@ fn what_was_before_the_trace_goes_before_it() {
         ]
     );
     let running = workload.running_before(&trace);
-    assert_eq!(running, [0], "who sleeps when it begins wants no CPU");
-    let early = [Early { place: 0, from_ns: 3_000_000, done_ns: 7_000_000 }];
+    assert_eq!(running, [0], "a task that sleeps when the trace begins is not runnable");
+    let early = [EarlyTask { place: 0, from_ns: 3_000_000, done_ns: 7_000_000 }];
     let led = workload.led(&trace, 10_000_000, &early, false);
     assert_eq!(led.tasks[0].delay_ns, 3_000_000);
     assert_eq!(
@@ -115,7 +115,7 @@ fn what_was_before_the_trace_goes_before_it() {
         ]
     );
     let alone = workload.led(&trace, 10_000_000, &early, true);
-    assert_eq!(support::steps(&alone)[..2], ["hog.1: for ever", "nap.2: timer 11000; run 500"]);
+    assert_eq!(support::steps(&alone)[..2], ["hog.1: endless", "nap.2: timer 11000; run 500"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_gap_is_shared_half_and_half() {
     );
 }
 
-/// A task that was woken before it slept did not have to wait, and would have to at a replay.
+/// A task that was woken before it slept did not have to wait, and would have to in a replay.
 #[test]
 fn a_wakeup_before_the_sleep_is_a_token_or_that_sleeps_end() {
     let (a, b, idle) = (("a", 1), ("b", 2), ("swapper/0", 0));
@@ -182,7 +182,7 @@ fn a_number_that_is_used_again_is_another_task() {
         Line::switch(0, 300, ("p", 9), "Z", ("b", 1)),
         Line::switch(0, 400, ("b", 1), "Z", idle),
     ]);
-    // Who p is came out of a gap.
+    // Task p came out of a gap.
     let keys: Vec<String> = trace.tasks.iter().map(|task| task.key()).collect();
     assert_eq!(keys, ["a.1", "p.9", "b.1.1"]);
 }
@@ -254,14 +254,14 @@ fn scores_are_sums_over_groups() {
 
 #[test]
 fn percentiles_want_enough_wakeups() {
-    let of = |count: u64| Seen {
+    let of = |count: u64| TaskStats {
         latencies: (0..count).map(|it| it * 10_000).collect(),
-        ..Seen::default()
+        ..TaskStats::default()
     };
     assert_eq!(
         (of(9).percentile(50), of(29).percentile(90), of(99).percentile(99)),
         (None, None, None)
     );
     assert_eq!(of(100).percentile(99), Some(980_000));
-    assert_eq!(of(10).percentile(50), Some(50_000), "an idle CPU needs that to wake");
+    assert_eq!(of(10).percentile(50), Some(50_000), "the floor is the wakeup time of an idle CPU");
 }

@@ -1,28 +1,28 @@
-//! How fast recorded traces are read, format by format.
+//! Measures how fast recorded traces are read, format by format.
 //!
 //! ```text
 //! cargo bench -p schedlab-trace --bench read               a million events of each format
 //! cargo bench -p schedlab-trace --bench read -- 10000000   so many
 //! ```
 //!
-//! Each file is written first, by the program's own writers, and read three times; the best time
-//! counts (CPU time where the system tells it). **Memory** is the most that the process had up to
-//! then. What takes the events does nothing with them.
+//! Each file is first written by the program's own writers and then read three times; the best time
+//! counts (CPU time where the system reports it). **Memory** is the peak of the process up to then.
+//! The sink discards the events.
 
 use schedlab_trace::read::Trace;
 use schedlab_trace::{
-    Context, Header, Record, Sink, State, TraceFormat, TraceWriter, Tracepoint, Who,
+    Context, Header, Record, Sink, State, TaskRef, TraceFormat, TraceWriter, Tracepoint,
 };
 use std::time::Instant;
 
-/// Threads that hand work to each other on eight CPUs: of ten events four are switches, three
+/// Threads that pass work to each other on eight CPUs: of ten events, four are switches, three
 /// `sched_waking`, three `sched_wakeup`.
 fn history(events: u64, sink: &mut dyn Sink) {
     const CPUS: u64 = 8;
     let names: Vec<String> = (0..200).map(|task| format!("worker-{}", task % 40)).collect();
     let who = |pid: u64| match pid {
-        0 => Who::IDLE,
-        pid => Who { comm: &names[pid as usize % 200], pid: 1000 + pid as u32, prio: 120 },
+        0 => TaskRef::IDLE,
+        pid => TaskRef { comm: &names[pid as usize % 200], pid: 1000 + pid as u32, prio: 120 },
     };
     let mut running = [0u64; CPUS as usize];
     let mut dice = 1u64;
@@ -56,15 +56,15 @@ fn history(events: u64, sink: &mut dyn Sink) {
     sink.finish(at_ns);
 }
 
-/// The most memory that the process ever had, MB.
+/// Returns the peak memory of the process, MB.
 fn memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
 }
 
-/// How long this thread has had a CPU, s: other work on the machine disturbs it little. Where the
-/// system does not tell, the time since `begin`.
+/// Returns the CPU time of this thread, s, which other work on the machine disturbs little. Where
+/// the system does not report it, the time since `begin`.
 fn cpu_time(begin: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = told.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
@@ -76,7 +76,7 @@ fn main() {
         std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1_000_000);
     let header = Header { cpus: 8, hz: 250, scheduler: "bench".into() };
     println!("{events} events");
-    println!("{:<14} {:>9} {:>8} {:>12} {:>10}", "format", "size", "time", "an event", "memory");
+    println!("{:<14} {:>9} {:>8} {:>12} {:>10}", "format", "size", "time", "per event", "memory");
     for (name, format) in [
         ("ftrace.txt", TraceFormat::Ftrace),
         ("perf.txt", TraceFormat::Perf),
@@ -87,15 +87,15 @@ fn main() {
     ] {
         let file = format!("schedlab-bench-{}.{name}", std::process::id());
         let path = std::env::temp_dir().join(file);
-        let mut writer = TraceWriter::create(&path, format, &header).expect("there is room");
+        let mut writer = TraceWriter::create(&path, format, &header).expect("the disk has room");
         history(events, &mut writer);
-        writer.close().expect("there is room");
+        writer.close().expect("the disk has room");
         let size = std::fs::metadata(&path).map_or(0, |there| there.len());
         let mut best = f64::MAX;
         for _ in 0..3 {
             let (clock, begin) = (Instant::now(), cpu_time(Instant::now()));
             let reading = Trace::open(&path).and_then(|trace| trace.read(&mut ()));
-            let reading = reading.expect("it was just written");
+            let reading = reading.expect("the trace was just written");
             assert!(reading.header.events > events / 3, "{name}: {}", reading.header.events);
             best = best.min(cpu_time(clock) - begin);
         }

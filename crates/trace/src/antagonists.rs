@@ -1,23 +1,23 @@
-//! Who kept a task waiting: [`Antagonists`]. While the task was runnable and had no CPU, who ran,
-//! and who stood in line with it?
+//! Tasks that kept others waiting: [`Antagonists`] measures which tasks ran, and which were queued
+//! on the same CPU, while a task was runnable without a CPU.
 
-use crate::tracepoint::{NewTask, Record, Sink, Tracepoint, Who};
+use crate::tracepoint::{NewTask, Record, Sink, TaskRef, Tracepoint};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Measures who ran, and who stood in line, while some tasks waited.
+/// Measures which tasks ran and which were queued while the selected tasks, the victims, waited.
 #[derive(Clone, Debug)]
 pub struct Antagonists {
     wanted: String,
     tasks: BTreeMap<u32, Task>,
-    /// Who runs on each CPU.
+    /// Current task of each CPU.
     lanes: Vec<Option<u32>>,
-    /// By CPU: those who wait in its line.
-    lines: Vec<Vec<u32>>,
-    /// The victims that wait.
+    /// Tasks waiting in the queue of each CPU.
+    queues: Vec<Vec<u32>>,
+    /// Victims that wait.
     waiting: Vec<u32>,
     since_ns: u64,
-    /// How long victims waited, all together, ns.
+    /// Total waiting time of the victims, ns.
     wait_ns: u64,
     wait_max_ns: u64,
     waits: u64,
@@ -28,46 +28,47 @@ pub struct Antagonists {
 struct Task {
     name: String,
     cpu: u32,
-    /// It is in a line, or has a CPU.
+    /// Whether it is in a queue or has a CPU.
     runnable: bool,
     on_cpu: bool,
     is_victim: bool,
     waits_since_ns: u64,
-    /// When its last turn began, if it has not blocked since.
-    turn_ns: Option<u64>,
+    /// Beginning of its last slice, if it has not blocked since.
+    slice_ns: Option<u64>,
     ran_here_ns: u64,
     ran_elsewhere_ns: u64,
     in_line_ns: u64,
-    /// In how many waits it ran on the victim's CPU.
+    /// Number of waits in which it ran on the victim's CPU.
     in_waits: u64,
     last_wait: u64,
 }
 
-/// What one task did while the victims waited.
+/// Activity of one task while the victims waited.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its number.
+    /// Number.
     pub pid: u32,
-    /// It ran on the CPU in whose line a victim stood, ns.
+    /// Time that it ran on the CPU in whose queue a victim was, ns.
     pub ran_here_ns: u64,
-    /// It ran on another CPU, ns.
+    /// Time that it ran on another CPU, ns.
     pub ran_elsewhere_ns: u64,
-    /// It stood in the same line, ns.
+    /// Time that it was in the same queue, ns.
     pub in_line_ns: u64,
-    /// In so many waits it ran on that CPU.
+    /// Number of waits in which it ran on that CPU.
     pub in_waits: u64,
 }
 
 impl Antagonists {
-    /// Of the tasks that `wanted` names: a number, a name, or a name without the number behind it.
+    /// Creates a measurement for the tasks that `wanted` selects: a number, a name, or a name
+    /// without the number at its end.
     pub fn new(wanted: &str) -> Antagonists {
         Antagonists {
             wanted: wanted.into(),
             tasks: BTreeMap::new(),
             lanes: Vec::new(),
-            lines: Vec::new(),
+            queues: Vec::new(),
             waiting: Vec::new(),
             since_ns: 0,
             wait_ns: 0,
@@ -77,22 +78,22 @@ impl Antagonists {
         }
     }
 
-    /// How many tasks it is of. 0: nobody has that name.
+    /// Returns the number of selected tasks. `0`: no task has that name.
     pub fn victims(&self) -> usize {
         self.victims.len()
     }
 
-    /// The names of all tasks.
+    /// Returns the names of all tasks.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tasks.values().map(|task| task.name.as_str())
     }
 
-    /// How long the victims waited, all together, ns.
+    /// Returns the total waiting time of the victims, ns.
     pub fn wait_ns(&self) -> u64 {
         self.wait_ns
     }
 
-    fn task(&mut self, who: Who<'_>) -> &mut Task {
+    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
         let wanted = &self.wanted;
         let victims = &mut self.victims;
         let task = self.tasks.entry(who.pid).or_default();
@@ -109,11 +110,11 @@ impl Antagonists {
     fn grow(&mut self, cpu: u32) {
         if cpu as usize >= self.lanes.len() {
             self.lanes.resize(cpu as usize + 1, None);
-            self.lines.resize(cpu as usize + 1, Vec::new());
+            self.queues.resize(cpu as usize + 1, Vec::new());
         }
     }
 
-    /// The time since the last event counts for who ran and who stood in line.
+    /// Charges the time since the last event to the tasks that ran or were queued.
     fn pass(&mut self, at_ns: u64) {
         let passed_ns = at_ns.saturating_sub(self.since_ns);
         self.since_ns = at_ns;
@@ -139,7 +140,7 @@ impl Antagonists {
                     task.ran_elsewhere_ns = task.ran_elsewhere_ns.saturating_add(passed_ns);
                 }
             }
-            for &other in self.lines[here].iter().filter(|&&other| other != victim) {
+            for &other in self.queues[here].iter().filter(|&&other| other != victim) {
                 if let Some(task) = self.tasks.get_mut(&other) {
                     task.in_line_ns = task.in_line_ns.saturating_add(passed_ns);
                 }
@@ -147,19 +148,19 @@ impl Antagonists {
         }
     }
 
-    /// `pid` is in the line of its CPU, or no longer.
+    /// Puts `pid` into the queue of its CPU, or takes it out.
     fn stand(&mut self, at_ns: u64, pid: u32, stands: bool) {
         let Some(task) = self.tasks.get_mut(&pid) else { return };
         let (cpu, is_victim) = (task.cpu as usize, task.is_victim);
-        let line = &mut self.lines[cpu];
+        let line = &mut self.queues[cpu];
         let place = line.iter().position(|&other| other == pid);
         match (place, stands) {
             (None, true) => {
                 line.push(pid);
                 if is_victim {
                     self.waiting.push(pid);
-                    // A turn of no length ends no wait.
-                    if task.turn_ns != Some(at_ns) {
+                    // A slice of no length ends no wait.
+                    if task.slice_ns != Some(at_ns) {
                         task.waits_since_ns = at_ns;
                         self.waits += 1;
                     }
@@ -177,21 +178,21 @@ impl Antagonists {
         }
     }
 
-    /// `pid` goes to another CPU's line; a wait goes on.
+    /// Moves `pid` to the queue of another CPU; a wait continues.
     fn go(&mut self, pid: u32, cpu: u32) {
         self.grow(cpu);
         let Some(task) = self.tasks.get_mut(&pid) else { return };
         let old = std::mem::replace(&mut task.cpu, cpu) as usize;
         if old != cpu as usize
             && let Some(place) =
-                self.lines.get(old).and_then(|line| line.iter().position(|&other| other == pid))
+                self.queues.get(old).and_then(|line| line.iter().position(|&other| other == pid))
         {
-            self.lines[old].swap_remove(place);
-            self.lines[cpu as usize].push(pid);
+            self.queues[old].swap_remove(place);
+            self.queues[cpu as usize].push(pid);
         }
     }
 
-    /// All who ran or stood in line, those who ran longest first.
+    /// Returns all tasks that ran or were queued, those that ran longest first.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = self
             .tasks
@@ -215,7 +216,7 @@ impl Antagonists {
         rows
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> String {
         let ms = |ns: u64| format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
         let mut out = String::new();
@@ -264,7 +265,7 @@ impl Antagonists {
 
 impl Sink for Antagonists {
     fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
-        Antagonists::task(self, Who { comm: new.name, pid: new.pid, prio: 120 });
+        Antagonists::task(self, TaskRef { comm: new.name, pid: new.pid, prio: 120 });
     }
 
     fn record(&mut self, record: &Record<'_>) {
@@ -276,8 +277,8 @@ impl Sink for Antagonists {
                 if prev.pid != 0 {
                     let task = self.task(prev);
                     (task.on_cpu, task.runnable) = (false, prev_state.is_runnable());
-                    task.turn_ns = task.turn_ns.filter(|_| prev_state.is_runnable());
-                    // Who was moved as it ran stands in another's line.
+                    task.slice_ns = task.slice_ns.filter(|_| prev_state.is_runnable());
+                    // A task that was migrated while it ran is in the queue of another CPU.
                     if !prev_state.is_runnable() {
                         self.go(prev.pid, cpu);
                     }
@@ -286,7 +287,7 @@ impl Sink for Antagonists {
                 if next.pid != 0 {
                     let task = self.task(next);
                     (task.on_cpu, task.runnable) = (true, true);
-                    task.turn_ns = Some(at_ns);
+                    task.slice_ns = Some(at_ns);
                     self.stand(at_ns, next.pid, false);
                     self.go(next.pid, cpu);
                 }
@@ -298,18 +299,18 @@ impl Sink for Antagonists {
                 self.go(who.pid, target_cpu);
                 let task = self.task(who);
                 task.runnable = true;
-                task.turn_ns = None;
+                task.slice_ns = None;
                 let on_cpu = task.on_cpu;
                 if !on_cpu {
                     self.stand(at_ns, who.pid, true);
                 }
             }
             Tracepoint::Waking { task: who, target_cpu } => {
-                // Traces of perf have no sched_wakeup: it waits where it was.
+                // Traces of perf may lack sched_wakeup: the task waits where it was.
                 let task = self.task(who);
                 let (runnable, on_cpu) = (task.runnable, task.on_cpu);
                 task.runnable = true;
-                task.turn_ns = None;
+                task.slice_ns = None;
                 if !runnable && !on_cpu {
                     self.go(who.pid, target_cpu);
                     self.stand(at_ns, who.pid, true);
@@ -345,10 +346,10 @@ mod tests {
     use super::*;
     use crate::tracepoint::{Context, State};
 
-    /// A turn of no length ends no wait; one in which the task blocks does.
+    /// A slice of no length ends no wait; one in which the task blocks does.
     #[test]
     fn a_wait_goes_on_over_a_turn_of_no_length() {
-        let who = |pid: u32| Who { comm: ["idle", "a", "b"][pid as usize], pid, prio: 120 };
+        let who = |pid: u32| TaskRef { comm: ["idle", "a", "b"][pid as usize], pid, prio: 120 };
         let switch = |prev: u32, prev_state, next: u32| Tracepoint::Switch {
             prev: who(prev),
             prev_state,
@@ -381,11 +382,12 @@ mod tests {
         );
     }
 
-    /// A table of columns may name any time: two tasks wait for as long as can be said, so that
-    /// sums over them cannot be said any more. They stay at the most there is.
+    /// A table of columns may contain any time. Two tasks wait for the longest representable time,
+    /// so that the sum over them is not representable. Sums saturate.
     #[test]
     fn times_as_long_as_can_be_said_are_no_overflow() {
-        let who = |pid: u32| Who { comm: ["idle", "a", "b", "c"][pid as usize], pid, prio: 120 };
+        let who =
+            |pid: u32| TaskRef { comm: ["idle", "a", "b", "c"][pid as usize], pid, prio: 120 };
         let switch = |prev: u32, next: u32| Tracepoint::Switch {
             prev: who(prev),
             prev_state: State::Runnable,

@@ -1,28 +1,28 @@
-//! Chrome's JSON traces ("Trace Event Format"): [`Chrome`].
+//! JSON traces for Chrome ("Trace Event Format"): [`Chrome`].
 //!
-//! The format knows nothing of scheduling. The CPUs are a process, each a thread of it; a turn of a
-//! task on a CPU is a complete event, a wakeup a flow from the waker's turn to that of the task
-//! that was woken, a queue's length a counter.
+//! The format has no notion of scheduling. The CPUs are one process with a thread for each CPU. A
+//! slice of a task is a complete event, a wakeup is a flow from the waker's slice to that of the
+//! woken task, and the length of a queue is a counter.
 
 use crate::output::Output;
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{LagAccount, Record, Sink, Tracepoint, Who};
+use crate::tracepoint::{LagAccount, Record, Sink, TaskRef, Tracepoint};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::io;
 
-/// The process that the CPUs are.
+/// Process that represents the CPUs.
 const CPUS: u32 = 1;
 
 const BUFFER: usize = 1 << 16;
 
-/// Writes Chrome's JSON while the run goes on.
+/// Writes a Chrome JSON trace during the run.
 #[derive(Debug)]
 pub struct Chrome {
     out: Streamed,
     text: String,
     cpus: Vec<Lane>,
-    /// Flows that have begun and not yet come to the turn of the task that was woken.
+    /// Flows that have begun and have not reached the slice of the woken task yet.
     flows: BTreeMap<u32, u64>,
     flow: u64,
 }
@@ -35,7 +35,7 @@ struct Lane {
     since_ns: u64,
 }
 
-/// A time in microseconds, to the nanosecond.
+/// Time in microseconds, with three decimals.
 struct Micros(u64);
 
 impl fmt::Display for Micros {
@@ -44,7 +44,7 @@ impl fmt::Display for Micros {
     }
 }
 
-/// A string of JSON.
+/// JSON string.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -92,20 +92,20 @@ impl Chrome {
     /// Closes the file.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The file cannot be written.
     pub fn close(mut self) -> io::Result<()> {
         self.text.push_str("]}\n");
         self.out.write(self.text.as_bytes());
         self.out.close()
     }
 
-    /// Whether it cannot be written any more.
+    /// Whether writing has failed.
     pub fn has_failed(&self) -> bool {
         self.out.has_failed()
     }
 
     fn event(&mut self, event: fmt::Arguments<'_>) {
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         let _ = write!(self.text, ",\n{event}");
         if self.text.len() >= BUFFER {
             self.out.write(self.text.as_bytes());
@@ -186,7 +186,7 @@ impl Sink for Chrome {
         ));
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         let name = format!("Lag ({}), {} {}", account.name(), task.comm, task.pid);
         let name = Quoted(&name);
         self.event(format_args!(

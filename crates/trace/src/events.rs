@@ -1,20 +1,20 @@
-//! The reverse of a [`Recorder`](crate::Recorder): makes the events of a run of a recorded trace's
-//! tracepoints, for the observers that measure runs: [`Events`].
+//! Reverse of a [`Recorder`](crate::Recorder): turns the tracepoints of a recorded trace into the
+//! events of a run, for the observers that measure runs: [`Events`].
 //!
-//! Times begin at 0 with the trace. Who has a CPU when its history begins has run since then
-//! ([`Opening`] finds that out, in a reading of its own). A task that a wakeup names first starts
-//! there. Where the chain of switches breaks, the task that was believed to run goes to sleep, and
-//! the other one is woken, both at the event that shows it. A task that is switched in without
-//! having been woken is woken then. Every task has a number of its own, in the order in which they
-//! are heard of; a pid that is used again is another task.
+//! Times begin at 0 with the trace. The task that has a CPU when its history begins has run there
+//! since then ([`Opening`] finds these tasks in a pass of its own). A task that a wakeup names
+//! first starts there. Where the chain of switches breaks, the task that was assumed to run goes to
+//! sleep and the other one is woken, both at the event that reveals it. A task that is switched in
+//! without a wakeup is woken at that moment. Every task has a number of its own, in the order of
+//! first appearance; a pid that is used again is another task.
 
-use crate::tracepoint::{Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Record, Sink, State, TaskRef, Tracepoint};
 use schedlab_core::{
     BlockReason, CpuId, Event, Observer, Policy, SchedAttr, TaskAttr, TaskId, Waker,
 };
 use std::collections::BTreeMap;
 
-/// Who ran on each CPU when its history begins.
+/// Current task of each CPU when its history begins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Opening {
     began_ns: Option<u64>,
@@ -37,14 +37,14 @@ impl Sink for Opening {
     }
 }
 
-/// What is known of a task of a recorded trace.
+/// Task of a recorded trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedTask {
     /// Its pid.
     pub pid: u32,
-    /// What it was last called.
+    /// Its last name.
     pub name: String,
-    /// Its policy as far as its priority tells, and its nice value.
+    /// Policy, as far as the priority reveals it, and nice value.
     pub attr: SchedAttr,
 }
 
@@ -56,7 +56,7 @@ enum Stage {
     Dead,
 }
 
-/// Makes events of tracepoints, and shows them to an observer.
+/// Turns tracepoints into events and passes them to an observer.
 #[derive(Debug)]
 pub struct Events<O> {
     observer: O,
@@ -71,7 +71,7 @@ pub struct Events<O> {
     wakeups: u64,
 }
 
-/// The attributes of a task of this priority.
+/// Returns the attributes of a task of this priority.
 pub fn attr(prio: i32) -> SchedAttr {
     match prio {
         ..0 => SchedAttr { policy: Policy::Deadline, ..SchedAttr::nice(0) },
@@ -83,7 +83,7 @@ pub fn attr(prio: i32) -> SchedAttr {
 }
 
 impl<O: Observer> Events<O> {
-    /// Of a trace with that opening.
+    /// Creates a converter for a trace with this opening.
     pub fn new(opening: Opening, observer: O) -> Events<O> {
         Events {
             observer,
@@ -99,27 +99,27 @@ impl<O: Observer> Events<O> {
         }
     }
 
-    /// The tasks, by number.
+    /// Returns the tasks, by number.
     pub fn tasks(&self) -> &[RecordedTask] {
         &self.tasks
     }
 
-    /// How many switches there were.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u64 {
         self.switches
     }
 
-    /// How often a task became runnable, starts included.
+    /// Returns the number of times that a task became runnable, including starts.
     pub fn wakeups(&self) -> u64 {
         self.wakeups
     }
 
-    /// The observer.
+    /// Returns the observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// The observer, when there is no more to come.
+    /// Returns the observer, after the last event.
     pub fn into_observer(self) -> O {
         self.observer
     }
@@ -128,7 +128,7 @@ impl<O: Observer> Events<O> {
         &mut self.stages[task.index()]
     }
 
-    /// A task that starts on `cpu`.
+    /// Starts a task on `cpu`.
     fn born(&mut self, at_ns: u64, pid: u32, prio: i32, name: &str, cpu: u32) -> TaskId {
         let task = TaskId(self.tasks.len() as u32);
         let sched = attr(prio);
@@ -144,8 +144,8 @@ impl<O: Observer> Events<O> {
         task
     }
 
-    /// A task that is alive, by its pid; with its name and priority as they are now.
-    fn find(&mut self, at_ns: u64, who: Who<'_>) -> Option<TaskId> {
+    /// Returns the live task with this pid, and updates its name and priority.
+    fn find(&mut self, at_ns: u64, who: TaskRef<'_>) -> Option<TaskId> {
         let task = *self.by_pid.get(&who.pid)?;
         if *self.stage(task) == Stage::Dead {
             return None;
@@ -199,8 +199,8 @@ impl<O: Observer> Events<O> {
         self.observer.on(at_ns, Event::woken(task, CpuId(cpu), waker));
     }
 
-    /// Makes `who` one that waits on `cpu`, whatever it was.
-    fn waits(&mut self, at_ns: u64, cpu: u32, who: Who<'_>) -> Option<TaskId> {
+    /// Makes `who` wait on `cpu`, whatever its state was.
+    fn waits(&mut self, at_ns: u64, cpu: u32, who: TaskRef<'_>) -> Option<TaskId> {
         if who.pid == 0 {
             return None;
         }
@@ -216,7 +216,7 @@ impl<O: Observer> Events<O> {
             }
             Stage::Running(there) if there == cpu => {}
             Stage::Running(there) => {
-                // It left that CPU, and nobody saw it.
+                // It left that CPU without an event.
                 self.blocked(at_ns, there, task, BlockReason::Interruptible);
                 self.switched(at_ns, there, Some(task), false, None);
                 self.woken(at_ns, task, cpu, interrupt);
@@ -226,8 +226,8 @@ impl<O: Observer> Events<O> {
         Some(task)
     }
 
-    /// Makes `who` the one that runs on `cpu`, if another was believed to.
-    fn runs(&mut self, at_ns: u64, cpu: u32, who: Who<'_>) {
+    /// Makes `who` the current task of `cpu` if another was assumed to be.
+    fn runs(&mut self, at_ns: u64, cpu: u32, who: TaskRef<'_>) {
         let believed = self.running.get(&cpu).copied();
         if believed.map_or(0, |task| self.tasks[task.index()].pid) == who.pid {
             return;
@@ -268,7 +268,7 @@ impl<O: Observer> Sink for Events<O> {
                 if prev.pid == next.pid {
                     return;
                 }
-                // It may have been renamed, or have another priority.
+                // It may have been renamed or have another priority.
                 if prev.pid != 0 {
                     self.find(at_ns, prev);
                 }
@@ -333,9 +333,9 @@ impl<O: Observer> Events<O> {
         &mut self,
         at_ns: u64,
         cpu: u32,
-        current: Who<'_>,
+        current: TaskRef<'_>,
         in_interrupt: bool,
-        who: Who<'_>,
+        who: TaskRef<'_>,
         target_cpu: u32,
     ) {
         if who.pid == 0 {

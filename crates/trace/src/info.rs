@@ -1,37 +1,37 @@
-//! What is in a recorded trace: [`Info`].
+//! Contents of a recorded trace: [`Info`].
 
 use crate::tracepoint::{Context, Record, Sink, Tracepoint};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was seen of a CPU.
+/// Statistics of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuInfo {
-    /// Events on it.
+    /// Number of events on it.
     pub events: u64,
-    /// When the first was, ns.
+    /// Time of the first event, ns.
     pub first_ns: u64,
-    /// When the last was, ns.
+    /// Time of the last event, ns.
     pub last_ns: u64,
-    /// How long a task had it, between switches that were seen, ns.
+    /// Time that tasks had it, between recorded switches, ns.
     pub busy_ns: u64,
-    /// How long none had it, ns.
+    /// Time that it was idle, ns.
     pub idle_ns: u64,
     since: Option<(u64, u32)>,
 }
 
-/// What was seen of all tasks of a name.
+/// Statistics of all tasks of a name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NameInfo {
-    /// How many tasks ended up with that name.
+    /// Number of tasks that had this name at their end.
     pub tasks: u64,
-    /// CPU time under that name, ns.
+    /// CPU time under this name, ns.
     pub cpu_ns: u64,
-    /// How often one got a CPU.
+    /// Number of times that a task of this name got a CPU.
     pub switches_in: u64,
     pids: BTreeSet<u32>,
 }
 
-/// Counts what is in a trace.
+/// Counts the contents of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Info {
     kinds: BTreeMap<&'static str, u64>,
@@ -42,22 +42,22 @@ pub struct Info {
 }
 
 impl Info {
-    /// Events by kind.
+    /// Returns the number of events by kind.
     pub fn kinds(&self) -> &BTreeMap<&'static str, u64> {
         &self.kinds
     }
 
-    /// How many wakeups there were in a context.
+    /// Returns the number of wakeups in a context.
     pub fn wakeups_in(&self, context: Context) -> u64 {
         self.contexts[context as usize]
     }
 
-    /// Each CPU that had events.
+    /// Returns each CPU that had events.
     pub fn cpus(&self) -> &BTreeMap<u32, CpuInfo> {
         &self.cpus
     }
 
-    /// Each name that had a CPU, the idle tasks apart; the most CPU time first.
+    /// Returns each name that had a CPU, except the idle tasks, in descending order of CPU time.
     pub fn names(&self) -> Vec<(&str, &NameInfo)> {
         let mut names: Vec<_> =
             self.names.iter().map(|(name, info)| (name.as_str(), info)).collect();
@@ -65,7 +65,7 @@ impl Info {
         names
     }
 
-    /// What can be asked of it, and what cannot: a question, and what is missing.
+    /// Returns the questions that the trace can answer, each with what is missing for it.
     pub fn answers(&self) -> Vec<(&'static str, Option<&'static str>)> {
         let has = |kind: &str| self.kinds.contains_key(kind);
         let wakeups = has("sched_waking") || has("sched_wakeup");
@@ -74,9 +74,9 @@ impl Info {
         let switches = missing(has("sched_switch"), "sched_switch");
         let woken = missing(wakeups, "sched_waking or sched_wakeup");
         vec![
-            ("who ran where and when (timehist, map, stats)", switches),
+            ("which task ran where and when (timehist, map, stats)", switches),
             ("how long tasks waited (latency, antagonists)", switches.or(woken)),
-            ("what another scheduler would have done (replay)", switches.or(woken)),
+            ("how another scheduler would have run them (replay)", switches.or(woken)),
             (
                 "whether a task or an interrupt woke",
                 missing(
@@ -88,11 +88,11 @@ impl Info {
             ("when programs begin", missing(has("sched_process_exec"), "sched_process_exec")),
             (
                 "where woken tasks were put",
-                missing(has("sched_wakeup"), "sched_wakeup (sched_waking only tells of before)"),
+                missing(has("sched_wakeup"), "sched_wakeup (sched_waking only has the CPU before)"),
             ),
             (
                 "nice values, affinity, groups, weights",
-                Some("they are in no trace: `schedlab record` notes them beside it"),
+                Some("no trace has them: `schedlab record` writes them to a side file"),
             ),
         ]
     }
@@ -112,8 +112,8 @@ impl Sink for Info {
                 self.contexts[context as usize] += 1;
             }
             Tracepoint::Switch { next, .. } => {
-                // The time belongs to whom the CPU was given: where the chain of switches breaks
-                // nobody knows who left it.
+                // The time is charged to the task that the CPU was given to: where the chain of
+                // switches breaks, the task that left is unknown.
                 let since = info.since.replace((at_ns, next.pid));
                 let name = self.running.entry(cpu).or_default();
                 if let Some((since_ns, pid)) = since {

@@ -1,35 +1,35 @@
-//! How long tasks waited for a CPU, as `perf sched latency` prints it: [`Latency`].
+//! Waiting times of tasks in the format of `perf sched latency`: [`Latency`].
 //!
 //! A **delay** is the time from a wakeup, or from an involuntary switch, until the task has a CPU.
-//! The **switches** are those whose delay is known; the first time that a task is seen, on a CPU,
-//! counts with a delay of 0, as in perf.
+//! The **switches** are those whose delay is known. As in perf, the first appearance of a task on a
+//! CPU counts with a delay of 0.
 
-use crate::tracepoint::{NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{NewTask, Record, Sink, State, TaskRef, Tracepoint};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// By what rows are sorted; each the largest first.
+/// Sort key of rows, in descending order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SortKey {
-    /// By time on a CPU.
+    /// Time on a CPU.
     Runtime,
-    /// By the number of switches.
+    /// Number of switches.
     Switch,
-    /// By the mean delay.
+    /// Mean delay.
     Avg,
-    /// By the longest delay.
+    /// Longest delay.
     Max,
 }
 
-/// What is shown.
+/// Options of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// A row a task (`-p`), rather than one for all of a name.
+    /// One row per task (`-p`) instead of one for all tasks of a name.
     pub per_task: bool,
-    /// Instances of a name (`video-0`, `video-1`) are of that name.
+    /// Whether instances of a name (`video-0`, `video-1`) count as that name.
     pub merge_instances: bool,
-    /// First by the first of these, then by the next.
+    /// Sort keys, the most significant first.
     pub sort: Vec<SortKey>,
 }
 
@@ -45,9 +45,9 @@ impl Default for Options {
 pub struct Latency {
     tasks: BTreeMap<u32, Task>,
     lanes: Vec<Option<u64>>,
-    /// The trace says what tasks were charged.
+    /// Whether the trace records the time that tasks were charged.
     has_runtimes: bool,
-    /// Only what is on this CPU counts.
+    /// CPU that the measurement is limited to.
     only_cpu: Option<u32>,
 }
 
@@ -69,49 +69,49 @@ struct Task {
     row: Row,
 }
 
-/// The figures of a task, or of all of a name.
+/// Figures of a task, or of all tasks of a name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Row {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its number, if it is one task.
+    /// Number, if it is one task.
     pub pid: u32,
-    /// How many tasks it is.
+    /// Number of tasks.
     pub tasks: usize,
     /// Time on a CPU, ns.
     pub runtime_ns: u64,
-    /// Switches whose delay is known.
+    /// Number of switches whose delay is known.
     pub switches: u64,
-    /// The sum of their delays, ns.
+    /// Sum of the delays, ns.
     pub delay_ns: u64,
-    /// The longest of them, ns.
+    /// Longest delay, ns.
     pub max_ns: u64,
-    /// When it began, ns.
+    /// Beginning of the longest delay, ns.
     pub max_start_ns: u64,
-    /// When it ended, ns.
+    /// End of the longest delay, ns.
     pub max_end_ns: u64,
 }
 
 impl Row {
-    /// The mean delay, ns.
+    /// Returns the mean delay, ns.
     pub fn avg_ns(&self) -> f64 {
         self.delay_ns as f64 / self.switches.max(1) as f64
     }
 }
 
 impl Latency {
-    /// Nothing measured yet.
+    /// Returns an empty measurement.
     pub fn new() -> Latency {
         Latency::default()
     }
 
-    /// The same, where only one CPU counts (`-C`): time on it, and switches to it with the delays
-    /// that they end, wherever the task was woken.
+    /// Returns a measurement limited to one CPU (`-C`): time on it, and switches to it with the
+    /// delays that they end, on whatever CPU the task was woken.
     pub fn of_cpu(cpu: u32) -> Latency {
         Latency { only_cpu: Some(cpu), ..Latency::default() }
     }
 
-    fn task(&mut self, who: Who<'_>) -> &mut Task {
+    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
         let order = self.tasks.len();
         let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
         if crate::names::is_other(&task.name, who.comm) {
@@ -120,7 +120,7 @@ impl Latency {
         task
     }
 
-    /// All rows, sorted.
+    /// Returns all rows, sorted.
     pub fn rows(&self, options: &Options) -> Vec<Row> {
         let mut ordered: Vec<(&u32, &Task)> = self.tasks.iter().collect();
         ordered.sort_by_key(|(_, task)| task.order);
@@ -156,7 +156,7 @@ impl Latency {
                 }
             }
         }
-        // A row of one task has the task's name in full.
+        // A row of one task has the full name of the task.
         for row in rows.iter_mut().filter(|row| row.tasks == 1) {
             row.name.clone_from(&self.tasks[&row.pid].name);
         }
@@ -173,12 +173,12 @@ impl Latency {
         rows
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self, options: &Options) -> String {
         let rows = self.rows(options);
         let mut out = String::from("\n");
         let rule = |out: &mut String, width: usize| {
-            // Writing into a string does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(out, " {:-<width$}", "");
         };
         rule(&mut out, 139);
@@ -219,12 +219,12 @@ impl Latency {
     }
 }
 
-/// With six digits; the rest is cut off.
+/// Formats a time with six decimals, truncated.
 fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
 }
 
-/// `video-1` is a `video`.
+/// Returns the base name: `video` for `video-1`.
 fn base(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((base, _)) if crate::names::is_instance(name, base) => base,
@@ -234,7 +234,7 @@ fn base(name: &str) -> &str {
 
 impl Sink for Latency {
     fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
-        Latency::task(self, Who { comm: new.name, pid: new.pid, prio: 120 });
+        Latency::task(self, TaskRef { comm: new.name, pid: new.pid, prio: 120 });
     }
 
     fn record(&mut self, record: &Record<'_>) {
@@ -296,25 +296,25 @@ mod tests {
     use crate::tracepoint::Context;
 
     /// `a` runs on both CPUs, and waits for each.
-    fn told(latency: &mut Latency) {
-        let task = Who { comm: "a", pid: 1, prio: 120 };
+    fn record_both(latency: &mut Latency) {
+        let task = TaskRef { comm: "a", pid: 1, prio: 120 };
         let on = |prev, prev_state, next| Tracepoint::Switch { prev, prev_state, next };
         for (at_us, cpu, tracepoint) in [
             (100, 0, Tracepoint::Waking { task, target_cpu: 1 }),
-            (130, 1, on(Who::IDLE, State::Runnable, task)),
-            (200, 1, on(task, State::Runnable, Who::IDLE)),
-            (205, 0, on(Who::IDLE, State::Runnable, task)),
-            (305, 0, on(task, State::Interruptible, Who::IDLE)),
+            (130, 1, on(TaskRef::IDLE, State::Runnable, task)),
+            (200, 1, on(task, State::Runnable, TaskRef::IDLE)),
+            (205, 0, on(TaskRef::IDLE, State::Runnable, task)),
+            (305, 0, on(task, State::Interruptible, TaskRef::IDLE)),
         ] {
             let (at_ns, context) = (at_us * 1000, Context::Task);
-            latency.record(&Record { at_ns, cpu, current: Who::IDLE, context, tracepoint });
+            latency.record(&Record { at_ns, cpu, current: TaskRef::IDLE, context, tracepoint });
         }
     }
 
     #[test]
     fn of_one_cpu_only_what_ran_there_counts() {
         let of = |mut latency: Latency| {
-            told(&mut latency);
+            record_both(&mut latency);
             let rows = latency.rows(&Options::default());
             rows.first().map(|row| (row.runtime_ns, row.switches, row.delay_ns))
         };

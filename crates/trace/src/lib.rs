@@ -1,22 +1,24 @@
-//! A run in the formats of other tools.
+//! Traces of a run in the formats of other tools.
 //!
-//! A [`Recorder`] observes a run and tells of it in the words of the kernel's scheduler
-//! tracepoints ([`tracepoint`]). Whoever takes those is a [`Sink`], and does not know whether they
+//! A [`Recorder`] observes a run and reports it as the kernel's scheduler tracepoints
+//! ([`tracepoint`]). A consumer of tracepoints is a [`Sink`], which does not depend on whether they
 //! come from a run or from a recorded trace ([`read`]):
 //!
-//! * [`perfetto`], [`chrome`], [`text`]: traces for Perfetto, for Chrome's viewer, and as `perf
-//!   script` and ftrace print them;
+//! * [`perfetto`], [`chrome`], [`text`]: traces for Perfetto, for Chrome's viewer, and in the text
+//!   formats of `perf script` and ftrace;
 //! * [`tables`]: slices, wakeups, migrations, tasks and groups as CSV, Arrow IPC or Parquet;
-//! * [`timehist`], [`latency`], [`map`]: what `perf sched` makes of a trace;
-//! * [`antagonists`]: who ran, and who stood in line, while a task waited.
+//! * [`timehist`], [`latency`], [`map`]: the tables of `perf sched`;
+//! * [`antagonists`]: tasks that ran or were queued while another task waited.
 //!
-//! [`procfs`] writes what `/proc` would have said at a time of the run.
+//! [`procfs`] writes the files that `/proc` would have had at a given time of the run.
+//! [`compressed`] reads files that may be compressed.
 //!
-//! All writers stream: what they keep grows with tasks and CPUs, not with events. Files are whole
-//! or not there ([`output`]).
+//! All writers stream: their memory grows with tasks and CPUs, not with events. Output files are
+//! either complete or absent ([`output`]).
 
 pub mod antagonists;
 pub mod chrome;
+pub mod compressed;
 pub mod events;
 pub mod info;
 pub mod latency;
@@ -43,10 +45,10 @@ pub use recorder::Recorder;
 pub use streamed::Header;
 pub use tables::{TableForm, Tables};
 pub use text::{Text, TextForm};
-pub use tracepoint::{Context, Era, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
+pub use tracepoint::{Context, Era, LagAccount, NewTask, Record, Sink, State, TaskRef, Tracepoint};
 pub use writer::{TraceFormat, TraceWriter};
 
-/// The example of the README.
+/// Example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

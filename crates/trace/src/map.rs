@@ -1,22 +1,22 @@
-//! Who is on which CPU, switch by switch, as `perf sched map` prints it: [`Map`].
+//! Current task of each CPU, switch by switch, in the format of `perf sched map`: [`Map`].
 
 use crate::timehist::Lines;
 use crate::tracepoint::{Record, Sink, Tracepoint};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Makes a line of each switch. Tasks have names of a letter and a digit, which are explained when
-/// they first appear; `.` is idle.
+/// Prints a line for each switch. Tasks have short names of a letter and a digit, which are
+/// explained at their first appearance; `.` is idle.
 #[derive(Debug)]
 pub struct Map<L> {
     lines: L,
-    /// By CPU: who runs there.
+    /// Short name of the current task, by CPU.
     current: Vec<Option<String>>,
-    /// The CPUs that have columns, in the order of these; none: all, by their numbers.
+    /// CPUs with columns, in column order. `None`: all CPUs, by number.
     active: Option<Vec<u32>>,
     names: BTreeMap<u32, Known>,
     next: usize,
-    /// What comes now only brings to an end what still runs.
+    /// Whether the run is over, and the remaining events only end what still runs.
     is_closing: bool,
 }
 
@@ -27,7 +27,7 @@ struct Known {
 }
 
 impl<L: Lines> Map<L> {
-    /// Of a machine with `cpus` CPUs.
+    /// Creates the map of a machine with `cpus` CPUs.
     pub fn new(cpus: u32, lines: L) -> Map<L> {
         Map {
             lines,
@@ -39,18 +39,18 @@ impl<L: Lines> Map<L> {
         }
     }
 
-    /// The same with columns only for CPUs that switched, in the order in which they first did
-    /// (`--compact`): a CPU's number stands behind the line with which its column begins.
+    /// Creates a map with columns only for CPUs that switched, in the order in which they first did
+    /// (`--compact`). The number of a CPU follows the line with which its column begins.
     pub fn compact(lines: L) -> Map<L> {
         Map { active: Some(vec![]), ..Map::new(0, lines) }
     }
 
-    /// Where the lines went.
+    /// Returns the destination of the lines.
     pub fn into_lines(self) -> L {
         self.lines
     }
 
-    /// The next short name: A0 to Z0, A1 to Z9, and A0 again.
+    /// Returns the next short name: A0 to Z0, A1 to Z9, and A0 again.
     fn short(&mut self) -> String {
         let number = self.next % 260;
         self.next += 1;
@@ -96,7 +96,7 @@ impl<L: Lines> Sink for Map<L> {
         let mut column = |other: u32| {
             let mark = if other == cpu { '*' } else { ' ' };
             match &self.current[other as usize] {
-                // Writing into a string does not fail.
+                // Writing to a string does not fail.
                 Some(short) => {
                     let _ = write!(line, "{mark}{short:<2} ");
                 }
@@ -127,24 +127,24 @@ impl<L: Lines> Sink for Map<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tracepoint::{Context, State, Who};
+    use crate::tracepoint::{Context, State, TaskRef};
 
     /// Three CPUs of a hundred switch.
-    fn told(map: &mut Map<String>) {
-        let task = |pid| Who { comm: "t", pid, prio: 120 };
+    fn record_three(map: &mut Map<String>) {
+        let task = |pid| TaskRef { comm: "t", pid, prio: 120 };
         for (at_us, cpu, next) in [
             (1_000_000, 70, task(1)),
             (1_000_010, 3, task(2)),
-            (1_000_020, 70, Who::IDLE),
+            (1_000_020, 70, TaskRef::IDLE),
             (1_000_030, 99, task(1)),
         ] {
             let prev_state = State::Interruptible;
             map.record(&Record {
                 at_ns: at_us * 1000,
                 cpu,
-                current: Who::IDLE,
+                current: TaskRef::IDLE,
                 context: Context::Task,
-                tracepoint: Tracepoint::Switch { prev: Who::IDLE, prev_state, next },
+                tracepoint: Tracepoint::Switch { prev: TaskRef::IDLE, prev_state, next },
             });
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_compact_map_has_columns_for_cpus_that_switch_in_the_order_in_which_they_do() {
         let mut map = Map::compact(String::new());
-        told(&mut map);
+        record_three(&mut map);
         let expected = [
             "  *A0       1.000000 secs A0 => t:1 (CPU 70)",
             "   A0 *B0       1.000010 secs B0 => t:2 (CPU 3)",
@@ -161,7 +161,7 @@ mod tests {
         ];
         assert_eq!(map.into_lines().lines().collect::<Vec<_>>(), expected);
         let mut map = Map::new(100, String::new());
-        told(&mut map);
+        record_three(&mut map);
         let lines = map.into_lines();
         assert!(lines.lines().all(|line| line.len() > 4 * 100 && !line.contains("CPU")), "{lines}");
     }

@@ -1,20 +1,21 @@
-//! How users name tasks.
+//! Names of tasks as users write them.
 
 use std::borrow::Cow;
 
-/// Whether `task` is `name-N`: one of several of that name.
+/// Whether `task` is `name-N`: one of several instances of that name.
 pub fn is_instance(task: &str, name: &str) -> bool {
     let number = task.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether `wanted` means a task: its number, its name, or the name without the number behind it.
+/// Whether `wanted` selects a task: its number, its name, or the name without the number at its
+/// end.
 pub fn means(wanted: &str, pid: u32, name: &str) -> bool {
     wanted == name || is_instance(name, wanted) || wanted.parse() == Ok(pid)
 }
 
-/// A name as tables show it: of a very long one the beginning. (The kernel keeps 15 bytes of one; a
-/// workload's may have any length.)
+/// Returns a name for tables: of a very long one the beginning. (The kernel keeps 15 bytes of a
+/// name; names in a workload may have any length.)
 pub fn cut(name: &str) -> Cow<'_, str> {
     const MOST: usize = 48;
     match name.char_indices().nth(MOST) {
@@ -26,8 +27,8 @@ pub fn cut(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a task that is known as `name` goes by another name now, and not by the first 15 bytes
-/// of it.
+/// Whether `comm` differs from `name` and from its first 15 bytes, so that the task has been
+/// renamed.
 pub fn is_other(name: &str, comm: &str) -> bool {
     name != comm && !(name.len() > comm.len() && comm.len() > 11 && name.starts_with(comm))
 }

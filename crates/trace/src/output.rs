@@ -1,5 +1,5 @@
-//! Files that are written while a run goes on: [`Output`]. Compressed by the file's ending, whole
-//! under their names or not there at all.
+//! Files that are written during a run: [`Output`]. The extension selects the compression. A file
+//! appears under its name when it is complete.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -9,10 +9,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// How a file's ending says that it is compressed.
+/// Compression of a file, selected by its extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// Not at all.
+    /// None.
     Plain,
     /// `.gz`
     Gzip,
@@ -21,7 +21,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// Of the file's ending; and the name without it.
+    /// Returns the compression that the extension selects, and the name without the extension.
     pub fn of(path: &Path) -> (Packing, PathBuf) {
         let packing = match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz") => Packing::Gzip,
@@ -32,13 +32,13 @@ impl Packing {
     }
 }
 
-/// A file that is being written. It stands beside its place under another name until it is
-/// [`finish`](Output::finish)ed; dropped before that it is removed.
+/// File that is being written. It has a temporary name next to its final one until
+/// [`finish`](Output::finish) is called, and is removed if it is dropped before that.
 #[derive(Debug)]
 pub struct Output {
     encoder: Option<Encoder>,
     path: PathBuf,
-    /// What it is called until it is whole; none: what is there is no file, and is written to.
+    /// Temporary name. `None`: the path exists and is not a regular file, and is written directly.
     temporary: Option<PathBuf>,
 }
 
@@ -46,14 +46,14 @@ pub struct Output {
 enum Encoder {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
-    Zstd(Frames),
+    Zstd(FrameWriter),
 }
 
 impl Output {
     /// Begins to write `path`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be created.
     pub fn create(path: &Path) -> io::Result<Output> {
         let (packing, _) = Packing::of(path);
         let special = fs::symlink_metadata(path).is_ok_and(|what| !what.is_file());
@@ -70,20 +70,20 @@ impl Output {
         let encoder = match packing {
             Packing::Plain => Encoder::Plain(file),
             Packing::Gzip => Encoder::Gzip(GzEncoder::new(file, Compression::fast())),
-            Packing::Zstd => Encoder::Zstd(Frames { file, raw: Vec::new() }),
+            Packing::Zstd => Encoder::Zstd(FrameWriter { file, raw: Vec::new() }),
         };
         Ok(Output { encoder: Some(encoder), path: path.into(), temporary })
     }
 
-    /// Where it is going to be.
+    /// Returns the final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts it in its place.
+    /// Moves the file to its final path.
     ///
     /// # Errors
-    /// It could not be written to the end; it is removed then.
+    /// The file could not be written completely; it is removed then.
     pub fn finish(mut self) -> io::Result<()> {
         match self.encoder.take() {
             Some(Encoder::Plain(mut file)) => file.flush()?,
@@ -122,27 +122,27 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // Half a file is of no use; that it could not be removed is nobody's concern.
+            // Half a file is of no use. Failure to remove it is not reported.
             let _ = fs::remove_file(temporary);
         }
     }
 }
 
-/// Zstandard frames one after the other, which together are a file of its own: the encoder takes
-/// its input whole.
+/// Consecutive Zstandard frames, which together are one file: the encoder takes its whole input at
+/// once.
 #[derive(Debug)]
-struct Frames {
+struct FrameWriter {
     file: BufWriter<File>,
     raw: Vec<u8>,
 }
 
-impl Frames {
+impl FrameWriter {
     const FRAME: usize = 1 << 20;
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(Frames::FRAME - self.raw.len());
+        let taken = bytes.len().min(FrameWriter::FRAME - self.raw.len());
         self.raw.extend_from_slice(&bytes[..taken]);
-        if self.raw.len() == Frames::FRAME {
+        if self.raw.len() == FrameWriter::FRAME {
             self.pack()?;
         }
         Ok(taken)

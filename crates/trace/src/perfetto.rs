@@ -1,39 +1,39 @@
-//! Perfetto's binary traces: [`Perfetto`].
+//! Binary traces for Perfetto: [`Perfetto`].
 //!
-//! A file is `TracePacket` after `TracePacket`. Scheduler events come as ftrace bundles, one CPU's
-//! each, so that Perfetto makes its CPU tracks, thread states and wakeup latencies of them; names
-//! come as process trees, counters as track events. All times are virtual nanoseconds, given out as
+//! A file is a sequence of `TracePacket`s. Scheduler events are ftrace bundles, one per CPU, from
+//! which Perfetto derives its CPU tracks, thread states and wakeup latencies. Names are process
+//! trees, counters are track events. All times are virtual nanoseconds, declared as
 //! `CLOCK_BOOTTIME`.
 
 use crate::output::Output;
 use crate::proto::{bytes, message, number};
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, TaskRef, Tracepoint};
 use std::collections::BTreeSet;
 use std::io;
 
-/// The importer takes the meaning of `prev_state` from the release: one from 4.14 on has the
-/// numbers of [`State::number`].
+/// Kernel release, from which the importer derives the meaning of `prev_state`: releases from 4.14
+/// on have the numbers of [`State::number`].
 const RELEASE: &str = "6.18.0";
 
-/// Packets of tracks and counters carry a sequence's number.
+/// Sequence number of the packets of tracks and counters.
 const SEQUENCE: u64 = 1;
 
-/// All bundles together are kept below so many bytes.
+/// Limit for the total size of all bundles, bytes.
 const BUFFERS: usize = 8 << 20;
 
-/// Writes a Perfetto trace while the run goes on.
+/// Writes a Perfetto trace during the run.
 #[derive(Debug)]
 pub struct Perfetto {
     out: Streamed,
-    /// The events of each CPU that are not yet written.
+    /// Events of each CPU that are not written yet.
     bundles: Vec<Bundle>,
-    /// How long a bundle gets, bytes.
+    /// Maximum size of a bundle, bytes.
     bundle_max: usize,
-    /// Packets that are not yet written.
+    /// Packets that are not written yet.
     packets: Vec<u8>,
     scratch: Vec<u8>,
-    /// Counter tracks that were described.
+    /// Counter tracks that have been described.
     tracks: BTreeSet<u64>,
 }
 
@@ -44,7 +44,7 @@ struct Bundle {
 }
 
 impl Perfetto {
-    /// Begins a trace of a machine.
+    /// Begins the trace of a machine.
     pub fn new(output: Output, header: &Header) -> Perfetto {
         let cpus = header.cpus as usize;
         let mut this = Perfetto {
@@ -73,13 +73,13 @@ impl Perfetto {
     /// Closes the file.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The file cannot be written.
     pub fn close(mut self) -> io::Result<()> {
         self.write_out();
         self.out.close()
     }
 
-    /// Whether it cannot be written any more.
+    /// Whether writing has failed.
     pub fn has_failed(&self) -> bool {
         self.out.has_failed()
     }
@@ -95,7 +95,7 @@ impl Perfetto {
         }
     }
 
-    /// Gives out the bundle of `cpu`.
+    /// Writes the bundle of `cpu`.
     fn flush(&mut self, cpu: usize) {
         if self.bundles[cpu].events.is_empty() {
             return;
@@ -119,13 +119,14 @@ impl Perfetto {
         self.packets.clear();
     }
 
-    /// Importers take a CPU's first switch for where its history begins: it is idle at 0.
+    /// Importers take the first switch of a CPU as the beginning of its history: the CPU is idle at
+    /// 0.
     fn begin(&mut self, cpu: usize) {
         if !std::mem::replace(&mut self.bundles[cpu].has_begun, true) {
             message(&mut self.bundles[cpu].events, 2, |event| {
                 number(event, 1, 0);
                 number(event, 2, 0);
-                switch(event, Who::IDLE, State::Runnable, Who::IDLE, cpu);
+                switch(event, TaskRef::IDLE, State::Runnable, TaskRef::IDLE, cpu);
             });
         }
     }
@@ -143,14 +144,15 @@ impl Perfetto {
             fill(event);
         });
         if events.len() >= self.bundle_max {
-            // All of them: whoever reads it can put it in order without having all in memory.
+            // All bundles are written, so that a reader can sort the events without having all of
+            // them in memory.
             for cpu in 0..self.bundles.len() {
                 self.flush(cpu);
             }
         }
     }
 
-    /// Gives out a value of a counter; its track is described before the first.
+    /// Writes a value of a counter, and before the first value the description of its track.
     fn counter(&mut self, at_ns: u64, track: u64, name: impl Fn() -> String, unit: &str, n: i64) {
         if self.tracks.insert(track) {
             self.packet(|packet| {
@@ -176,8 +178,8 @@ impl Perfetto {
 }
 
 /// `SchedSwitch`. The idle task of each CPU has the CPU in its name.
-fn switch(event: &mut Vec<u8>, prev: Who<'_>, state: State, next: Who<'_>, cpu: usize) {
-    let name = |out: &mut Vec<u8>, field: u32, who: Who<'_>| match who.pid {
+fn switch(event: &mut Vec<u8>, prev: TaskRef<'_>, state: State, next: TaskRef<'_>, cpu: usize) {
+    let name = |out: &mut Vec<u8>, field: u32, who: TaskRef<'_>| match who.pid {
         0 => bytes(out, field, format!("swapper/{cpu}").as_bytes()),
         _ => bytes(out, field, who.comm.as_bytes()),
     };
@@ -192,15 +194,15 @@ fn switch(event: &mut Vec<u8>, prev: Who<'_>, state: State, next: Who<'_>, cpu: 
     });
 }
 
-/// The three fields that most events begin with.
-fn task(out: &mut Vec<u8>, task: Who<'_>) {
+/// Writes the three fields that most events begin with.
+fn task(out: &mut Vec<u8>, task: TaskRef<'_>) {
     bytes(out, 1, task.comm.as_bytes());
     number(out, 2, task.pid.into());
     number(out, 3, i64::from(task.prio) as u64);
 }
 
-/// `SchedWaking` and its sisters.
-fn wakeup(event: &mut Vec<u8>, field: u32, who: Who<'_>, target_cpu: u32) {
+/// `SchedWaking` and the other wakeup events.
+fn wakeup(event: &mut Vec<u8>, field: u32, who: TaskRef<'_>, target_cpu: u32) {
     message(event, field, |wakeup| {
         task(wakeup, who);
         number(wakeup, 4, 1);
@@ -238,7 +240,7 @@ impl Sink for Perfetto {
             return;
         }
         self.event(at_ns, cpu, current.pid, |event| {
-            // Absent: not known.
+            // Absent if unknown.
             if context != Context::Unknown {
                 number(event, 5, context.common_flags().into());
             }
@@ -284,7 +286,7 @@ impl Sink for Perfetto {
         self.counter(at_ns, 1 + u64::from(cpu), name, "tasks", tasks.into());
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         let kind = match account {
             LagAccount::Scheduler => 1,
             LagAccount::Fluid => 2,

@@ -1,6 +1,6 @@
-//! The wire form of protocol buffers, as far as traces need it.
+//! Wire format of protocol buffers, as far as traces need it.
 
-/// Adds `value` as a varint.
+/// Appends `value` as a varint.
 #[inline]
 pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -10,14 +10,14 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Adds a field with a number. Negative numbers are given as their 64 bits.
+/// Appends a numeric field. Negative numbers are passed as their 64 bits.
 #[inline]
 pub fn number(out: &mut Vec<u8>, field: u32, value: u64) {
     varint(out, u64::from(field) << 3);
     varint(out, value);
 }
 
-/// Adds a field with bytes: a string, or a message.
+/// Appends a field with bytes: a string or a message.
 #[inline]
 pub fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     varint(out, u64::from(field) << 3 | 2);
@@ -25,7 +25,7 @@ pub fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Adds a field with a message, which `fill` makes in `scratch`.
+/// Appends a field with a message, which `fill` builds in `scratch`.
 #[inline]
 pub fn message(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     // Most messages are shorter than 128 bytes: their length takes one byte. Longer ones are moved.

@@ -1,19 +1,19 @@
-//! Makes tracepoints of the events of a run: [`Recorder`].
+//! Turns the events of a run into tracepoints: [`Recorder`].
 
-use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, LagAccount, NewTask, Record, Sink, State, TaskRef, Tracepoint};
 use schedlab_core::reason::Who as Chosen;
 use schedlab_core::{BlockReason, CpuId, Event, Observer, Policy, SchedAttr, TaskId, Waker};
 use std::collections::BTreeMap;
 
-/// The kernel keeps so many bytes of a name.
+/// Number of bytes of a name that the kernel keeps.
 const COMM_MAX: usize = 15;
 
-/// The number by which traces know a task: 0 is the idle task, so they are one more.
+/// Returns the pid of a task in traces: 0 is the idle task, so pids are one more.
 pub fn pid(task: TaskId) -> u32 {
     task.0 + 1
 }
 
-/// The priority that tracepoints show for these attributes.
+/// Returns the priority that tracepoints show for these attributes.
 pub fn prio(attr: &SchedAttr) -> i32 {
     match attr.policy {
         Policy::Deadline => -1,
@@ -22,7 +22,8 @@ pub fn prio(attr: &SchedAttr) -> i32 {
     }
 }
 
-/// What the kernel would keep of `name`: 15 bytes, and nothing that would break a line.
+/// Returns what the kernel would keep of `name`: 15 bytes, without characters that would break a
+/// line.
 pub fn comm(name: &str) -> String {
     let mut comm = String::new();
     for letter in name.chars().map(|letter| if letter.is_control() { '?' } else { letter }) {
@@ -34,16 +35,16 @@ pub fn comm(name: &str) -> String {
     comm
 }
 
-/// Observes a run and tells a [`Sink`] of it in the words of the kernel's tracepoints. Wants the
-/// names of tasks ([`Event::Named`]); without them they are `task-0`, `task-1` ...
+/// Observer that reports a run to a [`Sink`] as the kernel's tracepoints. Requires the names of
+/// tasks ([`Event::Named`]); without them tasks are named `task-0`, `task-1` ...
 #[derive(Debug)]
 pub struct Recorder<S> {
     sink: S,
     tasks: Vec<Row>,
-    cpus: Vec<Lane>,
-    /// The first task with each address space.
+    cpus: Vec<CpuState>,
+    /// First task with each address space.
     processes: BTreeMap<u32, u32>,
-    /// What the task is called that is born next.
+    /// Name of the next task to be created.
     name: Option<String>,
     /// CPUs whose number of tasks changed at `changed_ns`.
     changed: Vec<u32>,
@@ -54,31 +55,31 @@ pub struct Recorder<S> {
 struct Row {
     comm: String,
     prio: i32,
-    /// Whose queue it is on, or was last.
+    /// CPU of its present or last queue.
     cpu: u32,
-    /// It counts in that queue's length.
+    /// Whether it counts in the length of that queue.
     runnable: bool,
-    /// In what state it leaves its CPU.
+    /// State in which it leaves its CPU.
     leaves: State,
     is_born: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
+struct CpuState {
     current: Option<TaskId>,
     tasks: u32,
-    told: Option<u32>,
+    reported: Option<u32>,
     is_changed: bool,
 }
 
 impl Row {
-    fn who(&self, task: TaskId) -> Who<'_> {
-        Who { comm: &self.comm, pid: pid(task), prio: self.prio }
+    fn who(&self, task: TaskId) -> TaskRef<'_> {
+        TaskRef { comm: &self.comm, pid: pid(task), prio: self.prio }
     }
 }
 
 impl<S: Sink> Recorder<S> {
-    /// Of a machine with `cpus` CPUs.
+    /// Creates a recorder for a machine with `cpus` CPUs.
     pub fn new(cpus: u32, mut sink: S) -> Recorder<S> {
         for cpu in 0..cpus {
             sink.online(0, cpu, true);
@@ -86,7 +87,7 @@ impl<S: Sink> Recorder<S> {
         Recorder {
             sink,
             tasks: Vec::new(),
-            cpus: vec![Lane::default(); cpus as usize],
+            cpus: vec![CpuState::default(); cpus as usize],
             processes: BTreeMap::new(),
             name: None,
             changed: Vec::new(),
@@ -94,18 +95,18 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    /// The sink, which has been told of everything if the run is over.
+    /// Returns the sink, which has received everything if the run is over.
     pub fn into_sink(self) -> S {
         self.sink
     }
 
-    /// The sink.
+    /// Returns the sink.
     pub fn sink(&self) -> &S {
         &self.sink
     }
 
-    /// By the account of the ideal machine `task` is owed so much now, ns. (Whoever follows that
-    /// machine tells; this crate knows none.)
+    /// Reports that the ideal machine owes `task` this amount of CPU time now, ns. (The caller
+    /// simulates that machine; this crate does not.)
     pub fn fluid_lag(&mut self, at_ns: u64, task: TaskId, lag_ns: i64) {
         self.row(task);
         let who = self.tasks[task.index()].who(task);
@@ -119,28 +120,28 @@ impl<S: Sink> Recorder<S> {
         &mut self.tasks[task.index()]
     }
 
-    fn lane(&mut self, cpu: u32) -> &mut Lane {
+    fn lane(&mut self, cpu: u32) -> &mut CpuState {
         if cpu as usize >= self.cpus.len() {
-            self.cpus.resize(cpu as usize + 1, Lane::default());
+            self.cpus.resize(cpu as usize + 1, CpuState::default());
         }
         &mut self.cpus[cpu as usize]
     }
 
-    /// Tells of a tracepoint about `tasks` (what `make` is given), in the context of `cpu`.
+    /// Reports a tracepoint about `tasks` (passed to `make`), in the context of `cpu`.
     fn tell(
         &mut self,
         at_ns: u64,
         cpu: u32,
         in_interrupt: bool,
         tasks: [Option<TaskId>; 2],
-        make: impl for<'a> FnOnce([Who<'a>; 2]) -> Tracepoint<'a>,
+        make: impl for<'a> FnOnce([TaskRef<'a>; 2]) -> Tracepoint<'a>,
     ) {
         let lane = *self.lane(cpu);
         for task in tasks.into_iter().flatten() {
             self.row(task);
         }
-        let who = |task: Option<TaskId>| -> Who<'_> {
-            task.map_or(Who::IDLE, |task| self.tasks[task.index()].who(task))
+        let who = |task: Option<TaskId>| -> TaskRef<'_> {
+            task.map_or(TaskRef::IDLE, |task| self.tasks[task.index()].who(task))
         };
         let record = Record {
             at_ns,
@@ -158,12 +159,12 @@ impl<S: Sink> Recorder<S> {
         cpu: u32,
         in_interrupt: bool,
         task: TaskId,
-        make: impl for<'a> FnOnce(Who<'a>) -> Tracepoint<'a>,
+        make: impl for<'a> FnOnce(TaskRef<'a>) -> Tracepoint<'a>,
     ) {
         self.tell(at_ns, cpu, in_interrupt, [Some(task), None], |[task, _]| make(task));
     }
 
-    /// One task more or less on `cpu`.
+    /// Counts one task more or less on `cpu`.
     fn count(&mut self, cpu: u32, more: bool) {
         let lane = self.lane(cpu);
         lane.tasks = if more { lane.tasks + 1 } else { lane.tasks.saturating_sub(1) };
@@ -181,7 +182,7 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    /// `task` belongs to the queue of `cpu`; where it did before.
+    /// Assigns `task` to the queue of `cpu`. Returns the CPU of its previous queue.
     fn put(&mut self, task: TaskId, cpu: u32) -> u32 {
         let row = self.row(task);
         let (old, runnable) = (std::mem::replace(&mut row.cpu, cpu), row.runnable);
@@ -192,13 +193,13 @@ impl<S: Sink> Recorder<S> {
         old
     }
 
-    /// Tells what the queues' lengths were when the last nanosecond in which they changed was over.
-    fn tell_lengths(&mut self) {
+    /// Reports the lengths of queues at the end of the last nanosecond in which they changed.
+    fn report_lengths(&mut self) {
         for cpu in self.changed.drain(..) {
             let lane = &mut self.cpus[cpu as usize];
             lane.is_changed = false;
-            if lane.told != Some(lane.tasks) {
-                lane.told = Some(lane.tasks);
+            if lane.reported != Some(lane.tasks) {
+                lane.reported = Some(lane.tasks);
                 self.sink.queue_length(self.changed_ns, cpu, lane.tasks);
             }
         }
@@ -235,7 +236,7 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    /// It is called afterwards as it was before: what it becomes has no name of its own.
+    /// The task keeps its name: the new program has no name of its own.
     fn execed(&mut self, at_ns: u64, task: TaskId, cpu: u32) {
         self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
             filename: task.comm,
@@ -258,7 +259,7 @@ impl<S: Sink> Recorder<S> {
         self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
     }
 
-    /// `task` goes to the queue of `to`, if it is not there.
+    /// Moves `task` to the queue of `to`, if it is not there.
     fn migrated(&mut self, at_ns: u64, by: u32, in_interrupt: bool, task: TaskId, to: u32) {
         let from = self.row(task).cpu;
         if from != to {
@@ -290,13 +291,14 @@ impl<S: Sink> Recorder<S> {
         });
         self.lane(cpu).current = next;
         if let Some(next) = next {
-            // Of one queue for all CPUs nobody tells when a task goes from one to another.
+            // With one queue for all CPUs, no event reports that a task moves from one CPU to
+            // another.
             self.put(next, cpu);
         }
     }
 
     fn finished(&mut self, at_ns: u64) {
-        self.tell_lengths();
+        self.report_lengths();
         self.sink.closing(at_ns);
         for cpu in 0..self.cpus.len() {
             if let Some(task) = self.cpus[cpu].current {
@@ -311,7 +313,7 @@ impl<S: Sink> Observer for Recorder<S> {
     fn on(&mut self, at_ns: u64, event: Event<'_>) {
         if at_ns != self.changed_ns {
             if !self.changed.is_empty() {
-                self.tell_lengths();
+                self.report_lengths();
             }
             self.changed_ns = at_ns;
         }

@@ -1,21 +1,21 @@
-//! What all writers of traces share: [`Streamed`], a file whose first failure is kept until it is
-//! closed.
+//! Common part of all writers of traces: [`Streamed`], a file that keeps its first failure until it
+//! is closed.
 
 use crate::output::Output;
 use std::io::{self, Write};
 
-/// What a trace says of the run that it is of.
+/// Properties of the recorded run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// How many CPUs the machine has.
+    /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// Its ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// The scheduler, e.g. `cfs@2.6.24`.
+    /// Scheduler, e.g. `cfs@2.6.24`.
     pub scheduler: String,
 }
 
-/// Writes to a file; after a failure no more.
+/// Writer to a file that stops after a failure.
 #[derive(Debug)]
 pub struct Streamed {
     output: Output,
@@ -23,24 +23,24 @@ pub struct Streamed {
 }
 
 impl Streamed {
-    /// Into `output`.
+    /// Creates a writer to `output`.
     pub fn new(output: Output) -> Streamed {
         Streamed { output, failure: None }
     }
 
-    /// Writes, unless that has failed before.
+    /// Writes, unless writing has failed before.
     pub fn write(&mut self, bytes: &[u8]) {
         if self.failure.is_none() && !bytes.is_empty() {
             self.failure = self.output.write_all(bytes).err();
         }
     }
 
-    /// Whether it cannot be written any more.
+    /// Whether writing has failed.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Puts the file in its place.
+    /// Moves the file to its final path.
     ///
     /// # Errors
     /// The first failure; the file is removed.

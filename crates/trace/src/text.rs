@@ -1,27 +1,27 @@
-//! The text of `perf script` and of ftrace: [`Text`].
+//! Text in the formats of `perf script` and ftrace: [`Text`].
 
 use crate::output::Output;
 use crate::streamed::{Header, Streamed};
-use crate::tracepoint::{Context, Record, Sink, Tracepoint, Who};
+use crate::tracepoint::{Context, Record, Sink, TaskRef, Tracepoint};
 use std::fmt::Write;
 use std::io;
 
-/// Which text.
+/// Format of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextForm {
-    /// Of `perf script --ns`.
+    /// `perf script --ns`.
     Perf,
-    /// Of `/sys/kernel/tracing/trace`, with nine digits.
+    /// `/sys/kernel/tracing/trace`, with nine decimals.
     Ftrace,
 }
 
-/// `perf script` aligns names of events to the right of the longest.
+/// Width to which `perf script` right-aligns names of events: that of the longest.
 const EVENT_WIDTH: usize = "sched:sched_process_fork".len();
 
-/// So much is gathered before it is written, bytes.
+/// Number of bytes that are collected before they are written.
 const BUFFER: usize = 1 << 16;
 
-/// Writes a text while the run goes on.
+/// Writes a text during the run.
 #[derive(Debug)]
 pub struct Text {
     out: Streamed,
@@ -57,13 +57,13 @@ impl Text {
     /// Closes the file.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The file could not be written.
     pub fn close(mut self) -> io::Result<()> {
         self.write_out();
         self.out.close()
     }
 
-    /// Whether it cannot be written any more.
+    /// Whether writing has failed.
     pub fn has_failed(&self) -> bool {
         self.out.has_failed()
     }
@@ -76,7 +76,7 @@ impl Text {
 
 impl Sink for Text {
     fn record(&mut self, record: &Record<'_>) {
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         let _ = line(&mut self.lines, self.form, record);
         if self.lines.len() >= BUFFER {
             self.write_out();
@@ -88,7 +88,7 @@ impl Sink for Text {
     }
 }
 
-/// The line of a record, with its end.
+/// Writes the line of a record, with its end.
 fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Result {
     let &Record { at_ns, cpu, current, context, ref tracepoint } = record;
     let (s, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
@@ -104,8 +104,8 @@ fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Resu
             let comm = if current.pid == 0 { "<idle>" } else { current.comm };
             let pid = current.pid;
             write!(out, "{comm:>16}-{pid:<7} [{cpu:03}] ")?;
-            // The kernel leaves the flags out if it is told to (`irq-info` off): better than flags
-            // of which nothing is known.
+            // The kernel leaves the flags out if the option `irq-info` is off: better than unknown
+            // flags.
             if context != Context::Unknown {
                 write!(out, "d.{}2. ", context.flag())?;
             }
@@ -118,9 +118,9 @@ fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Resu
     Ok(())
 }
 
-/// `comm= pid= prio=`, under a prefix.
-fn who(out: &mut String, prefix: &str, who: Who<'_>, cpu: u32) -> std::fmt::Result {
-    let Who { comm, pid, prio } = who;
+/// Writes `comm= pid= prio=`, with a prefix.
+fn who(out: &mut String, prefix: &str, who: TaskRef<'_>, cpu: u32) -> std::fmt::Result {
+    let TaskRef { comm, pid, prio } = who;
     write!(out, "{prefix}comm={comm}")?;
     if pid == 0 {
         write!(out, "/{cpu}")?;
@@ -128,7 +128,7 @@ fn who(out: &mut String, prefix: &str, who: Who<'_>, cpu: u32) -> std::fmt::Resu
     write!(out, " {prefix}pid={pid} {prefix}prio={prio}")
 }
 
-/// The fields of an event, as releases from 4.14 on print them.
+/// Writes the fields of an event in the format of releases from 4.14 on.
 fn body(out: &mut String, cpu: u32, tracepoint: &Tracepoint<'_>) -> std::fmt::Result {
     match *tracepoint {
         Tracepoint::Switch { prev, prev_state, next } => {
@@ -165,11 +165,11 @@ mod tests {
     use super::*;
     use crate::tracepoint::State;
 
-    /// Lines of a running kernel, with the digits that perf was asked for.
+    /// Lines of a real kernel, with the decimals that perf was asked for.
     #[test]
     fn lines_are_those_of_the_tools() {
-        let migration = Who { comm: "migration/0", pid: 18, prio: 0 };
-        let perf = Who { comm: "perf", pid: 19561, prio: 120 };
+        let migration = TaskRef { comm: "migration/0", pid: 18, prio: 0 };
+        let perf = TaskRef { comm: "perf", pid: 19561, prio: 120 };
         let mut record = Record {
             at_ns: 14_160_464_827_123,
             cpu: 0,
@@ -183,7 +183,7 @@ mod tests {
         };
         let text = |form, record: &Record<'_>| {
             let mut out = String::new();
-            line(&mut out, form, record).expect("a string takes all");
+            line(&mut out, form, record).expect("writing to a string does not fail");
             out
         };
         assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
              next_prio=0\n"
         );
         record.tracepoint = Tracepoint::Migrate { task: perf, orig_cpu: 0, dest_cpu: 1 };
-        record.current = Who::IDLE;
+        record.current = TaskRef::IDLE;
         assert_eq!(
             text(TextForm::Ftrace, &record),
             "          <idle>-0       [000] d.h2. 14160.464827123: sched_migrate_task: comm=perf \

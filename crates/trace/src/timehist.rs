@@ -1,43 +1,44 @@
-//! A line a slice, as `perf sched timehist` prints them: [`Timehist`].
+//! A line for each slice, in the format of `perf sched timehist`: [`Timehist`].
 //!
-//! * **wait time**: from the moment the task left its last CPU until it had this one, the delay of
-//!   a wakeup in between included;
-//! * **sch delay**: from the wakeup until it had the CPU; 0 if it was preempted and not woken;
-//! * **run time**: how long it had the CPU.
+//! * **wait time**: from the moment the task left its last CPU until it got this one, including the
+//!   delay of a wakeup in between;
+//! * **sch delay**: from the wakeup until the task got the CPU; 0 if it was preempted and not
+//!   woken;
+//! * **run time**: time that it had the CPU.
 
-use crate::tracepoint::{NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{NewTask, Record, Sink, State, TaskRef, Tracepoint};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-/// What is shown.
+/// Options of the output.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Lines of slices are left out (`-s`): only the summary.
+    /// Whether lines of slices are left out (`-s`), leaving only the summary.
     pub summary_only: bool,
-    /// A summary stands behind the lines (`-S`).
+    /// Whether a summary follows the lines (`-S`).
     pub with_summary: bool,
-    /// A line a wakeup (`-w`).
+    /// Whether wakeups have lines (`-w`).
     pub wakeups: bool,
-    /// A line a migration (`-M`).
+    /// Whether migrations have lines (`-M`).
     pub migrations: bool,
-    /// Who runs next (`-n`).
+    /// Whether the next task is shown (`-n`).
     pub next: bool,
-    /// In what state the task left (`--state`).
+    /// Whether the state in which the task left is shown (`--state`).
     pub state: bool,
-    /// A column for each CPU (`-V`).
+    /// Whether there is a column for each CPU (`-V`).
     pub cpu_visual: bool,
-    /// Only these processes (`-p`): numbers or names. Empty: all.
+    /// Processes to show (`-p`): numbers or names. Empty: all.
     pub pids: Vec<String>,
-    /// Only these threads (`-t`): numbers or names. Empty: all.
+    /// Threads to show (`-t`): numbers or names. Empty: all.
     pub tids: Vec<String>,
-    /// Only these CPUs (`-C`). Empty: all.
+    /// CPUs to show (`-C`). Empty: all.
     pub cpus: Vec<u32>,
 }
 
-/// Names of tasks take so many columns.
+/// Width of the column of task names.
 const NAME: usize = 30;
 
-/// A duration in milliseconds, as perf prints it: the digits below a microsecond are cut off.
+/// Duration in milliseconds in perf's format: digits below a microsecond are truncated.
 struct Millis(u64);
 
 impl fmt::Display for Millis {
@@ -47,7 +48,7 @@ impl fmt::Display for Millis {
     }
 }
 
-/// A time in seconds with six digits.
+/// Time in seconds with six decimals.
 struct Seconds(u64);
 
 impl fmt::Display for Seconds {
@@ -57,9 +58,9 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// Gets lines, each with its end.
+/// Consumer of lines, each with its end.
 pub trait Lines {
-    /// Takes one.
+    /// Takes a line.
     fn line(&mut self, line: &str);
 }
 
@@ -79,19 +80,19 @@ impl<F: FnMut(&str)> Lines for Printer<F> {
 #[derive(Debug)]
 pub struct Printer<F>(pub F);
 
-/// Makes lines of tracepoints.
+/// Turns tracepoints into lines.
 #[derive(Debug)]
 pub struct Timehist<L> {
     options: Options,
     cpus: u32,
     lines: L,
     tasks: BTreeMap<u32, Task>,
-    /// Idle time by CPU, and since when each has idled.
-    lanes: Vec<Lane>,
+    /// Idle time and beginning of the present idle period, by CPU.
+    lanes: Vec<CpuState>,
     began_ns: Option<u64>,
     end_ns: u64,
     switches: u64,
-    /// What comes now only brings to an end what still runs.
+    /// Whether the run is over, and the remaining events only end what still runs.
     is_closing: bool,
 }
 
@@ -103,23 +104,23 @@ struct Task {
     order: usize,
     ready_ns: Option<u64>,
     left_ns: Option<u64>,
-    /// In what state it left its last CPU.
+    /// State in which it left its last CPU.
     left: State,
     runs: Runs,
-    off: Off,
+    off: OffCpuTimes,
     migrations: u64,
 }
 
-/// How long a task was off the CPUs, by the state in which it had left, and its delays, ns.
+/// Time that a task was off the CPUs, by the state in which it had left, and its delays, ns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Off {
+struct OffCpuTimes {
     sleep: u64,
     iowait: u64,
     preempt: u64,
     delay: u64,
 }
 
-impl Off {
+impl OffCpuTimes {
     fn note(&mut self, left: State, wait_ns: u64, delay_ns: u64) {
         let sum = match left {
             state if state.is_runnable() => &mut self.preempt,
@@ -132,16 +133,16 @@ impl Off {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
-    /// When its last switch was.
+struct CpuState {
+    /// Time of its last switch.
     last_ns: Option<u64>,
     idle_ns: u64,
     has_switched: bool,
-    /// Since when it idles, if that is known and goes on.
+    /// Beginning of the present idle period, if it is known.
     idles_since_ns: Option<u64>,
 }
 
-/// How long a task ran, turn by turn, ns.
+/// Statistics of the lengths of a task's slices, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Runs {
     count: u64,
@@ -164,7 +165,7 @@ impl Runs {
         self.m2 += delta * (ns as f64 - self.mean);
     }
 
-    /// The standard deviation of the mean, in percent of it.
+    /// Returns the standard deviation of the mean, in percent of it.
     fn deviation(&self) -> f64 {
         if self.count < 2 || self.mean == 0.0 {
             return 0.0;
@@ -175,7 +176,7 @@ impl Runs {
 }
 
 impl Task {
-    /// `name[tid]`, or `name[tid/pid]`.
+    /// Returns `name[tid]`, or `name[tid/pid]`.
     fn shown(&self, pid: u32) -> String {
         let name = crate::names::cut(&self.name);
         match self.tgid {
@@ -186,14 +187,14 @@ impl Task {
 }
 
 impl<L: Lines> Timehist<L> {
-    /// Of a machine with `cpus` CPUs; the heading is printed at once.
+    /// Creates a printer for a machine with `cpus` CPUs, and prints the heading.
     pub fn new(cpus: u32, options: Options, lines: L) -> Timehist<L> {
         let mut this = Timehist {
             options,
             cpus,
             lines,
             tasks: BTreeMap::new(),
-            lanes: vec![Lane::default(); cpus as usize],
+            lanes: vec![CpuState::default(); cpus as usize],
             began_ns: None,
             end_ns: 0,
             switches: 0,
@@ -205,22 +206,22 @@ impl<L: Lines> Timehist<L> {
         this
     }
 
-    /// Where the lines went.
+    /// Returns the destination of the lines.
     pub fn into_lines(self) -> L {
         self.lines
     }
 
-    /// Whether there was a task that `wanted` means.
+    /// Whether `wanted` selects any task.
     pub fn knows(&self, wanted: &str) -> bool {
         self.tasks.iter().any(|(&pid, task)| crate::names::means(wanted, pid, &task.name))
     }
 
-    /// The names of all tasks.
+    /// Returns the names of all tasks.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tasks.iter().filter(|task| *task.0 != 0).map(|(_, task)| task.name.as_str())
     }
 
-    /// The column of each CPU: perf has one more than there are CPUs.
+    /// Returns the columns of the CPUs: perf has one more than there are CPUs.
     fn visual(&self, of: impl Fn(u32) -> char) -> String {
         match self.options.cpu_visual {
             true => (0..=self.cpus).map(of).chain("  ".chars()).collect(),
@@ -268,7 +269,7 @@ impl<L: Lines> Timehist<L> {
         }
     }
 
-    fn task(&mut self, who: Who<'_>) -> &mut Task {
+    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
         let order = self.tasks.len();
         let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
         if crate::names::is_other(&task.name, who.comm) {
@@ -277,13 +278,13 @@ impl<L: Lines> Timehist<L> {
         task
     }
 
-    /// Whether what happens on `cpu` is wanted.
+    /// Whether events on `cpu` are selected.
     fn is_seen(&self, cpu: u32) -> bool {
         self.options.cpus.is_empty() || self.options.cpus.contains(&cpu)
     }
 
-    /// Whether lines about `who` on `cpu` are wanted.
-    fn is_wanted(&self, who: Who<'_>, cpu: u32) -> bool {
+    /// Whether lines about `who` on `cpu` are selected.
+    fn is_wanted(&self, who: TaskRef<'_>, cpu: u32) -> bool {
         let tgid = self.tasks.get(&who.pid).and_then(|task| task.tgid).unwrap_or(who.pid);
         let process = self.tasks.get(&tgid).map_or(who.comm, |task| task.name.as_str());
         let Options { pids, tids, .. } = &self.options;
@@ -296,20 +297,26 @@ impl<L: Lines> Timehist<L> {
         wanted && self.is_seen(cpu)
     }
 
-    /// The part of a line before the name.
+    /// Returns the part of a line before the name.
     fn begin(&self, at_ns: u64, cpu: u32, mark: char) -> String {
         let mut visual = self.visual(|other| if other == cpu { mark } else { ' ' });
         if mark == 'm' && self.options.cpu_visual {
-            // perf sets these lines apart.
+            // perf separates the visual column of these lines with blanks.
             visual = format!(" {visual} ");
         }
         format!("{} [{cpu:04}]  {visual}", Seconds(at_ns))
     }
 
-    fn switch(&mut self, record: &Record<'_>, prev: Who<'_>, prev_state: State, next: Who<'_>) {
+    fn switch(
+        &mut self,
+        record: &Record<'_>,
+        prev: TaskRef<'_>,
+        prev_state: State,
+        next: TaskRef<'_>,
+    ) {
         let &Record { at_ns, cpu, .. } = record;
         if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, Lane::default());
+            self.lanes.resize(cpu as usize + 1, CpuState::default());
             self.cpus = self.lanes.len() as u32;
         }
         self.switches += u64::from(!self.is_closing && self.is_seen(cpu));
@@ -326,7 +333,7 @@ impl<L: Lines> Timehist<L> {
         self.task(next);
         let is_seen = self.is_seen(cpu);
         let task = self.task(prev);
-        // What was going on when the trace begins is not known.
+        // Activity before the beginning of the trace is unknown.
         let (run_ns, delay_ns, wait_ns) = match since_ns {
             None => (0, 0, 0),
             Some(since_ns) => (
@@ -347,7 +354,7 @@ impl<L: Lines> Timehist<L> {
         }
         let shown = self.tasks[&prev.pid].shown(prev.pid);
         let mut line = self.begin(at_ns, cpu, 's');
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         let _ = write!(
             line,
             "{shown:<NAME$}  {}  {}  {} ",
@@ -373,8 +380,14 @@ impl<L: Lines> Timehist<L> {
         self.lines.line(&line);
     }
 
-    /// A line about what `current` does to `task`.
-    fn note(&mut self, record: &Record<'_>, mark: char, task: Who<'_>, what: fmt::Arguments<'_>) {
+    /// Prints a line about an action of `current` on `task`.
+    fn note(
+        &mut self,
+        record: &Record<'_>,
+        mark: char,
+        task: TaskRef<'_>,
+        what: fmt::Arguments<'_>,
+    ) {
         let &Record { at_ns, cpu, current, .. } = record;
         self.task(current);
         let wanted = self.is_wanted(current, cpu) || self.is_wanted(task, cpu);
@@ -390,7 +403,7 @@ impl<L: Lines> Timehist<L> {
         self.lines.line(&line);
     }
 
-    fn wakeup(&mut self, record: &Record<'_>, who: Who<'_>, tells: bool) {
+    fn wakeup(&mut self, record: &Record<'_>, who: TaskRef<'_>, tells: bool) {
         let task = self.task(who);
         task.ready_ns.get_or_insert(record.at_ns);
         if self.options.wakeups && tells {
@@ -427,7 +440,7 @@ impl<L: Lines> Timehist<L> {
                 ms(runs.sum, 11)
             );
             if self.options.state {
-                let Off { sleep, iowait, preempt, delay } = task.off;
+                let OffCpuTimes { sleep, iowait, preempt, delay } = task.off;
                 let [sleep, iowait, preempt, delay] =
                     [(sleep, 11), (iowait, 12), (preempt, 12), (delay, 12)]
                         .map(|(ns, width)| ms(ns, width));
@@ -444,10 +457,10 @@ impl<L: Lines> Timehist<L> {
                 task.migrations,
             );
         };
-        // Only turns on wanted CPUs were counted.
+        // Only slices on selected CPUs were counted.
         let a_cpu = self.options.cpus.first().copied().unwrap_or(0);
         let wanted = |pid: u32, task: &Task| {
-            let who = Who { comm: &task.name, pid, prio: 120 };
+            let who = TaskRef { comm: &task.name, pid, prio: 120 };
             pid != 0 && task.runs.count > 0 && self.is_wanted(who, a_cpu)
         };
         let mut listed: Vec<(u32, &Task)> =
@@ -471,7 +484,7 @@ impl<L: Lines> Timehist<L> {
         let span_ns = self.end_ns - self.began_ns.unwrap_or(self.end_ns);
         let seen = self.lanes.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
         for (cpu, lane) in seen {
-            // perf says the second of a CPU that was never idle, too.
+            // For a CPU that was never idle, perf prints the second line, too.
             if lane.has_switched || lane.idle_ns > 0 {
                 let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;
                 let _ = writeln!(
@@ -504,7 +517,7 @@ impl<L: Lines> Timehist<L> {
 
 impl<L: Lines> Sink for Timehist<L> {
     fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
-        let task = Timehist::task(self, Who { comm: new.name, pid: new.pid, prio: 120 });
+        let task = Timehist::task(self, TaskRef { comm: new.name, pid: new.pid, prio: 120 });
         task.tgid = Some(new.tgid);
         task.parent = Some(new.parent);
     }
@@ -517,7 +530,7 @@ impl<L: Lines> Sink for Timehist<L> {
                 self.switch(record, prev, prev_state, next);
             }
             Tracepoint::Waking { task, .. } => self.wakeup(record, task, true),
-            // The same wakeup again, later: only if a trace has no sched_waking does it begin one.
+            // A repetition of the wakeup; it begins one only if the trace has no sched_waking.
             Tracepoint::Wakeup { task, .. } => self.wakeup(record, task, false),
             Tracepoint::WakeupNew { task, .. } => self.wakeup(record, task, true),
             Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
@@ -553,7 +566,8 @@ impl<L: Lines> Sink for Timehist<L> {
 
     fn finish(&mut self, at_ns: u64) {
         self.end_ns = self.end_ns.max(at_ns);
-        // How long a CPU idles on when a trace ends is not known; of a run it is.
+        // When a trace ends, the length of the last idle period is unknown; when a run ends, it is
+        // known.
         for lane in self.lanes.iter_mut().filter(|_| self.is_closing) {
             if let Some(since_ns) = lane.idles_since_ns.take() {
                 lane.idle_ns = lane.idle_ns.saturating_add(at_ns - since_ns);

@@ -1,24 +1,23 @@
-//! The kernel's scheduler tracepoints, as what a run and a recorded trace have in common:
-//! [`Record`], and those who take them: [`Sink`].
+//! The kernel's scheduler tracepoints, the common ground of runs and recorded traces: [`Record`],
+//! and its consumers: [`Sink`].
 
-/// A task as a tracepoint shows it.
+/// Task as a tracepoint shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Who<'a> {
-    /// Its name, as the kernel keeps it.
+pub struct TaskRef<'a> {
+    /// Name, as the kernel keeps it.
     pub comm: &'a str,
-    /// Its number (the kernel's tid); 0 is the idle task of a CPU.
+    /// Number (the kernel's tid); 0 is the idle task of a CPU.
     pub pid: u32,
-    /// Its priority, as the kernel counts: -1 deadline, 0 to 99 real-time, 100 to 139 nice -20 to
-    /// 19.
+    /// Priority on the kernel's scale: -1 deadline, 0 to 99 real-time, 100 to 139 nice -20 to 19.
     pub prio: i32,
 }
 
-impl Who<'static> {
+impl TaskRef<'static> {
     /// The idle task.
-    pub const IDLE: Who<'static> = Who { comm: "swapper", pid: 0, prio: 120 };
+    pub const IDLE: TaskRef<'static> = TaskRef { comm: "swapper", pid: 0, prio: 120 };
 }
 
-/// Kernels between whose releases the numbers of task states changed.
+/// Kernels with the same numbers of task states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Era {
     /// 2.6.32 to 3.13.
@@ -33,7 +32,8 @@ pub enum Era {
 }
 
 impl Era {
-    /// Of a kernel's release, e.g. `6.18.0-1-amd64`. None: that is no release of Linux.
+    /// Returns the era of a kernel release, e.g. `6.18.0-1-amd64`. `None`: the text is not a
+    /// release of Linux.
     pub fn of_release(release: &str) -> Option<Era> {
         let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
         let major: u32 = numbers.next()?.parse().ok()?;
@@ -47,13 +47,13 @@ impl Era {
     }
 }
 
-/// In what state a task leaves its CPU.
+/// State in which a task leaves its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum State {
-    /// `R`: it is still runnable.
+    /// `R`: still runnable.
     #[default]
     Runnable,
-    /// `R+`: it is still runnable, and was preempted in the kernel.
+    /// `R+`: still runnable, preempted in the kernel.
     Preempted,
     /// `S`: a sleep that a signal may end.
     Interruptible,
@@ -63,9 +63,9 @@ pub enum State {
     Stopped,
     /// `t`: stopped by a tracer.
     Traced,
-    /// `X`: it has ended, and nobody waits for it.
+    /// `X`: ended, and no parent waits for it.
     Dead,
-    /// `Z`: it has ended.
+    /// `Z`: ended.
     Zombie,
     /// `P`: parked.
     Parked,
@@ -91,18 +91,18 @@ impl State {
         State::ALL.into_iter().find(|row| row.0 == self).unwrap_or(State::ALL[0])
     }
 
-    /// As `prev_state` prints it since 4.14.
+    /// Returns the letters of `prev_state` since 4.14.
     pub fn letters(self) -> &'static str {
         self.row().2
     }
 
-    /// The number in `prev_state` since 4.14.
+    /// Returns the number in `prev_state` since 4.14.
     pub fn number(self) -> u16 {
         self.row().1
     }
 
-    /// Of the letters of any release. A combination counts as its first letter; letters that say
-    /// nothing of what follows (`W`, `K`, `N`, `x`) are sleeps or an end.
+    /// Parses the letters of any release. A combination counts as its first letter; letters without
+    /// a later counterpart (`W`, `K`, `N`, `x`) are sleeps or an end.
     pub fn of_letters(letters: &str) -> Option<State> {
         let known = State::ALL.into_iter().find(|row| row.2 == letters);
         known.map(|row| row.0).or_else(|| match letters.as_bytes().first()? {
@@ -119,13 +119,13 @@ impl State {
         })
     }
 
-    /// Of the number in `prev_state` of 4.14 and later.
+    /// Returns the state for a number in `prev_state` of 4.14 and later.
     pub fn of_number(number: u64) -> Option<State> {
         let lowest = if number == 0 { 0 } else { 1 << number.trailing_zeros().min(15) };
         State::ALL.into_iter().find(|row| u64::from(row.1) == lowest).map(|row| row.0)
     }
 
-    /// Of the number in `prev_state` of a kernel of that time.
+    /// Returns the state for a number in `prev_state` of a kernel of that era.
     pub fn of_number_in(era: Era, number: u64) -> Option<State> {
         let lowest = number & number.wrapping_neg();
         match era {
@@ -161,78 +161,78 @@ impl State {
     }
 }
 
-/// What a tracepoint says.
+/// Contents of a tracepoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracepoint<'a> {
     /// `sched_switch`.
     Switch {
-        /// Who ran.
-        prev: Who<'a>,
-        /// In what state it leaves.
+        /// Previous task.
+        prev: TaskRef<'a>,
+        /// State in which it leaves.
         prev_state: State,
-        /// Who runs.
-        next: Who<'a>,
+        /// Next task.
+        next: TaskRef<'a>,
     },
-    /// `sched_waking`: a wakeup begins, in its waker's context.
+    /// `sched_waking`: a wakeup begins, in the context of its waker.
     Waking {
-        /// Who is woken.
-        task: Who<'a>,
-        /// The CPU it last ran on.
+        /// Task that is woken.
+        task: TaskRef<'a>,
+        /// CPU on which it last ran.
         target_cpu: u32,
     },
-    /// `sched_wakeup`: it is on a queue.
+    /// `sched_wakeup`: the task has been enqueued.
     Wakeup {
-        /// Who was woken.
-        task: Who<'a>,
-        /// Whose queue.
+        /// Task that was woken.
+        task: TaskRef<'a>,
+        /// CPU of the queue.
         target_cpu: u32,
     },
-    /// `sched_wakeup_new`: a new task is on a queue.
+    /// `sched_wakeup_new`: a new task has been enqueued.
     WakeupNew {
-        /// Who.
-        task: Who<'a>,
-        /// Whose queue.
+        /// The new task.
+        task: TaskRef<'a>,
+        /// CPU of the queue.
         target_cpu: u32,
     },
     /// `sched_migrate_task`.
     Migrate {
-        /// Who.
-        task: Who<'a>,
-        /// From the queue of this CPU.
+        /// Task that is migrated.
+        task: TaskRef<'a>,
+        /// CPU of the old queue.
         orig_cpu: u32,
-        /// To that of this.
+        /// CPU of the new queue.
         dest_cpu: u32,
     },
     /// `sched_process_fork`.
     Fork {
-        /// Who forks.
-        parent: Who<'a>,
-        /// Who comes into being.
-        child: Who<'a>,
+        /// Parent.
+        parent: TaskRef<'a>,
+        /// Child.
+        child: TaskRef<'a>,
     },
     /// `sched_process_exec`.
     Exec {
-        /// The program.
+        /// Path of the program.
         filename: &'a str,
-        /// Who becomes it.
+        /// Pid of the task.
         pid: u32,
     },
     /// `sched_process_exit`.
     Exit {
-        /// Who.
-        task: Who<'a>,
+        /// Task that exits.
+        task: TaskRef<'a>,
     },
-    /// `sched_stat_runtime`: what the scheduler charges a task, which a run has no events for.
+    /// `sched_stat_runtime`: time that the scheduler charges to a task. A run has no such events.
     Runtime {
-        /// Whom.
-        task: Who<'a>,
-        /// How much, ns.
+        /// Task that is charged.
+        task: TaskRef<'a>,
+        /// Time, ns.
         runtime_ns: u64,
     },
 }
 
 impl Tracepoint<'_> {
-    /// The kernel's name of it.
+    /// Returns the kernel's name of the tracepoint.
     pub fn name(&self) -> &'static str {
         match self {
             Tracepoint::Switch { .. } => "sched_switch",
@@ -248,22 +248,22 @@ impl Tracepoint<'_> {
     }
 }
 
-/// In what context a tracepoint was hit.
+/// Context in which a tracepoint was hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Context {
-    /// The current task's own.
+    /// That of the current task.
     Task,
-    /// A soft interrupt's.
+    /// That of a soft interrupt.
     Soft,
-    /// A hard interrupt's, or a non-maskable one's.
+    /// That of a hard or non-maskable interrupt.
     Hard,
-    /// The trace does not tell.
+    /// The trace does not record it.
     #[default]
     Unknown,
 }
 
 impl Context {
-    /// Of the third of ftrace's flags.
+    /// Returns the context for the third of ftrace's flags.
     pub fn of_flag(flag: u8) -> Context {
         match flag {
             b'.' => Context::Task,
@@ -273,7 +273,7 @@ impl Context {
         }
     }
 
-    /// The third of ftrace's flags.
+    /// Returns the third of ftrace's flags.
     pub fn flag(self) -> char {
         match self {
             Context::Task | Context::Unknown => '.',
@@ -282,7 +282,7 @@ impl Context {
         }
     }
 
-    /// Of a binary record's `common_flags`.
+    /// Returns the context for `common_flags` of a binary record.
     pub fn of_common_flags(flags: u8) -> Context {
         if flags & 0x08 != 0 || flags & 0x40 != 0 {
             Context::Hard
@@ -293,7 +293,7 @@ impl Context {
         }
     }
 
-    /// What a binary record has in its `common_flags`, as far as it tells the context.
+    /// Returns `common_flags` of a binary record, as far as they describe the context.
     pub fn common_flags(self) -> u8 {
         match self {
             Context::Task | Context::Unknown => 0,
@@ -302,57 +302,57 @@ impl Context {
         }
     }
 
-    /// Whether it surely is an interrupt's: the current task did nothing.
+    /// Whether the context is certainly an interrupt, so that the current task is not involved.
     pub fn is_interrupt(self) -> bool {
         matches!(self, Context::Soft | Context::Hard)
     }
 }
 
-/// A tracepoint that was hit.
+/// Tracepoint that was hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// On which CPU.
+    /// CPU.
     pub cpu: u32,
-    /// Who ran there.
-    pub current: Who<'a>,
-    /// In what context.
+    /// Current task of the CPU.
+    pub current: TaskRef<'a>,
+    /// Context.
     pub context: Context,
-    /// What it says.
+    /// Contents.
     pub tracepoint: Tracepoint<'a>,
 }
 
-/// What is known of a task when it is first heard of.
+/// Properties of a task at its first appearance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewTask<'a> {
-    /// Its number.
+    /// Number.
     pub pid: u32,
-    /// Its process: the number of the first task with its address space.
+    /// Process: number of the first task with the same address space.
     pub tgid: u32,
-    /// Who forked it; 0: nobody.
+    /// Parent; 0: none.
     pub parent: u32,
-    /// Its name in full.
+    /// Full name.
     pub name: &'a str,
-    /// Its task group's number; 0: the root.
+    /// Number of the task group; 0: the root.
     pub group: u32,
 }
 
-/// By whose account a task is owed CPU time.
+/// Account by which CPU time is owed to a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LagAccount {
-    /// The ideal machine's, which serves all runnable tasks at the same time by their weights: the
-    /// same measure for every scheduler.
+    /// Account of the ideal machine, which serves all runnable tasks simultaneously in proportion
+    /// to their weights: the same measure for every scheduler.
     Fluid,
-    /// The scheduler's own, in its own virtual time.
+    /// Account of the scheduler itself, in its own virtual time.
     Scheduler,
 }
 
 impl LagAccount {
-    /// Both.
+    /// Both accounts.
     pub const ALL: [LagAccount; 2] = [LagAccount::Fluid, LagAccount::Scheduler];
 
-    /// What stands in the names of counters.
+    /// Returns the word used in names of counters.
     pub fn name(self) -> &'static str {
         match self {
             LagAccount::Fluid => "fluid schedule",
@@ -361,9 +361,10 @@ impl LagAccount {
     }
 }
 
-/// Takes tracepoints, in the order of time. What is not asked for has a default that does nothing.
+/// Consumer of tracepoints, in the order of time. Methods have defaults that do nothing, except
+/// [`Sink::record`].
 pub trait Sink {
-    /// A task is heard of for the first time; its records follow.
+    /// A task appears for the first time; its records follow.
     fn task(&mut self, at_ns: u64, task: &NewTask<'_>) {
         let _ = (at_ns, task);
     }
@@ -371,34 +372,36 @@ pub trait Sink {
     /// A tracepoint is hit.
     fn record(&mut self, record: &Record<'_>);
 
-    /// So many tasks are runnable on `cpu` from now on, the running one among them.
+    /// The number of runnable tasks on `cpu` changes, including the running one.
     fn queue_length(&mut self, at_ns: u64, cpu: u32, tasks: u32) {
         let _ = (at_ns, cpu, tasks);
     }
 
-    /// What `task` is owed (positive) or has had too much (negative), ns, and by whose account.
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    /// Reports the CPU time that is owed to `task` (positive) or that it has received in excess
+    /// (negative), ns, on the given account.
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         let _ = (at_ns, task, account, lag_ns);
     }
 
-    /// `pid` is in another task group from now on.
+    /// `pid` moves to another task group.
     fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
         let _ = (at_ns, pid, group);
     }
 
-    /// Events of `cpu` (none: of some CPU) were lost before this time: so many, if that is known.
+    /// Events of `cpu` (`None`: of some CPU) were lost before this time; `events` is their number,
+    /// if known.
     fn lost(&mut self, at_ns: u64, cpu: Option<u32>, events: Option<u64>) {
         let _ = (at_ns, cpu, events);
     }
 
-    /// `cpu` is on line from now on, or no longer. Of a run this is told at time 0 of every CPU, so
-    /// that what idles from the beginning is known to; a trace does not tell.
+    /// `cpu` goes online or offline. A run reports this at time 0 for every CPU, so that CPUs that
+    /// idle from the beginning are known; a trace does not.
     fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
         let _ = (at_ns, cpu, online);
     }
 
-    /// The run is over: the switches that come from now on are to the idle task, and only bring to
-    /// an end what still runs. The scheduler made none of them.
+    /// The run is over. The remaining switches are to the idle task and only end what still runs;
+    /// the scheduler made none of them.
     fn closing(&mut self, at_ns: u64) {
         let _ = at_ns;
     }
@@ -429,7 +432,7 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         self.0.lag(at_ns, task, account, lag_ns);
         self.1.lag(at_ns, task, account, lag_ns);
     }
@@ -479,7 +482,7 @@ impl<T: Sink> Sink for Option<T> {
         }
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         if let Some(sink) = self {
             sink.lag(at_ns, task, account, lag_ns);
         }
@@ -529,7 +532,7 @@ impl<T: Sink + ?Sized> Sink for Box<T> {
         (**self).queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         (**self).lag(at_ns, task, account, lag_ns);
     }
 

@@ -1,28 +1,28 @@
-//! A trace in one of the formats, chosen at run time: [`TraceWriter`].
+//! Trace in one of the formats, chosen at run time: [`TraceWriter`].
 
 use crate::output::{Output, Packing};
 use crate::streamed::Header;
-use crate::tracepoint::{LagAccount, NewTask, Record, Sink, Who};
+use crate::tracepoint::{LagAccount, NewTask, Record, Sink, TaskRef};
 use crate::{Chrome, Perfetto, Text, TextForm};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The formats of traces.
+/// Format of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceFormat {
-    /// Perfetto's binary form.
+    /// Perfetto's binary format.
     Perfetto,
-    /// Chrome's JSON.
+    /// Chrome JSON.
     Chrome,
-    /// The text of `perf script`.
+    /// Text of `perf script`.
     Perf,
-    /// The text of ftrace.
+    /// Text of ftrace.
     Ftrace,
 }
 
 impl TraceFormat {
-    /// Of the file's ending, that of a compression apart.
+    /// Returns the format that the extension selects, ignoring the extension of a compression.
     pub fn of(path: &Path) -> Option<TraceFormat> {
         let (_, path) = Packing::of(path);
         match path.extension()?.to_str()? {
@@ -34,9 +34,8 @@ impl TraceFormat {
     }
 }
 
-/// Whether what stands in `path` may be replaced by a trace: there is nothing, or something that
-/// begins like a trace or is compressed. A workload whose name came after the option by mistake
-/// would be lost otherwise.
+/// Whether a trace may replace `path`: it does not exist, begins like a trace, or is compressed.
+/// Otherwise a workload whose name was given in place of the option's value would be lost.
 pub fn is_replaceable(path: &Path) -> bool {
     let Ok(there) = path.metadata() else { return true };
     if !there.is_file() || there.len() == 0 {
@@ -57,12 +56,12 @@ pub fn is_replaceable(path: &Path) -> bool {
     known.iter().any(|known| begin.starts_with(known))
 }
 
-/// Writes a trace while the run goes on.
+/// Writes a trace during the run.
 #[derive(Debug)]
 pub enum TraceWriter {
-    /// Perfetto's binary form.
+    /// Perfetto's binary format.
     Perfetto(Perfetto),
-    /// Chrome's JSON.
+    /// Chrome JSON.
     Chrome(Chrome),
     /// Text.
     Text(Text),
@@ -72,7 +71,7 @@ impl TraceWriter {
     /// Begins a trace in `path`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be created.
     pub fn create(path: &Path, format: TraceFormat, header: &Header) -> io::Result<TraceWriter> {
         let output = Output::create(path)?;
         Ok(match format {
@@ -83,10 +82,10 @@ impl TraceWriter {
         })
     }
 
-    /// Puts the file in its place.
+    /// Moves the file to its final path.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The file could not be written.
     pub fn close(self) -> io::Result<()> {
         match self {
             TraceWriter::Perfetto(writer) => writer.close(),
@@ -95,7 +94,7 @@ impl TraceWriter {
         }
     }
 
-    /// Whether it cannot be written any more.
+    /// Whether writing has failed.
     pub fn has_failed(&self) -> bool {
         match self {
             TraceWriter::Perfetto(writer) => writer.has_failed(),
@@ -130,7 +129,7 @@ impl Sink for TraceWriter {
         self.sink().queue_length(at_ns, cpu, tasks);
     }
 
-    fn lag(&mut self, at_ns: u64, task: Who<'_>, account: LagAccount, lag_ns: i64) {
+    fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         self.sink().lag(at_ns, task, account, lag_ns);
     }
 

@@ -10,7 +10,7 @@ use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
 use schedlab_lab::replay::{Answer, Begin, Column, Replay, Shown, Table, beside, duration};
-use schedlab_replay::{Arrivals, Books, Tokens, Trace};
+use schedlab_replay::{Arrivals, Tokens, Trace, TraceBuilder};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,7 +128,7 @@ fn named_or(named: &Option<PathBuf>, find: impl FnOnce() -> Option<PathBuf>) -> 
 
 /// What a trace says of its tasks.
 fn books_of(recording: &read::Trace) -> Result<Trace, read::ReadError> {
-    let mut books = Books::new();
+    let mut books = TraceBuilder::new();
     let reading = recording.read(&mut books)?;
     reading.needs_wakeups()?;
     Ok(books.into_trace())

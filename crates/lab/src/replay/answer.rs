@@ -4,7 +4,7 @@ use super::ensemble::Outcome;
 use super::{Prepared, messages};
 use schedlab_replay::program::Step;
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
-use schedlab_replay::seen::Seen;
+use schedlab_replay::stats::TaskStats;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -187,8 +187,8 @@ impl Cell {
 }
 
 /// The figures of the ensemble whose members saw this.
-fn figures(seen: &[Seen]) -> Figures {
-    let band = |value: &dyn Fn(&Seen) -> u64| {
+fn figures(seen: &[TaskStats]) -> Figures {
+    let band = |value: &dyn Fn(&TaskStats) -> u64| {
         Cell::from(Band::of(seen.iter().map(|it| value(it) as f64).collect()))
     };
     let percentile = |percent: u32| {
@@ -276,7 +276,7 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
     let programs = &prepared.workload.tasks;
     // Groups are named in the order of CPU time.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
-    let mut recorded: Vec<(String, Seen)> = vec![];
+    let mut recorded: Vec<(String, TaskStats)> = vec![];
     let mut tasks: Vec<usize> = vec![];
     let mut group_of: Vec<Option<usize>> = vec![];
     for program in programs {
@@ -288,10 +288,10 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         let count = numbers.len();
         let number = *numbers.entry(&program.name).or_insert(count);
         if number == recorded.len() {
-            recorded.push((program.name.clone(), Seen::default()));
+            recorded.push((program.name.clone(), TaskStats::default()));
             tasks.push(0);
         }
-        recorded[number].1.add(&Seen::of_task(trace, task));
+        recorded[number].1.add(&TaskStats::of_task(trace, task));
         tasks[number] += 1;
         group_of.push(Some(number));
     }
@@ -300,16 +300,16 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
     let place: HashMap<usize, usize> = order.iter().enumerate().map(|(to, &at)| (at, to)).collect();
     let group_of: Vec<Option<usize>> =
         group_of.iter().map(|group| group.map(|group| place[&group])).collect();
-    let recorded: Vec<(String, Seen)> = order.iter().map(|&at| recorded[at].clone()).collect();
+    let recorded: Vec<(String, TaskStats)> = order.iter().map(|&at| recorded[at].clone()).collect();
     let tasks: Vec<usize> = order.iter().map(|&at| tasks[at]).collect();
     let large = score::large(&recorded);
 
-    let all_of = |groups: &[Seen]| {
-        let mut all = Seen::default();
+    let all_of = |groups: &[TaskStats]| {
+        let mut all = TaskStats::default();
         groups.iter().for_each(|group| all.add(group));
         all
     };
-    let own: Vec<Seen> = recorded.iter().map(|(_, seen)| seen.clone()).collect();
+    let own: Vec<TaskStats> = recorded.iter().map(|(_, seen)| seen.clone()).collect();
     let mut columns = vec![Column {
         name: "recorded".into(),
         all: figures(&[all_of(&own)]),
@@ -317,10 +317,10 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         behind: vec![],
     }];
     for (runner, runs) in prepared.setup.columns.iter().zip(runs) {
-        let seen: Vec<Vec<Seen>> = runs
+        let seen: Vec<Vec<TaskStats>> = runs
             .iter()
             .map(|run| {
-                let mut groups = vec![Seen::default(); recorded.len()];
+                let mut groups = vec![TaskStats::default(); recorded.len()];
                 for (task, group) in run.tasks.iter().zip(&group_of) {
                     if let Some(group) = *group {
                         groups[group].add(task);
@@ -329,9 +329,10 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
                 groups
             })
             .collect();
-        let of_group =
-            |at: usize| figures(&seen.iter().map(|run| run[at].clone()).collect::<Vec<Seen>>());
-        let all: Vec<Seen> = seen.iter().map(|run| all_of(run)).collect();
+        let of_group = |at: usize| {
+            figures(&seen.iter().map(|run| run[at].clone()).collect::<Vec<TaskStats>>())
+        };
+        let all: Vec<TaskStats> = seen.iter().map(|run| all_of(run)).collect();
         columns.push(Column {
             name: runner.name.clone(),
             groups: (0..recorded.len()).map(of_group).collect(),

@@ -210,7 +210,7 @@ fn axes(replay: &Replay) -> Result<Vec<Axis>, Error> {
         if axis.values.iter().any(of_tasks) {
             return Err(Error::Plan(format!(
                 "--set {name}: of a recorded trace the scheduler's tunables can be set; nice \
-                 values are changed by --change 'nice WHO +5', groups by --groups"
+                 values are changed by --change 'nice TASKS +5', groups by --groups"
             )));
         }
         axes.push(axis);

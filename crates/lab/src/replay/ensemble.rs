@@ -9,8 +9,8 @@ use crate::session::{Session, Shared};
 use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
-use schedlab_replay::behind::Behind;
-use schedlab_replay::seen::{Seen, Watcher, begins_asleep};
+use schedlab_replay::behind::WaitTimes;
+use schedlab_replay::stats::{StatsObserver, TaskStats, begins_asleep};
 use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 /// One run.
 pub(super) struct Outcome {
     /// What was seen of each task of the workload, by its place.
-    pub tasks: Vec<Seen>,
+    pub tasks: Vec<TaskStats>,
     /// When it ended, ns.
     pub end_ns: u64,
     /// Tasks, by place, that waited for semaphores then.
@@ -75,8 +75,8 @@ fn run<O: Observer>(
     let places: HashMap<&str, usize> =
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
     let own = Shared::new((
-        Watcher::default(),
-        ((seed == 0).then(Progress::default), prepared.replay.explain.then(Behind::default)),
+        StatsObserver::default(),
+        ((seed == 0).then(Progress::default), prepared.replay.explain.then(WaitTimes::default)),
     ));
     let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, lead.ns)?;
     session.observe((own.clone(), observer));
@@ -96,7 +96,7 @@ fn run<O: Observer>(
     own.borrow_mut().1.on(end_ns, Event::Finished);
     let (watcher, (progress, behind)) = &*own.borrow();
     let kernel = session.kernel();
-    let mut tasks = vec![Seen::default(); programs.len()];
+    let mut tasks = vec![TaskStats::default(); programs.len()];
     let mut left = vec![];
     let mut task_of = vec![None; programs.len()];
     let mut place_of = HashMap::new();
@@ -127,10 +127,11 @@ fn run<O: Observer>(
     // The first turn of a task that was asleep when the trace began is no recorded work.
     let counts =
         |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
-    let behind = behind.iter().flat_map(Behind::times).filter_map(|(waits, runs, is_first, ns)| {
-        let waits = place(waits).filter(|&place| counts(place, is_first))?;
-        Some((waits, runs.and_then(place), ns))
-    });
+    let behind =
+        behind.iter().flat_map(WaitTimes::times).filter_map(|(waits, runs, is_first, ns)| {
+            let waits = place(waits).filter(|&place| counts(place, is_first))?;
+            Some((waits, runs.and_then(place), ns))
+        });
     Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() })
 }
 

@@ -12,8 +12,8 @@ use super::{Begin, Prepared};
 use crate::error::Error;
 use crate::session::Shared;
 use schedlab_machine::SplitMix64;
-use schedlab_replay::program::Early;
-use schedlab_replay::seen::Watcher;
+use schedlab_replay::program::EarlyTask;
+use schedlab_replay::stats::StatsObserver;
 use std::collections::HashMap;
 
 /// Within so long those come that want a CPU, ns.
@@ -31,7 +31,7 @@ pub(super) struct Lead {
     /// For how long, ns: whole ticks, so that the trace's own come when they did.
     pub ns: u64,
     /// Who competes for the CPUs meanwhile.
-    pub early: Vec<Early>,
+    pub early: Vec<EarlyTask>,
 }
 
 impl Lead {
@@ -52,14 +52,14 @@ impl Lead {
         let tick_ns = 1_000_000_000 / u64::from(hz);
         let least_ns = COME_NS + COMPETE_NS;
         let ns = (least_ns + random.below(MORE_NS)).div_ceil(tick_ns) * tick_ns;
-        let comes = |place| Early { place, from_ns: random.below(COME_NS), done_ns: 0 };
-        let early: Vec<Early> = running.into_iter().map(comes).collect();
+        let comes = |place| EarlyTask { place, from_ns: random.below(COME_NS), done_ns: 0 };
+        let early: Vec<EarlyTask> = running.into_iter().map(comes).collect();
         let mut lead = Lead { ns, early };
         // What they compute until then the scheduler decides: they are run alone first.
         let experiment = column.led(&prepared.trace, &lead, true, |ns| ns)?;
         let keys = lead.early.iter().map(|one| column.workload.tasks[one.place].key.as_str());
         let numbers: HashMap<&str, usize> = keys.enumerate().map(|(at, key)| (key, at)).collect();
-        let watcher = Shared::new(Watcher::default());
+        let watcher = Shared::new(StatsObserver::default());
         let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, 0)?;
         session.observe(watcher.clone());
         session.exhaust(ns)?;

@@ -2,7 +2,7 @@
 //! in the trace; [`Answer`], what came of it.
 //!
 //! ```text
-//! tracepoints --Books--> Trace --Replay::prepare--> Prepared --answer--> Answer
+//! tracepoints --TraceBuilder--> Trace --Replay::prepare--> Prepared --answer--> Answer
 //! ```
 //!
 //! The first column of an answer is what was recorded. The second is its replay under the scheduler

@@ -2,13 +2,13 @@
 
 use super::*;
 use schedlab_core::{Event, Observer};
-use schedlab_replay::Books;
+use schedlab_replay::TraceBuilder;
 use schedlab_trace::read::Trace as Recording;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The letters of the messages about a trace in text, and whether a replay hangs.
 fn letters(text: &str, change: impl FnOnce(&mut Replay)) -> (String, bool) {
-    let mut books = Books::new();
+    let mut books = TraceBuilder::new();
     let recording = Recording::of_bytes(text.as_bytes().to_vec()).expect("it is a trace");
     recording.read(&mut books).expect("it can be read");
     let mut replay = Replay { seeds: 2, ..Replay::new("t") };
@@ -107,7 +107,7 @@ fn who_runs_ahead_is_told() {
     };
     assert!(letters(&text, first).0.contains('H'));
     let said = |change: &str| {
-        let mut books = Books::new();
+        let mut books = TraceBuilder::new();
         let recording = Recording::of_bytes(text.clone().into_bytes()).expect("it is a trace");
         recording.read(&mut books).expect("it can be read");
         let replay =
@@ -177,7 +177,7 @@ fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
 #[test]
 fn what_cannot_be_replayed_is_refused() {
     let refused = |lines: &[&str]| {
-        let mut books = Books::new();
+        let mut books = TraceBuilder::new();
         let text = lines.join("\n") + "\n";
         let recording = Recording::of_bytes(text.into_bytes()).expect("it is a trace");
         match recording.read(&mut books) {
@@ -214,7 +214,7 @@ impl Observer for Impatient<'_> {
 
 #[test]
 fn an_observer_may_end_the_answer_in_the_midst_of_a_run() {
-    let mut books = Books::new();
+    let mut books = TraceBuilder::new();
     let recording = Recording::of_bytes(trace("d.h2.", 120).into_bytes()).expect("it is a trace");
     recording.read(&mut books).expect("it can be read");
     let replay = Replay { seeds: 3, ..Replay::new("t") };

@@ -2,44 +2,44 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use schedlab_replay::program::{self, is_machinery};
-use schedlab_replay::{Arrivals, Books, Step, Tokens, Trace, Workload, kinds};
+use schedlab_replay::{Arrivals, Step, Tokens, Trace, TraceBuilder, Workload, kinds};
 use schedlab_trace::read::Trace as Recording;
 
-/// The recording in a text.
+/// Reads the recording in a text.
 pub fn read(text: &str) -> Trace {
-    let mut books = Books::new();
-    let recording = Recording::of_bytes(text.as_bytes().to_vec()).expect("it is a trace");
-    recording.read(&mut books).expect("it can be read");
+    let mut books = TraceBuilder::new();
+    let recording = Recording::of_bytes(text.as_bytes().to_vec()).expect("the text is a trace");
+    recording.read(&mut books).expect("the trace is readable");
     books.into_trace()
 }
 
-/// A recording of `examples/traces`.
+/// Reads a recording of `examples/traces`.
 pub fn example(name: &str) -> Trace {
     let path = format!("{}/../../examples/traces/{name}.xz", env!("CARGO_MANIFEST_DIR"));
-    let mut books = Books::new();
-    schedlab_trace::read::read(path.as_ref(), &mut books).expect("it can be read");
+    let mut books = TraceBuilder::new();
+    schedlab_trace::read::read(path.as_ref(), &mut books).expect("the example is readable");
     books.into_trace()
 }
 
-/// The workload of a trace.
+/// Returns the workload of a trace.
 pub fn workload(trace: &mut Trace) -> Workload {
     let in_model: Vec<bool> = trace.tasks.iter().map(|task| !is_machinery(&task.name)).collect();
     kinds::infer(trace, &in_model, Arrivals::Closed);
     program::programs(trace, &in_model, Tokens::Strict)
 }
 
-/// Its programs as text, times in µs.
+/// Returns its programs as text, times in µs.
 pub fn programs(mut trace: Trace) -> Vec<String> {
     let workload = workload(&mut trace).without_execs();
     steps(&workload)
 }
 
-/// The programs of a workload as text, times in µs.
+/// Returns the programs of a workload as text, times in µs.
 pub fn steps(workload: &Workload) -> Vec<String> {
     let step = |step: &Step| match *step {
         Step::Run(ns) => format!("run {}", ns / 1000),
         Step::Runtime(ns) => format!("runtime {}", ns / 1000),
-        Step::Endless => "for ever".into(),
+        Step::Endless => "endless".into(),
         Step::Sleep(ns) => format!("sleep {}", ns / 1000),
         Step::Timer(ns) => format!("timer {}", ns / 1000),
         Step::Post(number) => format!("post {number}"),
@@ -57,21 +57,21 @@ pub fn steps(workload: &Workload) -> Vec<String> {
     tasks.collect()
 }
 
-/// A task by name and number.
-pub type Who = (&'static str, u32);
+/// Task by name and number.
+pub type TaskName = (&'static str, u32);
 
-/// A line of ftrace's text; times in µs.
+/// Line of ftrace text; times in µs.
 #[derive(Clone)]
 pub struct Line(u64, String);
 
 impl Line {
-    fn of(cpu: u32, us: u64, who: Who, flag: char, body: String) -> Line {
+    fn of(cpu: u32, us: u64, who: TaskName, flag: char, body: String) -> Line {
         let (comm, pid) = who;
         Line(us, format!("{comm}-{pid} [{cpu:03}] d.{flag}2. 1.{us:06}: {body}"))
     }
 
     /// `sched_switch`.
-    pub fn switch(cpu: u32, us: u64, prev: Who, state: &str, next: Who) -> Line {
+    pub fn switch(cpu: u32, us: u64, prev: TaskName, state: &str, next: TaskName) -> Line {
         let body = format!(
             "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={state} ==> \
              next_comm={} next_pid={} next_prio=120",
@@ -80,14 +80,21 @@ impl Line {
         Line::of(cpu, us, prev, '.', body)
     }
 
-    /// A wakeup.
-    pub fn new(cpu: u32, us: u64, current: Who, flag: char, event: &str, task: Who) -> Line {
+    /// Wakeup.
+    pub fn new(
+        cpu: u32,
+        us: u64,
+        current: TaskName,
+        flag: char,
+        event: &str,
+        task: TaskName,
+    ) -> Line {
         let body = format!("{event}: comm={} pid={} prio=120 target_cpu={cpu:03}", task.0, task.1);
         Line::of(cpu, us, current, flag, body)
     }
 
     /// `sched_process_fork`.
-    pub fn fork(cpu: u32, us: u64, parent: Who, child: Who) -> Line {
+    pub fn fork(cpu: u32, us: u64, parent: TaskName, child: TaskName) -> Line {
         let body = format!(
             "sched_process_fork: comm={} pid={} child_comm={} child_pid={}",
             parent.0, parent.1, child.0, child.1
@@ -96,20 +103,20 @@ impl Line {
     }
 
     /// `sched_process_exec`.
-    pub fn exec(cpu: u32, us: u64, task: Who, file: &str) -> Line {
+    pub fn exec(cpu: u32, us: u64, task: TaskName, file: &str) -> Line {
         let pid = task.1;
         let body = format!("sched_process_exec: filename={file} pid={pid} old_pid={pid}");
         Line::of(cpu, us, task, '.', body)
     }
 
     /// `sched_process_exit`.
-    pub fn exit(cpu: u32, us: u64, task: Who) -> Line {
+    pub fn exit(cpu: u32, us: u64, task: TaskName) -> Line {
         let body = format!("sched_process_exit: comm={} pid={} prio=120", task.0, task.1);
         Line::of(cpu, us, task, '.', body)
     }
 }
 
-/// The trace of these lines.
+/// Returns the trace of these lines.
 pub fn trace(lines: &[Line]) -> Trace {
     let mut lines = lines.to_vec();
     lines.sort_by_key(|line| line.0);

@@ -1,8 +1,8 @@
 //! What a benchmark's page has before its runs: every figure as a curve and a table, what was set,
 //! and what the real program would have printed.
 
-use super::Section;
 use super::frame::clean;
+use super::page::Section;
 use super::sections::{better, definition};
 use crate::bench::table::is_best;
 use crate::bench::{Axis, BenchPoint, BenchReport, Summary, curve, written};

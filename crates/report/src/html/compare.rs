@@ -1,8 +1,8 @@
 //! What the page of a comparison with a real kernel has before its timelines: the figures of each
 //! task, real and simulated, and their latencies over each other.
 
-use super::Section;
 use super::frame::clean;
+use super::page::Section;
 use maud::{Markup, html};
 
 /// A task.

@@ -6,7 +6,7 @@
 //! longest waits are made of all events and are the same whatever was put together.
 
 use super::columns::{Column, Columns};
-use super::{Explained, Page, Seen};
+use super::page::{Explained, Page, Seen};
 use crate::data::{BucketRow, RunReport, Spread};
 use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns, Wait};
 use serde::Serialize;

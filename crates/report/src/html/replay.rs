@@ -1,8 +1,8 @@
 //! What the page of a replay has before its runs: how far it can be trusted, and the figures of
 //! each group of tasks with their bands.
 
-use super::Section;
 use super::frame::clean;
+use super::page::Section;
 use maud::{Markup, html};
 
 /// What came of a replay.

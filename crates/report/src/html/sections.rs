@@ -1,25 +1,13 @@
 //! The sections of a page that are made without scripts: what is there before anything is drawn.
 
-use super::{Page, clean};
+use super::frame::clean;
+use super::page::Page;
 use crate::data::Spread;
 use crate::format;
 use crate::metrics::{Value, best, compared, value};
 use maud::{Markup, html};
 use schedlab_measure::Better;
 use schedlab_measure::catalogue::Named;
-
-/// A section of a page.
-#[derive(Clone, Debug)]
-pub struct Section {
-    /// What links to it call it; of letters and dashes.
-    pub id: &'static str,
-    /// Its heading.
-    pub title: &'static str,
-    /// What leads to it from the top of the page: its heading, or shorter.
-    pub link: &'static str,
-    /// What is in it.
-    pub body: Markup,
-}
 
 pub(super) fn nothing() -> Markup {
     html! { p.note { "Nothing was recorded of who ran when." } }

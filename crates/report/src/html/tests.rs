@@ -6,6 +6,7 @@ use crate::data::{BucketRow, RunReport, WorkloadInfo};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
+use schedlab_measure::history::History;
 use schedlab_measure::history::Recorder;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -1,15 +1,15 @@
-//! What the kernel would have counted, from tracepoints: [`Counters`].
+//! Counters of the kernel, derived from tracepoints: [`Counters`].
 
 use crate::tracepoint::{NewTask, Record, Sink, State, Tracepoint};
 
-/// Counts of CPUs and tasks.
+/// Counters of CPUs and tasks.
 #[derive(Clone, Debug)]
 pub struct Counters {
     pub(super) cpus: Vec<CpuCounts>,
     tasks: Vec<TaskCounts>,
 }
 
-/// Counts of a CPU.
+/// Counters of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CpuCounts {
     pub switches: u64,
@@ -17,21 +17,21 @@ pub(super) struct CpuCounts {
     pub goidle: u64,
     /// Wakeups that were handled on it.
     pub ttwu_count: u64,
-    /// Of these: the task was on its own queue.
+    /// Those of them in which the task was in the CPU's own queue.
     pub ttwu_local: u64,
-    /// Time its tasks ran, of turns that are over, ns.
+    /// CPU time of completed slices, ns.
     pub cpu_ns: u64,
-    /// Time its tasks had waited when they came to run, ns.
+    /// Time that tasks had waited when they got the CPU, ns.
     pub delay_ns: u64,
-    /// Times a task came to run.
+    /// Number of times that a task got the CPU.
     pub pcount: u64,
-    /// Tasks that went into an uninterruptible sleep here, less those that were woken here.
+    /// Tasks that went into an uninterruptible sleep here, minus those that were woken here.
     pub uninterruptible: i64,
-    /// Who runs, and since when.
+    /// Current task, and since when it has run.
     pub running: Option<(u32, u64)>,
 }
 
-/// Counts of a task.
+/// Counters of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskCounts {
     pub tgid: u32,
@@ -61,24 +61,24 @@ pub(super) struct TaskCounts {
 }
 
 impl TaskCounts {
-    /// Time on CPUs until `now_ns`.
+    /// Returns the time on CPUs until `now_ns`.
     pub fn exec_until(&self, now_ns: u64) -> u64 {
         self.exec_ns + self.on_cpu.map_or(0, |since_ns| now_ns - since_ns)
     }
 
-    /// Time runnable without a CPU until `now_ns`.
+    /// Returns the time runnable without a CPU until `now_ns`.
     pub fn wait_until(&self, now_ns: u64) -> u64 {
         self.wait_ns + self.waits_since.map_or(0, |since_ns| now_ns - since_ns)
     }
 }
 
 impl Counters {
-    /// Of a machine with `cpus` CPUs.
+    /// Creates the counters of a machine with `cpus` CPUs.
     pub fn new(cpus: u32) -> Counters {
         Counters { cpus: vec![CpuCounts::default(); cpus as usize], tasks: Vec::new() }
     }
 
-    /// What was counted of a task.
+    /// Returns the counters of a task.
     pub(super) fn task(&self, pid: u32) -> TaskCounts {
         self.tasks.get(pid as usize).copied().unwrap_or_default()
     }
@@ -127,7 +127,7 @@ impl Counters {
         counts.pcount += 1;
     }
 
-    /// `pid` is on the queue of `target`; it was woken on `by`.
+    /// Enqueues `pid` on `target`; it was woken on `by`.
     fn woken(&mut self, at_ns: u64, by: u32, pid: u32, target: u32, is_new: bool) {
         let task = self.slot(pid);
         if is_new {

@@ -1,9 +1,8 @@
-//! What `/proc` and debugfs would have said of the scheduler at a time of the run:
-//! [`SnapshotDir`].
+//! Contents of `/proc` and debugfs about the scheduler at a given time of the run: [`SnapshotDir`].
 //!
-//! The files are those of the release that is simulated, in its format. They hold what can be known
-//! of a simulated run. Where fields have names, one that cannot be known has no line; where they
-//! have places, it is 0. Times are exact, where a kernel charges at ticks.
+//! The files have the format of the simulated release. They contain what can be known of a
+//! simulated run. Where fields have names, an unknown field has no line; where they have positions,
+//! it is 0. Times are exact, where a kernel charges at ticks.
 
 mod counters;
 mod pid;
@@ -16,10 +15,10 @@ use std::fmt::{self, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The version of a kernel.
+/// Version of a kernel.
 pub type Kernel = (u32, u32, u32);
 
-/// `2.6.24`, `6.18` or `2.6.22-ck1` as numbers. None of what is no version.
+/// Parses `2.6.24`, `6.18` or `2.6.22-ck1`. `None`: the text is not a version.
 pub fn kernel(text: &str) -> Option<Kernel> {
     let text = text.split(['-', ' ']).next()?;
     let mut numbers = text.split('.').map(|number| number.parse().ok());
@@ -28,87 +27,88 @@ pub fn kernel(text: &str) -> Option<Kernel> {
     Some((major, minor, numbers.next().unwrap_or(Some(0))?))
 }
 
-/// The machine at a time.
+/// State of the machine at a given time.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// When, ns.
+    /// The time, ns.
     pub at_ns: u64,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// Whose formats.
+    /// Kernel version that determines the formats.
     pub kernel: Kernel,
-    /// What the release is called.
+    /// Name of the release.
     pub release: String,
-    /// It has the fair class, and its files: CFS or EEVDF.
+    /// Whether the scheduler has the fair class and its files: CFS or EEVDF.
     pub is_fair: bool,
     /// Each CPU.
     pub cpus: Vec<CpuView>,
-    /// Each task that was born, by number.
+    /// Each task that was created, by number.
     pub tasks: Vec<TaskView>,
-    /// The path of each group, by number.
+    /// Path of each group, by number.
     pub groups: Vec<String>,
-    /// The scheduler's tunables.
+    /// Tunables of the scheduler.
     pub tunables: Vec<(String, i64)>,
 }
 
-/// A CPU at a time.
+/// State of a CPU at a given time.
 #[derive(Clone, Debug, Default)]
 pub struct CpuView {
-    /// Who runs there.
+    /// Current task.
     pub current: Option<u32>,
-    /// Among whom the scheduler would choose.
+    /// Candidates from which the scheduler would pick.
     pub entities: Vec<Entity>,
 }
 
-/// One of those among whom the scheduler would choose.
+/// Candidate from which the scheduler would pick.
 #[derive(Clone, Debug, Default)]
 pub struct Entity {
-    /// It is this task; none: a group.
+    /// The task. `None`: a group.
     pub pid: Option<u32>,
-    /// The number of the group in whose queue it stands.
+    /// Number of the group in whose queue it is.
     pub within: u32,
-    /// The numbers by which it is compared.
+    /// Values by which it is compared.
     pub terms: Vec<(&'static str, i64)>,
 }
 
 impl Entity {
-    /// One of its numbers.
+    /// Returns one of its values.
     pub fn term(&self, name: &str) -> Option<i64> {
         self.terms.iter().find(|term| term.0 == name).map(|term| term.1)
     }
 }
 
-/// A task at a time.
+/// State of a task at a given time.
 #[derive(Clone, Debug, Default)]
 pub struct TaskView {
-    /// Its number.
+    /// Number.
     pub pid: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its state's letter.
+    /// Letter of the state.
     pub state: char,
-    /// Its policy's number.
+    /// Number of the policy.
     pub policy: u32,
-    /// Its priority, as tracepoints show it.
+    /// Priority, as tracepoints show it.
     pub prio: i32,
-    /// Its nice value.
+    /// Nice value.
     pub nice: i32,
-    /// Its real-time priority.
+    /// Real-time priority.
     pub rt_priority: u32,
-    /// Its group's number.
+    /// Number of the group.
     pub group: u32,
 }
 
 impl View {
-    /// The kernel's ticks since it began.
+    /// Returns the kernel's tick counter.
     fn jiffies(&self) -> u64 {
         let ticks = u128::from(self.at_ns) * u128::from(self.hz) / 1_000_000_000;
-        // 2.6 begins five minutes before the counter of 32 bits wraps.
+        // 2.6 starts the counter five minutes before its lower 32 bits wrap.
         let first = if self.kernel >= (2, 6, 0) { (1 << 32) - 300 * u64::from(self.hz) } else { 0 };
         first + ticks as u64
     }
 
-    /// Where `pid` stands, if it is runnable and the scheduler's class is known to compare it.
+    /// Returns the entity of `pid` if it is runnable and the values by which its class compares it
+    /// are known.
     fn entity(&self, pid: u32) -> Option<&Entity> {
         let all = self.cpus.iter().flat_map(|cpu| &cpu.entities);
         all.into_iter().find(|entity| entity.pid == Some(pid))
@@ -123,8 +123,8 @@ impl View {
     }
 }
 
-/// Milliseconds with six digits, as the kernel prints nanoseconds since 2.6.24: the sign is on the
-/// first part, and lost where that is 0.
+/// Milliseconds with six decimals, in the kernel's format for nanoseconds since 2.6.24: the sign is
+/// part of the integer, and lost where that is 0.
 struct Split(i64);
 
 impl fmt::Display for Split {
@@ -135,24 +135,24 @@ impl fmt::Display for Split {
     }
 }
 
-/// A directory into which snapshots are written, one for each time.
+/// Directory to which snapshots are written, one for each time.
 #[derive(Debug)]
 pub struct SnapshotDir {
     path: PathBuf,
 }
 
 impl SnapshotDir {
-    /// Makes the directory, if there is none.
+    /// Creates the directory if it does not exist.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub fn create(path: &Path) -> Result<SnapshotDir, String> {
         fs::create_dir_all(path)
-            .map_err(|error| format!("{}: cannot be made: {error}", path.display()))?;
+            .map_err(|error| format!("{}: cannot be created: {error}", path.display()))?;
         Ok(SnapshotDir { path: path.into() })
     }
 
-    /// Writes the files of a time.
+    /// Writes the files of a given time.
     ///
     /// # Errors
     /// One of them cannot be written.
@@ -169,7 +169,7 @@ impl SnapshotDir {
     }
 }
 
-/// The files of a time: names, and what stands in them.
+/// Returns the files of a given time: names and contents.
 pub fn files(view: &View, counters: &Counters) -> Vec<(String, String)> {
     let mut files = vec![];
     if view.kernel >= (2, 6, 9) {
@@ -197,9 +197,9 @@ pub fn files(view: &View, counters: &Counters) -> Vec<(String, String)> {
     files
 }
 
-/// Adds a line to a text.
+/// Appends a line to a text.
 fn line(out: &mut String, line: fmt::Arguments<'_>) {
-    // Writing into a string does not fail.
+    // Writing to a string does not fail.
     let _ = writeln!(out, "{line}");
 }
 

@@ -3,7 +3,8 @@
 use super::schedstat::in_units;
 use super::{Counters, Split, TaskView, View, line};
 
-/// `/proc/PID/schedstat`: time on CPUs, time runnable and waiting, times it was put on a CPU.
+/// `/proc/PID/schedstat`: time on CPUs, time runnable and waiting, number of times that the task
+/// got a CPU.
 pub fn schedstat(view: &View, counters: &Counters, task: &TaskView) -> String {
     let counts = counters.task(task.pid);
     let exec = in_units(view, counts.exec_until(view.at_ns));
@@ -11,11 +12,11 @@ pub fn schedstat(view: &View, counters: &Counters, task: &TaskView) -> String {
     format!("{exec} {wait} {}\n", counts.switches_in)
 }
 
-/// The priority in field 18.
+/// Priority in field 18.
 fn priority(view: &View, task: &TaskView) -> i64 {
     let term = |name: &str| view.entity(task.pid).and_then(|entity| entity.term(name));
     if view.kernel < (2, 6, 0) {
-        // 2.4 shows how much of its time slice a task has left.
+        // 2.4 shows how much of its time slice is left.
         let full = 10 * i64::from(view.hz) / 100;
         return match term("counter") {
             Some(counter) if full > 0 => 20 - (counter * 10 + full / 2) / full,
@@ -25,12 +26,13 @@ fn priority(view: &View, task: &TaskView) -> i64 {
     match task.policy {
         6 => -101,
         1 | 2 => -1 - i64::from(task.rt_priority),
-        // O(1) and its kin: with the bonus, where it is known.
+        // O(1) and related schedulers: including the bonus, where it is known.
         _ => term("prio").filter(|_| !view.is_fair).unwrap_or(i64::from(task.prio)) - 100,
     }
 }
 
-/// `/proc/PID/stat`. Not known, and 0: process groups, faults, memory, signals, system time.
+/// `/proc/PID/stat`. Unknown, and therefore 0: process groups, faults, memory, signals, system
+/// time.
 pub fn stat(view: &View, counters: &Counters, task: &TaskView) -> String {
     let counts = counters.task(task.pid);
     let ticks = |ns: u64| ns / 10_000_000;
@@ -58,12 +60,12 @@ pub fn stat(view: &View, counters: &Counters, task: &TaskView) -> String {
     format!("{} ({}) {} {}\n", task.pid, task.name, task.state, values.join(" "))
 }
 
-/// Lines of `/proc/PID/sched`.
+/// Writer of the lines of `/proc/PID/sched`.
 struct Keys {
     out: String,
-    /// Names take so many columns.
+    /// Width of the column of names.
     width: usize,
-    /// 2.6.23 prints nanoseconds.
+    /// Whether times are nanoseconds, as in 2.6.23.
     in_ns: bool,
 }
 
@@ -107,7 +109,7 @@ pub fn sched(view: &View, counters: &Counters, task: &TaskView) -> String {
     let wait_max_ns =
         counts.wait_max_ns.max(counts.waits_since.map_or(0, |since_ns| now_ns - since_ns));
     let switches = counts.voluntary + counts.involuntary;
-    // Prefixes of the statistics went with the structure that they had stood in.
+    // The statistics lost their prefix together with the structure that contained them.
     let stats = if view.kernel < (3, 14, 0) { "se." } else { "" };
     if view.kernel < (2, 6, 24) {
         if let Some(wait_runtime) = term("wait_runtime_ns") {
@@ -158,7 +160,7 @@ pub fn sched(view: &View, counters: &Counters, task: &TaskView) -> String {
         keys.number("nr_involuntary_switches", counts.involuntary as i64);
     }
     if let Some(weight) = term("weight") {
-        // Since 4.20 at the latest a weight has ten bits more.
+        // Since 4.20 at the latest, weights have ten more bits.
         let unit = if view.kernel >= (4, 20, 0) { 1024 } else { 1 };
         keys.number("se.load.weight", weight * unit);
     }

@@ -1,11 +1,10 @@
-//! `/proc/sched_debug`, from 5.13 on `/sys/kernel/debug/sched/debug`.
+//! `/proc/sched_debug`; from 5.13 on `/sys/kernel/debug/sched/debug`.
 //!
-//! Listed are tasks that are runnable: of those that sleep the scheduler's own numbers are not
-//! known.
+//! Only runnable tasks are listed: the scheduler's values of sleeping tasks are unknown.
 
 use super::{Counters, CpuView, Entity, Split, TaskView, View, line};
 
-/// The file.
+/// Returns the contents of the file.
 pub fn sched_debug(view: &View, counters: &Counters) -> String {
     let mut out = String::new();
     heading(&mut out, view);
@@ -16,12 +15,12 @@ pub fn sched_debug(view: &View, counters: &Counters) -> String {
     out
 }
 
-/// `  .name : value`, padded as in a CPU's block.
+/// Appends `  .name : value`, padded as in the block of a CPU.
 fn number(out: &mut String, name: &str, value: i64) {
     line(out, format_args!("  .{name:<30}: {value}"));
 }
 
-/// The same with a time.
+/// Like [`number`], for a time.
 fn time(out: &mut String, view: &View, name: &str, ns: i64) {
     match view.kernel < (2, 6, 24) {
         true => number(out, name, ns),
@@ -108,7 +107,7 @@ fn of_cpu(out: &mut String, view: &View, counters: &Counters, number_: usize, cp
     rows(out, view, counters, cpu, &tasks);
 }
 
-/// The weights of the members of a group's queue, summed.
+/// Returns the sum of the weights of the members of a group's queue.
 fn load(entities: &[Entity], group: u32) -> i64 {
     let members = entities.iter().filter(|entity| entity.within == group);
     members.filter_map(|entity| entity.term("weight")).sum()
@@ -169,7 +168,7 @@ fn cfs_rq(
     number(out, "load", load(&cpu.entities, group) * unit);
 }
 
-/// A row a task.
+/// Appends a row for each task.
 fn rows(
     out: &mut String,
     view: &View,
@@ -205,7 +204,7 @@ fn rows(
     line(out, format_args!("{:-<dashes$}", ""));
     for (entity, task) in tasks {
         if entity.term("vruntime_ns").or(entity.term("fair_key")).is_none() {
-            // A real-time task: of another class, which this file has no numbers of.
+            // A real-time task: this file has no values of its class.
             continue;
         }
         let runs = cpu.current == Some(task.pid);

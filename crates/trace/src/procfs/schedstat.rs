@@ -3,7 +3,7 @@
 use super::counters::CpuCounts;
 use super::{Counters, View, line};
 
-/// The version of the format.
+/// Returns the version of the format.
 fn version(view: &View) -> u32 {
     match view.kernel {
         kernel if kernel < (2, 6, 13) => 10,
@@ -15,7 +15,7 @@ fn version(view: &View) -> u32 {
     }
 }
 
-/// A time in the unit of the release: ticks up to 2.6.22, nanoseconds from 2.6.23 on.
+/// Returns a time in the unit of the release: ticks up to 2.6.22, nanoseconds from 2.6.23 on.
 pub(super) fn in_units(view: &View, ns: u64) -> u64 {
     if view.kernel < (2, 6, 23) {
         (u128::from(ns) * u128::from(view.hz) / 1_000_000_000) as u64
@@ -24,7 +24,7 @@ pub(super) fn in_units(view: &View, ns: u64) -> u64 {
     }
 }
 
-/// The file: without lines of domains, as a kernel without SMP has it.
+/// Returns the file without lines of domains, as a kernel without SMP has it.
 pub fn schedstat(view: &View, counters: &Counters) -> String {
     let mut out = String::new();
     let version = version(view);
@@ -38,8 +38,8 @@ pub fn schedstat(view: &View, counters: &Counters) -> String {
     out
 }
 
-/// The numbers of a CPU's line. Not known: what `sched_yield` found, how often arrays were
-/// exchanged, what balancing did. `schedule()` is counted where it switched.
+/// Returns the numbers of the line of a CPU. Unknown: results of `sched_yield`, array exchanges,
+/// results of balancing. `schedule()` is counted where it switched.
 fn numbers(view: &View, counts: &CpuCounts, version: u32) -> Vec<u64> {
     let running_ns = counts.running.map_or(0, |(_, since_ns)| view.at_ns - since_ns);
     let cpu = in_units(view, counts.cpu_ns + running_ns);

@@ -1,7 +1,7 @@
 //! Numbers and strings in binary files: [`Bytes`].
 
-/// The rest of some bytes, in the order of bytes of the machine that wrote them. What is not there
-/// is `None`.
+/// Remaining bytes of a buffer, in the byte order of the machine that wrote them. Missing data is
+/// `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'a> {
     pub rest: &'a [u8],
@@ -19,7 +19,7 @@ impl<'a> Bytes<'a> {
         Some(taken)
     }
 
-    /// A number of so many bytes, at most eight.
+    /// Reads a number of `size` bytes, at most eight.
     pub fn number(&mut self, size: usize) -> Option<u64> {
         let taken = self.take(size)?;
         Some(number(taken, self.is_big))
@@ -37,19 +37,19 @@ impl<'a> Bytes<'a> {
         self.number(8)
     }
 
-    /// A size in 32 bits, and as many bytes.
+    /// Reads a size in 32 bits, and that number of bytes.
     pub fn sized32(&mut self) -> Option<&'a [u8]> {
         let size = self.u32()?;
         self.take(size as usize)
     }
 
-    /// A size in 64 bits, and as many bytes.
+    /// Reads a size in 64 bits, and that number of bytes.
     pub fn sized64(&mut self) -> Option<&'a [u8]> {
         let size = usize::try_from(self.u64()?).ok()?;
         self.take(size)
     }
 
-    /// Up to a NUL, which is taken too.
+    /// Reads up to a NUL, which is consumed.
     pub fn string(&mut self) -> Option<&'a [u8]> {
         let end = self.rest.iter().position(|&byte| byte == 0)?;
         let text = &self.rest[..end];
@@ -58,13 +58,13 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The number that these bytes (at most eight) are.
+/// Returns the number that these bytes (at most eight) represent.
 pub(super) fn number(bytes: &[u8], is_big: bool) -> u64 {
     let join = |sum: u64, &byte: &u8| sum << 8 | u64::from(byte);
     if is_big { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) }
 }
 
-/// What stands before the first NUL.
+/// Returns the bytes before the first NUL.
 pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     &bytes[..end]

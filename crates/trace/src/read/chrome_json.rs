@@ -1,10 +1,10 @@
-//! Chrome's JSON traces, as far as they tell of scheduling: those that this program writes (slices
-//! of tasks on CPUs, and arrows for wakeups by tasks), and those that Perfetto makes of its own,
-//! which hold ftrace's text (`systemTraceEvents`).
+//! Chrome JSON traces, as far as they contain scheduling: those that this program writes (slices of
+//! tasks on CPUs, and flows for wakeups by tasks), and those that Perfetto converts from its own
+//! format, which contain ftrace text (`systemTraceEvents`).
 //!
-//! A file is gone through event by event; its end may be missing.
+//! A file is read event by event; its end may be missing.
 
-use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX};
 use super::problems::{Place, Trouble};
 use super::slices::{Slice, Slices};
 use super::text::Text;
@@ -13,17 +13,17 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// Longer events are passed over, bytes.
+/// Longest event that is read, bytes. Longer events are skipped.
 const EVENT_MAX: usize = 1 << 16;
 
-/// So many arrows may have begun and not ended.
+/// Maximum number of flows that have begun and not ended.
 const ARROWS_MAX: usize = 1 << 20;
 
-/// The bytes of a file, one by one.
+/// Bytes of a file, one by one.
 struct Input<'i> {
     input: &'i mut dyn BufRead,
     at: u64,
-    /// It could not be unpacked any further.
+    /// Whether unpacking failed.
     failed: bool,
 }
 
@@ -45,7 +45,7 @@ impl Input<'_> {
         Some(byte)
     }
 
-    /// The next byte that is no blank and no comma, which stays.
+    /// Returns the next byte that is neither blank nor comma, without consuming it.
     fn begin(&mut self) -> Option<u8> {
         loop {
             let byte = self.peek()?;
@@ -56,7 +56,7 @@ impl Input<'_> {
         }
     }
 
-    /// Takes a value; it is kept in `out` up to the limit. None: it has no end.
+    /// Reads a value into `out`, up to the limit. `None`: it has no end.
     fn value(&mut self, out: &mut Vec<u8>) -> Option<()> {
         out.clear();
         let mut depth = 0u64;
@@ -108,7 +108,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
     let whole = this.document(&mut input, feed);
     if whole.is_none() && input.failed {
         let place = Place::Byte(input.at);
-        let detail = || "it does not unpack any further".into();
+        let detail = || "the rest does not unpack".into();
         feed.problems.note(Trouble::Torn, 1, place, detail);
     }
     this.slices.finish(feed);
@@ -117,17 +117,17 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
 #[derive(Debug, Default)]
 struct Chrome {
     slices: Slices,
-    /// Threads that are CPUs.
+    /// CPU of each thread that represents one.
     cpus: BTreeMap<u64, u32>,
-    /// Arrows that have begun: when, and on which CPU.
+    /// Flows that have begun: time and CPU.
     arrows: BTreeMap<u64, (u64, u32)>,
-    /// An arrow that ends where the next slice of a CPU begins: when, and what began it.
+    /// Flow that ends where the next slice of a CPU begins: time, and the beginning of the flow.
     ends: BTreeMap<u32, (u64, u64, u32)>,
     text: Text,
 }
 
 impl Chrome {
-    /// None: the end is missing.
+    /// Reads the document. `None`: its end is missing.
     fn document(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
         if input.begin()? == b'[' {
             input.next();
@@ -165,7 +165,7 @@ impl Chrome {
                     input.next();
                     return Some(());
                 }
-                // A bracket too many, or what is no JSON: nothing to go on with.
+                // An extra bracket, or not JSON: the rest cannot be read.
                 b'}' | b':' => return None,
                 _ => {}
             }
@@ -178,13 +178,13 @@ impl Chrome {
             match serde_json::from_slice::<Value>(&event) {
                 Ok(event) => self.event(&event, place, feed),
                 Err(_) => feed.problems.note(Trouble::Unreadable, 1, place, || {
-                    "an event is no JSON, or too long".into()
+                    "an event is not JSON, or too long".into()
                 }),
             }
         }
     }
 
-    /// ftrace's text in a string.
+    /// Reads ftrace text in a string.
     fn system(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
         let mut line = vec![];
         feed.is_ordered = true;
@@ -255,7 +255,7 @@ impl Chrome {
                     (pid <= PID_MAX).then_some((cpu, begin_ns, end_ns, pid, prio, state))
                 })();
                 let Some((cpu, begin_ns, end_ns, pid, prio, state)) = all else {
-                    let detail = || "a slice has no time, CPU or pid".into();
+                    let detail = || "a slice lacks time, CPU or pid".into();
                     feed.problems.note(Trouble::Unreadable, 1, place, detail);
                     return;
                 };
@@ -264,10 +264,10 @@ impl Chrome {
                 if let Some((at_ns, from_ns, from)) = self.ends.remove(&cpu)
                     && at_ns == begin_ns
                 {
-                    let what = What::Waking { task, cpu };
+                    let what = EventKind::Waking { task, cpu };
                     let current = Current::UNKNOWN;
                     let context = Context::Task;
-                    feed.push(Seen { at_ns: from_ns, cpu: from, context, current, what });
+                    feed.push(FeedEvent { at_ns: from_ns, cpu: from, context, current, what });
                 }
                 self.slices.add(Slice { cpu, begin_ns, end_ns, task, state }, place, feed);
             }
@@ -295,7 +295,7 @@ impl Chrome {
     }
 }
 
-/// A time in microseconds, in ns.
+/// Converts a time in microseconds to ns.
 fn ns(time: &Value) -> Option<u64> {
     let us = time.as_f64()?;
     let ns = (us * 1000.0).round();

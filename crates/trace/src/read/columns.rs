@@ -1,20 +1,20 @@
-//! Tables with named columns, as scripts of bpftrace, SystemTap or DTrace print them: a line an
-//! event, or a line a slice (`--save` of this program).
+//! Tables with named columns, as scripts for bpftrace, SystemTap or DTrace print them: one event
+//! per line, or one slice per line (`--save` of this program).
 //!
-//! The first line names the columns; they are separated by commas, semicolons or tabs. Columns of
-//! events are called as the kernel calls its fields:
+//! The first line names the columns, which are separated by commas, semicolons or tabs. Columns of
+//! events have the kernel's names of the fields:
 //!
-//! | column | what |
+//! | column | contents |
 //! |---|---|
-//! | `time_ns`, `ts`, `nsecs`, or `time` in seconds | when |
-//! | `cpu` | where |
+//! | `time_ns`, `ts`, `nsecs`, or `time` in seconds | time |
+//! | `cpu` | CPU |
 //! | `event` | e.g. `sched_switch` |
-//! | `current_pid`, `current_comm`, `context` (`.`, `s`, `h`) | in whose context; may be missing |
-//! | `prev_comm`, `prev_pid`, ..., `comm`, `pid`, `prio`, `target_cpu`, ... | the event's fields |
+//! | `current_pid`, `current_comm`, `context` (`.`, `s`, `h`) | task and context; may be missing |
+//! | `prev_comm`, `prev_pid`, ..., `comm`, `pid`, `prio`, `target_cpu`, ... | fields of the event |
 //!
 //! Columns of slices: `cpu`, `start_ns`, `end_ns`, `pid`, `task`, `prio`, `end_state`.
 
-use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, Task, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX, Task};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use super::slices::{Slice, Slices};
@@ -24,13 +24,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// The heading stands in one of so many lines.
+/// Number of lines in which the heading is looked for.
 const HEADING_LINES: usize = 50;
 
-/// Lines have no more fields.
+/// Maximum number of fields of a line.
 const FIELDS_MAX: usize = 256;
 
-/// What a column is called here, whatever it is called there.
+/// Returns the canonical name of a column.
 fn column(name: &str) -> String {
     let name = name.trim().trim_matches('"').to_ascii_lowercase();
     match name.as_str() {
@@ -43,7 +43,7 @@ fn column(name: &str) -> String {
     }
 }
 
-/// The names of columns, and by what they are separated.
+/// Returns the separator and the names of the columns.
 fn heading(line: &str) -> Option<(char, BTreeMap<String, usize>)> {
     let separator = [',', ';', '\t'].into_iter().find(|&separator| line.contains(separator))?;
     let names = line.split(separator).take(FIELDS_MAX).enumerate();
@@ -54,7 +54,7 @@ fn heading(line: &str) -> Option<(char, BTreeMap<String, usize>)> {
     (is_events || is_slices).then_some((separator, columns))
 }
 
-/// Whether a file that begins so is such a table.
+/// Whether a file with this beginning is such a table.
 pub(super) fn is_table(begin: &[u8]) -> bool {
     let mut lines = begin.split(|&byte| byte == b'\n').take(HEADING_LINES);
     lines.any(|line| {
@@ -62,7 +62,8 @@ pub(super) fn is_table(begin: &[u8]) -> bool {
     })
 }
 
-/// The fields of a line. In quotes a separator is none, and a doubled quote is one.
+/// Splits a line into fields. Separators within quotes do not count, and a doubled quote stands for
+/// one.
 fn split(line: &str, separator: char) -> Vec<Cow<'_, str>> {
     let mut fields = vec![];
     let mut rest = line;
@@ -103,7 +104,7 @@ fn split(line: &str, separator: char) -> Vec<Cow<'_, str>> {
     fields
 }
 
-/// A line's fields by the names of their columns.
+/// Fields of a line by the names of their columns.
 struct Row<'l> {
     columns: &'l BTreeMap<String, usize>,
     fields: Vec<Cow<'l, str>>,
@@ -164,7 +165,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) => {
-                let detail = || format!("it does not unpack any further: {error}");
+                let detail = || format!("the rest does not unpack: {error}");
                 feed.problems.note(Trouble::Torn, 1, place, detail);
                 break;
             }
@@ -184,7 +185,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
             false => event(&row, feed),
         };
         if taken.is_none() {
-            let detail = || "a field is missing, or is no number".into();
+            let detail = || "a field is missing, or is not a number".into();
             feed.problems.note(Trouble::Unreadable, 1, place, detail);
         }
     }
@@ -211,36 +212,39 @@ fn event(row: &Row<'_>, feed: &mut Feed<'_>) -> Option<()> {
     let event = event.rsplit(':').next().unwrap_or(event);
     let (at_ns, cpu) = (row.at_ns()?, row.cpu("cpu")?);
     let what = match event {
-        "sched_switch" => What::Switch {
+        "sched_switch" => EventKind::Switch {
             prev: row.task(feed, "prev_")?,
             state: row.state("prev_state")?,
             next: row.task(feed, "next_")?,
         },
-        "sched_waking" => {
-            What::Waking { task: row.task(feed, "")?, cpu: row.cpu("target_cpu").unwrap_or(cpu) }
-        }
-        "sched_wakeup" => {
-            What::Wakeup { task: row.task(feed, "")?, cpu: row.cpu("target_cpu").unwrap_or(cpu) }
-        }
-        "sched_wakeup_new" => {
-            What::WakeupNew { task: row.task(feed, "")?, cpu: row.cpu("target_cpu").unwrap_or(cpu) }
-        }
-        "sched_migrate_task" => What::Migrate {
+        "sched_waking" => EventKind::Waking {
+            task: row.task(feed, "")?,
+            cpu: row.cpu("target_cpu").unwrap_or(cpu),
+        },
+        "sched_wakeup" => EventKind::Wakeup {
+            task: row.task(feed, "")?,
+            cpu: row.cpu("target_cpu").unwrap_or(cpu),
+        },
+        "sched_wakeup_new" => EventKind::WakeupNew {
+            task: row.task(feed, "")?,
+            cpu: row.cpu("target_cpu").unwrap_or(cpu),
+        },
+        "sched_migrate_task" => EventKind::Migrate {
             task: row.task(feed, "")?,
             from: row.cpu("orig_cpu")?,
             to: row.cpu("dest_cpu")?,
         },
-        "sched_process_fork" => What::Fork {
+        "sched_process_fork" => EventKind::Fork {
             parent: row.task(feed, "parent_").or_else(|| row.task(feed, ""))?,
             child: row.task(feed, "child_")?,
         },
-        "sched_process_exec" => What::Exec {
+        "sched_process_exec" => EventKind::Exec {
             filename: feed.names.number(row.text("filename")?.as_bytes()),
             pid: row.number("pid").filter(|&pid| pid <= PID_MAX)?,
         },
-        "sched_process_exit" => What::Exit { task: row.task(feed, "")? },
+        "sched_process_exit" => EventKind::Exit { task: row.task(feed, "")? },
         "sched_stat_runtime" => {
-            What::Runtime { task: row.task(feed, "")?, ns: row.number("runtime")? }
+            EventKind::Runtime { task: row.task(feed, "")?, ns: row.number("runtime")? }
         }
         other => {
             feed.other(other);
@@ -254,7 +258,7 @@ fn event(row: &Row<'_>, feed: &mut Feed<'_>) -> Option<()> {
         Some(name) => feed.names.number(name.as_bytes()),
         None => Names::UNKNOWN,
     };
-    feed.push(Seen { at_ns, cpu, context, current: Current { pid, name }, what });
+    feed.push(FeedEvent { at_ns, cpu, context, current: Current { pid, name }, what });
     Some(())
 }
 

@@ -1,29 +1,29 @@
-//! What a file is, by what stands in it: [`Format`].
+//! Format of a file, recognised by its contents: [`Format`].
 
 use super::{ReadError, columns};
 
-/// So much of a file is looked at, bytes.
+/// Number of bytes of a file that are examined.
 pub(super) const ENOUGH: u64 = 1 << 16;
 
-/// Formats of traces.
+/// Format of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// Lines of ftrace, `trace-cmd report`, `perf script` or systrace.
     Text,
-    /// What `perf record` writes.
+    /// Output of `perf record`.
     PerfData,
-    /// What `trace-cmd record` writes.
+    /// Output of `trace-cmd record`.
     TraceDat,
-    /// Perfetto's binary form.
+    /// Perfetto's binary format.
     Perfetto,
-    /// Chrome's JSON.
+    /// Chrome JSON.
     ChromeJson,
-    /// A table with named columns.
+    /// Table with named columns.
     Columns,
 }
 
 impl Format {
-    /// Of a file's beginning.
+    /// Recognises the format by the beginning of a file.
     pub(super) fn of(begin: &[u8]) -> Result<Format, ReadError> {
         if begin.iter().all(u8::is_ascii_whitespace) {
             return Err(ReadError::new("it is empty; it must be a recorded trace"));
@@ -34,8 +34,8 @@ impl Format {
         if begin.starts_with(b"\x17\x08\x44tracing") {
             return Ok(Format::TraceDat);
         }
-        // A packet is field 1 of the file; a text that begins with an empty line has no bytes that
-        // are no letters.
+        // A packet is field 1 of the file. A text that begins with an empty line has no control
+        // characters.
         let is_text = !begin.iter().any(|&byte| byte < 8 || byte == 0x7f);
         if begin[0] == 0x0a && !is_text {
             return Ok(Format::Perfetto);
@@ -51,7 +51,7 @@ impl Format {
         Ok(Format::Text)
     }
 
-    /// What it is, for people.
+    /// Returns the name of the format for messages.
     pub fn name(self) -> &'static str {
         match self {
             Format::Text => "text (ftrace, trace-cmd report, perf script)",
@@ -64,7 +64,7 @@ impl Format {
     }
 }
 
-/// Whether an object of JSON is a trace: one member or the other stands near its beginning.
+/// Whether a JSON object is a trace: one of the two members occurs near its beginning.
 pub(super) fn is_chrome(text: &[u8]) -> bool {
     let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
     has(b"\"traceEvents\"") || has(b"\"systemTraceEvents\"")

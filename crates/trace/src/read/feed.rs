@@ -1,27 +1,27 @@
-//! From the readers of the formats to a sink: [`Feed`] puts events in the order of time within a
-//! bounded window, remembers who is called what, and looks after the chain of switches.
+//! Stage between the readers of the formats and the sink: [`Feed`] sorts events by time within a
+//! bounded window, remembers the names of tasks, and checks the chain of switches.
 
 use super::TraceHeader;
 use super::names::{Name, Names};
 use super::problems::{Place, Problems, Trouble};
-use crate::tracepoint::{Context, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::tracepoint::{Context, NewTask, Record, Sink, State, TaskRef, Tracepoint};
 
-/// CPUs are numbered below this.
+/// Number of CPUs that are accepted.
 pub(crate) const CPUS_MAX: u32 = 4096;
 
-/// The kernel gives no task a larger number.
+/// Largest task number of the kernel.
 pub(crate) const PID_MAX: u32 = 1 << 22;
 
-/// An event may stand so many events behind one of a later time.
+/// Number of events by which an event may be behind a later one.
 pub(crate) const WINDOW: usize = 1 << 20;
 
-/// Nothing at all for so long is a jump of the clock, ns.
+/// Length of a silence that counts as a jump of the clock, ns.
 const JUMP_NS: u64 = 10_000_000_000;
 
-/// So many kinds of events that are not looked at are counted by their names.
+/// Number of kinds of ignored events that are counted by name.
 const OTHERS_MAX: usize = 500;
 
-/// A task in an event.
+/// Task in an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Task {
     pub name: Name,
@@ -29,15 +29,15 @@ pub(crate) struct Task {
     pub prio: i32,
 }
 
-/// What an event says: [`Tracepoint`] with numbers of names.
+/// Contents of an event: [`Tracepoint`] with numbers instead of names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
+pub(crate) enum EventKind {
     Switch {
         prev: Task,
         state: State,
         next: Task,
     },
-    /// The task that ran is the one that was switched to last.
+    /// Switch whose previous task is the next task of the last switch.
     SwitchTo {
         state: State,
         next: Task,
@@ -74,17 +74,17 @@ pub(crate) enum What {
         task: Task,
         ns: u64,
     },
-    /// So many events were lost (0: not known) on this CPU (`u32::MAX`: some).
+    /// Loss of this number of events (0: unknown) on this CPU (`u32::MAX`: some CPU).
     Lost {
         events: u64,
         cpu: u32,
     },
 }
 
-/// Who ran, as the event itself says.
+/// Current task, as recorded in the event itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Current {
-    /// None: that is not known.
+    /// `None`: unknown.
     pub pid: Option<u32>,
     pub name: Name,
 }
@@ -93,46 +93,46 @@ impl Current {
     pub const UNKNOWN: Current = Current { pid: None, name: Names::UNKNOWN };
 }
 
-/// An event on its way.
+/// Event on its way to the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct FeedEvent {
     pub at_ns: u64,
     pub cpu: u32,
     pub context: Context,
     pub current: Current,
-    pub what: What,
+    pub what: EventKind,
 }
 
-/// What is known of a task.
+/// KnownTask properties of a task.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    /// One more than the number of its name.
+struct KnownTask {
+    /// Number of its name plus one.
     name: u32,
-    /// One more than its process.
+    /// Its process plus one.
     tgid: u32,
     parent: u32,
-    /// Its priority when it was last mentioned.
+    /// Priority at its last mention.
     prio: i32,
     is_told: bool,
 }
 
-/// Takes events as they stand in a file, gives them out as they happened.
+/// Takes events in the order of the file and delivers them in the order of time.
 pub(crate) struct Feed<'s> {
     sink: &'s mut dyn Sink,
     pub names: Names,
     pub problems: Problems,
     pub header: TraceHeader,
-    window: Vec<Seen>,
-    /// The window is in order up to here.
+    window: Vec<FeedEvent>,
+    /// Number of events at the beginning of the window that are in order.
     is_sorted: bool,
     latest_ns: u64,
-    /// Events are expected to stand in order.
+    /// Whether the file is expected to be in order.
     pub is_ordered: bool,
     given_ns: u64,
     has_given: bool,
     size: usize,
-    tasks: Vec<Known>,
-    /// Who is believed to run on each CPU.
+    tasks: Vec<KnownTask>,
+    /// Task that is assumed to run on each CPU.
     running: Vec<Option<u32>>,
 }
 
@@ -155,13 +155,13 @@ impl<'s> Feed<'s> {
         }
     }
 
-    /// A task; none if it has no number that a kernel would give it.
+    /// Registers a task. Returns `None` if a kernel would not assign its number.
     pub fn task(&mut self, comm: &[u8], pid: u32, prio: i32) -> Task {
         let name = if pid == 0 { Names::IDLE } else { self.names.number(comm) };
         Task { name, pid, prio }
     }
 
-    /// An event that is not looked at, by its name.
+    /// Counts an ignored event by its name.
     pub fn other(&mut self, event: &str) {
         let others = &mut self.header.others;
         if let Some(count) = others.get_mut(event) {
@@ -171,14 +171,14 @@ impl<'s> Feed<'s> {
         }
     }
 
-    /// The process of a task.
+    /// Records the process of a task.
     pub fn process(&mut self, pid: u32, tgid: u32) {
         if pid != 0 && pid <= PID_MAX && tgid != 0 && tgid <= PID_MAX {
             self.known(pid).tgid = tgid + 1;
         }
     }
 
-    /// Who forked a task that was there before the recording.
+    /// Records the parent of a task that existed before the recording.
     pub fn parent(&mut self, pid: u32, parent: u32) {
         if pid != 0 && pid <= PID_MAX && parent <= PID_MAX && parent != pid {
             let known = self.known(pid);
@@ -188,30 +188,30 @@ impl<'s> Feed<'s> {
         }
     }
 
-    /// A task's name, that of an event apart.
+    /// Records the name of a task outside an event.
     pub fn named(&mut self, pid: u32, name: Name) {
         if pid != 0 && pid <= PID_MAX && name != Names::UNKNOWN {
             self.known(pid).name = name + 1;
         }
     }
 
-    fn known(&mut self, pid: u32) -> &mut Known {
+    fn known(&mut self, pid: u32) -> &mut KnownTask {
         let index = pid as usize;
         if index >= self.tasks.len() {
-            self.tasks.resize(index + 1, Known::default());
+            self.tasks.resize(index + 1, KnownTask::default());
         }
         &mut self.tasks[index]
     }
 
     /// Takes an event.
-    pub fn push(&mut self, seen: Seen) {
+    pub fn push(&mut self, seen: FeedEvent) {
         if self.has_given && seen.at_ns < self.given_ns {
             self.problems.note(Trouble::Late, 1, Place::Time(seen.at_ns, seen.cpu), String::new);
             return;
         }
         if seen.at_ns < self.latest_ns {
             self.is_sorted = false;
-            // Binary formats have the events of each CPU by themselves.
+            // Binary formats store the events of each CPU separately.
             let count = u64::from(self.is_ordered);
             self.problems.note(
                 Trouble::Unordered,
@@ -228,7 +228,7 @@ impl<'s> Feed<'s> {
         }
     }
 
-    /// Gives out all but the last `keep`.
+    /// Delivers all events except the last `keep`.
     fn give(&mut self, keep: usize) {
         let mut window = std::mem::take(&mut self.window);
         if !self.is_sorted {
@@ -243,7 +243,7 @@ impl<'s> Feed<'s> {
         self.window = window;
     }
 
-    /// Gives out the rest. How many events there were.
+    /// Delivers the rest. Returns the header and the problems.
     pub fn finish(mut self) -> (TraceHeader, Problems) {
         self.give(0);
         self.problems.note(Trouble::Names, self.names.refused(), Place::Whole, String::new);
@@ -260,7 +260,7 @@ impl<'s> Feed<'s> {
         &mut self.running[index]
     }
 
-    /// A task is mentioned.
+    /// Records that a task is mentioned.
     fn mention(&mut self, at_ns: u64, task: Task) {
         if task.pid == 0 {
             return;
@@ -274,16 +274,16 @@ impl<'s> Feed<'s> {
         if std::mem::replace(&mut known.is_told, true) {
             return;
         }
-        let &mut Known { tgid, parent, .. } = known;
+        let &mut KnownTask { tgid, parent, .. } = known;
         let tgid = if tgid == 0 { task.pid } else { tgid - 1 };
         self.header.tasks += 1;
         let name = self.names.text(name);
         self.sink.task(at_ns, &NewTask { pid: task.pid, tgid, parent, name, group: 0 });
     }
 
-    fn tell(&mut self, seen: &Seen) {
-        let &Seen { at_ns, cpu, context, current, what } = seen;
-        if let What::Lost { events, cpu } = what {
+    fn tell(&mut self, seen: &FeedEvent) {
+        let &FeedEvent { at_ns, cpu, context, current, what } = seen;
+        if let EventKind::Lost { events, cpu } = what {
             if cpu < CPUS_MAX {
                 *self.lane(cpu) = None;
             }
@@ -304,114 +304,121 @@ impl<'s> Feed<'s> {
         self.header.events += 1;
         let believed = *self.lane(cpu);
         let what = match what {
-            What::SwitchTo { state, next } => {
-                // Only where the chain begins: there is no telling who ran.
+            EventKind::SwitchTo { state, next } => {
+                // Only where the chain begins: the task that ran is unknown.
                 let Some(pid) = believed else {
                     *self.lane(cpu) = Some(next.pid);
                     self.mention(at_ns, next);
                     self.header.events -= 1;
                     return;
                 };
-                let &mut Known { name, prio, .. } = self.known(pid);
+                let &mut KnownTask { name, prio, .. } = self.known(pid);
                 let (name, prio) = match pid {
                     0 => (Names::IDLE, 120),
                     _ => (name.checked_sub(1).unwrap_or(Names::UNKNOWN), prio),
                 };
-                What::Switch { prev: Task { name, pid, prio }, state, next }
+                EventKind::Switch { prev: Task { name, pid, prio }, state, next }
             }
             what => what,
         };
-        if matches!(what, What::Switch { prev, next, .. } if prev.pid == 0 && next.pid == 0) {
-            // Writers begin a CPU's history so: it idles.
+        if matches!(what, EventKind::Switch { prev, next, .. } if prev.pid == 0 && next.pid == 0) {
+            // Writers begin the history of a CPU with idle time.
             *self.lane(cpu) = Some(0);
             self.header.events -= 1;
             return;
         }
         let pid = match what {
-            What::Switch { prev, .. } => Some(prev.pid),
+            EventKind::Switch { prev, .. } => Some(prev.pid),
             _ => current.pid,
         };
         if let (Some(believed), Some(pid)) = (believed, pid)
             && believed != pid
         {
             self.problems.note(Trouble::Gap, 1, Place::Time(at_ns, cpu), || {
-                format!("task {believed} was to run, and it is task {pid}")
+                format!("task {believed} should be running, but task {pid} is")
             });
         }
         match what {
-            What::Switch { prev, next, .. } => {
+            EventKind::Switch { prev, next, .. } => {
                 self.mention(at_ns, prev);
                 self.mention(at_ns, next);
                 self.header.switches += 1;
             }
-            What::Waking { task, cpu }
-            | What::Wakeup { task, cpu }
-            | What::WakeupNew { task, cpu } => {
+            EventKind::Waking { task, cpu }
+            | EventKind::Wakeup { task, cpu }
+            | EventKind::WakeupNew { task, cpu } => {
                 self.mention(at_ns, task);
                 self.lane(cpu);
-                self.header.wakeups += u64::from(!matches!(what, What::WakeupNew { .. }));
+                self.header.wakeups += u64::from(!matches!(what, EventKind::WakeupNew { .. }));
             }
-            What::Migrate { task, from, to } => {
+            EventKind::Migrate { task, from, to } => {
                 self.mention(at_ns, task);
                 self.lane(from.max(to));
             }
-            What::Fork { parent, child } => {
+            EventKind::Fork { parent, child } => {
                 let prio = self.known(parent.pid).prio;
                 self.mention(at_ns, Task { prio, ..parent });
                 let known = self.known(child.pid);
                 // A number that is used again is another task.
                 let tgid = known.tgid;
-                *known = Known { parent: parent.pid, tgid, ..Known::default() };
+                *known = KnownTask { parent: parent.pid, tgid, ..KnownTask::default() };
                 self.mention(at_ns, child);
             }
-            What::Exit { task } => self.mention(at_ns, task),
-            What::Runtime { task, .. } => {
-                // It does not tell the priority.
+            EventKind::Exit { task } => self.mention(at_ns, task),
+            EventKind::Runtime { task, .. } => {
+                // The event does not have the priority.
                 let prio = self.known(task.pid).prio;
                 self.mention(at_ns, Task { prio, ..task });
             }
-            What::Exec { .. } | What::Lost { .. } | What::SwitchTo { .. } => {}
+            EventKind::Exec { .. } | EventKind::Lost { .. } | EventKind::SwitchTo { .. } => {}
         }
         let running = match (what, pid) {
-            (What::Switch { next, .. }, _) => Some(next.pid),
+            (EventKind::Switch { next, .. }, _) => Some(next.pid),
             (_, Some(pid)) => Some(pid),
             (_, None) => believed,
         };
         *self.lane(cpu) = running;
-        // Who ran: the event's own word, then what the switches before it say.
+        // The current task is taken from the event, or from the preceding switches.
         let pid = pid.or(believed).unwrap_or(0);
-        // The name at the head of a line was looked up when the file was read, perhaps after the
-        // task had got another.
+        // The name at the head of a line was looked up when the file was read, possibly after the
+        // task was renamed.
         let name = match self.tasks.get(pid as usize).map_or(0, |known| known.name) {
             _ if pid == 0 => Names::IDLE,
             0 => current.name,
             name => name - 1,
         };
         let names = &self.names;
-        let who = |task: Task| Who { comm: names.text(task.name), pid: task.pid, prio: task.prio };
+        let who =
+            |task: Task| TaskRef { comm: names.text(task.name), pid: task.pid, prio: task.prio };
         let tracepoint = match what {
-            What::Switch { prev, state: prev_state, next } => {
+            EventKind::Switch { prev, state: prev_state, next } => {
                 Tracepoint::Switch { prev: who(prev), prev_state, next: who(next) }
             }
-            What::Waking { task, cpu } => Tracepoint::Waking { task: who(task), target_cpu: cpu },
-            What::Wakeup { task, cpu } => Tracepoint::Wakeup { task: who(task), target_cpu: cpu },
-            What::WakeupNew { task, cpu } => {
+            EventKind::Waking { task, cpu } => {
+                Tracepoint::Waking { task: who(task), target_cpu: cpu }
+            }
+            EventKind::Wakeup { task, cpu } => {
+                Tracepoint::Wakeup { task: who(task), target_cpu: cpu }
+            }
+            EventKind::WakeupNew { task, cpu } => {
                 Tracepoint::WakeupNew { task: who(task), target_cpu: cpu }
             }
-            What::Migrate { task, from, to } => {
+            EventKind::Migrate { task, from, to } => {
                 Tracepoint::Migrate { task: who(task), orig_cpu: from, dest_cpu: to }
             }
-            What::Fork { parent, child } => {
+            EventKind::Fork { parent, child } => {
                 Tracepoint::Fork { parent: who(parent), child: who(child) }
             }
-            What::Exec { filename, pid } => {
+            EventKind::Exec { filename, pid } => {
                 Tracepoint::Exec { filename: names.text(filename), pid }
             }
-            What::Exit { task } => Tracepoint::Exit { task: who(task) },
-            What::Runtime { task, ns } => Tracepoint::Runtime { task: who(task), runtime_ns: ns },
-            What::Lost { .. } | What::SwitchTo { .. } => return,
+            EventKind::Exit { task } => Tracepoint::Exit { task: who(task) },
+            EventKind::Runtime { task, ns } => {
+                Tracepoint::Runtime { task: who(task), runtime_ns: ns }
+            }
+            EventKind::Lost { .. } | EventKind::SwitchTo { .. } => return,
         };
-        let current = Who { comm: names.text(name), pid, prio: 120 };
+        let current = TaskRef { comm: names.text(name), pid, prio: 120 };
         self.sink.record(&Record { at_ns, cpu, current, context, tracepoint });
     }
 }

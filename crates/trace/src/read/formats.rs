@@ -1,26 +1,27 @@
-//! How the recording kernel laid its events out in memory: the texts of its `format` files, which
-//! stand in perf.data and trace.dat: [`Formats`].
+//! Memory layout of events in the recording kernel, from the texts of its `format` files, which are
+//! part of perf.data and trace.dat: [`Formats`].
 
 use super::binary::{Bytes, number, until_nul};
-use super::feed::{CPUS_MAX, Feed, PID_MAX, Task, What};
+use super::feed::{CPUS_MAX, EventKind, Feed, PID_MAX, Task};
 use crate::tracepoint::{Context, Era, State};
 use std::collections::BTreeMap;
 
-/// Texts of more events are not kept.
+/// Number of events whose texts are kept.
 const EVENTS_MAX: usize = 1 << 16;
 
-/// A field's place in a record.
+/// Position of a field in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Field {
     offset: u32,
     size: u32,
     is_signed: bool,
-    /// The field holds where the string is: from the beginning, or from the field's end.
+    /// Whether the field contains the position of a string, relative to the beginning or to the end
+    /// of the field.
     is_elsewhere: bool,
     is_relative: bool,
 }
 
-/// Which event, and where its fields are: in the order of [`KEYS`].
+/// Kind of an event, and positions of its fields in the order of [`KEYS`].
 #[derive(Clone, Debug)]
 struct Layout {
     kind: Kind,
@@ -40,7 +41,7 @@ enum Kind {
     Runtime,
 }
 
-/// Events that are looked at, and the fields that are.
+/// Events and fields that are read.
 const KEYS: [(&str, Kind, &[&str]); 9] = [
     (
         "sched_switch",
@@ -57,21 +58,21 @@ const KEYS: [(&str, Kind, &[&str]); 9] = [
     ("sched_stat_runtime", Kind::Runtime, &["comm", "pid", "runtime"]),
 ];
 
-/// What came of a record.
+/// Result of decoding a record.
 pub(super) enum Decoded {
-    /// An event that is looked at: who ran, in what context, what.
-    This { pid: Option<u32>, context: Context, what: What },
-    /// A wakeup of a task that was awake.
-    Nothing,
-    /// It is about a task without a number, or a CPU that cannot be.
+    /// Event that is read: current task, context, contents.
+    Event { pid: Option<u32>, context: Context, what: EventKind },
+    /// Wakeup of a task that was awake.
+    Redundant,
+    /// Event about a task without a number, or with an impossible CPU.
     NoTask,
-    /// An event of another kind, with its name if it is known.
+    /// Event of another kind, with its id if known.
     Other(Option<u16>),
-    /// It is too short.
+    /// The record is too short.
     Torn,
 }
 
-/// The layouts of all events of a kernel.
+/// Layouts of all events of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Formats {
     layouts: BTreeMap<u16, Layout>,
@@ -83,17 +84,17 @@ pub(super) struct Formats {
 }
 
 impl Formats {
-    /// Whether it knows `sched_switch`.
+    /// Whether the layout of `sched_switch` is known.
     pub fn has_switch(&self) -> bool {
         self.layouts.values().any(|layout| layout.kind == Kind::Switch)
     }
 
-    /// The name of an event.
+    /// Returns the name of an event.
     pub fn name(&self, id: u16) -> Option<&str> {
         self.names.get(&id).map(String::as_str)
     }
 
-    /// Takes the text of a `format` file.
+    /// Adds the text of a `format` file.
     pub fn add(&mut self, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
@@ -123,8 +124,8 @@ impl Formats {
         }
     }
 
-    /// Takes the part of a file that trace.dat of version 6 begins with and perf.data has as its
-    /// TRACING_DATA: from behind the page size up to the formats' end. None: it is cut.
+    /// Adds the part of a file that begins trace.dat of version 6 and that perf.data has as its
+    /// TRACING_DATA: from the end of the page size to the end of the formats. `None`: it is cut.
     pub fn add_all(&mut self, bytes: &mut Bytes<'_>) -> Option<()> {
         bytes.string().filter(|name| *name == b"header_page")?;
         bytes.sized64()?;
@@ -136,7 +137,7 @@ impl Formats {
         self.add_systems(bytes)
     }
 
-    /// Takes the formats of each system of events.
+    /// Adds the formats of each event system.
     pub fn add_systems(&mut self, bytes: &mut Bytes<'_>) -> Option<()> {
         for _ in 0..bytes.u32()? {
             bytes.string()?;
@@ -173,7 +174,7 @@ impl Formats {
         raw.get(offset..end).map(until_nul)
     }
 
-    /// What a record says.
+    /// Decodes a record.
     pub fn decode(&self, feed: &mut Feed<'_>, raw: &[u8]) -> Decoded {
         let Some(id) = raw.get(..2).map(|id| number(id, self.is_big) as u16) else {
             return Decoded::Torn;
@@ -209,43 +210,43 @@ impl Formats {
                 let (prev, next) = (task(0, 1, Some(2))?, task(4, 5, Some(6))?);
                 let bits = int(3)? as u64;
                 let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
-                prev.zip(next).map(|(prev, next)| What::Switch { prev, state, next })
+                prev.zip(next).map(|(prev, next)| EventKind::Switch { prev, state, next })
             }
             kind @ (Kind::Waking | Kind::Wakeup | Kind::WakeupNew) => {
                 if fields[4].is_some() && int(4)? == 0 {
-                    return Some(Decoded::Nothing);
+                    return Some(Decoded::Redundant);
                 }
                 let both = task(0, 1, Some(2))?.zip(cpu(3)?);
                 both.map(|(task, cpu)| match kind {
-                    Kind::Waking => What::Waking { task, cpu },
-                    Kind::Wakeup => What::Wakeup { task, cpu },
-                    _ => What::WakeupNew { task, cpu },
+                    Kind::Waking => EventKind::Waking { task, cpu },
+                    Kind::Wakeup => EventKind::Wakeup { task, cpu },
+                    _ => EventKind::WakeupNew { task, cpu },
                 })
             }
             Kind::Migrate => {
                 let all = task(0, 1, Some(2))?.zip(cpu(3)?.zip(cpu(4)?));
-                all.map(|(task, (from, to))| What::Migrate { task, from, to })
+                all.map(|(task, (from, to))| EventKind::Migrate { task, from, to })
             }
             Kind::Fork => {
                 let both = task(0, 1, None)?.zip(task(2, 3, None)?);
-                both.map(|(parent, child)| What::Fork { parent, child })
+                both.map(|(parent, child)| EventKind::Fork { parent, child })
             }
             Kind::Exec => {
                 let pid = u32::try_from(int(1)?).ok().filter(|&pid| pid <= PID_MAX);
                 let filename = feed.names.number(self.text(raw, fields[0])?);
-                pid.map(|pid| What::Exec { filename, pid })
+                pid.map(|pid| EventKind::Exec { filename, pid })
             }
-            Kind::Exit => task(0, 1, Some(2))?.map(|task| What::Exit { task }),
+            Kind::Exit => task(0, 1, Some(2))?.map(|task| EventKind::Exit { task }),
             Kind::Runtime => {
                 let ns = int(2)?.max(0) as u64;
-                task(0, 1, None)?.map(|task| What::Runtime { task, ns })
+                task(0, 1, None)?.map(|task| EventKind::Runtime { task, ns })
             }
         };
-        Some(what.map_or(Decoded::NoTask, |what| Decoded::This { pid, context, what }))
+        Some(what.map_or(Decoded::NoTask, |what| Decoded::Event { pid, context, what }))
     }
 }
 
-/// `field:char prev_comm[16];  offset:8;  size:16;  signed:0;`
+/// Parses `field:char prev_comm[16];  offset:8;  size:16;  signed:0;`.
 fn field(line: &str) -> Option<(&str, Field)> {
     let rest = line.trim().strip_prefix("field:")?;
     let mut parts = rest.split(';').map(str::trim);

@@ -1,22 +1,19 @@
-//! Reads recorded traces, whatever tool wrote them, and gives their scheduler events to a
-//! [`Sink`].
+//! Reads recorded traces of many tools and passes their scheduler events to a [`Sink`].
 //!
-//! [`Trace::open`] finds out what a file is from what stands in it, not from its name; compressed
-//! files are unpacked on the way. [`Trace::read`] goes through it once, in memory that does not
-//! grow with the file, and gives out the events in the order of time (those of the same time in
-//! the order of the file).
+//! [`Trace::open`] recognises a file by its contents, not by its name; compressed files are
+//! unpacked on the way. [`Trace::read`] makes one pass over it, in memory that does not grow with
+//! the file, and delivers the events in the order of time (those of the same time in the order of
+//! the file).
 //!
-//! A trace is not to be trusted: what is lost, torn, out of order or not understood is counted in
-//! [`Problems`], and the reading goes on. Only a file with nothing in it that can be used is an
-//! error.
+//! Traces are not trusted: whatever is lost, torn, out of order or not understood is counted in
+//! [`Problems`], and reading continues. Only a file without any usable contents is an error.
 //!
-//! What is read: text of ftrace of every age, `trace-cmd report`, `perf script` and systrace;
-//! perf.data; trace.dat; Perfetto's binary form; Chrome's JSON; tables with named columns.
+//! Formats: text of ftrace of every age, `trace-cmd report`, `perf script` and systrace; perf.data;
+//! trace.dat; Perfetto's binary format; Chrome JSON; tables with named columns.
 
 mod binary;
 mod chrome_json;
 mod columns;
-mod compressed;
 mod detect;
 mod feed;
 mod formats;
@@ -28,12 +25,12 @@ mod slices;
 mod text;
 mod trace_dat;
 mod wire;
-mod zstd;
 
-pub use compressed::Packing;
+pub use crate::compressed::Packing;
 pub use detect::Format;
 pub use problems::{Place, Problem, Problems, Trouble};
 
+use crate::compressed;
 use crate::tracepoint::Sink;
 use feed::Feed;
 use std::collections::BTreeMap;
@@ -42,14 +39,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What cannot be read twice (a pipe), and what must be read here and there but is compressed, is
-/// kept in memory: up to so many bytes.
+/// Maximum number of bytes kept in memory: for input that cannot be read twice (a pipe), and for
+/// compressed input that needs random access.
 const IN_MEMORY_MAX: u64 = 1 << 30;
 
-/// Why a trace cannot be used.
+/// Reason why a trace cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
-    /// What, and what would be right.
+    /// What is wrong, and what would be right.
     pub message: String,
 }
 
@@ -69,60 +66,55 @@ impl std::error::Error for ReadError {}
 
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> ReadError {
-        ReadError::new(match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".into(),
-            io::ErrorKind::PermissionDenied => "it may not be read (permission denied)".into(),
-            io::ErrorKind::IsADirectory => "it is a directory".into(),
-            _ => error.to_string(),
-        })
+        ReadError::new(compressed::io_message(&error))
     }
 }
 
-/// What a trace says of itself, and what was seen of it.
+/// Properties that a trace states about itself, and statistics of its events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TraceHeader {
-    /// The kernel's release, if the trace names it.
+    /// Release of the kernel, if the trace has it.
     pub release: Option<String>,
-    /// The machine's name.
+    /// Name of the machine.
     pub host: Option<String>,
-    /// The program that recorded or wrote it, or its command line.
+    /// Program that recorded or wrote it, or its command line.
     pub recorder: Option<String>,
-    /// The clock of its times, if it says.
+    /// Clock of its times, if the trace has it.
     pub clock: Option<String>,
-    /// How many CPUs were online, if it says.
+    /// Number of CPUs online, if the trace has it.
     pub cpus_online: Option<u32>,
-    /// One more than the highest CPU in it.
+    /// Highest CPU number in it, plus one.
     pub cpus: u32,
-    /// When the first scheduler event was, ns.
+    /// Time of the first scheduler event, ns.
     pub begin_ns: u64,
-    /// When the last one was, ns.
+    /// Time of the last scheduler event, ns.
     pub end_ns: u64,
-    /// How many scheduler events were given to the sink.
+    /// Number of scheduler events passed to the sink.
     pub events: u64,
-    /// How many of them are switches.
+    /// Number of switches among them.
     pub switches: u64,
-    /// How many of them are `sched_waking` or `sched_wakeup`.
+    /// Number of `sched_waking` and `sched_wakeup` events among them.
     pub wakeups: u64,
-    /// How many tasks are in it, the idle tasks apart.
+    /// Number of tasks in it, except the idle tasks.
     pub tasks: u64,
-    /// Events that are not looked at, by name.
+    /// Number of events that are not read, by name.
     pub others: BTreeMap<String, u64>,
 }
 
-/// What came of a reading.
+/// Result of reading a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reading {
-    /// What the trace says of itself, and what was seen.
+    /// Properties and statistics of the trace.
     pub header: TraceHeader,
-    /// What is wrong with it.
+    /// Problems with it.
     pub problems: Problems,
 }
 
 impl Reading {
-    /// Checks that there are switches and wakeups: who wants to know why a task slept needs both.
+    /// Checks that there are switches and wakeups: both are needed to infer why a task slept.
     ///
     /// # Errors
-    /// Something is missing; the message names the command that records it.
+    /// One of them is missing; the message names the command that records it.
     pub fn needs_wakeups(&self) -> Result<(), ReadError> {
         let missing = match (self.header.switches, self.header.wakeups) {
             (0, _) => "sched_switch",
@@ -130,7 +122,7 @@ impl Reading {
             _ => return Ok(()),
         };
         Err(ReadError::new(format!(
-            "there is no {missing} in it; it needs sched_switch and sched_waking (or \
+            "it has no {missing}; it needs sched_switch and sched_waking (or \
              sched_wakeup): record it with `perf sched record -- COMMAND`, or with `trace-cmd \
              record -e sched:sched_switch -e sched:sched_waking -e sched:sched_wakeup_new -e \
              sched:sched_process_fork COMMAND`"
@@ -138,14 +130,14 @@ impl Reading {
     }
 }
 
-/// Where a trace's bytes are.
+/// Location of the bytes of a trace.
 #[derive(Clone, Debug)]
 enum Source {
     File(PathBuf),
     Memory(Arc<[u8]>),
 }
 
-/// A trace that has been found to be one.
+/// File that has been recognised as a trace.
 #[derive(Clone, Debug)]
 pub struct Trace {
     source: Source,
@@ -156,25 +148,25 @@ pub struct Trace {
 /// Opens and reads `path`.
 ///
 /// # Errors
-/// It cannot be read, or there is nothing in it that can be used.
+/// The file cannot be read, or has no usable contents.
 pub fn read(path: &Path, sink: &mut dyn Sink) -> Result<Reading, ReadError> {
     Trace::open(path)?.read(sink)
 }
 
 impl Trace {
-    /// Finds out what `path` is.
+    /// Recognises the format of `path`.
     ///
     /// # Errors
-    /// It cannot be read, or is no trace.
+    /// The file cannot be read, or is not a trace.
     pub fn open(path: &Path) -> Result<Trace, ReadError> {
         if !std::fs::metadata(path)?.is_file() {
-            // A pipe, or a terminal: what is read is gone.
+            // A pipe or a terminal cannot be read twice.
             let mut bytes = vec![];
             let mut input = std::fs::File::open(path)?.take(IN_MEMORY_MAX + 1);
             input.read_to_end(&mut bytes)?;
             if bytes.len() as u64 > IN_MEMORY_MAX {
                 return Err(ReadError::new(
-                    "more than a gigabyte comes out of it: put it into a file",
+                    "the input is longer than a gigabyte: save it to a file",
                 ));
             }
             return Trace::of_bytes(bytes);
@@ -182,10 +174,10 @@ impl Trace {
         Trace::of(Source::File(path.into()))
     }
 
-    /// A trace that stands in memory, compressed or not.
+    /// Creates a trace from bytes in memory, compressed or not.
     ///
     /// # Errors
-    /// It is no trace.
+    /// The bytes are not a trace.
     pub fn of_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Trace, ReadError> {
         Trace::of(Source::Memory(bytes.into()))
     }
@@ -201,38 +193,38 @@ impl Trace {
         Ok(Trace { source, packing, format })
     }
 
-    /// The beginning of what a file unpacks to.
+    /// Returns the beginning of the unpacked contents of a file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn begin(path: &Path) -> Result<Vec<u8>, ReadError> {
         let source = Source::File(path.into());
         let packing = Packing::of(compressed::peek(&mut *source.open()?)?);
         let mut begin = vec![];
-        // What does not unpack is told by who reads it.
+        // Failure to unpack is reported by the reader.
         let _ = packing.unpack(source.open()?).take(detect::ENOUGH).read_to_end(&mut begin);
         Ok(begin)
     }
 
-    /// What it is.
+    /// Returns its format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How it is compressed.
+    /// Returns its compression.
     pub fn packing(&self) -> Packing {
         self.packing
     }
 
-    /// Gives all its events to `sink`.
+    /// Passes all its events to `sink`.
     ///
     /// # Errors
-    /// It cannot be read, or there is nothing in it that can be used.
+    /// The file cannot be read, or has no usable contents.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<Reading, ReadError> {
         self.read_in(sink, feed::WINDOW)
     }
 
-    /// The same, where an event may stand `window` events behind a later one.
+    /// Like [`Trace::read`], where an event may be `window` events behind a later one.
     pub(crate) fn read_in(&self, sink: &mut dyn Sink, window: usize) -> Result<Reading, ReadError> {
         let mut feed = Feed::new(sink, window);
         match self.format {
@@ -249,7 +241,7 @@ impl Trace {
         Ok(reading)
     }
 
-    /// That there is something in it.
+    /// Checks that it has usable contents.
     fn check(&self, reading: &Reading) -> Result<(), ReadError> {
         if reading.header.switches > 0 {
             return Ok(());
@@ -262,17 +254,17 @@ impl Trace {
             message = format!("{first}: {detail}; ");
         }
         message.push_str(match reading.header.events {
-            0 => "there are no scheduler events in it that can be read",
-            _ => "there are no sched_switch events in it",
+            0 => "it has no scheduler events that can be read",
+            _ => "it has no sched_switch events",
         });
         message.push_str(
-            "; it must be a trace (perf.data, the text of `perf script` or ftrace, ...) with \
+            "; a trace is required (perf.data, the text of `perf script` or ftrace, ...) with \
              sched_switch, and sched_waking or sched_wakeup: `perf sched record` makes one",
         );
         Err(ReadError::new(message))
     }
 
-    /// The file, for those who read here and there in it.
+    /// Returns the file for random access.
     fn seekable(&self) -> Result<Box<dyn perf_data::ReadSeek + '_>, ReadError> {
         match (&self.source, self.packing) {
             (Source::File(path), Packing::Plain) => {
@@ -281,7 +273,7 @@ impl Trace {
             (Source::Memory(bytes), Packing::Plain) => Ok(Box::new(io::Cursor::new(&bytes[..]))),
             _ => {
                 let mut bytes = vec![];
-                // What does not unpack is missing at the end.
+                // Contents that do not unpack are treated as missing at the end.
                 let _ = self.unpacked()?.take(IN_MEMORY_MAX + 1).read_to_end(&mut bytes);
                 if bytes.len() as u64 > IN_MEMORY_MAX {
                     return Err(ReadError::new(

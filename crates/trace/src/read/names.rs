@@ -1,19 +1,19 @@
-//! Names of tasks while they are on their way: [`Names`].
+//! Names of tasks between reader and sink: [`Names`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A name: its number in [`Names`].
+/// Name, as its number in [`Names`].
 pub(crate) type Name = u32;
 
-/// So many bytes of names are kept: a file in which every line has a name of its own must not fill
-/// the memory.
+/// Number of bytes of names that are kept: a file in which every line has a name of its own must
+/// not fill the memory.
 const BYTES_MAX: usize = 32 << 20;
 
-/// Longer names (paths of programs) are cut.
+/// Length at which names (paths of programs) are cut.
 const LENGTH_MAX: usize = 4096;
 
-/// Names, each kept once.
+/// Names, each stored once.
 #[derive(Debug)]
 pub(crate) struct Names {
     texts: Vec<Box<str>>,
@@ -22,7 +22,7 @@ pub(crate) struct Names {
     refused: u64,
 }
 
-/// The hash of a name: names are short and come by the million.
+/// Hash of a name: names are short and come by the million.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mix(u64);
 
@@ -46,16 +46,16 @@ impl Hasher for Mix {
     }
 
     fn finish(&self) -> u64 {
-        // The table takes the upper and the lower bits.
+        // The hash table uses the upper and the lower bits.
         self.0 ^ self.0 >> 29
     }
 }
 
 impl Names {
-    /// What a task is called whose name is not known.
+    /// Name of a task whose name is unknown.
     pub const UNKNOWN: Name = 0;
 
-    /// The idle task's.
+    /// Name of the idle task.
     pub const IDLE: Name = 1;
 
     pub fn new() -> Names {
@@ -65,7 +65,7 @@ impl Names {
         this
     }
 
-    /// The number of a name. What is no UTF-8 in it is replaced.
+    /// Returns the number of a name. Invalid UTF-8 in it is replaced.
     pub fn number(&mut self, bytes: &[u8]) -> Name {
         let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
         if let Some(&number) = self.known.get(bytes) {
@@ -86,12 +86,12 @@ impl Names {
         number
     }
 
-    /// The name with that number.
+    /// Returns the name with this number.
     pub fn text(&self, name: Name) -> &str {
         self.texts.get(name as usize).map_or("<...>", |text| text)
     }
 
-    /// How many names could not be kept.
+    /// Returns the number of names that could not be kept.
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -1,26 +1,26 @@
-//! `perf.data`, as `perf record` and `perf sched record` write it, into a file or a pipe.
+//! `perf.data` of `perf record` and `perf sched record`, from a file or a pipe.
 //!
-//! Samples hold the raw bytes of tracepoints, whose layout stands in the file ([`Formats`]).
-//! Records of one round stand CPU by CPU: the feed's window puts them in order.
+//! Samples contain the raw bytes of tracepoints, whose layout is in the file ([`Formats`]). The
+//! records of one round are stored CPU by CPU: the feed's window sorts them.
 
 use super::ReadError;
 use super::binary::{Bytes, until_nul};
-use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX};
 use super::formats::{Decoded, Formats};
 use super::names::Names;
 use super::problems::{Place, Trouble};
-use super::zstd::Pieces;
+use crate::compressed::zstd::Pieces;
 use crate::tracepoint::Era;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Sections of the header that are longer are not read, bytes.
+/// Longest section of the header that is read, bytes.
 const SECTION_MAX: u64 = 64 << 20;
 
-/// So many kinds of samples may be in a file.
+/// Maximum number of kinds of samples in a file.
 const ATTRS_MAX: u64 = 4096;
 
-/// So many samplers (a kind of sample on a CPU) may be in a file.
+/// Maximum number of samplers (a kind of sample on a CPU) in a file.
 const IDS_MAX: usize = 1 << 20;
 
 const SAMPLE_IP: u64 = 1 << 0;
@@ -39,7 +39,7 @@ const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_USE_CLOCKID: u64 = 1 << 25;
 
-/// A kind of samples.
+/// Kind of samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Attr {
     sample_type: u64,
@@ -48,7 +48,7 @@ struct Attr {
     clock: u32,
 }
 
-/// What a sample holds.
+/// Contents of a sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample<'a> {
     pid: Option<u32>,
@@ -58,7 +58,7 @@ struct Sample<'a> {
     raw: Option<&'a [u8]>,
 }
 
-/// A stream that is read from where it stands, and moved about.
+/// Stream with random access.
 pub(super) trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
@@ -67,7 +67,7 @@ impl<T: Read + Seek> ReadSeek for T {}
 struct PerfData {
     is_big: bool,
     attrs: Vec<Attr>,
-    /// Which of them each sampler is of.
+    /// Kind of each sampler, as an index.
     ids: BTreeMap<u64, usize>,
     formats: Formats,
     at: u64,
@@ -78,16 +78,16 @@ struct PerfData {
 #[derive(Debug, Default)]
 struct Packed {
     pieces: Pieces,
-    /// What is unpacked and not yet a whole record.
+    /// Unpacked data that is not a whole record yet.
     unpacked: Vec<u8>,
-    /// It does not unpack: nothing of it is looked at any more.
+    /// Whether unpacking failed; further data is ignored.
     is_broken: bool,
 }
 
 /// Reads a whole file.
 ///
 /// # Errors
-/// It has no header.
+/// The file has no header.
 pub(super) fn read(input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), ReadError> {
     let mut begin = [0; 16];
     input.read_exact(&mut begin).map_err(|_| cut("header"))?;
@@ -116,7 +116,7 @@ fn cut(what: &str) -> ReadError {
     ReadError::new(format!("it begins like perf.data, but its {what} is cut"))
 }
 
-/// The bytes of a section.
+/// Returns the bytes of a section.
 fn section(input: &mut dyn ReadSeek, offset: u64, size: u64) -> Option<Vec<u8>> {
     if size > SECTION_MAX {
         return None;
@@ -132,7 +132,7 @@ impl PerfData {
         Bytes::new(bytes, self.is_big)
     }
 
-    /// A file whose header says where everything is.
+    /// Reads a file whose header has the positions of all parts.
     fn file(&mut self, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), ReadError> {
         let header = section(input, 0, 104).ok_or_else(|| cut("header"))?;
         let mut header = self.bytes(&header[16..]);
@@ -154,7 +154,7 @@ impl PerfData {
             let ids = section(input, at, size).unwrap_or_default();
             self.add_ids(&ids);
         }
-        // The table of the other sections stands behind the data.
+        // The table of the other sections follows the data.
         let mut table_at = data_at.saturating_add(data_size);
         for feature in 0..256u32 {
             if features[feature as usize / 64] >> (feature % 64) & 1 == 0 {
@@ -164,7 +164,7 @@ impl PerfData {
             table_at = table_at.saturating_add(16);
             let Some(place) = place else {
                 feed.problems.note(Trouble::Torn, 1, Place::Byte(table_at), || {
-                    "the table at the end is not there: the recording was not ended".into()
+                    "the table at the end is missing: the recording was not ended".into()
                 });
                 break;
             };
@@ -174,7 +174,7 @@ impl PerfData {
                 match section(input, at, size) {
                     Some(bytes) => self.feature(feature, &bytes, feed),
                     None => feed.problems.note(Trouble::Torn, 1, Place::Byte(at), || {
-                        "a part of the header is not there".into()
+                        "a part of the header is missing".into()
                     }),
                 }
             }
@@ -212,7 +212,7 @@ impl PerfData {
         self.attrs.push(attr);
     }
 
-    /// The samplers of the attribute that was added last.
+    /// Registers the samplers of the last attribute.
     fn add_ids(&mut self, bytes: &[u8]) {
         let attr = self.attrs.len() - 1;
         let mut ids = self.bytes(bytes);
@@ -223,7 +223,7 @@ impl PerfData {
         }
     }
 
-    /// A section about the recording as a whole.
+    /// Reads a section about the recording as a whole.
     fn feature(&mut self, feature: u32, section: &[u8], feed: &mut Feed<'_>) {
         let mut bytes = self.bytes(section);
         let text = |bytes: &mut Bytes<'_>| {
@@ -248,7 +248,7 @@ impl PerfData {
         }
     }
 
-    /// The layout of the tracepoints.
+    /// Reads the layout of the tracepoints.
     fn tracing_data(&mut self, section: &[u8], feed: &mut Feed<'_>) {
         let begin = b"\x17\x08\x44tracing";
         let is_whole = section.strip_prefix(begin).and_then(|rest| {
@@ -267,7 +267,7 @@ impl PerfData {
         }
     }
 
-    /// Record after record, so many bytes.
+    /// Reads records, `size` bytes in total.
     fn records(&mut self, input: &mut dyn ReadSeek, size: u64, feed: &mut Feed<'_>) {
         let mut input = io::BufReader::with_capacity(1 << 16, input);
         let end = self.at.saturating_add(size);
@@ -296,7 +296,7 @@ impl PerfData {
             }
             self.at += length;
             if let Some(more) = self.record(kind, &body, place, feed) {
-                // Data that stands behind its record.
+                // Data that follows its record.
                 if kind == 66 && more <= SECTION_MAX {
                     let mut data = vec![];
                     let read = (&mut input).take(more).read_to_end(&mut data);
@@ -317,8 +317,8 @@ impl PerfData {
         self.unpack(None, Place::Byte(self.at), feed);
     }
 
-    /// Takes the records that are packed into one; none: there is no more. One may begin in one
-    /// and end in the next.
+    /// Takes the records that are packed into one; `None`: the input has ended. A record may begin
+    /// in one and end in the next.
     fn unpack(&mut self, packed: Option<&[u8]>, place: Place, feed: &mut Feed<'_>) {
         if self.packed.is_broken {
             return;
@@ -357,8 +357,8 @@ impl PerfData {
         self.packed = all;
     }
 
-    /// Takes the records that these bytes begin with; how many bytes they have. None: they are no
-    /// records.
+    /// Takes the whole records at the beginning of these bytes and returns their length. `None`:
+    /// they are not records.
     fn unpacked(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) -> Option<usize> {
         let mut at = 0;
         while let Some(head) = bytes.get(at..at + 8) {
@@ -370,7 +370,7 @@ impl PerfData {
                 return None;
             }
             let Some(body) = bytes.get(at + 8..at + length) else { break };
-            // Only what the kernel writes is packed; nothing stands behind such a record.
+            // Only records of the kernel are packed, and no data follows such a record.
             if !matches!(kind, 66 | 71 | 81 | 83) {
                 let _ = self.record(kind, body, place, feed);
             }
@@ -379,7 +379,7 @@ impl PerfData {
         Some(at)
     }
 
-    /// Takes a record; how many bytes of data belong to it that stand behind it.
+    /// Takes a record and returns the length of the data that follows it.
     fn record(&mut self, kind: u32, body: &[u8], place: Place, feed: &mut Feed<'_>) -> Option<u64> {
         match kind {
             9 => self.sample(body, place, feed),
@@ -393,13 +393,13 @@ impl PerfData {
                 if let Some((at_ns, cpu)) = self.trailer(body)
                     && events > 0
                 {
-                    let what = What::Lost { events, cpu };
+                    let what = EventKind::Lost { events, cpu };
                     let (context, current) = (Default::default(), Current::UNKNOWN);
-                    feed.push(Seen { at_ns, cpu, context, current, what });
+                    feed.push(FeedEvent { at_ns, cpu, context, current, what });
                 }
             }
             3 => {
-                // PERF_RECORD_COMM: what a task is called that no switch names.
+                // PERF_RECORD_COMM: the name of a task that no switch names.
                 let mut bytes = self.bytes(body);
                 if let (Some(pid), Some(tid)) = (bytes.u32(), bytes.u32()) {
                     let name = feed.names.number(until_nul(bytes.rest));
@@ -408,8 +408,8 @@ impl PerfData {
                 }
             }
             7 => {
-                // PERF_RECORD_FORK. That of a task that was there before has no time: perf wrote it
-                // when it began. All others stand among the events.
+                // PERF_RECORD_FORK. For a task that existed before, it has no time: perf wrote it
+                // at the start. All others are among the events.
                 let mut bytes = self.bytes(body);
                 let mut next = || bytes.u32().unwrap_or(0);
                 let (_, _, tid, parent) = (next(), next(), next(), next());
@@ -436,7 +436,7 @@ impl PerfData {
                 let feature = u32::try_from(feature).unwrap_or(0);
                 self.feature(feature, bytes.rest, feed);
             }
-            // PERF_RECORD_COMPRESSED, and the same with its size, for it is padded.
+            // PERF_RECORD_COMPRESSED, and its variant with the size, because that one is padded.
             81 => self.unpack(Some(body), place, feed),
             83 => {
                 if let Some(packed) = self.bytes(body).sized64() {
@@ -448,14 +448,14 @@ impl PerfData {
         None
     }
 
-    /// Of what kind a sample is.
+    /// Returns the kind of a sample.
     fn attr_of(&self, body: &[u8]) -> Option<Attr> {
         let first = *self.attrs.first()?;
         if self.attrs.len() == 1 {
             return Some(first);
         }
-        // With PERF_SAMPLE_IDENTIFIER its sampler stands first. Without it the kinds are alike up
-        // to where it stands.
+        // With PERF_SAMPLE_IDENTIFIER, the sampler comes first. Without it, the kinds have the same
+        // layout up to the sampler.
         let mut bytes = self.bytes(body);
         if first.sample_type & SAMPLE_IDENTIFIER == 0 {
             if first.sample_type & SAMPLE_ID == 0 {
@@ -529,8 +529,8 @@ impl PerfData {
             return;
         };
         let (pid, context, what) = match self.formats.decode(feed, raw) {
-            Decoded::This { pid, context, what } => (pid, context, what),
-            Decoded::Nothing => return,
+            Decoded::Event { pid, context, what } => (pid, context, what),
+            Decoded::Redundant => return,
             Decoded::NoTask => {
                 feed.problems.note(Trouble::Nameless, 1, place, String::new);
                 return;
@@ -562,10 +562,10 @@ impl PerfData {
             feed.process(thread, process);
         }
         let current = Current { pid, name: Names::UNKNOWN };
-        feed.push(Seen { at_ns, cpu, context, current, what });
+        feed.push(FeedEvent { at_ns, cpu, context, current, what });
     }
 
-    /// When and where a record was made that is no sample: it ends in the fields of one.
+    /// Returns time and CPU of a record that is not a sample: it ends with these fields of one.
     fn trailer(&self, body: &[u8]) -> Option<(u64, u32)> {
         let attr = self.attrs.first()?;
         if attr.flags & FLAG_SAMPLE_ID_ALL == 0 {
@@ -593,7 +593,7 @@ impl PerfData {
     }
 }
 
-/// Reads as much as there is; how much.
+/// Reads as much as there is, and returns how much.
 fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> usize {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,17 +1,16 @@
 //! Perfetto's binary traces: their ftrace bundles, in full and in compact form.
 //!
-//! A file is packet after packet; each is read, taken apart and forgotten. A bundle holds events of
-//! one CPU in order, bundles of several CPUs come as they like: the feed's window puts them in
-//! order.
+//! A file is read packet by packet. A bundle contains events of one CPU in order; bundles of
+//! several CPUs come in any order: the feed's window sorts them.
 
-use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, Task, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX, Task};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use super::wire::{fields, packed, varint};
 use crate::tracepoint::{Context, Era, State};
 use std::io::{BufRead, Read};
 
-/// No packet is longer, bytes.
+/// Longest packet, bytes.
 const PACKET_MAX: u64 = 64 << 20;
 
 /// Reads packets to the end.
@@ -35,8 +34,8 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
         };
         at += length;
         if key != 1 << 3 | 2 || size > PACKET_MAX {
-            // Nothing tells where the next packet begins.
-            return torn(feed, "what stands here is no packet");
+            // The beginning of the next packet is unknown.
+            return torn(feed, "this is not a packet");
         }
         packet.clear();
         let taken = (&mut *input).take(size).read_to_end(&mut packet);
@@ -49,7 +48,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
     }
 }
 
-/// A varint and its length; none at the end.
+/// Reads a varint. Returns it with its length; `None`: end of file.
 fn read_varint(input: &mut dyn BufRead) -> Result<Option<(u64, u64)>, ()> {
     let mut bytes = [0; 10];
     for index in 0..10 {
@@ -68,7 +67,7 @@ fn read_varint(input: &mut dyn BufRead) -> Result<Option<(u64, u64)>, ()> {
     Err(())
 }
 
-/// A number of 32 bits that may be negative.
+/// Interprets a number of 32 bits that may be negative.
 fn int(value: u64) -> i64 {
     value as i64
 }
@@ -102,12 +101,12 @@ impl Perfetto {
         }
     }
 
-    /// Packets that were packed together.
+    /// Reads packets that were compressed together.
     fn compressed(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) {
         let mut unpacked = vec![];
         let mut input = flate2::read::ZlibDecoder::new(bytes).take(PACKET_MAX);
         if input.read_to_end(&mut unpacked).is_err() {
-            let detail = || "packets that are compressed do not unpack".into();
+            let detail = || "compressed packets do not unpack".into();
             feed.problems.note(Trouble::Torn, 1, place, detail);
         }
         for (field, value) in fields(&unpacked) {
@@ -186,7 +185,7 @@ impl Perfetto {
     }
 }
 
-/// Who is called what, and of which process.
+/// Reads names of tasks and their processes.
 fn process_tree(tree: &[u8], feed: &mut Feed<'_>) {
     for (field, value) in fields(tree) {
         let (mut id, mut name, mut tgid) = (0, None, 0);
@@ -213,7 +212,7 @@ fn process_tree(tree: &[u8], feed: &mut Feed<'_>) {
     }
 }
 
-/// A bundle that is being read.
+/// Bundle that is being read.
 struct Bundle {
     cpu: u32,
     era: Era,
@@ -221,7 +220,7 @@ struct Bundle {
     has_lost: bool,
 }
 
-/// The fields that most events begin with.
+/// Fields that most events begin with.
 #[derive(Clone, Copy, Default)]
 struct Numbers<'a> {
     texts: [&'a [u8]; 8],
@@ -240,7 +239,7 @@ impl<'a> Numbers<'a> {
         this
     }
 
-    /// The task whose name, number and priority are in these fields (0: it has none).
+    /// Returns the task whose name, number and priority are in these fields (0: it has none).
     fn task(&self, feed: &mut Feed<'_>, [comm, pid, prio]: [usize; 3]) -> Option<Task> {
         let prio = match prio {
             0 => 120,
@@ -256,10 +255,10 @@ impl<'a> Numbers<'a> {
 }
 
 impl Bundle {
-    fn push(&mut self, feed: &mut Feed<'_>, seen: Seen) {
+    fn push(&mut self, feed: &mut Feed<'_>, seen: FeedEvent) {
         if std::mem::take(&mut self.has_lost) {
-            let what = What::Lost { events: 0, cpu: self.cpu };
-            feed.push(Seen { what, ..seen });
+            let what = EventKind::Lost { events: 0, cpu: self.cpu };
+            feed.push(FeedEvent { what, ..seen });
         }
         feed.push(seen);
     }
@@ -286,31 +285,31 @@ impl Bundle {
                 let bits = numbers.numbers[3];
                 let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
                 let both = numbers.task(feed, [1, 2, 3]).zip(numbers.task(feed, [5, 6, 7]));
-                both.map(|(prev, next)| What::Switch { prev, state, next })
+                both.map(|(prev, next)| EventKind::Switch { prev, state, next })
             }
             17 | 20 | 114 => {
                 let both = numbers.task(feed, [1, 2, 3]).zip(numbers.cpu(5));
                 both.map(|(task, cpu)| match field {
-                    17 => What::Wakeup { task, cpu },
-                    20 => What::Waking { task, cpu },
-                    _ => What::WakeupNew { task, cpu },
+                    17 => EventKind::Wakeup { task, cpu },
+                    20 => EventKind::Waking { task, cpu },
+                    _ => EventKind::WakeupNew { task, cpu },
                 })
             }
             491 => {
                 let all = numbers.task(feed, [1, 2, 3]).zip(numbers.cpu(4).zip(numbers.cpu(5)));
-                all.map(|(task, (from, to))| What::Migrate { task, from, to })
+                all.map(|(task, (from, to))| EventKind::Migrate { task, from, to })
             }
             239 => {
                 let both = numbers.task(feed, [1, 2, 0]).zip(numbers.task(feed, [3, 4, 0]));
-                both.map(|(parent, child)| What::Fork { parent, child })
+                both.map(|(parent, child)| EventKind::Fork { parent, child })
             }
             237 => {
                 let filename = feed.names.number(numbers.texts[0]);
                 let pid = u32::try_from(int(numbers.numbers[1])).ok();
                 let pid = pid.filter(|&pid| pid <= PID_MAX);
-                pid.map(|pid| What::Exec { filename, pid })
+                pid.map(|pid| EventKind::Exec { filename, pid })
             }
-            238 => numbers.task(feed, [1, 2, 4]).map(|task| What::Exit { task }),
+            238 => numbers.task(feed, [1, 2, 4]).map(|task| EventKind::Exit { task }),
             field => {
                 feed.other(match field {
                     3 => "print",
@@ -335,10 +334,11 @@ impl Bundle {
             return;
         };
         let current = Current { pid, name: Names::UNKNOWN };
-        self.push(feed, Seen { at_ns, cpu: self.cpu, context, current, what });
+        self.push(feed, FeedEvent { at_ns, cpu: self.cpu, context, current, what });
     }
 
-    /// Switches and wakeups in columns. Who ran is who was switched to before.
+    /// Reads switches and wakeups in columns. The previous task is the next task of the switch
+    /// before.
     fn compact(&mut self, compact: &[u8], feed: &mut Feed<'_>) {
         let mut names = vec![];
         let mut columns: [&[u8]; 13] = [&[]; 13];
@@ -360,7 +360,7 @@ impl Bundle {
             Some(Task { name, pid, prio })
         };
         let column = |field: usize| packed(columns[field]);
-        let seen = |at_ns, context, what| Seen {
+        let seen = |at_ns, context, what| FeedEvent {
             at_ns,
             cpu: self.cpu,
             context,
@@ -378,7 +378,7 @@ impl Bundle {
             let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
             match task(pid, prios.next(), indices.next()) {
                 Some(next) => {
-                    out.push(seen(at_ns, Context::Unknown, What::SwitchTo { state, next }));
+                    out.push(seen(at_ns, Context::Unknown, EventKind::SwitchTo { state, next }));
                 }
                 None => nameless += 1,
             }
@@ -395,12 +395,12 @@ impl Bundle {
             let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < CPUS_MAX);
             match task(pid, prios.next(), indices.next()).zip(cpu) {
                 Some((task, cpu)) => {
-                    out.push(seen(at_ns, context, What::Waking { task, cpu }));
+                    out.push(seen(at_ns, context, EventKind::Waking { task, cpu }));
                 }
                 None => nameless += 1,
             }
         }
-        // The two are columns of one history. A wakeup comes before the switch that it causes.
+        // Both are columns of one history. A wakeup precedes the switch that it causes.
         out.rotate_left(switches);
         out.sort_by_key(|seen| seen.at_ns);
         for seen in out {

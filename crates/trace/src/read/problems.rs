@@ -1,41 +1,41 @@
-//! What is wrong with a trace, counted: [`Problems`]. Nothing of it ends the reading.
+//! Problems of a trace, counted: [`Problems`]. None of them ends the reading.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Kinds of things that go wrong.
+/// Kind of a problem.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Trouble {
     /// Scheduler events that cannot be understood.
     Unreadable,
-    /// Events that the recorder lost, as the trace itself says.
+    /// Events that the recorder lost, according to the trace.
     Lost,
-    /// Places at which events were lost, the trace does not say how many.
+    /// Places at which events were lost without their number being recorded.
     LostUncounted,
-    /// Events that newer ones had overwritten when the recording ended.
+    /// Events that were overwritten by newer ones before the recording ended.
     Overwritten,
-    /// Breaks in the chain of switches: events were lost and nobody says so.
+    /// Breaks in the chain of switches: events were lost without a record of it.
     Gap,
-    /// The end is missing, or part of the file cannot be unpacked.
+    /// Missing end, or parts of the file that cannot be unpacked.
     Torn,
-    /// Events that stand behind later ones; they were put where they belong.
+    /// Events that came after later ones; they were sorted.
     Unordered,
-    /// Events that stand too far behind later ones to be put where they belong, and were left out.
+    /// Events that came too long after later ones to be sorted; they were dropped.
     Late,
-    /// Times at which nothing at all happens for ten seconds and more.
+    /// Periods of ten seconds and more without any event.
     Jump,
-    /// Events about tasks whose number the recorder had lost; they were left out.
+    /// Events about tasks whose number the recorder had lost; they were dropped.
     Nameless,
-    /// Events whose times cannot be told in seconds; they were left out.
+    /// Events whose times cannot be converted to seconds; they were dropped.
     Clock,
-    /// Names that were too many to be kept.
+    /// Names that exceed the number that is kept.
     Names,
-    /// Parts of the file that no reader here understands; they were left out.
+    /// Parts of the file in an unknown format; they were dropped.
     Foreign,
 }
 
 impl Trouble {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Trouble; 13] = [
         Trouble::Unreadable,
         Trouble::Lost,
@@ -52,7 +52,7 @@ impl Trouble {
         Trouble::Foreign,
     ];
 
-    /// A word for programs.
+    /// Returns a word for programs.
     pub fn id(self) -> &'static str {
         match self {
             Trouble::Unreadable => "unreadable",
@@ -71,7 +71,7 @@ impl Trouble {
         }
     }
 
-    /// What so many of them are.
+    /// Returns what `count` such problems are.
     fn sentence(self, count: u64) -> &'static str {
         match (self, count) {
             (Trouble::Unreadable, 1) => "scheduler event cannot be understood",
@@ -79,46 +79,46 @@ impl Trouble {
             (Trouble::Lost, 1) => "event was lost by the recorder",
             (Trouble::Lost, _) => "events were lost by the recorder",
             (Trouble::LostUncounted, 1) => {
-                "time the recorder lost events and does not say how many"
+                "time the recorder lost events without recording how many"
             }
             (Trouble::LostUncounted, _) => {
-                "times the recorder lost events and does not say how many"
+                "times the recorder lost events without recording how many"
             }
             (Trouble::Overwritten, 1) => "event was overwritten by newer ones",
             (Trouble::Overwritten, _) => "events were overwritten by newer ones",
-            (Trouble::Gap, 1) => "gap: another task runs than the one that was switched to",
-            (Trouble::Gap, _) => "gaps: another task runs than the one that was switched to",
+            (Trouble::Gap, 1) => "gap: the running task is not the one that was switched to",
+            (Trouble::Gap, _) => "gaps: the running task is not the one that was switched to",
             (Trouble::Torn, 1) => "part of the file is torn off",
             (Trouble::Torn, _) => "parts of the file are torn off",
-            (Trouble::Unordered, 1) => "event stood behind later ones, and was put in order",
-            (Trouble::Unordered, _) => "events stood behind later ones, and were put in order",
-            (Trouble::Late, 1) => "event stood too far behind later ones, and was left out",
-            (Trouble::Late, _) => "events stood too far behind later ones, and were left out",
-            (Trouble::Jump, 1) => "jump of the clock, or silence, of ten seconds and more",
-            (Trouble::Jump, _) => "jumps of the clock, or silences, of ten seconds and more",
+            (Trouble::Unordered, 1) => "event came after later ones, and was sorted",
+            (Trouble::Unordered, _) => "events came after later ones, and were sorted",
+            (Trouble::Late, 1) => "event came too long after later ones, and was dropped",
+            (Trouble::Late, _) => "events came too long after later ones, and were dropped",
+            (Trouble::Jump, 1) => "jump of the clock, or silence, of ten seconds or more",
+            (Trouble::Jump, _) => "jumps of the clock, or silences, of ten seconds or more",
             (Trouble::Nameless, 1) => "event is about a task whose number was lost",
             (Trouble::Nameless, _) => "events are about tasks whose numbers were lost",
             (Trouble::Clock, 1) => "event has a time that is not in seconds",
             (Trouble::Clock, _) => "events have times that are not in seconds",
             (Trouble::Names, 1) => "name could not be kept: there are too many",
             (Trouble::Names, _) => "names could not be kept: there are too many",
-            (Trouble::Foreign, 1) => "part of the file is of a kind that is not known here",
-            (Trouble::Foreign, _) => "parts of the file are of a kind that is not known here",
+            (Trouble::Foreign, 1) => "part of the file has an unknown format",
+            (Trouble::Foreign, _) => "parts of the file have an unknown format",
         }
     }
 }
 
-/// Where in a trace something is.
+/// Place in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Place {
-    /// Nowhere in particular.
+    /// No particular place.
     #[default]
     Whole,
-    /// In this line, from 1.
+    /// Line, from 1.
     Line(u64),
-    /// At this byte of what the file unpacks to, from 0.
+    /// Byte of the unpacked contents, from 0.
     Byte(u64),
-    /// At this time (ns), on this CPU.
+    /// Time (ns) and CPU.
     Time(u64, u32),
 }
 
@@ -136,25 +136,25 @@ impl fmt::Display for Place {
     }
 }
 
-/// All of a kind.
+/// Problems of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// How many.
+    /// Number of problems.
     pub count: u64,
-    /// Where the first is.
+    /// Place of the first.
     pub first: Place,
-    /// What the first is; may be empty.
+    /// Description of the first; may be empty.
     pub detail: String,
 }
 
-/// What is wrong with a trace.
+/// Problems of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Problems {
     kinds: BTreeMap<Trouble, Problem>,
 }
 
 impl Problems {
-    /// Notes `count` more.
+    /// Counts `count` more problems.
     pub(crate) fn note(
         &mut self,
         trouble: Trouble,
@@ -171,17 +171,17 @@ impl Problems {
             .or_insert_with(|| Problem { count, first: place, detail: detail() });
     }
 
-    /// Those of a kind, if there are any.
+    /// Returns the problems of a kind, if there are any.
     pub fn get(&self, trouble: Trouble) -> Option<&Problem> {
         self.kinds.get(&trouble)
     }
 
-    /// How many there are of a kind.
+    /// Returns the number of problems of a kind.
     pub fn count(&self, trouble: Trouble) -> u64 {
         self.get(trouble).map_or(0, |problem| problem.count)
     }
 
-    /// All that there are.
+    /// Returns all problems.
     pub fn iter(&self) -> impl Iterator<Item = (Trouble, &Problem)> {
         self.kinds.iter().map(|(&trouble, problem)| (trouble, problem))
     }
@@ -191,7 +191,7 @@ impl Problems {
         self.kinds.is_empty()
     }
 
-    /// Each in a sentence, with the place of the first.
+    /// Returns a sentence for each kind, with the place of the first.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.kinds.iter().map(|(&trouble, problem)| {
             let Problem { count, first, detail } = problem;

@@ -1,43 +1,43 @@
-//! Formats that tell of slices (who had a CPU from when to when) and not of switches: [`Slices`]
-//! makes switches of them.
+//! Formats that record slices (periods in which a task had a CPU) instead of switches: [`Slices`]
+//! converts slices to switches.
 
-use super::feed::{CPUS_MAX, Current, Feed, Seen, Task, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, Task};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use crate::tracepoint::{Context, State};
 
-/// A slice.
+/// Slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slice {
     pub cpu: u32,
     pub begin_ns: u64,
     pub end_ns: u64,
     pub task: Task,
-    /// In what state the task leaves.
+    /// State in which the task leaves.
     pub state: State,
 }
 
-/// The last slice of each CPU, whose end is not given out yet: what comes behind it is not known.
+/// Last slice of each CPU, whose end is delayed until its successor is known.
 #[derive(Debug, Default)]
 pub(super) struct Slices {
     last: Vec<Option<Slice>>,
 }
 
 fn push(feed: &mut Feed<'_>, at_ns: u64, cpu: u32, prev: Task, state: State, next: Task) {
-    let what = What::Switch { prev, state, next };
+    let what = EventKind::Switch { prev, state, next };
     let current = Current { pid: Some(prev.pid), name: prev.name };
-    feed.push(Seen { at_ns, cpu, context: Context::Task, current, what });
+    feed.push(FeedEvent { at_ns, cpu, context: Context::Task, current, what });
 }
 
 /// The idle task.
 const IDLE: Task = Task { name: Names::IDLE, pid: 0, prio: 120 };
 
 impl Slices {
-    /// The next slice of a CPU.
+    /// Adds the next slice of a CPU.
     pub fn add(&mut self, slice: Slice, place: Place, feed: &mut Feed<'_>) {
         let cpu = slice.cpu;
         if cpu >= CPUS_MAX || slice.end_ns < slice.begin_ns || slice.task.pid == 0 {
-            let detail = || "a slice has no such CPU, ends before it begins, or is idle".into();
+            let detail = || "a slice has an invalid CPU, ends before it begins, or is idle".into();
             feed.problems.note(Trouble::Unreadable, 1, place, detail);
             return;
         }
@@ -64,7 +64,7 @@ impl Slices {
         self.last[index] = Some(slice);
     }
 
-    /// There are no more.
+    /// Delivers the remaining ends.
     pub fn finish(self, feed: &mut Feed<'_>) {
         for last in self.last.into_iter().flatten() {
             push(feed, last.end_ns, last.cpu, last.task, last.state, IDLE);

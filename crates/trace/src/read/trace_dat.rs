@@ -1,12 +1,12 @@
-//! `trace.dat`, as `trace-cmd record` writes it: version 6, and version 7 whose parts may be
-//! compressed with zstd or zlib.
+//! `trace.dat` of `trace-cmd record`: version 6, and version 7, whose parts may be compressed with
+//! zstd or zlib.
 //!
-//! It holds the pages of each CPU's ring buffer as they are, and the layout of the events
-//! ([`Formats`]). The CPUs are gone through side by side, a page of each in memory.
+//! It contains the pages of each CPU's ring buffer, and the layout of the events ([`Formats`]). The
+//! CPUs are read side by side, with one page of each in memory.
 
 use super::ReadError;
 use super::binary::Bytes;
-use super::feed::{CPUS_MAX, Current, Feed, Seen, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent};
 use super::formats::{Decoded, Formats};
 use super::names::Names;
 use super::perf_data::ReadSeek;
@@ -14,24 +14,24 @@ use super::problems::{Place, Trouble};
 use crate::tracepoint::{Context, Era};
 use std::io::{Read, SeekFrom};
 
-/// Parts that are longer are not read, bytes.
+/// Longest part that is read, bytes.
 const SECTION_MAX: u64 = 64 << 20;
 
-/// Pages are not longer, bytes.
+/// Largest page, bytes.
 const PAGE_MAX: usize = 1 << 20;
 
-/// All pages of a compressed buffer together, bytes.
+/// Largest total size of the pages of a compressed buffer, bytes.
 const UNPACKED_MAX: usize = 1 << 30;
 
-/// Where a CPU's pages are.
+/// Position of the pages of a CPU.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+struct CpuPages {
     cpu: u32,
     at: u64,
     end: u64,
 }
 
-/// How parts are compressed.
+/// Compression of parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Codec {
     #[default]
@@ -47,9 +47,9 @@ struct TraceDat {
     long: usize,
     page: usize,
     formats: Formats,
-    lanes: Vec<Lane>,
+    cpu_pages: Vec<CpuPages>,
     codec: Codec,
-    /// Unpacked pages: places in the file mean places in this.
+    /// Unpacked pages. If present, positions refer to this buffer instead of the file.
     unpacked: Option<Vec<u8>>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn read(input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), 
         }
         version => {
             return Err(ReadError::new(format!(
-                "it is a trace.dat of version {}; versions 6 and 7 can be read: give the text of \
+                "it is a trace.dat of version {}; versions 6 and 7 can be read: use the text of \
                  `trace-cmd report -t FILE`",
                 String::from_utf8_lossy(&version[..version.len().min(20)])
             )));
@@ -111,17 +111,17 @@ fn length(input: &mut dyn ReadSeek) -> u64 {
     input.seek(SeekFrom::End(0)).unwrap_or(0)
 }
 
-/// So many bytes, or as many as there are.
+/// Reads `size` bytes, or as many as there are.
 fn bytes_at(input: &mut dyn ReadSeek, at: u64, size: u64) -> Vec<u8> {
     let mut bytes = vec![];
     if input.seek(SeekFrom::Start(at)).is_ok() {
-        // What cannot be read is not there.
+        // Data that cannot be read is treated as missing.
         let _ = input.take(size.min(SECTION_MAX)).read_to_end(&mut bytes);
     }
     bytes
 }
 
-/// What `bytes` unpack to, if it is so many bytes.
+/// Unpacks `bytes` if that results in `size` bytes.
 fn unpack(codec: Codec, bytes: &[u8], size: u64) -> Option<Vec<u8>> {
     if size > SECTION_MAX {
         return None;
@@ -157,7 +157,7 @@ impl TraceDat {
 
     fn header_6(&mut self, bytes: &mut Bytes<'_>, feed: &mut Feed<'_>) -> Option<()> {
         self.formats.add_all(bytes)?;
-        // Symbols, strings of printk, and who is called what.
+        // Symbols, printk strings, and names of tasks.
         bytes.sized32()?;
         bytes.sized32()?;
         self.cmdlines(bytes.sized64()?, feed);
@@ -179,7 +179,7 @@ impl TraceDat {
                 b"flyrecord\0" => break,
                 _ => {
                     feed.problems.note(Trouble::Foreign, 1, Place::Whole, || {
-                        "it holds the text of a latency tracer and no events".into()
+                        "it contains the text of a latency tracer instead of events".into()
                     });
                     return Some(());
                 }
@@ -187,12 +187,12 @@ impl TraceDat {
         }
         for cpu in 0..cpus {
             let (at, size) = (bytes.u64()?, bytes.u64()?);
-            self.lanes.push(Lane { cpu, at, end: at.saturating_add(size) });
+            self.cpu_pages.push(CpuPages { cpu, at, end: at.saturating_add(size) });
         }
         Some(())
     }
 
-    /// `pid comm` a line.
+    /// Reads lines of `pid comm`.
     fn cmdlines(&mut self, text: &[u8], feed: &mut Feed<'_>) {
         for line in text.split(|&byte| byte == b'\n') {
             let line = line.trim_ascii();
@@ -205,7 +205,7 @@ impl TraceDat {
         }
     }
 
-    /// An option that both versions have.
+    /// Reads an option that both versions have.
     fn option(&mut self, id: u16, data: &[u8], feed: &mut Feed<'_>) {
         let text = || {
             let text = super::binary::until_nul(data);
@@ -214,7 +214,7 @@ impl TraceDat {
         match id {
             4 => {
                 let clock = text();
-                // `local [global] counter`, or the one alone.
+                // `local [global] counter`, or a single clock.
                 let chosen = clock.split_once('[').and_then(|(_, rest)| rest.split(']').next());
                 feed.header.clock = Some(chosen.unwrap_or(&clock).to_string());
             }
@@ -235,7 +235,7 @@ impl TraceDat {
         }
     }
 
-    /// A section of version 7 with its header taken off, unpacked.
+    /// Returns a section of version 7, unpacked and without its header.
     fn section(&self, input: &mut dyn ReadSeek, at: u64) -> Option<Vec<u8>> {
         let head = bytes_at(input, at, 16);
         let mut head = Bytes::new(&head, self.is_big);
@@ -254,7 +254,7 @@ impl TraceDat {
 
     fn version_7(&mut self, input: &mut dyn ReadSeek, first: u64, feed: &mut Feed<'_>) {
         let mut at = first;
-        // Places of formats and of names; those of buffers are needed last.
+        // Positions of formats and of names; those of buffers are needed last.
         let mut buffers = vec![];
         for _ in 0..1000 {
             if at == 0 {
@@ -266,17 +266,17 @@ impl TraceDat {
             };
             at = self.options_7(input, &options, &mut buffers, feed).unwrap_or(0);
         }
-        for (offset, lanes) in buffers {
-            self.buffer_7(input, offset, &lanes, feed);
+        for (offset, cpu_pages) in buffers {
+            self.buffer_7(input, offset, &cpu_pages, feed);
         }
     }
 
-    /// Options of version 7; where the next ones are.
+    /// Reads options of version 7. Returns the position of the next ones.
     fn options_7(
         &mut self,
         input: &mut dyn ReadSeek,
         options: &[u8],
-        buffers: &mut Vec<(u64, Vec<Lane>)>,
+        buffers: &mut Vec<(u64, Vec<CpuPages>)>,
         feed: &mut Feed<'_>,
     ) -> Option<u64> {
         let mut bytes = Bytes::new(options, self.is_big);
@@ -294,14 +294,14 @@ impl TraceDat {
                         feed.header.clock = Some(String::from_utf8_lossy(clock).into_owned());
                     }
                     self.page = inner.u32()? as usize;
-                    let mut lanes = vec![];
+                    let mut cpu_pages = vec![];
                     for _ in 0..inner.u32()?.min(CPUS_MAX) {
                         let (cpu, at, size) = (inner.u32()?, inner.u64()?, inner.u64()?);
                         if cpu < CPUS_MAX {
-                            lanes.push(Lane { cpu, at, end: at.saturating_add(size) });
+                            cpu_pages.push(CpuPages { cpu, at, end: at.saturating_add(size) });
                         }
                     }
-                    buffers.push((at, lanes));
+                    buffers.push((at, cpu_pages));
                 }
                 18 => {
                     let at = inner.u64()?;
@@ -323,50 +323,55 @@ impl TraceDat {
         }
     }
 
-    /// The pages of an instance: as they are in the file, or unpacked into memory.
+    /// Reads the pages of an instance: as they are in the file, or unpacked into memory.
     fn buffer_7(
         &mut self,
         input: &mut dyn ReadSeek,
         offset: u64,
-        lanes: &[Lane],
+        cpu_pages: &[CpuPages],
         feed: &mut Feed<'_>,
     ) {
         let head = bytes_at(input, offset, 16);
         let flags = Bytes::new(head.get(2..).unwrap_or(&[]), self.is_big).u16().unwrap_or(0);
         if flags & 1 == 0 {
             if self.unpacked.is_none() {
-                self.lanes.extend(lanes);
+                self.cpu_pages.extend(cpu_pages);
             }
             return;
         }
         let mut pages = self.unpacked.take().unwrap_or_default();
-        for lane in lanes {
+        for pages_of_cpu in cpu_pages {
             let begin = pages.len();
-            let is_whole = self.chunks(input, lane, &mut pages);
+            let is_whole = self.chunks(input, pages_of_cpu, &mut pages);
             if is_whole.is_none() {
                 let what = match self.codec {
                     Codec::Other => {
-                        "it is compressed in a way that is not known here: give the text of \
+                        "its compression is unknown: use the text of \
                          `trace-cmd report -t FILE`"
                     }
                     _ => "a part does not unpack",
                 };
-                self.torn(feed, lane.at, what);
+                self.torn(feed, pages_of_cpu.at, what);
             }
             let (at, end) = (begin as u64, pages.len() as u64);
-            self.lanes.push(Lane { cpu: lane.cpu, at, end });
+            self.cpu_pages.push(CpuPages { cpu: pages_of_cpu.cpu, at, end });
         }
         self.unpacked = Some(pages);
     }
 
-    /// Unpacks a CPU's pages, which are compressed in pieces.
-    fn chunks(&self, input: &mut dyn ReadSeek, lane: &Lane, pages: &mut Vec<u8>) -> Option<()> {
-        if lane.end == lane.at {
+    /// Unpacks the pages of a CPU, which are compressed in pieces.
+    fn chunks(
+        &self,
+        input: &mut dyn ReadSeek,
+        pages_of_cpu: &CpuPages,
+        pages: &mut Vec<u8>,
+    ) -> Option<()> {
+        if pages_of_cpu.end == pages_of_cpu.at {
             return Some(());
         }
-        let head = bytes_at(input, lane.at, 4);
+        let head = bytes_at(input, pages_of_cpu.at, 4);
         let count = Bytes::new(&head, self.is_big).u32()?;
-        let mut at = lane.at + 4;
+        let mut at = pages_of_cpu.at + 4;
         for _ in 0..count {
             let head = bytes_at(input, at, 8);
             let mut head = Bytes::new(&head, self.is_big);
@@ -381,20 +386,20 @@ impl TraceDat {
         Some(())
     }
 
-    /// Gives out the events of all CPUs, by time.
+    /// Delivers the events of all CPUs, by time.
     fn pages(&mut self, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) {
         let length = length(input);
-        let lanes = std::mem::take(&mut self.lanes);
-        if lanes.iter().any(|lane| lane.end > length) {
+        let cpu_pages = std::mem::take(&mut self.cpu_pages);
+        if cpu_pages.iter().any(|pages_of_cpu| pages_of_cpu.end > length) {
             let at = length;
             self.torn(feed, at, "pages are missing at the end");
         }
-        let mut cursors: Vec<Cursor> = lanes.into_iter().map(Cursor::new).collect();
+        let mut cursors: Vec<Cursor> = cpu_pages.into_iter().map(Cursor::new).collect();
         for cursor in &mut cursors {
             cursor.load(self, input, feed);
         }
-        // The CPU whose next event is the earliest; there are not so many that it would pay to
-        // keep them in a heap.
+        // Picks the CPU whose next event is the earliest; there are too few CPUs for a heap to pay
+        // off.
         while let Some(next) = cursors
             .iter()
             .enumerate()
@@ -406,27 +411,27 @@ impl TraceDat {
     }
 }
 
-/// A CPU's place in its pages.
+/// Position of a CPU in its pages.
 struct Cursor {
-    lane: Lane,
+    pages_of_cpu: CpuPages,
     page: Vec<u8>,
-    /// Where the page stands in the file.
+    /// Position of the page in the file.
     page_at: u64,
     place: usize,
     end: usize,
     now_ns: u64,
-    /// When the next event is, and where.
+    /// Time and position of the next event.
     next_ns: Option<u64>,
     event: std::ops::Range<usize>,
     lost: u64,
 }
 
 impl Cursor {
-    fn new(lane: Lane) -> Cursor {
+    fn new(pages_of_cpu: CpuPages) -> Cursor {
         Cursor {
-            lane,
+            pages_of_cpu,
             page: vec![],
-            page_at: lane.at,
+            page_at: pages_of_cpu.at,
             place: 0,
             end: 0,
             now_ns: 0,
@@ -436,14 +441,14 @@ impl Cursor {
         }
     }
 
-    /// Goes to the first event of the next page that has one.
+    /// Moves to the first event of the next page that has one.
     fn load(&mut self, of: &TraceDat, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) {
         self.next_ns = None;
-        while self.lane.at < self.lane.end {
-            let size = (of.page as u64).min(self.lane.end - self.lane.at);
-            self.page = bytes_at(input, self.lane.at, size);
-            self.page_at = self.lane.at;
-            self.lane.at += of.page as u64;
+        while self.pages_of_cpu.at < self.pages_of_cpu.end {
+            let size = (of.page as u64).min(self.pages_of_cpu.end - self.pages_of_cpu.at);
+            self.page = bytes_at(input, self.pages_of_cpu.at, size);
+            self.page_at = self.pages_of_cpu.at;
+            self.pages_of_cpu.at += of.page as u64;
             let mut bytes = Bytes::new(&self.page, of.is_big);
             let (Some(now_ns), Some(commit)) = (bytes.u64(), bytes.number(of.long)) else {
                 return;
@@ -453,14 +458,14 @@ impl Cursor {
             let length = (commit & 0xf_ffff) as usize;
             self.end = (self.place + length).min(self.page.len());
             if commit & 1 << 31 != 0 {
-                // Events were lost before this page; their number may stand behind the data.
+                // Events were lost before this page; their number may follow the data.
                 let count = (commit & 1 << 30 != 0)
                     .then(|| Bytes::new(&self.page[self.end..], of.is_big).number(of.long))
                     .flatten();
                 let place = Place::Byte(self.page_at);
                 match count.filter(|&count| count > 0) {
                     Some(count) => {
-                        let cpu = self.lane.cpu;
+                        let cpu = self.pages_of_cpu.cpu;
                         let detail = || format!("CPU {cpu}");
                         feed.problems.note(Trouble::Lost, count, place, detail);
                         self.lost = count;
@@ -478,13 +483,13 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next event of this page, if there is one.
+    /// Moves to the next event of this page, if there is one.
     fn advance(&mut self, of: &TraceDat) {
         self.next_ns = None;
         while self.place + 4 <= self.end {
             let mut bytes = Bytes::new(&self.page[self.place..self.end], of.is_big);
             let Some(head) = bytes.u32() else { return };
-            // Five bits of length and 27 of time, as the machine's bit fields lie.
+            // Five bits of length and 27 of time, in the order of the machine's bit fields.
             let (kind, delta) = match of.is_big {
                 false => (head & 31, u64::from(head >> 5)),
                 true => (head >> 27, u64::from(head & 0x7ff_ffff)),
@@ -492,7 +497,7 @@ impl Cursor {
             self.place += 4;
             match kind {
                 29 => {
-                    // Padding: to the end of the page, or so many bytes.
+                    // Padding: to the end of the page, or the given number of bytes.
                     if delta == 0 {
                         return;
                     }
@@ -507,7 +512,7 @@ impl Cursor {
                     self.place += 4;
                 }
                 31 => {
-                    // A full time, without its highest five bits.
+                    // A full time stamp, without its highest five bits.
                     let Some(high) = bytes.u32() else { return };
                     self.now_ns =
                         (self.now_ns & 0xf800_0000_0000_0000) | (delta + (u64::from(high) << 27));
@@ -535,22 +540,22 @@ impl Cursor {
         }
     }
 
-    /// Gives out the next event, and goes to the one behind it.
+    /// Delivers the next event, and moves to the one after it.
     fn give(&mut self, of: &TraceDat, input: &mut dyn ReadSeek, feed: &mut Feed<'_>) {
-        let (at_ns, cpu) = (self.now_ns, self.lane.cpu);
+        let (at_ns, cpu) = (self.now_ns, self.pages_of_cpu.cpu);
         let place = Place::Byte(self.page_at + self.event.start as u64);
         if self.lost > 0 {
             let lost = std::mem::take(&mut self.lost);
-            let what = What::Lost { events: if lost == u64::MAX { 0 } else { lost }, cpu };
+            let what = EventKind::Lost { events: if lost == u64::MAX { 0 } else { lost }, cpu };
             let (context, current) = (Context::Unknown, Current::UNKNOWN);
-            feed.push(Seen { at_ns, cpu, context, current, what });
+            feed.push(FeedEvent { at_ns, cpu, context, current, what });
         }
         match of.formats.decode(feed, &self.page[self.event.clone()]) {
-            Decoded::This { pid, context, what } => {
+            Decoded::Event { pid, context, what } => {
                 let current = Current { pid, name: Names::UNKNOWN };
-                feed.push(Seen { at_ns, cpu, context, current, what });
+                feed.push(FeedEvent { at_ns, cpu, context, current, what });
             }
-            Decoded::Nothing => {}
+            Decoded::Redundant => {}
             Decoded::NoTask => feed.problems.note(Trouble::Nameless, 1, place, String::new),
             Decoded::Other(id) => {
                 let name = id.and_then(|id| of.formats.name(id)).unwrap_or("unknown");

@@ -1,6 +1,6 @@
-//! The wire form of protocol buffers, read: [`fields`].
+//! Reader of the wire format of protocol buffers: [`fields`].
 
-/// What a field holds.
+/// Value of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value<'a> {
     Number(u64),
@@ -23,7 +23,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A varint, and how long it is.
+/// Returns a varint and its length.
 pub(super) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (index, &byte) in bytes.iter().take(10).enumerate() {
@@ -35,7 +35,7 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// A message's fields. What is not well formed ends it, and is told of by [`Fields::is_torn`].
+/// Returns the fields of a message. Malformed data ends them, which [`Fields::is_torn`] reports.
 pub(super) fn fields(bytes: &[u8]) -> Fields<'_> {
     Fields { rest: bytes, is_torn: false }
 }
@@ -47,7 +47,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Whether it ended before its end.
+    /// Whether the fields ended before the end of the message.
     pub fn is_torn(&self) -> bool {
         self.is_torn
     }
@@ -87,7 +87,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The numbers of a packed field.
+/// Returns the numbers of a packed field.
 pub(super) fn packed(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let mut rest = bytes;
     std::iter::from_fn(move || {

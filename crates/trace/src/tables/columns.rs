@@ -1,5 +1,5 @@
-//! Tables as Arrow IPC files and as Parquet: rows are gathered into batches, which are written as
-//! they get full.
+//! Tables as Arrow IPC files and as Parquet: rows are collected in batches, which are written when
+//! they are full.
 
 use super::{Cell, Kind, Rows, Schema};
 use crate::output::Output;
@@ -9,10 +9,10 @@ use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use std::io;
 use std::sync::Arc;
 
-/// Rows of a batch.
+/// Number of rows in a batch.
 const BATCH: usize = 1 << 16;
 
-/// Rows of a row group of Parquet, which are kept in memory until it is full.
+/// Number of rows in a Parquet row group, which is kept in memory until it is full.
 #[cfg(feature = "parquet")]
 const ROW_GROUP: usize = 1 << 17;
 
@@ -21,7 +21,7 @@ enum Column {
     Text(StringBuilder),
 }
 
-/// Rows that are not yet written.
+/// Rows that are not written yet.
 struct Batch {
     schema: Arc<ArrowSchema>,
     columns: Vec<Column>,
@@ -56,7 +56,7 @@ impl Batch {
         }
     }
 
-    /// Adds a row; the batch, if it is full with it.
+    /// Adds a row. Returns the batch if it is full.
     fn row(&mut self, cells: &[Cell<'_>]) -> Option<io::Result<RecordBatch>> {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             match (column, cell) {
@@ -81,7 +81,7 @@ impl Batch {
     }
 }
 
-/// What writes batches, and what went wrong first.
+/// Defines a writer of batches that keeps its first failure.
 macro_rules! file {
     ($(#[$attribute:meta])* $name:ident, $writer:ty, $begin:expr) => {
         $(#[$attribute])*
@@ -101,7 +101,7 @@ macro_rules! file {
             /// Begins a table.
             ///
             /// # Errors
-            /// It cannot be written.
+            /// The file cannot be written.
             pub fn new(output: Output, schema: Schema) -> io::Result<$name> {
                 let batch = Batch::new(schema);
                 let begin: fn(Output, &Arc<ArrowSchema>) -> io::Result<$writer> = $begin;
@@ -130,7 +130,7 @@ macro_rules! file {
                 }
                 match self.failure {
                     Some(failure) => Err(failure),
-                    // Both writers write what they still have when their file is taken back.
+                    // Both writers write their remaining rows when they return their file.
                     None => self.writer.into_inner().map_err(io::Error::other)?.finish(),
                 }
             }
@@ -140,7 +140,7 @@ macro_rules! file {
 
 #[cfg(feature = "arrow")]
 file! {
-    /// A table in an Arrow IPC file.
+    /// Table in an Arrow IPC file.
     ArrowFile,
     arrow_ipc::writer::FileWriter<Output>,
     |output, schema| {
@@ -150,7 +150,7 @@ file! {
 
 #[cfg(feature = "parquet")]
 file! {
-    /// A table in a Parquet file.
+    /// Table in a Parquet file.
     ParquetFile,
     parquet::arrow::ArrowWriter<Output>,
     |output, schema| {

@@ -1,4 +1,4 @@
-//! Tables as comma-separated values (RFC 4180, lines end with a line feed).
+//! Tables as comma-separated values (RFC 4180; lines end with a line feed).
 
 use super::{Cell, Rows, Schema};
 use crate::output::Output;
@@ -6,7 +6,7 @@ use crate::streamed::Streamed;
 use std::fmt::Write;
 use std::io;
 
-/// A table in CSV.
+/// Table in CSV.
 #[derive(Debug)]
 pub struct Csv {
     out: Streamed,
@@ -14,7 +14,7 @@ pub struct Csv {
 }
 
 impl Csv {
-    /// Begins with the names of the columns.
+    /// Begins a table with the names of the columns.
     pub fn new(output: Output, schema: Schema) -> Csv {
         let names: Vec<&str> = schema.1.iter().map(|column| column.0).collect();
         Csv { out: Streamed::new(output), text: format!("{}\n", names.join(",")) }
@@ -30,7 +30,7 @@ impl Rows for Csv {
             match cell {
                 Cell::Null => {}
                 Cell::Int(value) => {
-                    // Writing into a string does not fail.
+                    // Writing to a string does not fail.
                     let _ = write!(self.text, "{value}");
                 }
                 Cell::Text(text) if text.contains(['"', ',', '\n', '\r']) => {

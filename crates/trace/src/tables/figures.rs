@@ -1,9 +1,9 @@
-//! The figures of tasks and groups, from tracepoints.
+//! Figures of tasks and groups, from tracepoints.
 
 use super::{Cell, Rows};
 use crate::tracepoint::{NewTask, Record, State, Tracepoint};
 
-/// Counts them.
+/// Collects the figures.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     paths: Vec<String>,
@@ -42,11 +42,12 @@ struct Task {
     migrations: u64,
     stage: Stage,
     since_ns: u64,
-    /// When the present wait began; while it runs, the one that goes on if it has run for no time.
+    /// Beginning of the present wait. While the task runs: of the wait that continues if it runs
+    /// for no time.
     waits_ns: u64,
-    /// When its last turn began.
-    turn_ns: u64,
-    /// It has a CPU, whatever its stage.
+    /// Beginning of its last slice.
+    slice_ns: u64,
+    /// Whether it has a CPU, whatever its stage.
     on_cpu: bool,
 }
 
@@ -59,7 +60,7 @@ struct Group {
 }
 
 impl Figures {
-    /// Of groups with these paths, by number.
+    /// Creates figures for groups with these paths, by number.
     pub fn new(paths: Vec<String>) -> Figures {
         Figures {
             groups: vec![Group::default(); paths.len()],
@@ -69,7 +70,7 @@ impl Figures {
         }
     }
 
-    /// What `pid` is called.
+    /// Returns the name of `pid`.
     pub fn comm(&self, pid: u32) -> &str {
         self.tasks.get(pid as usize).map_or("", |task| &task.name)
     }
@@ -88,7 +89,7 @@ impl Figures {
         &mut self.groups[group as usize]
     }
 
-    /// What has passed of the present stage of `pid` counts, and another begins.
+    /// Accounts the time in the present stage of `pid`, and begins another stage.
     fn go_over(&mut self, at_ns: u64, pid: u32, stage: Stage) {
         let task = self.slot(pid);
         let passed_ns = at_ns.saturating_sub(task.since_ns);
@@ -103,8 +104,8 @@ impl Figures {
             Stage::Unborn | Stage::Ended => {}
         }
         task.since_ns = at_ns;
-        // A turn of no length ends no wait.
-        let ran = old == Stage::Running && task.turn_ns < at_ns;
+        // A slice of no length ends no wait.
+        let ran = old == Stage::Running && task.slice_ns < at_ns;
         if stage == Stage::Waiting && (ran || !matches!(old, Stage::Waiting | Stage::Running)) {
             task.waits_ns = at_ns;
         }
@@ -117,7 +118,7 @@ impl Figures {
         }
     }
 
-    /// A task is heard of.
+    /// Registers a task.
     pub fn task(&mut self, _at_ns: u64, new: &NewTask<'_>) {
         let task = self.slot(new.pid);
         task.name = new.name.into();
@@ -125,7 +126,7 @@ impl Figures {
         self.group_slot(new.group).tasks += 1;
     }
 
-    /// `pid` goes to another group.
+    /// Moves `pid` to another group.
     pub fn group(&mut self, at_ns: u64, pid: u32, group: u32) {
         let stage = self.slot(pid).stage;
         self.go_over(at_ns, pid, stage);
@@ -161,14 +162,14 @@ impl Figures {
                     let task = self.slot(next.pid);
                     task.on_cpu = true;
                     task.switches_in += 1;
-                    task.turn_ns = at_ns;
+                    task.slice_ns = at_ns;
                     task.first_run_ns.get_or_insert(at_ns);
                 }
             }
             Tracepoint::Wakeup { task, .. } => {
                 let row = self.slot(task.pid);
                 row.wakeups += 1;
-                (row.waits_ns, row.turn_ns) = (at_ns, at_ns);
+                (row.waits_ns, row.slice_ns) = (at_ns, at_ns);
                 let (group, on_cpu) = (row.group, row.on_cpu);
                 self.group_slot(group).wakeups += 1;
                 let stage = if on_cpu { Stage::Running } else { Stage::Waiting };
@@ -193,12 +194,12 @@ impl Figures {
         }
     }
 
-    /// Switches from now on count no more.
+    /// Stops counting switches.
     pub fn closing(&mut self) {
         self.is_closing = true;
     }
 
-    /// All is over.
+    /// Accounts the time until the end.
     pub fn finish(&mut self, at_ns: u64) {
         for pid in 0..self.tasks.len() as u32 {
             let stage = self.slot(pid).stage;
@@ -206,7 +207,7 @@ impl Figures {
         }
     }
 
-    /// Writes what was counted.
+    /// Writes the figures.
     pub fn write(&self, tasks: &mut dyn Rows, groups: &mut dyn Rows) {
         let path = |group: u32| self.paths.get(group as usize).map_or("", |path| path.as_str());
         for (pid, task) in self.tasks.iter().enumerate() {

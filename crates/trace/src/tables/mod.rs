@@ -1,8 +1,8 @@
-//! Tables of a run: [`Tables`]. Slices, wakeups and migrations are written while the run goes on,
-//! figures of tasks and groups when it is over.
+//! Tables of a run: [`Tables`]. Slices, wakeups and migrations are written during the run, figures
+//! of tasks and groups at its end.
 //!
 //! Times are signed 64-bit nanoseconds, which suits pandas and DuckDB better than unsigned ones;
-//! what is not known is empty (null).
+//! unknown values are empty (null).
 
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 mod columns;
@@ -16,7 +16,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How tables are written.
+/// Format of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TableForm {
     /// Comma-separated values.
@@ -29,7 +29,7 @@ pub enum TableForm {
 }
 
 impl TableForm {
-    /// The ending of files.
+    /// Returns the extension of files.
     pub fn ending(self) -> &'static str {
         match self {
             TableForm::Csv => "csv",
@@ -48,7 +48,7 @@ impl TableForm {
     }
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Whole numbers.
@@ -57,10 +57,10 @@ pub enum Kind {
     Text,
 }
 
-/// A table: its name and its columns.
+/// Name and columns of a table.
 pub type Schema = (&'static str, &'static [(&'static str, Kind)]);
 
-/// Who had a CPU when.
+/// Slices: which task had which CPU from when to when.
 pub const SLICES: Schema = (
     "slices",
     &[
@@ -74,7 +74,7 @@ pub const SLICES: Schema = (
     ],
 );
 
-/// Who was woken when, by whom, and when it had a CPU.
+/// Wakeups: task, waker, times of the wakeup and of getting a CPU.
 pub const WAKEUPS: Schema = (
     "wakeups",
     &[
@@ -90,7 +90,7 @@ pub const WAKEUPS: Schema = (
     ],
 );
 
-/// Who went from which CPU's queue to which.
+/// Migrations between the queues of CPUs.
 pub const MIGRATIONS: Schema = (
     "migrations",
     &[
@@ -126,7 +126,7 @@ pub const TASKS: Schema = (
     ],
 );
 
-/// Figures of each group: of the tasks that were in it itself, while they were.
+/// Figures of each group: of its direct members, while they were in it.
 pub const GROUPS: Schema = (
     "groups",
     &[
@@ -138,14 +138,14 @@ pub const GROUPS: Schema = (
     ],
 );
 
-/// A value in a table.
+/// Value in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell<'a> {
-    /// Not known.
+    /// Unknown.
     Null,
-    /// A number.
+    /// Number.
     Int(i64),
-    /// A text.
+    /// Text.
     Text(&'a str),
 }
 
@@ -169,14 +169,14 @@ impl From<Option<u64>> for Cell<'_> {
 
 /// Writes a table row by row.
 trait Rows: std::fmt::Debug + Send {
-    /// Adds a row: as many cells as columns.
+    /// Adds a row with one cell per column.
     fn row(&mut self, cells: &[Cell<'_>]);
 
-    /// Puts the file in its place.
+    /// Moves the file to its final path.
     fn close(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Writes the tables of a run into a directory.
+/// Writes the tables of a run to a directory.
 #[derive(Debug)]
 pub struct Tables {
     slices: Box<dyn Rows>,
@@ -185,10 +185,10 @@ pub struct Tables {
     tasks: Box<dyn Rows>,
     groups: Box<dyn Rows>,
     figures: Figures,
-    /// By pid: the wakeup after which it has had no CPU yet.
+    /// Wakeup after which the task has had no CPU yet, by pid.
     woken: Vec<Option<Wakeup>>,
-    /// By pid: when its present turn began.
-    turns: Vec<u64>,
+    /// Beginning of the present slice, by pid.
+    slice_begins: Vec<u64>,
     is_closing: bool,
 }
 
@@ -217,7 +217,7 @@ fn begin(directory: &Path, form: TableForm, schema: Schema) -> Result<Box<dyn Ro
     }
 }
 
-/// That this build cannot write `form`.
+/// Returns the message that this build cannot write `form`.
 pub fn not_built(form: TableForm) -> String {
     let feature = form.ending();
     format!(
@@ -227,17 +227,17 @@ pub fn not_built(form: TableForm) -> String {
 }
 
 impl Tables {
-    /// Begins to write the tables into `directory`, which is made if there is none. `groups`: the
-    /// path of each group, by number.
+    /// Begins to write the tables to `directory`, which is created if needed. `groups` has the path
+    /// of each group, by number.
     ///
     /// # Errors
-    /// What cannot be written, and why.
+    /// Description of what cannot be written, and why.
     pub fn new(directory: &Path, form: TableForm, groups: Vec<String>) -> Result<Tables, String> {
         if !form.is_built() {
             return Err(not_built(form));
         }
         fs::create_dir_all(directory)
-            .map_err(|error| format!("{}: cannot be made: {error}", directory.display()))?;
+            .map_err(|error| format!("{}: cannot be created: {error}", directory.display()))?;
         Ok(Tables {
             slices: begin(directory, form, SLICES)?,
             wakeups: begin(directory, form, WAKEUPS)?,
@@ -246,19 +246,19 @@ impl Tables {
             groups: begin(directory, form, GROUPS)?,
             figures: Figures::new(groups),
             woken: Vec::new(),
-            turns: Vec::new(),
+            slice_begins: Vec::new(),
             is_closing: false,
         })
     }
 
-    /// The files of which [`new`](Tables::new) makes tables in `directory`.
+    /// Returns the files that [`new`](Tables::new) creates in `directory`.
     pub fn files(directory: &Path, form: TableForm) -> Vec<PathBuf> {
         [SLICES, WAKEUPS, MIGRATIONS, TASKS, GROUPS]
             .map(|schema| directory.join(format!("{}.{}", schema.0, form.ending())))
             .into()
     }
 
-    /// Writes the figures and puts all files in their places.
+    /// Writes the figures and moves all files to their final paths.
     ///
     /// # Errors
     /// One of them could not be written.
@@ -300,7 +300,7 @@ impl Sink for Tables {
         match tracepoint {
             Tracepoint::Switch { prev, prev_state, next } => {
                 if prev.pid != 0 {
-                    let start_ns = self.turns.get(prev.pid as usize).copied().unwrap_or(0);
+                    let start_ns = self.slice_begins.get(prev.pid as usize).copied().unwrap_or(0);
                     self.slices.row(&[
                         cpu.into(),
                         start_ns.into(),
@@ -313,7 +313,7 @@ impl Sink for Tables {
                             false => Cell::Text(prev_state.letters()),
                         },
                     ]);
-                    // Woken while it still had the CPU: it never had to wait.
+                    // The task was woken while it still had the CPU: it never had to wait.
                     if self.woken.get(prev.pid as usize).is_some_and(Option::is_some)
                         && prev_state != State::Runnable
                     {
@@ -323,10 +323,10 @@ impl Sink for Tables {
                 }
                 if next.pid != 0 {
                     let pid = next.pid as usize;
-                    if pid >= self.turns.len() {
-                        self.turns.resize(pid + 1, 0);
+                    if pid >= self.slice_begins.len() {
+                        self.slice_begins.resize(pid + 1, 0);
                     }
-                    self.turns[pid] = at_ns;
+                    self.slice_begins[pid] = at_ns;
                     self.wakeup(next.pid, next.comm, Some(at_ns));
                 }
             }

@@ -1,10 +1,10 @@
-//! Chrome's JSON, by a JSON reader.
+//! Chrome JSON, read by a JSON parser.
 
 use crate::each;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Microseconds with three digits, as ns.
+/// Converts microseconds with three decimals to ns.
 fn ns(value: &Value) -> u64 {
     (value.as_f64().expect("a number") * 1000.0).round() as u64
 }
@@ -43,7 +43,7 @@ fn chromes_json_says_what_the_run_says() {
             let counted = (counted.0.unwrap_or(0), counted.1.unwrap_or(0));
             assert_eq!(counted, (task.cpu_ns, task.switches_in), "{}", task.name);
         }
-        assert!(ended.iter().all(|id| begun.contains(id)), "a flow ends that began");
+        assert!(ended.iter().all(|id| begun.contains(id)), "every flow that ends has begun");
         if report.tasks.iter().any(|task| task.name == "pong-0") {
             assert!(!ended.is_empty(), "ping wakes pong");
         }

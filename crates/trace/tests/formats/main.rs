@@ -1,6 +1,5 @@
-//! Every format is read again by a reader of its own, which shares no code with what wrote it, and
-//! comes to the figures of the run's own report: CPU time, wakeups, switches, migrations of each
-//! task.
+//! Every format is read by a reader that shares no code with its writer, and yields the figures of
+//! the run's own report: CPU time, wakeups, switches and migrations of each task.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -13,34 +12,34 @@ mod text;
 use std::collections::BTreeMap;
 use support::{Traced, Truth};
 
-/// What a reader counts of each task, by pid.
+/// Figures of a task, counted by a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counted {
     /// Time on CPUs, ns.
     pub cpu_ns: u64,
-    /// Wakeups.
+    /// Number of wakeups.
     pub wakeups: u64,
-    /// Times it got a CPU.
+    /// Number of times that it got a CPU.
     pub switches_in: u64,
-    /// Times that it got another CPU than before.
+    /// Number of times that it got another CPU than before.
     pub migrations_cpu: u64,
     /// Whether it ended.
     pub ended: bool,
 }
 
-/// Counts switches as a reader finds them, in the order of time.
+/// Counter of switches, in the order of time.
 #[derive(Default)]
 pub struct Counter {
     tasks: BTreeMap<u64, Counted>,
     running: BTreeMap<u64, (u64, u64)>,
     last_cpu: BTreeMap<u64, u64>,
-    /// Switches that are no closing ones.
+    /// Number of switches, except closing ones.
     pub switches: u64,
     end_ns: u64,
 }
 
 impl Counter {
-    /// Of a run that ended then.
+    /// Creates a counter for a run that ended at `end_ns`.
     pub fn new(end_ns: u64) -> Counter {
         Counter { end_ns, ..Counter::default() }
     }
@@ -48,8 +47,8 @@ impl Counter {
     /// Takes a switch.
     pub fn switch(&mut self, at_ns: u64, cpu: u64, prev: u64, state: &str, next: u64) {
         let (ran, since_ns) = self.running.insert(cpu, (next, at_ns)).unwrap_or((0, 0));
-        assert_eq!(ran, prev, "at {at_ns}: who leaves CPU {cpu} is who had it");
-        assert!(at_ns >= since_ns, "time goes on");
+        assert_eq!(ran, prev, "at {at_ns}: the task that leaves CPU {cpu} had it");
+        assert!(at_ns >= since_ns, "time does not go back");
         if prev != 0 {
             let task = self.tasks.entry(prev).or_default();
             task.cpu_ns += at_ns - since_ns;
@@ -72,10 +71,13 @@ impl Counter {
         self.tasks.entry(task).or_default().wakeups += 1;
     }
 
-    /// All that was counted must be what the run says.
+    /// Checks that all figures equal those of the report.
     #[track_caller]
     pub fn agree(&self, truth: &Truth) {
-        assert!(self.running.values().all(|&(pid, _)| pid == 0), "every CPU's last turn is closed");
+        assert!(
+            self.running.values().all(|&(pid, _)| pid == 0),
+            "the last slice of every CPU is closed"
+        );
         let switches: u64 = truth.report.cpus.iter().map(|cpu| cpu.switches).sum();
         assert_eq!(self.switches, switches, "{}", truth.scheduler);
         for task in &truth.report.tasks {
@@ -93,7 +95,7 @@ impl Counter {
     }
 }
 
-/// Writes a trace of each of several worlds and hands it to `check`.
+/// Writes a trace of each of several worlds and passes it to `check`.
 pub fn each(name: &str, check: impl Fn(&Traced)) {
     for world in support::worlds() {
         for scheduler in support::SCHEDULERS {

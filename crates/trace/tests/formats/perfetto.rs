@@ -1,11 +1,11 @@
-//! Perfetto's binary form, by a decoder of the wire format.
+//! Perfetto's binary format, read by a decoder of the wire format.
 
 use crate::{Counter, each};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// A field of a message.
+/// Value of a field of a message.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -18,19 +18,19 @@ impl<'a> Value<'a> {
     fn number(&self) -> u64 {
         match self {
             Value::Number(number) => *number,
-            Value::Bytes(_) => panic!("it is no number"),
+            Value::Bytes(_) => panic!("the field is not a number"),
         }
     }
 
     fn bytes(&self) -> &'a [u8] {
         match self {
             Value::Bytes(bytes) => bytes,
-            Value::Number(_) => panic!("it is no message"),
+            Value::Number(_) => panic!("the field is not a message"),
         }
     }
 
     fn text(&self) -> &'a str {
-        std::str::from_utf8(self.bytes()).expect("it is text")
+        std::str::from_utf8(self.bytes()).expect("the field is UTF-8 text")
     }
 }
 
@@ -47,7 +47,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     }
 }
 
-/// All fields of a message.
+/// Returns all fields of a message.
 fn fields(mut bytes: &[u8]) -> Message<'_> {
     let mut fields = vec![];
     while !bytes.is_empty() {
@@ -74,14 +74,14 @@ fn find<'a, 'b>(fields: &'b [(u64, Value<'a>)], wanted: u64) -> Option<&'b Value
 #[test]
 fn perfetto_says_what_the_run_says() {
     each("out.pftrace", |traced| {
-        let bytes = std::fs::read(&traced.path).expect("it is there");
+        let bytes = std::fs::read(&traced.path).expect("the trace exists");
         let mut events: Vec<(u64, u64, Message<'_>)> = vec![];
         let mut names: BTreeMap<u64, String> = BTreeMap::new();
         let mut counters: BTreeMap<u64, String> = BTreeMap::new();
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
         let mut first = None;
         for (field, packet) in fields(&bytes) {
-            assert_eq!(field, 1, "a trace is packets");
+            assert_eq!(field, 1, "a trace consists of packets");
             let packet = fields(packet.bytes());
             first.get_or_insert(packet[0].0);
             if let Some(bundle) = find(&packet, 1) {
@@ -92,7 +92,7 @@ fn perfetto_says_what_the_run_says() {
                     if *field == 2 {
                         let event = fields(event.bytes());
                         let at_ns = find(&event, 1).expect("a time").number();
-                        assert!(at_ns >= last, "a bundle is in the order of time");
+                        assert!(at_ns >= last, "bundles are in the order of time");
                         last = at_ns;
                         events.push((at_ns, cpu, event));
                     }
@@ -133,7 +133,7 @@ fn perfetto_says_what_the_run_says() {
             if let Some(switch) = message(4) {
                 if !std::mem::replace(&mut begun[*cpu as usize], true) {
                     let idle = format!("swapper/{cpu}");
-                    assert_eq!((*at_ns, number(&switch, 6)), (0, 0), "a CPU begins with idle");
+                    assert_eq!((*at_ns, number(&switch, 6)), (0, 0), "a CPU begins idle");
                     assert_eq!(find(&switch, 5).expect("a name").text(), idle);
                 }
                 let state = match number(&switch, 4) {
@@ -162,11 +162,11 @@ fn perfetto_says_what_the_run_says() {
     });
 }
 
-/// Who asks for the grounds of decisions gets a track of each task's lag, where there are lags.
+/// A run with grounds of decisions has a track of each task's lag, if the scheduler has lags.
 #[test]
 fn lags_are_tracks_where_the_scheduler_has_them() {
     each("lag.pftrace", |traced| {
-        let bytes = std::fs::read(&traced.path).expect("it is there");
+        let bytes = std::fs::read(&traced.path).expect("the trace exists");
         let mut lags = 0;
         for (_, packet) in fields(&bytes) {
             let packet = fields(packet.bytes());
@@ -180,7 +180,8 @@ fn lags_are_tracks_where_the_scheduler_has_them() {
     });
 }
 
-/// Python's own classes of the schema read it, too. Without them the test is left out, aloud.
+/// Python classes generated from Perfetto's schema read it, too. Without them the test is skipped
+/// with a message.
 #[test]
 fn perfettos_own_schema_reads_it() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/perfetto_sums.py");
@@ -194,7 +195,11 @@ fn perfettos_own_schema_reads_it() {
         return;
     }
     each("out.pftrace", |traced| {
-        let ran = Command::new(&python).arg(&script).arg(&traced.path).output().expect("it runs");
+        let ran = Command::new(&python)
+            .arg(&script)
+            .arg(&traced.path)
+            .output()
+            .expect("Python can be started");
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         let text = String::from_utf8(ran.stdout).expect("text");
         let sums: BTreeMap<u32, u64> = text

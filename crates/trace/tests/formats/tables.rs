@@ -1,11 +1,11 @@
-//! Tables: CSV by hand, Arrow and Parquet by their own crates' readers.
+//! Tables: CSV read by hand, Arrow and Parquet by the readers of their crates.
 
 use crate::each;
 use crate::support::Traced;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Column by column, every value as text, null as an empty one.
+/// Columns by name, with every value as text and null as an empty text.
 type Table = BTreeMap<String, Vec<String>>;
 
 /// Splits a line of CSV.
@@ -55,7 +55,7 @@ fn sums(table: &Table, key: &str, value: impl Fn(usize) -> u64) -> BTreeMap<u64,
     sums
 }
 
-/// All tables must say what the run says.
+/// Checks that all tables agree with the report.
 fn check(traced: &Traced, read: impl Fn(&Path) -> Table, ending: &str) {
     let table = |name: &str| read(&traced.path.join(format!("{name}.{ending}")));
     let report = &traced.truth.report;
@@ -110,8 +110,8 @@ fn csv_says_what_the_run_says() {
     each("csv", |traced| check(traced, csv, "csv"));
 }
 
-/// Slices as polars reads them, by `reader`: the CPU time of each task. Without polars the test is
-/// left out, aloud.
+/// Sums the CPU time of each task from the slices that polars reads with `reader`. Without polars
+/// the test is skipped with a message.
 fn polars(name: &str, reader: &str) {
     use std::process::Command;
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
@@ -129,7 +129,11 @@ fn polars(name: &str, reader: &str) {
     );
     each(name, |traced| {
         let file = traced.path.join(format!("slices.{name}"));
-        let ran = Command::new(&python).args(["-c", &script]).arg(file).output().expect("it runs");
+        let ran = Command::new(&python)
+            .args(["-c", &script])
+            .arg(file)
+            .output()
+            .expect("Python can be started");
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         let text = String::from_utf8(ran.stdout).expect("text");
         let sums: BTreeMap<u64, u64> = text
@@ -186,7 +190,7 @@ fn of_batches(batches: impl Iterator<Item = arrow_array::RecordBatch>) -> Table 
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 const COLUMNS: &str = "at_ns,pid,task,from_cpu,to_cpu";
 
-/// A table without rows may have no batch: its columns are still there.
+/// A table without rows may have no batch: its columns exist nevertheless.
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 fn with_columns(mut table: Table) -> Table {
     if table.is_empty() {
@@ -199,8 +203,9 @@ fn with_columns(mut table: Table) -> Table {
 #[test]
 fn arrow_says_what_the_run_says() {
     let read = |path: &Path| {
-        let file = std::fs::File::open(path).expect("it is there");
-        let reader = arrow_ipc::reader::FileReader::try_new(file, None).expect("it is Arrow IPC");
+        let file = std::fs::File::open(path).expect("the table exists");
+        let reader =
+            arrow_ipc::reader::FileReader::try_new(file, None).expect("the file is Arrow IPC");
         with_columns(of_batches(reader.map(|batch| batch.expect("a batch"))))
     };
     each("arrow", |traced| check(traced, read, "arrow"));
@@ -211,9 +216,9 @@ fn arrow_says_what_the_run_says() {
 fn parquet_says_what_the_run_says() {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let read = |path: &Path| {
-        let file = std::fs::File::open(path).expect("it is there");
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).expect("it is Parquet");
-        let reader = builder.build().expect("it is Parquet");
+        let file = std::fs::File::open(path).expect("the table exists");
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).expect("the file is Parquet");
+        let reader = builder.build().expect("the file is Parquet");
         with_columns(of_batches(reader.map(|batch| batch.expect("a batch"))))
     };
     each("parquet", |traced| check(traced, read, "parquet"));

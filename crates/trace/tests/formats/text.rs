@@ -1,20 +1,20 @@
-//! The texts of `perf script` and ftrace, by patterns written for them alone: this reader splits
-//! lines at the fields' names, as scripts do.
+//! Texts of `perf script` and ftrace, parsed only for this test: the reader splits lines at the
+//! names of fields, as scripts do.
 
 use crate::{Counter, each};
 use std::io::Read;
 use std::path::Path;
 
-/// What stands between ` key=` and the next ` next=` (or the end).
+/// Returns the text between ` key=` and the next ` next=` (or the end).
 fn field<'a>(line: &'a str, key: &str, next: &str) -> &'a str {
     let begin = line.find(key).unwrap_or_else(|| panic!("no {key} in {line}")) + key.len();
     let rest = &line[begin..];
     if next.is_empty() { rest } else { &rest[..rest.find(next).expect("the next field")] }
 }
 
-/// The CPU and the time of a line, in ns.
+/// Returns the CPU and the time of a line, in ns.
 fn head(line: &str) -> (u64, u64) {
-    // A task's name has brackets, too; the CPU stands before a time or flags.
+    // Names of tasks may have brackets, too; the CPU is followed by a time or flags.
     let mut at = None;
     for (place, _) in line.match_indices("[0") {
         let cpu = &line[place + 1..place + 4];
@@ -52,22 +52,24 @@ fn check(text: &str, truth: &crate::support::Truth) {
 }
 
 fn unpacked(path: &Path) -> String {
-    let file = std::fs::File::open(path).expect("it is there");
+    let file = std::fs::File::open(path).expect("the trace exists");
     let mut text = String::new();
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("gz") => {
-            flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).expect("it unpacks");
+            flate2::read::MultiGzDecoder::new(file)
+                .read_to_string(&mut text)
+                .expect("the file is gzip");
         }
         Some("zst") => {
-            let bytes = std::fs::read(path).expect("it is there");
+            let bytes = std::fs::read(path).expect("the trace exists");
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let mut frame =
                     ruzstd::decoding::StreamingDecoder::new(&mut rest).expect("a frame");
-                frame.read_to_string(&mut text).expect("it unpacks");
+                frame.read_to_string(&mut text).expect("the frame is Zstandard");
             }
         }
-        _ => text = std::fs::read_to_string(path).expect("it is text"),
+        _ => text = std::fs::read_to_string(path).expect("the file is UTF-8 text"),
     }
     text
 }
@@ -83,7 +85,7 @@ fn the_text_of_ftrace_says_what_the_run_says_packed_or_not() {
     each("ftrace.txt.zst", |traced| check(&unpacked(&traced.path), &traced.truth));
 }
 
-/// What `perf sched` makes of a run is the same over the run's text.
+/// The results of `perf sched` are the same for a run and for the text of the run.
 #[test]
 fn our_own_reader_reads_both() {
     use schedlab_trace::latency::{Latency, Options};
@@ -91,12 +93,12 @@ fn our_own_reader_reads_both() {
     for name in ["out.txt", "ftrace.txt"] {
         each(name, |traced| {
             let text = unpacked(&traced.path);
-            let trace = Trace::of_bytes(text.as_bytes()).expect("it is a trace");
+            let trace = Trace::of_bytes(text.as_bytes()).expect("the text is a trace");
             let mut latency = Latency::new();
-            trace.read(&mut latency).expect("it is well formed");
+            trace.read(&mut latency).expect("the text is well formed");
             let rows = latency.rows(&Options { per_task: true, ..Options::default() });
             for task in traced.truth.report.tasks.iter().filter(|task| task.switches_in > 0) {
-                let row = rows.iter().find(|row| row.pid == task.task + 1).expect("it ran");
+                let row = rows.iter().find(|row| row.pid == task.task + 1).expect("the task ran");
                 assert_eq!(row.runtime_ns, task.cpu_ns, "{}", task.name);
             }
         });

@@ -1,8 +1,9 @@
-//! What perf itself says of a recording, and what is said here of the text of that recording.
+//! Compares perf's own output about a recording with the output of this crate for the text of that
+//! recording.
 //!
-//! `recorded/` holds a `perf sched record` of `perf bench sched messaging` (2 CPUs, kernel 6.18,
-//! perf 6.1): the text of `perf script --ns`, and what `perf sched timehist`, `latency` and `map`
-//! printed of it. Other programs of that machine have other names of the same length.
+//! `recorded/` contains a `perf sched record` of `perf bench sched messaging` (2 CPUs, kernel 6.18,
+//! perf 6.1): the text of `perf script --ns`, and the output of `perf sched timehist`, `latency`
+//! and `map`. Names of other programs of that machine were replaced by names of the same length.
 
 use flate2::read::GzDecoder;
 use schedlab_trace::latency::{self, Latency};
@@ -18,7 +19,7 @@ fn recorded(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf/recorded").join(name);
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).expect("it unpacks");
+    GzDecoder::new(file).read_to_string(&mut text).expect("the recording is gzip");
     text
 }
 
@@ -26,11 +27,11 @@ fn of_text(text: &str) -> Trace {
     Trace::of_bytes(text.as_bytes()).expect("perf wrote it")
 }
 
-/// How many that machine had.
+/// Number of CPUs of that machine.
 const CPUS: u32 = 2;
 
-/// Processes come from perf's own records, which the text has not: `name[tid/pid]` is `[tid]`, and
-/// so is `name[tid]`.
+/// Processes come from perf's own records, which the text lacks: `name[tid/pid]` becomes `[tid]`,
+/// and so does `name[tid]`.
 fn without_names(line: &str) -> String {
     let mut out = String::new();
     for word in line.split_whitespace() {
@@ -53,7 +54,7 @@ fn without_names(line: &str) -> String {
     out
 }
 
-/// When, where, who, how long: each of a thousand lines.
+/// Time, CPU, task and durations of each of a thousand lines.
 #[test]
 fn timehist_is_what_perf_prints() {
     let text = recorded("script.txt.gz");
@@ -67,7 +68,7 @@ fn timehist_is_what_perf_prints() {
     let rows = |text: &str| text.lines().skip(3).map(without_names).collect::<Vec<_>>();
     let (ours, theirs) = (rows(&ours), rows(&theirs));
     assert_eq!(ours.len(), theirs.len());
-    // perf has lost who ran if the task was reaped meanwhile; the text has not.
+    // perf loses the name of a task that was reaped meanwhile; the text has it.
     let lost = |line: &str| line.contains("[-1 ");
     assert_eq!(theirs.iter().filter(|line| lost(line)).count(), 2);
     let differ = ours.iter().zip(&theirs).filter(|(_, theirs)| !lost(theirs));
@@ -86,7 +87,7 @@ fn the_summary_is_what_perf_prints() {
     let (ours, theirs) = (timehist.into_lines(), recorded("timehist-s.txt.gz"));
     let head = |text: &str| text.lines().take(5).map(String::from).collect::<Vec<_>>();
     assert_eq!(head(&ours), head(&theirs));
-    // By tid, without names and parents, some of which perf knows of /proc.
+    // By tid, without names and parents, some of which perf takes from /proc.
     let rows = |text: &str| -> BTreeMap<String, String> {
         let rows = text.lines().filter_map(|line| {
             let (name, rest) = line.split_at_checked(38)?;
@@ -97,7 +98,7 @@ fn the_summary_is_what_perf_prints() {
         rows.collect()
     };
     let (of_ours, mut of_theirs) = (rows(&ours), rows(&theirs));
-    // Two turns of this one perf counts for a task that it calls -1.
+    // perf counts two slices of this task for a task that it calls -1.
     assert!(of_theirs.remove("-1").is_some() && of_theirs.remove("10969").is_some());
     assert!(of_theirs.len() > 50);
     for (tid, row) in &of_theirs {
@@ -105,7 +106,7 @@ fn the_summary_is_what_perf_prints() {
     }
 }
 
-/// Columns, to the blank: of the lines whose tasks have the same name in the text.
+/// Columns are compared to the blank, for lines whose tasks have the same name in the text.
 #[test]
 fn lines_stand_in_perfs_columns() {
     let text = recorded("script.txt.gz");
@@ -125,11 +126,11 @@ fn lines_stand_in_perfs_columns() {
         ours.lines().take(3).collect::<Vec<_>>(),
         theirs.lines().take(3).collect::<Vec<_>>()
     );
-    // The letter of the state stands in one column, whichever it is.
+    // The letter of the state is in a fixed column, whatever the letter is.
     let shape = |line: &str| {
         let mut letters: Vec<char> = line.chars().collect();
         if line.contains("  next: ") {
-            let place = line.find("  next: ").expect("it is there") - 1;
+            let place = line.find("  next: ").expect("every line has a next task") - 1;
             letters[place] = '?';
         }
         letters.into_iter().collect::<String>()
@@ -149,8 +150,8 @@ fn lines_stand_in_perfs_columns() {
     assert_eq!(counts(&ours, "next: "), counts(&theirs, "next: "));
 }
 
-/// What perf 6.1's `latency` sees of the recording: it waits for `sched_wakeup`, of which there is
-/// none, and takes `R+` for a sleep.
+/// Recording as `latency` of perf 6.1 interprets it: perf waits for `sched_wakeup`, which the
+/// recording lacks, and takes `R+` for a sleep.
 struct AsPerfSees<'a>(&'a mut Latency);
 
 impl Sink for AsPerfSees<'_> {
@@ -174,7 +175,7 @@ fn latency_is_what_perf_prints() {
     let mut latency = Latency::new();
     trace.read(&mut AsPerfSees(&mut latency)).expect("perf wrote it");
     let options = latency::Options { per_task: true, ..latency::Options::default() };
-    // Rows by tid, names apart.
+    // Rows by tid, without names.
     let rows = |table: &str| -> BTreeMap<String, String> {
         table
             .lines()
@@ -208,7 +209,7 @@ fn map_is_what_perf_prints() {
     let trace = of_text(&text);
     let mut map = Map::new(CPUS, String::new());
     trace.read(&mut map).expect("perf wrote it");
-    // perf explains a task again when it hears of a new name, which the text tells otherwise.
+    // perf explains a task again when it learns a new name, which the text shows differently.
     let rows = |text: &str| -> Vec<String> {
         let row = |line: &str| line.split_once(" secs ").map_or("", |(row, _)| row).to_string();
         text.lines().map(row).collect()
@@ -219,8 +220,8 @@ fn map_is_what_perf_prints() {
     assert_eq!(first, None);
 }
 
-/// What perf 6.1 says of another recording, `tests/read/recorded/sched.perf.data.xz`, with the
-/// options of these lines; parents, which perf knows of /proc, are left out here.
+/// Output of perf 6.1 for another recording, `tests/read/recorded/sched.perf.data.xz`, with the
+/// options of these lines; parents, which perf takes from /proc, are left out.
 mod options {
     use super::*;
 
@@ -232,7 +233,7 @@ mod options {
         timehist.into_lines()
     }
 
-    /// The row of a task without its parent.
+    /// Returns the row of a task without its parent.
     fn row(text: &str, task: &str) -> String {
         let row = text.lines().find(|line| line.trim_start().starts_with(task));
         let row = row.unwrap_or_else(|| panic!("{task} in {text}"));
@@ -264,7 +265,7 @@ mod options {
             "                   perf[12397]            4        0.119      4.226       0.000       \
              6.135       0.006 ",
         ] {
-            let task = theirs.split_whitespace().next().expect("it begins with a task");
+            let task = theirs.split_whitespace().next().expect("the row begins with a task");
             assert_eq!(row(&text, task), theirs);
         }
     }
@@ -274,7 +275,8 @@ mod options {
         let options =
             timehist::Options { summary_only: true, cpus: vec![0], ..timehist::Options::default() };
         let text = shown(options);
-        let (running, ended) = text.split_once("\nTerminated tasks:\n").expect("both are there");
+        let (running, ended) =
+            text.split_once("\nTerminated tasks:\n").expect("the summary has both parts");
         assert_eq!(running.lines().skip(5).count(), 3, "{text}");
         assert!(ended.starts_with("<no terminated tasks>\n"), "{text}");
         assert!(text.contains("    Total number of unique tasks: 3\n"), "{text}");

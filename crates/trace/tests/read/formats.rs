@@ -1,4 +1,4 @@
-//! Formats of which there are no recordings here: files put together by hand.
+//! Formats without recordings in this repository: hand-made files.
 
 use crate::{refused, told};
 use schedlab_trace::read::{Format, Trace, Trouble};
@@ -32,7 +32,7 @@ fn packed(field: u64, values: &[u64]) -> Vec<u8> {
     bytes(field, &out)
 }
 
-/// The smallest useful file of the description, byte by byte.
+/// The smallest useful file of the format description, byte by byte.
 #[test]
 fn the_smallest_perfetto_file_is_read() {
     let hex = "0a2a5001 0a260800 122208c0 843d1000 221a0a09 73776170 7065722f 30100018 7820002a \
@@ -47,8 +47,8 @@ fn the_smallest_perfetto_file_is_read() {
     assert_eq!(told.lines, ["1000000 0 ? swapper:0: swapper:0[120] R > hog:100[120]"]);
 }
 
-/// Bundles in columns: times are differences, and who ran is who was switched to before. The first
-/// switch of a CPU only begins its history.
+/// Bundles in columns: times are differences, and the previous task is the next task of the switch
+/// before. The first switch of a CPU only begins its history.
 #[test]
 fn compact_bundles_are_read() {
     let mut compact = vec![];
@@ -73,19 +73,19 @@ fn compact_bundles_are_read() {
         "1750 0 ? ui:8: ui:8[98] S > swapper:0[120]",
     ];
     assert_eq!(told(&packet).0.lines, expected);
-    // The same, packed.
+    // The same bundle, compressed.
     let mut zlib = flate2::write::ZlibEncoder::new(vec![], flate2::Compression::fast());
-    std::io::Write::write_all(&mut zlib, &packet).expect("memory takes all");
-    let zlib = zlib.finish().expect("memory takes all");
+    std::io::Write::write_all(&mut zlib, &packet).expect("writing to memory does not fail");
+    let zlib = zlib.finish().expect("writing to memory does not fail");
     assert_eq!(told(&bytes(1, &bytes(50, &zlib))).0.lines, expected);
-    // Lost events before it.
+    // With lost events before it.
     let bundle = [number(1, 0), number(3, 1), bytes(4, &compact)].concat();
     let (told, reading) = told(&bytes(1, &bytes(1, &bundle)));
     assert_eq!(reading.problems.count(Trouble::LostUncounted), 1);
     assert_eq!(told.lost, [(1000, Some(0), None)]);
 }
 
-/// The numbers of states are those of the kernel that the file names.
+/// Numbers of states are those of the kernel that the file names.
 #[test]
 fn perfetto_states_are_those_of_the_release() {
     let switch = [
@@ -106,7 +106,7 @@ fn perfetto_states_are_those_of_the_release() {
     assert_eq!(reading.header.release.as_deref(), Some("4.9.0"));
 }
 
-/// A table of events, as a script of bpftrace would print it.
+/// A table of events, as a bpftrace script would print it.
 #[test]
 fn tables_with_named_columns_are_read() {
     let table = "Attaching 2 probes...\n\
@@ -149,7 +149,7 @@ fn a_table_of_slices_is_read() {
     assert_eq!(reading.problems.count(Trouble::Unreadable), 1);
 }
 
-/// Perfetto's own JSON holds ftrace's text; an array may have no end.
+/// Perfetto's own JSON contains ftrace text; an array may have no end.
 #[test]
 fn json_of_others_is_read() {
     let json = r##"{"traceEvents":[{"ph":"X","cat":"x","ts":1}],"displayTimeUnit":"ns",

@@ -1,4 +1,4 @@
-//! Recorded traces of every format, read.
+//! Recorded traces of every format are read.
 
 mod formats;
 mod perf_data;
@@ -7,26 +7,26 @@ mod text;
 mod written;
 
 use schedlab_trace::read::{ReadError, Reading, Trace};
-use schedlab_trace::{Context, NewTask, Record, Sink, Tracepoint, Who};
+use schedlab_trace::{Context, NewTask, Record, Sink, TaskRef, Tracepoint};
 
-/// Each event in a line, as it came.
+/// Sink that records each event as a line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Told {
+pub struct EventLog {
     /// Events.
     pub lines: Vec<String>,
     /// Number, process, parent and name of each task.
     pub tasks: Vec<(u32, u32, u32, String)>,
-    /// When, on which CPU and how many events were lost.
+    /// Time, CPU and number of lost events.
     pub lost: Vec<(u64, Option<u32>, Option<u64>)>,
-    /// When the trace ended.
+    /// Time at which the trace ended.
     pub end_ns: u64,
 }
 
-fn who(who: Who<'_>) -> String {
+fn who(who: TaskRef<'_>) -> String {
     format!("{}:{}[{}]", who.comm, who.pid, who.prio)
 }
 
-impl Sink for Told {
+impl Sink for EventLog {
     fn task(&mut self, _at_ns: u64, task: &NewTask<'_>) {
         self.tasks.push((task.pid, task.tgid, task.parent, task.name.into()));
     }
@@ -71,14 +71,14 @@ impl Sink for Told {
     }
 }
 
-/// What is read of these bytes.
-pub fn told(bytes: &[u8]) -> (Told, Reading) {
-    let mut told = Told::default();
+/// Returns what is read of these bytes.
+pub fn told(bytes: &[u8]) -> (EventLog, Reading) {
+    let mut told = EventLog::default();
     let reading = Trace::of_bytes(bytes).and_then(|trace| trace.read(&mut told));
-    (told, reading.expect("there are events in it"))
+    (told, reading.expect("the trace has events"))
 }
 
-/// Why these bytes cannot be used.
+/// Returns the reason why these bytes are refused.
 pub fn refused(bytes: &[u8]) -> ReadError {
-    Trace::of_bytes(bytes).and_then(|trace| trace.read(&mut ())).expect_err("it is of no use")
+    Trace::of_bytes(bytes).and_then(|trace| trace.read(&mut ())).expect_err("the trace is useless")
 }

@@ -1,4 +1,4 @@
-//! `perf.data` as other options of perf make it: a recording whose records are put together anew.
+//! `perf.data` as other options of perf write it: a recording whose records are rearranged.
 
 use crate::recorded::bytes;
 use crate::told;
@@ -6,18 +6,18 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use schedlab_trace::read::Trouble;
 use std::ops::Range;
 
-/// A number of eight bytes.
+/// Returns a number of eight bytes.
 fn at(file: &[u8], place: usize) -> usize {
     u64::from_le_bytes(file[place..place + 8].try_into().expect("eight bytes")) as usize
 }
 
-/// Where the records are.
+/// Returns the position of the records.
 fn data(file: &[u8]) -> Range<usize> {
     let begin = at(file, 40);
     begin..begin + at(file, 48)
 }
 
-/// The records: what kind each is, and its bytes.
+/// Returns the kind and the bytes of each record.
 fn records(data: &[u8]) -> Vec<(u32, &[u8])> {
     let (mut all, mut rest) = (vec![], data);
     while !rest.is_empty() {
@@ -34,13 +34,13 @@ fn record(kind: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &[0, 0], &length.to_le_bytes(), body].concat()
 }
 
-/// The file with these records instead of its own; they are not longer.
+/// Returns the file with these records, which are not longer than its own.
 fn with_records(file: &[u8], records: &[u8]) -> Vec<u8> {
     let place = data(file);
     let mut rest = place.len() - records.len();
     let mut out = [&file[..place.start], records].concat();
-    // What stands behind them stays where it is: rounds that are over (no reader asks) fill the
-    // room.
+    // Data after them stays where it is: records of completed rounds, which no reader uses, fill
+    // the room.
     while rest > 0 {
         let length = if rest > 65_528 { 60_000 } else { rest };
         out.extend(record(68, &vec![0; length - 8]));
@@ -51,10 +51,10 @@ fn with_records(file: &[u8], records: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A frame without its end, as perf leaves it: its last block is not called the last.
+/// Removes the end of a frame, as perf does: its last block is not marked as the last.
 fn unended(mut frame: Vec<u8>) -> Vec<u8> {
     let descriptor = frame[4];
-    assert_eq!(descriptor & 7, 0, "no sum, no dictionary");
+    assert_eq!(descriptor & 7, 0, "no checksum, no dictionary");
     let is_single = descriptor & 0x20 != 0;
     let size = [usize::from(is_single), 2, 4, 8][usize::from(descriptor >> 6)];
     let mut at = 5 + usize::from(!is_single) + size;
@@ -68,8 +68,8 @@ fn unended(mut frame: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The recording as `perf record -z` would have written it: what the kernel wrote is packed into
-/// records of this kind, cut after so many bytes.
+/// Returns the recording as `perf record -z` would have written it: records of the kernel are
+/// packed into records of this kind, cut after `piece` bytes.
 fn packed(file: &[u8], kind: u32, piece: usize) -> Vec<u8> {
     let all = records(&file[data(file)]);
     let (kernel, own): (Vec<_>, Vec<_>) = all.into_iter().partition(|(kind, _)| *kind < 64);
@@ -109,14 +109,15 @@ fn packed_records_that_do_not_unpack_are_told_and_the_rest_is_read() {
     let plain = bytes("sched.perf.data.xz");
     let whole = packed(&plain, 83, 5000);
     let (expected, _) = told(&whole);
-    // A byte in each part of them is another: never more than was there, and a message or an end.
+    // One byte in each part of them is changed: the result has never more events than before, and a
+    // message or an end.
     let place = data(&whole);
     let mut read = 0;
     for part in 0..60 {
         let mut file = whole.clone();
         file[place.start + (place.len() / 3) * part / 60] ^= 0x55;
-        let mut lines = crate::Told::default();
-        let trace = schedlab_trace::read::Trace::of_bytes(file).expect("its header is whole");
+        let mut lines = crate::EventLog::default();
+        let trace = schedlab_trace::read::Trace::of_bytes(file).expect("the header is intact");
         match trace.read(&mut lines) {
             Ok(_) => read += 1,
             Err(error) => assert!(!error.to_string().is_empty()),
@@ -124,18 +125,18 @@ fn packed_records_that_do_not_unpack_are_told_and_the_rest_is_read() {
         assert!(lines.lines.len() <= expected.lines.len() + 1);
     }
     assert!(read > 0);
-    // No Zstandard at all.
+    // Not Zstandard at all.
     let other = with_records(&plain, &record(81, b"something else"));
     let error = crate::refused(&other).to_string();
     assert!(error.contains("do not unpack") && error.contains("without -z"), "{error}");
 }
 
-/// perf notes who forked the tasks that are there when it begins, at no time.
+/// perf records the parents of tasks that exist when it begins, without a time.
 #[test]
 fn tasks_that_were_there_before_have_their_parents() {
     let plain = bytes("sched.perf.data.xz");
     let (told_plain, _) = told(&plain);
-    // Two tasks that no event says the parent of.
+    // Two tasks whose parents no event reveals.
     let mut free = told_plain.tasks.iter().filter(|(pid, _, _, name)| *pid > 1 && name != "perf");
     let (child, parent) = (free.next().expect("a task").0, free.next().expect("another").0);
     let fork = |time: u64| {
@@ -145,10 +146,10 @@ fn tasks_that_were_there_before_have_their_parents() {
     };
     let parent_of = |file: &[u8]| {
         let (told, _) = told(file);
-        told.tasks.iter().find(|(pid, ..)| *pid == child).expect("it is in the trace").2
+        told.tasks.iter().find(|(pid, ..)| *pid == child).expect("the child is in the trace").2
     };
     let own = &plain[data(&plain)];
-    // Rounds that are over are left out, so that there is room.
+    // Records of completed rounds are left out to make room.
     let rest: Vec<u8> = records(own)
         .into_iter()
         .filter(|(kind, _)| *kind != 68 && *kind != 7)
@@ -157,6 +158,6 @@ fn tasks_that_were_there_before_have_their_parents() {
         .collect();
     let with = |time: u64| with_records(&plain, &[fork(time), rest.clone()].concat());
     assert_eq!(parent_of(&with(0)), parent);
-    // Those that are forked while it records stand among the events.
+    // Tasks that are forked during the recording are among the events.
     assert_eq!(parent_of(&with(5)), 0);
 }

@@ -1,12 +1,12 @@
 //! Recordings of a kernel 6.18 on two CPUs, as the tools wrote them.
 //!
-//! `sched.perf.data` is of `perf record`, and `sched.perf.txt` what `perf script --ns` prints of
-//! it. `sched.trace.dat` holds the pages of a ring buffer; `sched-7.trace.dat` is what `trace-cmd
-//! convert` made of it (version 7, zstd), `sched.report-l.txt` and `sched.report-R.txt` what
-//! `trace-cmd report -t -l` and `-R` print of it. So each reader is compared with an independent
-//! one. `desk-begin` is the beginning of a recording by tracefs.
+//! `sched.perf.data` was written by `perf record`, and `sched.perf.txt` is the output of `perf
+//! script --ns` for it. `sched.trace.dat` contains the pages of a ring buffer; `sched-7.trace.dat`
+//! was made from it by `trace-cmd convert` (version 7, zstd), and `sched.report-l.txt` and
+//! `sched.report-R.txt` are the output of `trace-cmd report -t -l` and `-R` for it. So each reader
+//! is compared with an independent one. `desk-begin` is the beginning of a recording by tracefs.
 
-use crate::{Told, told};
+use crate::{EventLog, told};
 use schedlab_trace::read::{Format, Packing, Reading, Trace, Trouble};
 use std::path::{Path, PathBuf};
 
@@ -14,26 +14,26 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read/recorded").join(name)
 }
 
-pub fn recorded(name: &str) -> (Told, Reading) {
-    let mut told = Told::default();
+pub fn recorded(name: &str) -> (EventLog, Reading) {
+    let mut told = EventLog::default();
     let reading = schedlab_trace::read::read(&path(name), &mut told);
     (told, reading.unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
-/// The bytes of a recording, unpacked.
+/// Returns the unpacked bytes of a recording.
 pub fn bytes(name: &str) -> Vec<u8> {
     use std::io::Read;
-    let bytes = std::fs::read(path(name)).expect("it is there");
+    let bytes = std::fs::read(path(name)).expect("the recording exists");
     if !name.ends_with(".xz") {
         return bytes;
     }
     let mut out = vec![];
-    lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut out).expect("it unpacks");
+    lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut out).expect("the recording is xz");
     out
 }
 
-/// Without the context, which not every tool prints.
-fn without_context(told: &Told) -> Vec<String> {
+/// Removes the context, which not every tool prints.
+fn without_context(told: &EventLog) -> Vec<String> {
     let cut = |line: &String| {
         let words: Vec<&str> = line.splitn(4, ' ').collect();
         format!("{} {} {}", words[0], words[1], words[3])
@@ -41,7 +41,7 @@ fn without_context(told: &Told) -> Vec<String> {
     told.lines.iter().map(cut).collect()
 }
 
-/// That both are the same; shows only the first lines that differ.
+/// Checks that both are the same; shows only the first lines that differ.
 fn same(left: &[String], right: &[String]) {
     for (left, right) in left.iter().zip(right) {
         assert_eq!(left, right);
@@ -61,7 +61,7 @@ fn perf_data_is_what_perf_script_prints() {
     assert!(header.recorder.as_ref().is_some_and(|line| line.contains("perf record -q -a")));
     assert_eq!((header.switches, header.wakeups), (156, 223));
     assert_eq!(reading.problems.count(Trouble::Gap), of_text.problems.count(Trouble::Gap));
-    // What the text does not tell: contexts, and processes.
+    // The text lacks contexts and processes.
     assert!(data.lines.iter().any(|line| line.contains(" s ")), "{}", data.lines[9]);
     assert!(text.lines.iter().all(|line| line.contains(" ? ")));
     assert!(data.tasks.iter().any(|(pid, tgid, ..)| pid != tgid), "threads of one process");
@@ -91,11 +91,12 @@ fn trace_dat_is_what_trace_cmd_prints() {
     assert_eq!((header.clock.as_deref(), header.cpus_online), (Some("mono"), Some(2)));
 }
 
-/// The beginning of a recording whose totals are known: here counted with grep.
+/// Beginning of a recording whose totals are known: here they are counted with grep.
 #[test]
 fn text_of_tracefs_is_read() {
     let (told, reading) = recorded("desk-begin.ftrace.txt.xz");
-    let text = String::from_utf8(bytes("desk-begin.ftrace.txt.xz")).expect("it is text");
+    let text =
+        String::from_utf8(bytes("desk-begin.ftrace.txt.xz")).expect("the recording is UTF-8 text");
     let count = |event: &str| text.lines().filter(|line| line.contains(event)).count();
     let events = text.lines().filter(|line| !line.starts_with('#')).count();
     assert_eq!(told.lines.len(), events);
@@ -117,7 +118,7 @@ fn text_of_tracefs_is_read() {
 #[test]
 fn what_a_file_is_stands_in_it() {
     let of = |name: &str| {
-        let trace = Trace::open(&path(name)).expect("it is a trace");
+        let trace = Trace::open(&path(name)).expect("the recording is a trace");
         (trace.format(), trace.packing())
     };
     assert_eq!(of("sched.perf.data.xz"), (Format::PerfData, Packing::Xz));
@@ -125,14 +126,14 @@ fn what_a_file_is_stands_in_it() {
     assert_eq!(of("sched.perf.txt.xz"), (Format::Text, Packing::Xz));
 }
 
-/// Cut anywhere, the rest is read, and it is told that an end is missing.
+/// A recording that is cut anywhere is read up to there, and the missing end is reported.
 #[test]
 fn a_cut_recording_is_read_as_far_as_it_goes() {
     for name in ["sched.perf.data.xz", "sched.trace.dat.xz", "sched-7.trace.dat"] {
         let whole = bytes(name);
         for part in 1..36 {
             let cut = &whole[..whole.len() * part / 40];
-            let mut told = Told::default();
+            let mut told = EventLog::default();
             let trace = Trace::of_bytes(cut).and_then(|trace| trace.read(&mut told));
             match trace {
                 Ok(reading) => assert!(reading.problems.count(Trouble::Torn) > 0, "{name} {part}"),
@@ -145,13 +146,13 @@ fn a_cut_recording_is_read_as_far_as_it_goes() {
     assert!(half.lines.len() > 240 && reading.problems.count(Trouble::Unreadable) <= 1);
 }
 
-/// A file that is packed and cut: what unpacks is read.
+/// A compressed file that is cut is read as far as it unpacks.
 #[test]
 fn a_cut_packed_file_is_read_as_far_as_it_goes() {
     let text = bytes("sched.report-l.txt.xz");
     let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
-    std::io::Write::write_all(&mut gzip, &text).expect("memory takes all");
-    let gzip = gzip.finish().expect("memory takes all");
+    std::io::Write::write_all(&mut gzip, &text).expect("writing to memory does not fail");
+    let gzip = gzip.finish().expect("writing to memory does not fail");
     let (told, reading) = told(&gzip[..gzip.len() * 9 / 10]);
     assert!(told.lines.len() > 1000, "{}", told.lines.len());
     assert_eq!(reading.problems.count(Trouble::Torn), 1);

@@ -3,18 +3,18 @@
 use crate::{refused, told};
 use schedlab_trace::read::{Place, Trouble};
 
-/// A switch without which nothing counts as a trace.
+/// Switch without which a text does not count as a trace.
 const SWITCH: &str = "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> \
                       next_comm=b next_pid=2 next_prio=120";
 
-/// What a line's event comes to, behind one of a switch.
+/// Returns the result for one line, followed by a switch.
 fn one(line: &str) -> String {
     let (told, reading) = told(format!("{line}\nx-9 [077] 9999999999.0: {SWITCH}\n").as_bytes());
     assert_eq!(told.lines.len(), 2, "{line}: {:?} {reading:?}", told.lines);
     told.lines[0].clone()
 }
 
-/// The heads that every tool writes.
+/// Heads in the formats of all tools.
 #[test]
 fn heads_of_all_tools_are_read() {
     let woken = "sched_wakeup_new: comm=w pid=5 prio=120 target_cpu=001";
@@ -46,7 +46,7 @@ fn heads_of_all_tools_are_read() {
     for (head, expected) in cases {
         assert_eq!(one(&format!("{head}{woken}")), format!("{expected}: new w:5[120] 1"), "{head}");
     }
-    // The lines of systrace of old are those of a string of JavaScript.
+    // Lines of old systrace are those of a JavaScript string.
     let line = format!("  bash-590 ( 590) [001] d..2 1.5: {woken}\\n\\");
     assert_eq!(one(&line), "1500000000 1 . bash:590: new w:5[120] 1");
 }
@@ -104,7 +104,7 @@ fn bodies_of_all_releases_are_read() {
     }
 }
 
-/// The numbers of states changed their meaning: 0x20 was dead before 4.4, and is a zombie since.
+/// Numbers of states changed their meaning: 0x20 was dead before 4.4, and has been a zombie since.
 #[test]
 fn states_in_numbers_are_those_of_the_release() {
     let state = |release: &str, number: u32| {
@@ -131,7 +131,7 @@ fn states_in_numbers_are_those_of_the_release() {
     }
 }
 
-/// A wakeup of a task that was awake is none, and one of a task without a number is left out.
+/// A wakeup of a task that was awake does not count, and one of a task without a number is dropped.
 #[test]
 fn what_is_of_no_use_is_left_out() {
     let text = format!(
@@ -147,7 +147,7 @@ fn what_is_of_no_use_is_left_out() {
     assert_eq!(reading.header.others.get("cpu_idle"), Some(&1));
 }
 
-/// The heading says how many CPUs there are, and how much was overwritten.
+/// The heading has the number of CPUs and the amount that was overwritten.
 #[test]
 fn headings_are_kept() {
     let text = format!(
@@ -167,7 +167,7 @@ fn headings_are_kept() {
     assert_eq!(header.recorder.as_deref(), Some("perf sched record"));
 }
 
-/// Lost events are counted, and the sink is told where.
+/// Lost events are counted, and the sink receives their place.
 #[test]
 fn lost_events_are_told() {
     let text = format!(
@@ -186,10 +186,11 @@ fn lost_events_are_told() {
         (4_000_000_000, Some(0), Some(12)),
     ];
     assert_eq!(told.lost, expected);
-    assert_eq!(reading.problems.count(Trouble::Gap), 0, "they were told of");
+    assert_eq!(reading.problems.count(Trouble::Gap), 0, "the trace itself reports the lost events");
 }
 
-/// A switch whose prev is not who was switched to, and an event in the context of another.
+/// A switch whose previous task is not the next task of the switch before, and an event in the
+/// context of another task.
 #[test]
 fn gaps_are_counted() {
     let text = format!(
@@ -198,12 +199,12 @@ fn gaps_are_counted() {
          a-1 [000] 1.3: {SWITCH}\n"
     );
     let reading = told(text.as_bytes()).1;
-    let gaps = reading.problems.get(Trouble::Gap).expect("there are two");
+    let gaps = reading.problems.get(Trouble::Gap).expect("two gaps were counted");
     assert_eq!((gaps.count, gaps.first), (2, Place::Time(1_200_000_000, 0)));
-    assert!(gaps.detail.contains("task 2 was to run, and it is task 3"), "{}", gaps.detail);
+    assert!(gaps.detail.contains("task 2 should be running, but task 3 is"), "{}", gaps.detail);
 }
 
-/// Names at the head were looked up later than the event: the switches know better.
+/// Names at the head were looked up later than the event: those of the switches take precedence.
 #[test]
 fn names_are_those_of_switches() {
     let text = format!(
@@ -215,7 +216,8 @@ fn names_are_those_of_switches() {
     assert!(told.lines[1].starts_with("1100000000 0 ? b:2: "), "{}", told.lines[1]);
 }
 
-/// Events come out by time, those of one time as they stand; garbage is passed over.
+/// Events are delivered by time, those of the same time in the order of the file; garbage is
+/// skipped.
 #[test]
 fn disorder_and_garbage_are_counted() {
     let text = format!(
@@ -230,21 +232,21 @@ fn disorder_and_garbage_are_counted() {
     assert_eq!(places, [Some("1"), Some("2"), Some("0")]);
     assert_eq!(told.end_ns, 3_000_000_000);
     assert_eq!(reading.problems.count(Trouble::Unordered), 2);
-    let unreadable = reading.problems.get(Trouble::Unreadable).expect("there are two");
+    let unreadable = reading.problems.get(Trouble::Unreadable).expect("two events were counted");
     assert_eq!((unreadable.count, unreadable.first), (2, Place::Line(7)));
-    assert_eq!(unreadable.detail, "sched_switch: there is no next_prio= in it");
+    assert_eq!(unreadable.detail, "sched_switch: next_prio= is missing");
 }
 
-/// Silence for ten seconds is told of: a clock jumped, or the recording stood.
+/// Silence for ten seconds is reported: a clock jumped, or the recording was suspended.
 #[test]
 fn jumps_are_counted() {
     let text = format!("a-1 [000] 3.0: {SWITCH}\nb-2 [000] 5000.0: {SWITCH}\n");
     let reading = told(text.as_bytes()).1;
-    let jump = reading.problems.get(Trouble::Jump).expect("there is one");
+    let jump = reading.problems.get(Trouble::Jump).expect("one jump was counted");
     assert_eq!(jump.detail, "4997 s after the event before it");
 }
 
-/// Only a text without anything is an error, and it says what would be right.
+/// Only a text without any usable event is an error, and the message says what would be right.
 #[test]
 fn what_is_of_no_use_at_all_is_refused() {
     let error = refused(b"hello\nworld\n").to_string();
@@ -252,7 +254,7 @@ fn what_is_of_no_use_at_all_is_refused() {
     assert!(refused(b"").to_string().contains("empty"));
     let wrong = b"\na 1 [000] 1.0: sched:sched_switch: prev_comm=a prev_pid=1\n";
     let error = refused(wrong).to_string();
-    assert!(error.contains("line 2: sched_switch: there is no next_prio= in it"), "{error}");
+    assert!(error.contains("line 2: sched_switch: next_prio= is missing"), "{error}");
     let counter = format!("a-1 [000] 123456: {SWITCH}");
     assert!(refused(counter.as_bytes()).to_string().contains("echo mono > trace_clock"));
     let text = "a 1 [9999] 1.0: sched:sched_stat_runtime: comm=a pid=1 runtime=5 [ns]";
@@ -260,11 +262,11 @@ fn what_is_of_no_use_at_all_is_refused() {
     let text = "a 1 [000] 1.0: sched:sched_stat_runtime: comm=a pid=99999999 runtime=5 [ns]";
     assert!(refused(text.as_bytes()).to_string().contains("pid 99999999"));
     let wakeups = told(format!("a-1 [000] 3.0: {SWITCH}").as_bytes()).1.needs_wakeups();
-    let error = wakeups.expect_err("there are none").to_string();
+    let error = wakeups.expect_err("the trace has no wakeups").to_string();
     assert!(error.contains("no sched_waking or sched_wakeup") && error.contains("record it with"));
 }
 
-/// The worked example of the description, in full.
+/// The worked example of the format description, in full.
 #[test]
 fn contexts_and_order_are_those_of_the_text() {
     let text = "\

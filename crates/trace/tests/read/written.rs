@@ -1,12 +1,12 @@
-//! What the writers write, the readers read: the same events.
+//! The readers read the same events that the writers wrote.
 
-use crate::Told;
+use crate::EventLog;
 use schedlab_trace::{
-    Context, Header, Record, Sink, State, TraceFormat, TraceWriter, Tracepoint, Who,
+    Context, Header, Record, Sink, State, TaskRef, TraceFormat, TraceWriter, Tracepoint,
 };
 use std::path::PathBuf;
 
-/// Numbers that only look random.
+/// Deterministic pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -18,19 +18,19 @@ impl Dice {
 
 const NAMES: [&str; 7] = ["a", "b c", "kworker/u8:1", "x-1 [7]", "p=q", "odd (na-me)", "1"];
 
-/// A history of three CPUs, in which all kinds of events come to pass.
+/// History of three CPUs with all kinds of events.
 pub fn history(seed: u64, events: u64, context: bool, sink: &mut dyn Sink) {
     let mut dice = Dice(seed);
     let mut running = [0u32; 3];
     let mut at_ns = 1000;
     let who = |pid: u32| match pid {
-        0 => Who::IDLE,
+        0 => TaskRef::IDLE,
         pid => {
             let prio = [120, 98, -1, 139][pid as usize % 4];
-            Who { comm: NAMES[pid as usize % NAMES.len()], pid, prio }
+            TaskRef { comm: NAMES[pid as usize % NAMES.len()], pid, prio }
         }
     };
-    let plain = |pid: u32| Who { prio: 120, ..who(pid) };
+    let plain = |pid: u32| TaskRef { prio: 120, ..who(pid) };
     let states = [
         State::Runnable,
         State::Preempted,
@@ -90,14 +90,14 @@ pub fn temporary(name: &str) -> PathBuf {
 fn written(name: &str, format: TraceFormat, seed: u64, context: bool) {
     let path = temporary(&format!("{seed}-{name}"));
     let header = Header { cpus: 3, hz: 250, scheduler: "cfs".into() };
-    let mut writer = TraceWriter::create(&path, format, &header).expect("there is room");
+    let mut writer = TraceWriter::create(&path, format, &header).expect("the disk has room");
     history(seed, 6000, context, &mut writer);
-    writer.close().expect("there is room");
-    let mut expected = Told::default();
+    writer.close().expect("the disk has room");
+    let mut expected = EventLog::default();
     history(seed, 6000, context, &mut expected);
-    let mut told = Told::default();
-    let reading = schedlab_trace::read::read(&path, &mut told).expect("it is a trace");
-    std::fs::remove_file(&path).expect("it was there");
+    let mut told = EventLog::default();
+    let reading = schedlab_trace::read::read(&path, &mut told).expect("the file is a trace");
+    std::fs::remove_file(&path).expect("the file can be removed");
     for (told, expected) in told.lines.iter().zip(&expected.lines) {
         assert_eq!(told, expected, "{name} {seed}");
     }
@@ -118,23 +118,23 @@ fn each_format_is_read_as_it_was_written() {
     }
 }
 
-/// Chrome's format knows slices of tasks and wakeups by tasks: those come back.
+/// Chrome's format has slices of tasks and wakeups by tasks: both are read back.
 #[test]
 fn slices_of_chromes_json_are_read() {
     let path = temporary("g.json.gz");
     let header = Header { cpus: 3, hz: 250, scheduler: "cfs".into() };
     let mut writer =
-        TraceWriter::create(&path, TraceFormat::Chrome, &header).expect("there is room");
+        TraceWriter::create(&path, TraceFormat::Chrome, &header).expect("the disk has room");
     history(7, 3000, true, &mut writer);
-    writer.close().expect("there is room");
-    let mut expected = Told::default();
+    writer.close().expect("the disk has room");
+    let mut expected = EventLog::default();
     history(7, 3000, true, &mut expected);
-    let mut told = Told::default();
-    let reading = schedlab_trace::read::read(&path, &mut told).expect("it is a trace");
-    std::fs::remove_file(&path).expect("it was there");
+    let mut told = EventLog::default();
+    let reading = schedlab_trace::read::read(&path, &mut told).expect("the file is a trace");
+    std::fs::remove_file(&path).expect("the file can be removed");
     assert!(reading.problems.is_empty(), "{:?}", reading.problems);
-    // When, where, and what.
-    let switches = |told: &Told| -> Vec<String> {
+    // Time, CPU and contents.
+    let switches = |told: &EventLog| -> Vec<String> {
         let lines = told.lines.iter().filter(|line| line.contains(" > "));
         let short = lines.map(|line| {
             let (head, what) = line.split_once(": ").expect("a head");

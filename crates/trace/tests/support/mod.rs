@@ -7,29 +7,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// One of each kind: with a queue for all CPUs and for each, with and without reasons for lags.
+/// One scheduler of each kind: with one queue for all CPUs and one for each, with and without
+/// reasons for lags.
 pub const SCHEDULERS: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
 
-/// A workload, and on how many CPUs.
+/// Workload and number of CPUs.
 pub struct World {
     name: &'static str,
     text: &'static str,
     cpus: u32,
 }
 
-/// What the run says of itself.
+/// Report of the run, to compare with.
 pub struct Truth {
-    /// Under which scheduler.
+    /// Scheduler.
     pub scheduler: String,
-    /// Its report.
+    /// Report.
     pub report: RunReport,
 }
 
-/// A trace of a run.
+/// Trace of a run.
 pub struct Traced {
     /// The run.
     pub truth: Truth,
-    /// Where the trace is, or the tables.
+    /// Path of the trace or of the tables.
     pub path: PathBuf,
     _directory: Directory,
 }
@@ -42,7 +43,8 @@ impl Drop for Directory {
     }
 }
 
-/// Tasks that fork, end, wake each other, have nice values, and names that no format likes.
+/// Tasks that fork, end, wake each other, have nice values, and names that are hard for every
+/// format.
 pub fn worlds() -> Vec<World> {
     let forks = r#"{"global": {"duration": 1}, "tasks": {
         "maker": {"loop": 6, "run": 2000, "fork": "worker", "sleep": 30000},
@@ -63,13 +65,13 @@ pub fn worlds() -> Vec<World> {
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Runs `world` and writes a trace called `name`: a trace by its ending, or a directory of tables
-/// (`csv`, `arrow`, `parquet`).
+/// Runs `world` and writes a trace called `name`: a trace whose format the extension selects, or a
+/// directory of tables (`csv`, `arrow`, `parquet`).
 pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let directory =
         std::env::temp_dir().join(format!("schedlab-trace-{}-{number}", std::process::id()));
-    fs::create_dir_all(&directory).expect("there is room");
+    fs::create_dir_all(&directory).expect("the disk has room");
     let path = directory.join(name);
     let plan = Plan {
         machine: MachineSpec { cpus: Some(world.cpus), ..MachineSpec::default() },
@@ -86,7 +88,9 @@ pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
     } else {
         TraceFormat::of(Path::new(name))
     };
-    let writer = format.map(|format| TraceWriter::create(&path, format, &header).expect("it can"));
+    let writer = format.map(|format| {
+        TraceWriter::create(&path, format, &header).expect("the file can be created")
+    });
     let form = match name {
         "arrow" => TableForm::Arrow,
         "parquet" => TableForm::Parquet,
@@ -102,14 +106,14 @@ pub fn trace(world: &World, scheduler: &str, name: &str) -> Traced {
     let run = ran.unwrap_or_else(|error| panic!("{scheduler}: {error}"));
     let (writer, tables) = recorder.into_sink();
     if let Some(writer) = writer {
-        assert!(!path.exists(), "a file has its name when it is whole");
-        writer.close().expect("it can be written");
+        assert!(!path.exists(), "a file gets its name when it is complete");
+        writer.close().expect("the trace can be written");
     }
     if let Some(tables) = tables {
-        tables.close().expect("they can be written");
+        tables.close().expect("the tables can be written");
     }
-    let left = fs::read_dir(&directory).expect("it is there").count();
-    assert_eq!(left, 1, "nothing is left over");
+    let left = fs::read_dir(&directory).expect("the directory exists").count();
+    assert_eq!(left, 1, "no temporary file remains");
     let truth = Truth { scheduler: scheduler.into(), report: run.report };
     Traced { truth, path, _directory: Directory(directory) }
 }

@@ -1,29 +1,12 @@
-//! What an event says: its fields, of every release.
+//! Bodies of events: their fields, in the formats of all releases.
 //!
-//! Names may hold anything, and end at the next field of that event: fields are taken from the
+//! Names may contain anything, and end at the next field of the event: fields are taken from the
 //! right.
 
-use super::super::feed::{CPUS_MAX, Feed, PID_MAX, Task, What};
+use super::super::feed::{EventKind, Feed, PID_MAX, Task};
+use super::parsed::{Fault, Parsed, cpu, number, signed, state, task, trim};
 use super::trace_cmd;
-use super::{Fault, number, signed, trim};
-use crate::tracepoint::{Era, State};
-
-/// What came of a body.
-pub(super) enum Said {
-    This(What),
-    /// It is about a task whose number was lost.
-    NoTask,
-    /// It says nothing that is of use: a wakeup of a task that was awake.
-    Nothing,
-    /// It is no event of the scheduler that is looked at.
-    Other,
-}
-
-impl Said {
-    pub fn of(what: Option<What>) -> Said {
-        what.map_or(Said::NoTask, Said::This)
-    }
-}
+use crate::tracepoint::Era;
 
 /// Fields, taken from the right.
 struct Fields<'a> {
@@ -35,7 +18,7 @@ impl<'a> Fields<'a> {
         let key = key.as_bytes();
         let (&last, begin) = key.split_last()?;
         let mut end = self.rest.len();
-        // `=` is rare: look for it, and then for what stands before it.
+        // `=` is rare: search for it, and then check the text before it.
         while let Some(place) = self.rest[..end].iter().rposition(|&byte| byte == last) {
             let before = &self.rest[..place];
             if let Some(before) = before.strip_suffix(begin)
@@ -56,7 +39,7 @@ impl<'a> Fields<'a> {
         Ok(value.trim_ascii_end())
     }
 
-    /// The same, if it is there.
+    /// Like [`Fields::last`], for an optional field that is dropped.
     fn skip(&mut self, key: &'static str) {
         if let Some(place) = self.find(key) {
             self.rest = self.rest[..place].trim_ascii_end();
@@ -95,50 +78,19 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A task; none if its number was lost.
-pub(super) fn task<'a>(
-    feed: &mut Feed<'_>,
-    comm: &[u8],
-    pid: i64,
-    prio: i64,
-) -> Result<Option<Task>, Fault<'a>> {
-    if pid > i64::from(PID_MAX) {
-        return Err(Fault::Pid(pid));
-    }
-    let prio = prio.clamp(-1000, 1000) as i32;
-    Ok(u32::try_from(pid).ok().map(|pid| feed.task(comm, pid, prio)))
-}
-
-/// A CPU's number.
-pub(super) fn cpu<'a>(number: u64) -> Result<u32, Fault<'a>> {
-    match u32::try_from(number) {
-        Ok(cpu) if cpu < CPUS_MAX => Ok(cpu),
-        _ => Err(Fault::Cpu(number)),
-    }
-}
-
-/// A state, by its letters or its number.
-pub(super) fn state(era: Era, letters: &[u8]) -> Result<State, Fault<'_>> {
-    let state = match number(letters) {
-        Some(number) => State::of_number_in(era, number),
-        None => std::str::from_utf8(letters).ok().and_then(State::of_letters),
-    };
-    state.ok_or(Fault::State(letters))
-}
-
 const PLAIN: [&str; 3] = ["comm=", "pid=", "prio="];
 const PREV: [&str; 3] = ["prev_comm=", "prev_pid=", "prev_prio="];
 const NEXT: [&str; 3] = ["next_comm=", "next_pid=", "next_prio="];
 
-/// What an event says.
-pub(super) fn what<'a>(
+/// Parses the body of an event.
+pub(super) fn event<'a>(
     feed: &mut Feed<'_>,
     era: Era,
-    event: &[u8],
+    name: &[u8],
     body: &'a [u8],
-) -> Result<Said, Fault<'a>> {
+) -> Result<Parsed, Fault<'a>> {
     let mut fields = Fields { rest: body };
-    match event {
+    match name {
         b"sched_switch" => {
             if !body.starts_with(b"prev_comm=") {
                 return trace_cmd::switch(feed, era, body);
@@ -147,7 +99,7 @@ pub(super) fn what<'a>(
             fields.rest = fields.rest.strip_suffix(b"==>").unwrap_or(fields.rest).trim_ascii_end();
             let state = state(era, fields.last("prev_state=")?)?;
             let both = fields.task(feed, PREV)?.zip(next);
-            Ok(Said::of(both.map(|(prev, next)| What::Switch { prev, state, next })))
+            Ok(Parsed::of(both.map(|(prev, next)| EventKind::Switch { prev, state, next })))
         }
         b"sched_waking" | b"sched_wakeup" | b"sched_wakeup_new" => {
             let (task, cpu, slept) = if fields.find("target_cpu=").is_some() {
@@ -162,12 +114,12 @@ pub(super) fn what<'a>(
                 (task, cpu(target)?, slept)
             };
             Ok(match task {
-                None => Said::NoTask,
-                Some(_) if !slept => Said::Nothing,
-                Some(task) => Said::This(match event {
-                    b"sched_waking" => What::Waking { task, cpu },
-                    b"sched_wakeup" => What::Wakeup { task, cpu },
-                    _ => What::WakeupNew { task, cpu },
+                None => Parsed::NoTask,
+                Some(_) if !slept => Parsed::Redundant,
+                Some(task) => Parsed::Event(match name {
+                    b"sched_waking" => EventKind::Waking { task, cpu },
+                    b"sched_wakeup" => EventKind::Wakeup { task, cpu },
+                    _ => EventKind::WakeupNew { task, cpu },
                 }),
             })
         }
@@ -180,20 +132,20 @@ pub(super) fn what<'a>(
                 let (task, from, to) = trace_cmd::migrate(feed, body)?;
                 (task, cpu(from)?, cpu(to)?)
             };
-            Ok(Said::of(task.map(|task| What::Migrate { task, from, to })))
+            Ok(Parsed::of(task.map(|task| EventKind::Migrate { task, from, to })))
         }
         b"sched_process_fork" => {
             if fields.find("child_pid=").is_none() {
                 return trace_cmd::fork(feed, body);
             }
             let child = fields.named(feed, ["child_comm=", "child_pid="])?;
-            // `trace-cmd report -R` prints the fields' own names.
+            // `trace-cmd report -R` prints the kernel's names of the fields.
             let keys = match fields.find("parent_pid=") {
                 Some(_) => ["parent_comm=", "parent_pid="],
                 None => ["comm=", "pid="],
             };
             let both = fields.named(feed, keys)?.zip(child);
-            Ok(Said::of(both.map(|(parent, child)| What::Fork { parent, child })))
+            Ok(Parsed::of(both.map(|(parent, child)| EventKind::Fork { parent, child })))
         }
         b"sched_process_exec" => {
             fields.skip("old_pid=");
@@ -204,7 +156,7 @@ pub(super) fn what<'a>(
             }
             let filename = feed.names.number(filename);
             let pid = u32::try_from(pid).ok();
-            Ok(Said::of(pid.map(|pid| What::Exec { filename, pid })))
+            Ok(Parsed::of(pid.map(|pid| EventKind::Exec { filename, pid })))
         }
         b"sched_process_exit" => {
             let task = if fields.find("prio=").is_some() {
@@ -213,7 +165,7 @@ pub(super) fn what<'a>(
             } else {
                 trace_cmd::alone(feed, body)?
             };
-            Ok(Said::of(task.map(|task| What::Exit { task })))
+            Ok(Parsed::of(task.map(|task| EventKind::Exit { task })))
         }
         b"sched_stat_runtime" => {
             if fields.find("runtime=").is_none() {
@@ -224,8 +176,8 @@ pub(super) fn what<'a>(
             let digits = trim(value.strip_suffix(b"[ns]").unwrap_or(value));
             let ns = number(digits).ok_or(Fault::NoNumber("runtime=", value))?;
             let task = fields.named(feed, ["comm=", "pid="])?;
-            Ok(Said::of(task.map(|task| What::Runtime { task, ns })))
+            Ok(Parsed::of(task.map(|task| EventKind::Runtime { task, ns })))
         }
-        _ => Ok(Said::Other),
+        _ => Ok(Parsed::Other),
     }
 }

@@ -1,12 +1,13 @@
-//! Lines that are no events: headings, and marks of lost events.
+//! Lines other than events: headings, and marks of lost events.
 
 use super::super::feed::Feed;
 use super::super::problems::{Place, Trouble};
-use super::{Text, lossy, number, trim};
+use super::Text;
+use super::parsed::{lossy, number, trim};
 use crate::tracepoint::Era;
 
 impl Text {
-    /// Takes a line that may be no event; whether it is none.
+    /// Takes a line that may be a comment. Returns whether it is one.
     pub(super) fn comment(&mut self, line: &[u8], feed: &mut Feed<'_>) -> bool {
         let place = Place::Line(self.line);
         if let Some(rest) = line.strip_prefix(b"#####") {
@@ -16,7 +17,8 @@ impl Text {
                 && let Some(cpu) = rest.split(|&byte| byte == b' ').next().and_then(number)
                 && memmem(rest, b"buffer started").is_some()
             {
-                // That CPU's history begins here; nothing was lost that is not told elsewhere.
+                // The history of this CPU begins here; no events are lost that are not reported
+                // elsewhere.
                 let _ = cpu;
             }
             return true;
@@ -57,7 +59,7 @@ impl Text {
         false
     }
 
-    /// A line behind a `#`.
+    /// Reads a line after a `#`.
     fn heading(&mut self, text: &[u8], feed: &mut Feed<'_>, place: Place) {
         let header = &mut feed.header;
         if let Some(rest) = after(text, b"entries-in-buffer/entries-written:") {
@@ -104,12 +106,12 @@ impl Text {
     }
 }
 
-/// What stands behind the first `pattern`.
+/// Returns the text after the first `pattern`.
 fn after<'a>(text: &'a [u8], pattern: &[u8]) -> Option<&'a [u8]> {
     memmem(text, pattern).map(|place| trim(&text[place + pattern.len()..]))
 }
 
-/// Where `pattern` first stands.
+/// Returns the position of the first `pattern`.
 pub(super) fn memmem(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).position(|window| window == pattern)
 }

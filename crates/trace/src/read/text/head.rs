@@ -1,4 +1,4 @@
-//! The head of a line, of every tool: [`head`].
+//! Head of a line, in the formats of all tools: [`head`].
 //!
 //! | tool | head |
 //! |---|---|
@@ -6,39 +6,39 @@
 //! | ftrace, `latency-format` | `comm-pid cpuflags 12us+: event:` |
 //! | `perf script` | `comm pid [cpu] time: system:event:`, or `pid/tid` |
 //!
-//! A name may hold anything, brackets and digits too: it is what stands before the first `[cpu]`
-//! behind which all the rest of a head stands.
+//! A name may contain anything, including brackets and digits: it ends before the first `[cpu]`
+//! that the complete rest of a head follows.
 
-use super::{number, trim};
+use super::parsed::{number, trim};
 use crate::tracepoint::Context;
 
-/// A line's head, and what stands behind it.
+/// Head of a line, and the text after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head<'a> {
-    /// Not to be trusted: it was looked up when the text was made.
+    /// Unreliable: it was looked up when the text was written.
     pub comm: &'a [u8],
-    /// None: it has none. Negative: it was lost.
+    /// `None`: it is missing. Negative: it was lost.
     pub pid: Option<i64>,
     pub tgid: Option<u32>,
     pub cpu: u64,
     pub context: Context,
-    /// None: it is not in seconds.
+    /// `None`: it is not in seconds.
     pub at_ns: Option<u64>,
     pub time: &'a [u8],
     pub event: &'a [u8],
     pub body: &'a [u8],
 }
 
-/// Who ran.
+/// Current task.
 #[derive(Clone, Copy)]
-struct Ran<'a> {
+struct CurrentField<'a> {
     comm: &'a [u8],
     pid: Option<i64>,
     tgid: Option<u32>,
 }
 
-/// What stands behind a line's CPU.
-struct After<'a> {
+/// Part of a line after the CPU.
+struct HeadRest<'a> {
     context: Context,
     at_ns: Option<u64>,
     time: &'a [u8],
@@ -46,7 +46,7 @@ struct After<'a> {
     body: &'a [u8],
 }
 
-/// The head of a line, if it is that of an event. The line has no blanks around it.
+/// Parses the head of a line if the line is an event. The line must be trimmed.
 pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
     let mut from = 0;
     while let Some(open) = line[from..].iter().position(|&byte| byte == b'[') {
@@ -63,34 +63,34 @@ pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
         let (Some(ran), Some(after)) = (who_ran(&line[..open]), after_cpu(&line[end + 1..])) else {
             continue;
         };
-        let Ran { comm, pid, tgid } = ran;
-        let After { context, at_ns, time, event, body } = after;
+        let CurrentField { comm, pid, tgid } = ran;
+        let HeadRest { context, at_ns, time, event, body } = after;
         let cpu = number(&line[from..end])?;
         return Some(Head { comm, pid, tgid, cpu, context, at_ns, time, event, body });
     }
     latency(line)
 }
 
-/// How many digits stand at the beginning.
+/// Returns the number of digits at the beginning.
 fn digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The first word, and what stands behind it without blanks before it.
+/// Returns the first word, and the trimmed text after it.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
     let behind = text[end..].iter().position(|byte| !matches!(byte, b' ' | b'\t'));
     (&text[..end], behind.map_or(&[], |behind| &text[end + behind..]))
 }
 
-/// `comm-pid`, `comm-pid (tgid)`, `comm pid`, `comm pid/tid`, `comm` or nothing.
-fn who_ran(text: &[u8]) -> Option<Ran<'_>> {
+/// Parses `comm-pid`, `comm-pid (tgid)`, `comm pid`, `comm pid/tid`, `comm` or an empty text.
+fn who_ran(text: &[u8]) -> Option<CurrentField<'_>> {
     let mut text = trim(text);
     let mut tgid = None;
     if text.last() == Some(&b')')
         && let Some(open) = text.iter().rposition(|&byte| byte == b'(')
     {
-        // The process, or dashes if it is not known.
+        // The process, or dashes if it is unknown.
         let inner = trim(&text[open + 1..text.len() - 1]);
         let is_number = number(inner).is_some();
         if is_number || (!inner.is_empty() && inner.iter().all(|&byte| byte == b'-')) {
@@ -102,44 +102,44 @@ fn who_ran(text: &[u8]) -> Option<Ran<'_>> {
     let (before, pid) = text.split_at(text.len() - count);
     if count == 0 {
         // `perf script -F` without the thread.
-        return Some(Ran { comm: text, pid: None, tgid });
+        return Some(CurrentField { comm: text, pid: None, tgid });
     }
     let pid = i64::try_from(number(pid)?).ok()?;
     if let Some(comm) = before.strip_suffix(b"-") {
         if !comm.is_empty() && !comm.ends_with(b" ") && !comm.ends_with(b"\t") {
-            return Some(Ran { comm, pid: Some(pid), tgid });
+            return Some(CurrentField { comm, pid: Some(pid), tgid });
         }
-        // `:-1    -1`: it was past its end.
-        return Some(Ran { comm: trim(comm), pid: Some(-pid), tgid });
+        // `:-1    -1`: the task was past its end.
+        return Some(CurrentField { comm: trim(comm), pid: Some(-pid), tgid });
     }
     if let Some(rest) = before.strip_suffix(b"/") {
-        // pid/tid: the thread is meant, which is the last.
+        // pid/tid: the thread, which is the last number, counts.
         let count = rest.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
         let (comm, process) = rest.split_at(rest.len() - count);
         if comm.is_empty() || comm.ends_with(b" ") || comm.ends_with(b"\t") {
             let tgid = number(process).and_then(|process| u32::try_from(process).ok());
-            return Some(Ran { comm: trim(comm), pid: Some(pid), tgid });
+            return Some(CurrentField { comm: trim(comm), pid: Some(pid), tgid });
         }
     }
     if before.is_empty() || before.ends_with(b" ") || before.ends_with(b"\t") {
-        return Some(Ran { comm: trim(before), pid: Some(pid), tgid });
+        return Some(CurrentField { comm: trim(before), pid: Some(pid), tgid });
     }
-    // A name that ends in digits, and no thread.
-    Some(Ran { comm: text, pid: None, tgid })
+    // A name that ends in digits, without a thread.
+    Some(CurrentField { comm: text, pid: None, tgid })
 }
 
-/// Whether these are ftrace's flags.
+/// Whether the word consists of ftrace flags.
 fn is_flags(word: &[u8]) -> bool {
     (4..=6).contains(&word.len())
         && word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'.')
         && b".dbDX0123456789".contains(&word[0])
 }
 
-fn after_cpu(text: &[u8]) -> Option<After<'_>> {
+fn after_cpu(text: &[u8]) -> Option<HeadRest<'_>> {
     let mut context = Context::Unknown;
     let (mut first, mut rest) = word(trim(text));
     if first.last() != Some(&b':') {
-        // Flags: the third tells the context.
+        // Flags: the third is the context.
         if !is_flags(first) {
             return None;
         }
@@ -156,10 +156,10 @@ fn after_cpu(text: &[u8]) -> Option<After<'_>> {
         _ => return None,
     };
     let (event, body) = event_and_body(rest)?;
-    Some(After { context, at_ns, time, event, body })
+    Some(HeadRest { context, at_ns, time, event, body })
 }
 
-/// `event: body`, `system:event: body`, or those behind a period.
+/// Parses `event: body`, `system:event: body`, or either after a period.
 fn event_and_body(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut first, mut rest) = word(text);
     if first.first().is_some_and(u8::is_ascii_digit) && number(first).is_some() {
@@ -176,7 +176,7 @@ fn event_and_body(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((event, rest))
 }
 
-/// Seconds with a fraction, in ns.
+/// Converts seconds with a fraction to ns.
 fn seconds(text: &[u8]) -> Option<u64> {
     let dot = text.iter().position(|&byte| byte == b'.')?;
     let (seconds, fraction) = (&text[..dot], &text[dot + 1..]);
@@ -185,11 +185,11 @@ fn seconds(text: &[u8]) -> Option<u64> {
     number(seconds)?.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// `comm-pid`, the CPU and flags in one word, then microseconds since the first event (ftrace's
-/// `latency-format`) or seconds (`trace-cmd report -l`).
+/// Parses `comm-pid`, the CPU and flags in one word, then microseconds since the first event
+/// (ftrace's `latency-format`) or seconds (`trace-cmd report -l`).
 fn latency(line: &[u8]) -> Option<Head<'_>> {
     let mut from = 0;
-    // The number of the task ends at a blank, behind which digits and flags stand.
+    // The number of the task ends at a blank, which digits and flags follow.
     while let Some(dash) = line[from..].iter().position(|&byte| byte == b'-') {
         let dash = from + dash;
         from = dash + 1;
@@ -207,7 +207,7 @@ fn latency(line: &[u8]) -> Option<Head<'_>> {
 
 fn latency_after<'a>(comm: &'a [u8], pid: &'a [u8], rest: &'a [u8]) -> Option<Head<'a>> {
     let (glued, rest) = word(trim(rest));
-    // `0d..2.`: flags begin with a dot or a letter; digits may follow in them.
+    // `0d..2.`: flags begin with a dot or a letter and may contain digits.
     let count = digits(glued);
     let flags = &glued[count..];
     if count == 0 || !(is_flags(flags) || (flags.len() == 3 && is_flags(&[flags, b"."].concat()))) {

@@ -1,22 +1,23 @@
 //! Traces in text: of ftrace, `trace-cmd report`, `perf script` and systrace, from 2.6.32 on.
 //!
-//! A line is known by the pattern of its head ([`head`]: who, CPU, time, event), not by a heading:
-//! people cut files. What is no event is passed over.
+//! Lines are recognised by the pattern of their head ([`head`]: task, CPU, time, event) and not by
+//! a heading, because users cut files. Other lines are skipped.
 
 mod body;
 mod comment;
 mod head;
+mod parsed;
 mod perf;
 mod trace_cmd;
 
-use super::feed::{CPUS_MAX, Current, Feed, PID_MAX, Seen, What};
+use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use crate::tracepoint::Era;
-use std::borrow::Cow;
+use parsed::{Fault, Parsed, lossy, trim};
 use std::io::{self, BufRead};
 
-/// Longer lines are no events, bytes.
+/// Longest line that can be an event, bytes.
 const LINE_MAX: usize = 1 << 14;
 
 /// Reads lines to the end.
@@ -31,25 +32,25 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) => {
-                let detail = || format!("it does not unpack any further: {error}");
+                let detail = || format!("the rest does not unpack: {error}");
                 feed.problems.note(Trouble::Torn, 1, place, detail);
                 break;
             }
         }
         text.line(&line, feed);
     }
-    // The last line has no end, and is no whole event: it was cut. (Counted as unreadable.)
+    // A last line without an end may be a cut event; that is counted as unreadable.
 }
 
-/// The next line with its end, if it has one; of a long one the beginning. How many bytes were
-/// taken.
+/// Reads the next line with its end, if it has one; only the beginning of a long line is kept.
+/// Returns the number of bytes consumed.
 pub(super) fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let mut taken = 0;
     loop {
         let buffer = match input.fill_buf() {
             Ok(buffer) => buffer,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // What was read before is a line.
+            // The text read so far is a line.
             Err(_) if taken > 0 => return Ok(taken),
             Err(error) => return Err(error),
         };
@@ -68,7 +69,7 @@ pub(super) fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Resu
     }
 }
 
-/// Where `byte` is, word by word.
+/// Returns the position of `byte`, searching word by word.
 fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = 0x0101_0101_0101_0101;
     let pattern = LOW * u64::from(byte);
@@ -84,54 +85,12 @@ fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
     words.remainder().iter().position(|&other| other == byte).map(|place| at + place)
 }
 
-/// Bytes as text, for messages.
-fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(120)])
-}
-
-/// What is wrong with an event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fault<'a> {
-    /// A field is not there.
-    Missing(&'static str),
-    /// A field's value is no number.
-    NoNumber(&'static str, &'a [u8]),
-    /// Larger than the kernel's.
-    Pid(i64),
-    /// Larger than can be.
-    Cpu(u64),
-    /// No state has these letters.
-    State(&'a [u8]),
-    /// It is not of this form.
-    Form(&'static str, &'a [u8]),
-}
-
-impl Fault<'_> {
-    fn tell(&self, event: &[u8]) -> String {
-        let event = lossy(event);
-        match *self {
-            Fault::Missing(what) => format!("{event}: there is no {what} in it"),
-            Fault::NoNumber(key, value) => {
-                format!("{event}: {key}{}: it must be a number", lossy(value))
-            }
-            Fault::Pid(pid) => {
-                format!("{event}: pid {pid}: the kernel gives numbers up to {PID_MAX}")
-            }
-            Fault::Cpu(cpu) => {
-                format!("{event}: CPU {cpu}: CPUs are numbered from 0 to {}", CPUS_MAX - 1)
-            }
-            Fault::State(letters) => format!("{event}: there is no state \"{}\"", lossy(letters)),
-            Fault::Form(form, text) => format!("{event}: \"{}\" is not {form}", lossy(text)),
-        }
-    }
-}
-
-/// Reads line after line.
+/// Reader of lines.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     line: u64,
     era: Era,
-    /// Events that each CPU lost before its next: none: 0; not known: `u64::MAX`.
+    /// Number of events that each CPU lost before its next event. `0`: none; `u64::MAX`: unknown.
     lost: Vec<u64>,
 }
 
@@ -146,44 +105,44 @@ impl Text {
         let line = trim(line);
         let Some(&first) = line.first() else { return };
         if first == b'#' || first.is_ascii_uppercase() || first == b'c' || first == b'v' {
-            // A comment, a mark of lost events, or another line that is no event.
+            // A comment, a mark of lost events, or another line that is not an event.
             if self.comment(line, feed) {
                 return;
             }
         }
-        // systrace of old: a string of JavaScript, whose lines end so.
+        // Old systrace: a JavaScript string, whose lines end like this.
         let line = line.strip_suffix(b"\\n\\").unwrap_or(line);
         let Some(head) = head::head(line) else { return };
         let place = Place::Line(self.line);
         if head.cpu >= u64::from(CPUS_MAX) {
             let fault = Fault::Cpu(head.cpu);
-            feed.problems.note(Trouble::Unreadable, 1, place, || fault.tell(head.event));
+            feed.problems.note(Trouble::Unreadable, 1, place, || fault.message(head.event));
             return;
         }
         let cpu = head.cpu as u32;
         if let Some(lost) = perf::lost(head.event, head.body) {
             feed.problems.note(Trouble::Lost, lost, place, String::new);
             if let Some(at_ns) = head.at_ns {
-                let what = What::Lost { events: lost, cpu };
+                let what = EventKind::Lost { events: lost, cpu };
                 self.push(feed, at_ns, cpu, &head, what);
             }
             return;
         }
-        let what = match body::what(feed, self.era, head.event, head.body) {
+        let what = match body::event(feed, self.era, head.event, head.body) {
             Ok(what) => what,
             Err(fault) => {
-                feed.problems.note(Trouble::Unreadable, 1, place, || fault.tell(head.event));
+                feed.problems.note(Trouble::Unreadable, 1, place, || fault.message(head.event));
                 return;
             }
         };
         let what = match what {
-            body::Said::This(what) => what,
-            body::Said::NoTask => {
+            Parsed::Event(what) => what,
+            Parsed::NoTask => {
                 feed.problems.note(Trouble::Nameless, 1, place, String::new);
                 return;
             }
-            body::Said::Nothing => return,
-            body::Said::Other => {
+            Parsed::Redundant => return,
+            Parsed::Other => {
                 feed.other(&lossy(head.event));
                 return;
             }
@@ -201,12 +160,19 @@ impl Text {
         if let Some(lost) = self.lost.get_mut(cpu as usize).filter(|lost| **lost > 0) {
             let lost = std::mem::take(lost);
             let events = if lost == u64::MAX { 0 } else { lost };
-            self.push(feed, at_ns, cpu, &head, What::Lost { events, cpu });
+            self.push(feed, at_ns, cpu, &head, EventKind::Lost { events, cpu });
         }
         self.push(feed, at_ns, cpu, &head, what);
     }
 
-    fn push(&self, feed: &mut Feed<'_>, at_ns: u64, cpu: u32, head: &head::Head<'_>, what: What) {
+    fn push(
+        &self,
+        feed: &mut Feed<'_>,
+        at_ns: u64,
+        cpu: u32,
+        head: &head::Head<'_>,
+        what: EventKind,
+    ) {
         let pid = head.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid <= PID_MAX);
         let current = match pid {
             None => Current::UNKNOWN,
@@ -217,10 +183,10 @@ impl Text {
         if let (Some(pid), Some(tgid)) = (pid, head.tgid) {
             feed.process(pid, tgid);
         }
-        feed.push(Seen { at_ns, cpu, context: head.context, current, what });
+        feed.push(FeedEvent { at_ns, cpu, context: head.context, current, what });
     }
 
-    /// Events of `cpu` were lost before its next.
+    /// Records that events of `cpu` were lost before its next event.
     fn note_lost(&mut self, cpu: u64, events: u64) {
         if cpu < u64::from(CPUS_MAX) {
             let index = cpu as usize;
@@ -229,32 +195,5 @@ impl Text {
             }
             self.lost[index] = self.lost[index].saturating_add(events);
         }
-    }
-}
-
-/// Without blanks on either side.
-fn trim(bytes: &[u8]) -> &[u8] {
-    bytes.trim_ascii()
-}
-
-/// A decimal number, and nothing else.
-fn number(bytes: &[u8]) -> Option<u64> {
-    if bytes.is_empty() || bytes.len() > 20 {
-        return None;
-    }
-    bytes.iter().try_fold(0u64, |sum, &digit| {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        sum.checked_mul(10)?.checked_add(digit.into())
-    })
-}
-
-/// A decimal number with a sign.
-fn signed(bytes: &[u8]) -> Option<i64> {
-    match bytes.strip_prefix(b"-") {
-        Some(bytes) => number(bytes).and_then(|number| i64::try_from(number).ok()).map(|n| -n),
-        None => number(bytes).and_then(|number| i64::try_from(number).ok()),
     }
 }

@@ -1,13 +1,11 @@
-//! Bodies as libtraceevent's plugins print them (`trace-cmd report`), and those of 2.6.32, which
-//! are much like them: `NAME:PID [PRIO]` instead of fields.
+//! Bodies in the format of libtraceevent's plugins (`trace-cmd report`), and those of 2.6.32, which
+//! are similar: `NAME:PID [PRIO]` instead of fields.
 
-use super::super::feed::{Feed, Task, What};
-use super::Fault;
-use super::body::{Said, state, task};
-use super::{signed, trim};
+use super::super::feed::{EventKind, Feed, Task};
+use super::parsed::{Fault, Parsed, number, signed, state, task, trim};
 use crate::tracepoint::Era;
 
-/// `NAME:PID [PRIO]`. What stands before the last colon is the name.
+/// Parses `NAME:PID [PRIO]`. The name ends at the last colon.
 fn short<'a>(feed: &mut Feed<'_>, text: &'a [u8]) -> Result<Option<Task>, Fault<'a>> {
     let wrong = Fault::Form("NAME:PID [PRIO]", text);
     let inner = trim(text).strip_suffix(b"]").ok_or(wrong)?;
@@ -18,26 +16,30 @@ fn short<'a>(feed: &mut Feed<'_>, text: &'a [u8]) -> Result<Option<Task>, Fault<
     task(feed, comm, pid, prio)
 }
 
-/// `NAME:PID`.
+/// Parses `NAME:PID`.
 fn name_and_number(text: &[u8]) -> Option<(&[u8], i64)> {
     let text = trim(text);
     let colon = text.iter().rposition(|&byte| byte == b':')?;
     Some((trim(&text[..colon]), signed(&text[colon + 1..])?))
 }
 
-/// Behind `prefix`.
+/// Returns the text after `prefix`.
 fn without<'a>(text: &'a [u8], prefix: &[u8]) -> &'a [u8] {
     text.strip_prefix(prefix).unwrap_or(text)
 }
 
-/// Where the last `pattern` stands.
+/// Returns the position of the last `pattern`.
 fn rfind(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).rposition(|window| window == pattern)
 }
 
-/// `NAME:PID [PRIO] STATE ==> NAME:PID [PRIO]`, in which 2.6.32 has `task ` before it and the state
-/// in parentheses.
-pub(super) fn switch<'a>(feed: &mut Feed<'_>, era: Era, body: &'a [u8]) -> Result<Said, Fault<'a>> {
+/// Parses `NAME:PID [PRIO] STATE ==> NAME:PID [PRIO]`. In 2.6.32, `task ` precedes it and the state
+/// is in parentheses.
+pub(super) fn switch<'a>(
+    feed: &mut Feed<'_>,
+    era: Era,
+    body: &'a [u8],
+) -> Result<Parsed, Fault<'a>> {
     let arrow = rfind(body, b" ==> ").ok_or(Fault::Missing("==>"))?;
     let (left, right) = (body[..arrow].trim_ascii_end(), &body[arrow + 5..]);
     let blank =
@@ -47,11 +49,12 @@ pub(super) fn switch<'a>(feed: &mut Feed<'_>, era: Era, body: &'a [u8]) -> Resul
     let prev = if old.is_some() { without(prev, b"task ") } else { prev };
     let state = state(era, old.unwrap_or(letters))?;
     let both = short(feed, prev)?.zip(short(feed, right)?);
-    Ok(Said::of(both.map(|(prev, next)| What::Switch { prev, state, next })))
+    Ok(Parsed::of(both.map(|(prev, next)| EventKind::Switch { prev, state, next })))
 }
 
-/// `NAME:PID [PRIO] CPU:NNN`, with `success=1` in between in older kernels; or 2.6.32's `task
-/// NAME:PID [PRIO] success=1 [NNN]`. Who, where, and whether it was asleep.
+/// Parses `NAME:PID [PRIO] CPU:NNN`, with `success=1` in between in older kernels; or 2.6.32's
+/// `task NAME:PID [PRIO] success=1 [NNN]`. Returns the task, the CPU, and whether the task was
+/// asleep.
 pub(super) fn wakeup<'a>(
     feed: &mut Feed<'_>,
     body: &'a [u8],
@@ -66,14 +69,14 @@ pub(super) fn wakeup<'a>(
             cpu.strip_prefix(b"[").and_then(|cpu| cpu.strip_suffix(b"]")).ok_or(wrong)?
         }
     };
-    let cpu = super::number(cpu).ok_or(wrong)?;
+    let cpu = number(cpu).ok_or(wrong)?;
     let slept = !text.ends_with(b" success=0");
     let text = text.strip_suffix(b" success=0").unwrap_or(text);
     let text = text.strip_suffix(b" success=1").unwrap_or(text);
     Ok((short(feed, text)?, cpu, slept))
 }
 
-/// 2.6.32's `task NAME:PID [PRIO] from: N  to: N`.
+/// Parses 2.6.32's `task NAME:PID [PRIO] from: N  to: N`.
 pub(super) fn migrate<'a>(
     feed: &mut Feed<'_>,
     body: &'a [u8],
@@ -82,35 +85,35 @@ pub(super) fn migrate<'a>(
     let to = rfind(body, b" to: ").ok_or(wrong)?;
     let from = rfind(&body[..to], b" from: ").ok_or(wrong)?;
     let task = short(feed, without(&body[..from], b"task "))?;
-    let cpu = |text: &[u8]| super::number(trim(text));
+    let cpu = |text: &[u8]| number(trim(text));
     let from = cpu(&body[from + 7..to]).ok_or(wrong)?;
     Ok((task, from, cpu(&body[to + 5..]).ok_or(wrong)?))
 }
 
-/// 2.6.32's `parent NAME:PID  child NAME:PID`.
-pub(super) fn fork<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Said, Fault<'a>> {
+/// Parses 2.6.32's `parent NAME:PID  child NAME:PID`.
+pub(super) fn fork<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, Fault<'a>> {
     let wrong = Fault::Form("parent NAME:PID  child NAME:PID", body);
     let child = rfind(body, b" child ").ok_or(wrong)?;
     let parent = name_and_number(without(&body[..child], b"parent ")).ok_or(wrong)?;
     let child = name_and_number(&body[child + 7..]).ok_or(wrong)?;
     let parent = task(feed, parent.0, parent.1, 120)?;
     let both = parent.zip(task(feed, child.0, child.1, 120)?);
-    Ok(Said::of(both.map(|(parent, child)| What::Fork { parent, child })))
+    Ok(Parsed::of(both.map(|(parent, child)| EventKind::Fork { parent, child })))
 }
 
-/// 2.6.32's `task NAME:PID [PRIO]`.
+/// Parses 2.6.32's `task NAME:PID [PRIO]`.
 pub(super) fn alone<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Option<Task>, Fault<'a>> {
     short(feed, without(body, b"task "))
 }
 
-/// 2.6.32's `task: NAME:PID runtime: N [ns], vruntime: N [ns]`.
-pub(super) fn runtime<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Said, Fault<'a>> {
+/// Parses 2.6.32's `task: NAME:PID runtime: N [ns], vruntime: N [ns]`.
+pub(super) fn runtime<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, Fault<'a>> {
     let wrong = Fault::Form("task: NAME:PID runtime: N [ns]", body);
     let place = rfind(body, b" runtime: ").ok_or(wrong)?;
     let (comm, pid) = name_and_number(without(&body[..place], b"task: ")).ok_or(wrong)?;
     let value = &body[place + 10..];
     let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let ns = super::number(&value[..digits]).ok_or(wrong)?;
+    let ns = number(&value[..digits]).ok_or(wrong)?;
     let task = task(feed, comm, pid, 120)?;
-    Ok(Said::of(task.map(|task| What::Runtime { task, ns })))
+    Ok(Parsed::of(task.map(|task| EventKind::Runtime { task, ns })))
 }

@@ -1,34 +1,34 @@
-//! What was seen of groups of tasks, in a trace and in a run in the same terms: [`Seen`].
+//! Statistics of groups of tasks, in the same terms for a trace and for a run: [`TaskStats`].
 
 use crate::program::{Program, Step};
 use crate::trace::{Origin, Task, Trace};
 use schedlab_core::{BlockReason, Event, Observer, TaskId};
 
-/// A wakeup whose task waits so long for a CPU is a long wait, ns.
+/// Shortest wait for a CPU after a wakeup that counts as a long wait, ns.
 pub const LONG_WAIT_NS: u64 = 1_000_000;
 
-/// What was seen of one task, or of several together. Times in ns.
+/// Statistics of one task, or of several together. Times in ns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct TaskStats {
     /// CPU time.
     pub cpu_ns: u64,
-    /// When one of them was last taken off a CPU.
+    /// Time at which one of the tasks was last taken off a CPU.
     pub end_ns: u64,
     /// Time runnable without a CPU.
     pub wait_ns: u64,
-    /// Wakeups.
+    /// Number of wakeups.
     pub wakeups: u64,
-    /// Wakeups after which a task waited a millisecond or longer.
+    /// Number of wakeups after which a task waited a millisecond or longer.
     pub long_waits: u64,
-    /// Preemptions: slices of a burst but one.
+    /// Number of preemptions: slices of a burst, minus one.
     pub preemptions: u64,
-    /// From each wakeup to the CPU, ns.
+    /// Latency from each wakeup to the CPU, ns.
     pub latencies: Vec<u64>,
 }
 
-impl Seen {
-    /// Adds another's.
-    pub fn add(&mut self, other: &Seen) {
+impl TaskStats {
+    /// Adds the statistics of another task.
+    pub fn add(&mut self, other: &TaskStats) {
         self.cpu_ns += other.cpu_ns;
         self.end_ns = self.end_ns.max(other.end_ns);
         self.wait_ns += other.wait_ns;
@@ -43,9 +43,9 @@ impl Seen {
         self.long_waits += u64::from(ns >= LONG_WAIT_NS);
     }
 
-    /// Of a task of a trace.
-    pub fn of_task(trace: &Trace, task: &Task) -> Seen {
-        let mut seen = Seen::default();
+    /// Returns the statistics of a task of a trace.
+    pub fn of_task(trace: &Trace, task: &Task) -> TaskStats {
+        let mut seen = TaskStats::default();
         for burst in task.bursts() {
             let slices = task.slices(&burst);
             let pieces = slices.len();
@@ -70,9 +70,9 @@ impl Seen {
         seen
     }
 
-    /// The latency that `percent` of the wakeups do not exceed, ns; none if there are fewer than
-    /// 10 wakeups for the median, 30 for 90 %, 100 for 99 %. At least 50 µs: an idle CPU needs 3
-    /// to 15 µs to wake, an idealised machine none.
+    /// Returns the latency that `percent` of the wakeups do not exceed, ns. `None`: there are fewer
+    /// than 10 wakeups for the median, 30 for 90 %, 100 for 99 %. The result is at least 50 µs: an
+    /// idle CPU needs 3 to 15 µs to wake, an idealised machine none.
     pub fn percentile(&self, percent: u32) -> Option<u64> {
         const FLOOR_NS: u64 = 50_000;
         let needed = match percent {
@@ -91,45 +91,45 @@ impl Seen {
     }
 }
 
-/// Whether the task was asleep when the trace began, so that its first turn in a run is only there
-/// to begin with sleeping.
+/// Whether the task was asleep when the trace began. Its first burst in a run then only serves to
+/// begin the sleep.
 pub fn begins_asleep(program: &Program, trace: &Trace) -> bool {
     let origin = trace.tasks[program.task as usize].origin;
     matches!(origin, Origin::Before | Origin::Gap)
         && matches!(program.steps.first(), Some(Step::Timer(_) | Step::Wait(_)))
 }
 
-/// A task of a run.
+/// Task of a run.
 #[derive(Clone, Debug, Default)]
-struct Own {
-    seen: Seen,
-    /// On a CPU since, ns.
+struct RunTask {
+    seen: TaskStats,
+    /// Since when it has been on a CPU, ns.
     running: Option<u64>,
-    /// Runnable without one since, ns.
+    /// Since when it has been runnable without a CPU, ns.
     waiting: Option<u64>,
-    /// It was woken then, ns, and has not been on a CPU since.
+    /// Time of its last wakeup, ns, if it has not been on a CPU since.
     woken: Option<u64>,
-    /// Slices of the burst so far.
+    /// Number of slices of the burst so far.
     slices: u64,
-    /// When it came to its first queue, ns.
+    /// Time at which it was first enqueued, ns.
     started_ns: u64,
-    /// What it waited for its first CPU, ns.
+    /// Time that it waited for its first CPU, ns.
     first_wait_ns: u64,
-    /// It has been on a CPU.
+    /// Whether it has been on a CPU.
     was_on: bool,
 }
 
-/// Observes a run.
+/// Observer that collects statistics of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Watcher {
-    tasks: Vec<Own>,
+pub struct StatsObserver {
+    tasks: Vec<RunTask>,
 }
 
-impl Watcher {
-    /// What was seen so far does not count: what is watched begins at `now_ns`.
+impl StatsObserver {
+    /// Discards the statistics so far: the observed period begins at `now_ns`.
     pub fn begin(&mut self, now_ns: u64) {
         for own in &mut self.tasks {
-            own.seen = Seen::default();
+            own.seen = TaskStats::default();
             own.running = own.running.map(|_| now_ns);
             own.waiting = own.waiting.map(|_| now_ns);
             own.woken = own.woken.map(|_| now_ns);
@@ -138,23 +138,23 @@ impl Watcher {
         }
     }
 
-    fn own(&mut self, task: TaskId) -> &mut Own {
+    fn own(&mut self, task: TaskId) -> &mut RunTask {
         if task.index() >= self.tasks.len() {
-            self.tasks.resize_with(task.index() + 1, Own::default);
+            self.tasks.resize_with(task.index() + 1, RunTask::default);
         }
         &mut self.tasks[task.index()]
     }
 
-    /// CPU time of `task` up to `now_ns`, ns.
+    /// Returns the CPU time of `task` up to `now_ns`, ns.
     pub fn cpu_ns(&self, task: TaskId, now_ns: u64) -> u64 {
         self.tasks.get(task.index()).map_or(0, |own| {
             own.seen.cpu_ns + own.running.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
         })
     }
 
-    /// What was seen of `task`, which does what `program` says, when the run ended at `end_ns`.
-    pub fn seen(&self, task: TaskId, program: &Program, trace: &Trace, end_ns: u64) -> Seen {
-        let Some(own) = self.tasks.get(task.index()) else { return Seen::default() };
+    /// Returns the statistics of `task`, which executes `program`, when the run ended at `end_ns`.
+    pub fn seen(&self, task: TaskId, program: &Program, trace: &Trace, end_ns: u64) -> TaskStats {
+        let Some(own) = self.tasks.get(task.index()) else { return TaskStats::default() };
         let mut seen = own.seen.clone();
         if let Some(since_ns) = own.running {
             seen.cpu_ns += end_ns.saturating_sub(since_ns);
@@ -174,7 +174,7 @@ impl Watcher {
     }
 }
 
-impl Observer for Watcher {
+impl Observer for StatsObserver {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Started { task, .. } => {

@@ -1,30 +1,31 @@
-//! From tracepoints to a [`Trace`]: who ran where, when and why it stopped. [`Books`] is a
-//! [`Sink`] that goes through the events once, in the order of time.
+//! Builds a [`Trace`] from tracepoints: which task ran where and when, and why it stopped.
+//! [`TraceBuilder`] is a [`Sink`] that processes the events once, in the order of time.
 //!
-//! Real traces lose events without saying so. A *gap* on a CPU is an event whose current task is
-//! not the one that was switched to last; what happened in between is guessed half and half.
+//! Real traces lose events without reporting it. A *gap* on a CPU is an event whose current task is
+//! not the task of the last switch. The time in between is divided in halves between the two.
 
-use crate::trace::{Act, BEFORE, Origin, Sleep, Slice, Task, Trace, What};
-use schedlab_trace::tracepoint::{Context, NewTask, Record, Sink, State, Tracepoint, Who};
+use crate::trace::{Act, ActKind, BEFORE, Origin, Sleep, Slice, Task, Trace};
+use schedlab_trace::tracepoint::{Context, NewTask, Record, Sink, State, TaskRef, Tracepoint};
 use std::collections::HashMap;
 
-/// A wakeup that came before the sleep counts if the other half of it comes within this, ns.
+/// Longest time between the two halves of a wakeup that came before the sleep, ns. A wakeup whose
+/// second half comes later does not count.
 const LATE_WAKEUP_NS: u64 = 200_000;
 
-/// The kernel keeps so many bytes of a name.
+/// Number of bytes of a task's name that the kernel keeps.
 const COMM_MAX: usize = 15;
 
-/// What a task does, as far as the books know.
+/// State of a task, as far as the trace shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Now {
-    /// It was forked, and is not on a queue yet.
+enum Phase {
+    /// Forked, and not in a queue yet.
     Unborn,
     Running {
         cpu: u32,
         since_ns: u64,
     },
     Runnable,
-    /// It was seen last on a CPU at this time: preempted, or gone to sleep.
+    /// Last seen on a CPU at this time: preempted since, or asleep.
     Lost {
         since_ns: u64,
     },
@@ -32,68 +33,68 @@ enum Now {
     Dead,
 }
 
-/// A wakeup of a task that still ran.
+/// Wakeup of a task that was still running.
 #[derive(Clone, Copy, Debug)]
-struct Early {
+struct EarlyWakeup {
     at_ns: u64,
     token: u32,
     waker: u32,
     context: Context,
     cpu: u32,
-    /// The task went to sleep after it.
+    /// Whether the task went to sleep after it.
     slept: bool,
 }
 
-/// What is known of a task besides its history.
+/// State of a task apart from its history.
 #[derive(Clone, Debug)]
-struct Own {
-    now: Now,
-    /// It has a burst that is not over.
+struct TaskState {
+    now: Phase,
+    /// Whether a burst of the task is open.
     is_open: bool,
     /// CPU time of the last burst, ns.
     done_ns: u64,
-    /// When the last burst ended, ns, or where it stands.
+    /// End of the last burst, or the point that it has reached, ns.
     end_ns: u64,
-    /// When the last sleep began, ns.
+    /// Beginning of the last sleep, ns.
     slept_ns: u64,
     prio: Option<i32>,
-    early: Option<Early>,
-    /// A priority that was seen while it had no burst.
+    early: Option<EarlyWakeup>,
+    /// Priority that was seen while the task had no burst.
     new_prio: Option<i32>,
 }
 
-/// A CPU.
+/// State of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
-    /// The number of the task that runs; none: not known yet.
+struct CpuState {
+    /// Number of the current task. `None`: not known yet.
     current: Option<u32>,
-    /// When that was last known anew, ns.
+    /// Time at which the current task was last confirmed, ns.
     since_ns: u64,
-    /// It has had an event of its own.
+    /// Whether an event of this CPU has been seen.
     is_seen: bool,
 }
 
-/// Makes a [`Trace`] of tracepoints.
+/// Builds a [`Trace`] from tracepoints.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct TraceBuilder {
     trace: Trace,
-    states: Vec<Own>,
-    /// The last task with each number.
+    states: Vec<TaskState>,
+    /// Last task with each number.
     tasks: HashMap<u32, u32>,
-    /// Who forked whom before the trace began, by their numbers.
+    /// Parent of each task that was forked before the trace began, by number.
     parents: HashMap<u32, u32>,
-    lanes: Vec<Lane>,
+    lanes: Vec<CpuState>,
     is_begun: bool,
     last_ns: u64,
 }
 
-impl Books {
-    /// Nothing is known.
-    pub fn new() -> Books {
-        Books::default()
+impl TraceBuilder {
+    /// Returns a builder without events.
+    pub fn new() -> TraceBuilder {
+        TraceBuilder::default()
     }
 
-    /// All that was recorded, when there is no more.
+    /// Returns the trace, after the last event.
     pub fn into_trace(mut self) -> Trace {
         self.close();
         self.trace
@@ -103,8 +104,8 @@ impl Books {
         self.tasks.get(&pid).copied()
     }
 
-    /// A new task with this number.
-    fn add(&mut self, who: Who<'_>, born_ns: u64, origin: Origin, now: Now) -> u32 {
+    /// Adds a task with this number.
+    fn add(&mut self, who: TaskRef<'_>, born_ns: u64, origin: Origin, now: Phase) -> u32 {
         let old = self.task_of(who.pid);
         let incarnation = old.map_or(0, |old| self.trace.tasks[old as usize].incarnation + 1);
         if let Some(old) = old {
@@ -120,7 +121,7 @@ impl Books {
             origin,
             ..Task::default()
         });
-        self.states.push(Own {
+        self.states.push(TaskState {
             now,
             is_open: false,
             done_ns: 0,
@@ -133,45 +134,45 @@ impl Books {
         task
     }
 
-    /// The number of `task` is another's: it has ended, and nobody saw when.
+    /// Records that the number of `task` was reused: the task has ended at an unknown time.
     fn replaced(&mut self, task: u32) {
         match self.states[task as usize].now {
-            Now::Running { cpu, since_ns } => {
+            Phase::Running { cpu, since_ns } => {
                 self.slice(task, cpu, since_ns, self.last_ns);
                 self.stop(task, self.last_ns, State::Dead);
             }
-            Now::Runnable | Now::Lost { .. } => {
+            Phase::Runnable | Phase::Lost { .. } => {
                 let end_ns = self.states[task as usize].end_ns;
                 self.stop(task, end_ns, State::Dead);
             }
-            Now::Unborn | Now::Asleep | Now::Dead => {}
+            Phase::Unborn | Phase::Asleep | Phase::Dead => {}
         }
     }
 
-    /// A burst begins.
+    /// Opens a burst.
     fn open(&mut self, task: u32, wake_ns: u64, is_woken: bool) {
         self.trace.tasks[task as usize].history.open(wake_ns, is_woken);
         let state = &mut self.states[task as usize];
         state.is_open = true;
         (state.done_ns, state.end_ns) = (0, wake_ns);
         if let Some(prio) = state.new_prio.take() {
-            self.act(task, 0, What::Prio { prio });
+            self.act(task, 0, ActKind::Prio { prio });
         }
     }
 
-    fn act(&mut self, task: u32, offset_ns: u64, what: What) {
+    fn act(&mut self, task: u32, offset_ns: u64, what: ActKind) {
         self.trace.tasks[task as usize].history.act(Act { offset_ns, what });
     }
 
-    /// `task` has done this at `at_ns`, if it runs. Whether it does.
-    fn does(&mut self, task: u32, at_ns: u64, what: What) -> bool {
-        let Now::Running { since_ns, .. } = self.states[task as usize].now else { return false };
+    /// Records an action of `task` at `at_ns` if it is running. Returns whether it is.
+    fn does(&mut self, task: u32, at_ns: u64, what: ActKind) -> bool {
+        let Phase::Running { since_ns, .. } = self.states[task as usize].now else { return false };
         let done_ns = self.states[task as usize].done_ns;
         self.act(task, done_ns + at_ns.saturating_sub(since_ns), what);
         true
     }
 
-    /// A piece of the burst ends.
+    /// Ends a slice of the burst.
     fn slice(&mut self, task: u32, cpu: u32, from_ns: u64, to_ns: u64) {
         let to_ns = to_ns.max(from_ns);
         self.trace.tasks[task as usize].history.slice(Slice { cpu, from_ns, to_ns });
@@ -180,16 +181,16 @@ impl Books {
         own.end_ns = to_ns;
     }
 
-    /// `task` is on a CPU.
+    /// Records that `task` runs on `cpu`.
     fn run(&mut self, task: u32, cpu: u32, from_ns: u64) {
-        self.states[task as usize].now = Now::Running { cpu, since_ns: from_ns };
+        self.states[task as usize].now = Phase::Running { cpu, since_ns: from_ns };
     }
 
-    /// The current burst is over at `at_ns`, and `task` sleeps, or is dead.
+    /// Ends the current burst at `at_ns`. `task` sleeps from then on, or is dead.
     fn stop(&mut self, task: u32, at_ns: u64, state: State) {
         let own = &mut self.states[task as usize];
         own.is_open = false;
-        own.now = if state.is_gone() { Now::Dead } else { Now::Asleep };
+        own.now = if state.is_gone() { Phase::Dead } else { Phase::Asleep };
         (own.end_ns, own.slept_ns) = (at_ns, at_ns);
         let this = &mut self.trace.tasks[task as usize];
         this.history.stop(at_ns, state);
@@ -197,7 +198,7 @@ impl Books {
         this.is_kernel |= state == State::Idle;
     }
 
-    /// Ends the sleep of `task` at `at_ns`, and begins its next burst.
+    /// Ends the sleep of `task` at `at_ns` and opens its next burst.
     fn wake(&mut self, task: u32, at_ns: u64, waker: Option<u32>, context: Context, cpu: u32) {
         let count = self.trace.tasks[task as usize].history.len();
         let number = count.checked_sub(1).map_or(BEFORE, |at| at as u32);
@@ -206,9 +207,9 @@ impl Books {
         }
         let at_ns = at_ns.max(self.states[task as usize].slept_ns);
         self.trace.wakeups += 1;
-        self.states[task as usize].now = Now::Runnable;
+        self.states[task as usize].now = Phase::Runnable;
         let waker =
-            waker.filter(|&waker| self.does(waker, at_ns, What::Wake { task, sleep: number }));
+            waker.filter(|&waker| self.does(waker, at_ns, ActKind::Wake { task, sleep: number }));
         let this = &mut self.trace.tasks[task as usize];
         match this.before.as_mut().filter(|_| number == BEFORE) {
             Some(before) => {
@@ -220,36 +221,37 @@ impl Books {
         self.open(task, at_ns, true);
     }
 
-    /// Nobody knows how, but `task` is on `cpu`, from `middle_ns` on at the latest since `at_ns`.
-    fn appears(&mut self, who: Who<'_>, cpu: u32, middle_ns: u64, at_ns: u64) {
+    /// Records that `task` is on `cpu` for a reason that the trace does not show: since `at_ns` at
+    /// the earliest and since `middle_ns` at the latest.
+    fn appears(&mut self, who: TaskRef<'_>, cpu: u32, middle_ns: u64, at_ns: u64) {
         let Some(task) = self.task_of(who.pid) else {
-            let task = self.add(who, middle_ns, Origin::Gap, Now::Runnable);
+            let task = self.add(who, middle_ns, Origin::Gap, Phase::Runnable);
             self.open(task, middle_ns, false);
             self.run(task, cpu, middle_ns);
             return;
         };
         match self.states[task as usize].now {
-            Now::Runnable => {
+            Phase::Runnable => {
                 let from_ns = middle_ns.max(self.states[task as usize].end_ns);
                 self.run(task, cpu, from_ns);
             }
-            Now::Lost { since_ns } => self.run(task, cpu, middle_ns.max(since_ns)),
-            Now::Asleep => {
+            Phase::Lost { since_ns } => self.run(task, cpu, middle_ns.max(since_ns)),
+            Phase::Asleep => {
                 let from_ns = middle_ns.max(self.states[task as usize].slept_ns);
                 self.wake(task, from_ns, None, Context::Unknown, cpu);
                 self.run(task, cpu, from_ns);
             }
-            Now::Unborn => {
+            Phase::Unborn => {
                 let from_ns = middle_ns.max(self.trace.tasks[task as usize].born_ns);
                 self.born(task, from_ns);
                 self.run(task, cpu, from_ns);
             }
-            Now::Dead => {
-                let task = self.add(who, at_ns, Origin::Gap, Now::Runnable);
+            Phase::Dead => {
+                let task = self.add(who, at_ns, Origin::Gap, Phase::Runnable);
                 self.open(task, at_ns, false);
                 self.run(task, cpu, at_ns);
             }
-            Now::Running { cpu: old, since_ns } => {
+            Phase::Running { cpu: old, since_ns } => {
                 let from_ns = middle_ns.max(since_ns);
                 self.slice(task, old, since_ns, from_ns);
                 self.run(task, cpu, from_ns);
@@ -257,34 +259,34 @@ impl Books {
         }
     }
 
-    /// A forked task comes to a queue.
+    /// Records that a forked task is enqueued.
     fn born(&mut self, task: u32, at_ns: u64) {
-        self.states[task as usize].now = Now::Runnable;
+        self.states[task as usize].now = Phase::Runnable;
         self.trace.tasks[task as usize].born_ns = at_ns;
         let parent = self.trace.tasks[task as usize].forked_by;
         let known =
-            parent.is_some_and(|parent| self.does(parent as u32, at_ns, What::Fork { task }));
+            parent.is_some_and(|parent| self.does(parent as u32, at_ns, ActKind::Fork { task }));
         self.trace.tasks[task as usize].origin = if known { Origin::Forked } else { Origin::Born };
         self.open(task, at_ns, true);
     }
 
-    /// That `who` is the current task of `cpu` at `at_ns`.
-    fn check_current(&mut self, at_ns: u64, cpu: u32, who: Who<'_>) {
+    /// Checks that `who` is the current task of `cpu` at `at_ns`.
+    fn check_current(&mut self, at_ns: u64, cpu: u32, who: TaskRef<'_>) {
         let lane = self.lanes[cpu as usize];
         let known = self.task_of(who.pid);
         if !lane.is_seen {
             // It has run since the beginning, unless it was seen somewhere else.
             self.lanes[cpu as usize] =
-                Lane { current: Some(who.pid), since_ns: at_ns, is_seen: true };
+                CpuState { current: Some(who.pid), since_ns: at_ns, is_seen: true };
             match known {
                 _ if who.pid == 0 => self.trace.idle_ns += at_ns,
                 None => {
-                    let task = self.add(who, 0, Origin::Before, Now::Runnable);
+                    let task = self.add(who, 0, Origin::Before, Phase::Runnable);
                     self.open(task, 0, false);
                     self.run(task, cpu, 0);
                 }
                 Some(task) if self.runs_on(task, cpu) => {}
-                // It came here before this CPU had an event.
+                // It moved here before this CPU had an event.
                 Some(_) => self.appears(who, cpu, at_ns / 2, at_ns),
             }
             return;
@@ -296,10 +298,10 @@ impl Books {
         match self.task_of(believed) {
             _ if believed == 0 => self.trace.idle_ns += middle_ns - last_ns,
             Some(task) if self.runs_on(task, cpu) => {
-                if let Now::Running { since_ns, .. } = self.states[task as usize].now {
+                if let Phase::Running { since_ns, .. } = self.states[task as usize].now {
                     let end_ns = middle_ns.max(since_ns);
                     self.slice(task, cpu, since_ns, end_ns);
-                    self.states[task as usize].now = Now::Lost { since_ns: end_ns };
+                    self.states[task as usize].now = Phase::Lost { since_ns: end_ns };
                 }
             }
             _ => {}
@@ -314,7 +316,7 @@ impl Books {
     }
 
     fn runs_on(&self, task: u32, cpu: u32) -> bool {
-        matches!(self.states[task as usize].now, Now::Running { cpu: own, .. } if own == cpu)
+        matches!(self.states[task as usize].now, Phase::Running { cpu: own, .. } if own == cpu)
     }
 
     fn gap(&mut self, from_ns: u64, to_ns: u64) {
@@ -322,7 +324,7 @@ impl Books {
         self.trace.gap_ns += to_ns - from_ns;
     }
 
-    /// `prio` was seen of a task.
+    /// Records a priority of a task.
     fn prio(&mut self, task: u32, at_ns: u64, prio: i32) {
         let own = &mut self.states[task as usize];
         if own.prio == Some(prio) {
@@ -332,9 +334,9 @@ impl Books {
             self.trace.tasks[task as usize].prio = Some(prio);
         } else if !own.is_open {
             own.new_prio = Some(prio);
-        } else if !self.does(task, at_ns, What::Prio { prio }) {
+        } else if !self.does(task, at_ns, ActKind::Prio { prio }) {
             let done_ns = self.states[task as usize].done_ns;
-            self.act(task, done_ns, What::Prio { prio });
+            self.act(task, done_ns, ActKind::Prio { prio });
         }
     }
 
@@ -346,7 +348,14 @@ impl Books {
         }
     }
 
-    fn switch(&mut self, at_ns: u64, cpu: u32, prev: Who<'_>, prev_state: State, next: Who<'_>) {
+    fn switch(
+        &mut self,
+        at_ns: u64,
+        cpu: u32,
+        prev: TaskRef<'_>,
+        prev_state: State,
+        next: TaskRef<'_>,
+    ) {
         self.trace.switches += 1;
         if prev.pid == 0 {
             let since_ns = self.lanes[cpu as usize].since_ns;
@@ -362,29 +371,29 @@ impl Books {
             return;
         }
         let task = match self.task_of(next.pid) {
-            // It was runnable since before the trace.
+            // It has been runnable since before the trace.
             None => {
-                let task = self.add(next, 0, Origin::Before, Now::Runnable);
+                let task = self.add(next, 0, Origin::Before, Phase::Runnable);
                 self.open(task, 0, false);
                 task
             }
             Some(task) => match self.states[task as usize].now {
-                Now::Runnable | Now::Lost { .. } => task,
-                Now::Asleep => {
+                Phase::Runnable | Phase::Lost { .. } => task,
+                Phase::Asleep => {
                     self.trace.unseen += 1;
                     self.wake(task, at_ns, None, Context::Unknown, cpu);
                     task
                 }
-                Now::Unborn => {
+                Phase::Unborn => {
                     self.born(task, at_ns);
                     task
                 }
-                Now::Dead => {
-                    let task = self.add(next, at_ns, Origin::Gap, Now::Runnable);
+                Phase::Dead => {
+                    let task = self.add(next, at_ns, Origin::Gap, Phase::Runnable);
                     self.open(task, at_ns, false);
                     task
                 }
-                Now::Running { cpu: old, since_ns } => {
+                Phase::Running { cpu: old, since_ns } => {
                     self.slice(task, old, since_ns, at_ns);
                     task
                 }
@@ -395,35 +404,37 @@ impl Books {
         self.run(task, cpu, at_ns);
     }
 
-    /// `task` leaves its CPU.
+    /// Records that `task` leaves its CPU.
     fn leaves(&mut self, task: u32, at_ns: u64, state: State) {
-        let Now::Running { cpu, since_ns } = self.states[task as usize].now else { return };
+        let Phase::Running { cpu, since_ns } = self.states[task as usize].now else { return };
         self.slice(task, cpu, since_ns, at_ns);
         let early = self.states[task as usize].early.take();
         if state.is_runnable() {
-            self.states[task as usize].now = Now::Runnable;
+            self.states[task as usize].now = Phase::Runnable;
             if let Some(early) = early {
-                // It wanted to wait, and did not have to.
+                // It was about to wait, and did not have to.
                 let done_ns = self.states[task as usize].done_ns;
                 self.trace.tokens[early.token as usize] = true;
-                self.act(task, done_ns, What::Wait { token: early.token });
+                self.act(task, done_ns, ActKind::Wait { token: early.token });
             }
             return;
         }
         self.stop(task, at_ns, state);
         if !state.is_gone() {
-            self.states[task as usize].early = early.map(|early| Early { slept: true, ..early });
+            self.states[task as usize].early =
+                early.map(|early| EarlyWakeup { slept: true, ..early });
         }
     }
 
-    /// `who` is woken on `cpu`, where `current` runs. `is_waking`: this is the beginning of it.
-    fn woken(&mut self, record: &Record<'_>, who: Who<'_>, is_waking: bool) {
+    /// Records a wakeup of `who` on `cpu`, where `current` runs. `is_waking`: this is the first
+    /// half of the wakeup.
+    fn woken(&mut self, record: &Record<'_>, who: TaskRef<'_>, is_waking: bool) {
         let &Record { at_ns, cpu, current, context, .. } = record;
         if who.pid == 0 {
             return;
         }
         let Some(task) = self.task_of(who.pid) else {
-            let task = self.add(who, 0, Origin::Before, Now::Asleep);
+            let task = self.add(who, 0, Origin::Before, Phase::Asleep);
             self.prio(task, at_ns, who.prio);
             self.trace.tasks[task as usize].before = Some(Sleep {
                 at_ns: 0,
@@ -433,28 +444,28 @@ impl Books {
                 cpu,
                 last_cpu: None,
                 state: State::Interruptible,
-                kind: crate::trace::Kind::End,
+                kind: crate::trace::SleepKind::End,
             });
             self.wake(task, at_ns, self.waker(current), context, cpu);
             return;
         };
-        if let Now::Lost { since_ns } = self.states[task as usize].now {
+        if let Phase::Lost { since_ns } = self.states[task as usize].now {
             self.stop(task, since_ns, State::Interruptible);
         }
         match self.states[task as usize].now {
-            Now::Asleep => {
+            Phase::Asleep => {
                 self.prio(task, at_ns, who.prio);
                 let slept_ns = self.states[task as usize].slept_ns;
                 let early = self.states[task as usize].early.take().filter(|early| {
                     early.slept && !is_waking && at_ns - slept_ns <= LATE_WAKEUP_NS
                 });
                 match early {
-                    // The act stands where the wakeup began.
+                    // The action belongs to the beginning of the wakeup.
                     Some(early) => self.woken_early(task, at_ns, early),
                     None => self.wake(task, at_ns, self.waker(current), context, cpu),
                 }
             }
-            Now::Running { .. } => {
+            Phase::Running { .. } => {
                 let Some(waker) = self.waker(current).filter(|&waker| waker != task) else {
                     return;
                 };
@@ -463,59 +474,59 @@ impl Books {
                     return;
                 }
                 let token = self.trace.tokens.len() as u32;
-                if self.does(waker, at_ns, What::Post { token }) {
+                if self.does(waker, at_ns, ActKind::Post { token }) {
                     self.trace.tokens.push(false);
                     let slept = false;
                     self.states[task as usize].early =
-                        Some(Early { at_ns, token, waker, context, cpu, slept });
+                        Some(EarlyWakeup { at_ns, token, waker, context, cpu, slept });
                 }
             }
-            Now::Dead => {
-                let task = self.add(who, at_ns, Origin::Gap, Now::Runnable);
+            Phase::Dead => {
+                let task = self.add(who, at_ns, Origin::Gap, Phase::Runnable);
                 self.open(task, at_ns, true);
                 self.prio(task, at_ns, who.prio);
             }
-            Now::Runnable | Now::Unborn | Now::Lost { .. } => {}
+            Phase::Runnable | Phase::Unborn | Phase::Lost { .. } => {}
         }
     }
 
-    /// The second half of a wakeup whose first half came before the sleep.
-    fn woken_early(&mut self, task: u32, at_ns: u64, early: Early) {
+    /// Records the second half of a wakeup whose first half came before the sleep.
+    fn woken_early(&mut self, task: u32, at_ns: u64, early: EarlyWakeup) {
         self.wake(task, at_ns, None, early.context, early.cpu);
         let history = &mut self.trace.tasks[task as usize].history;
-        // The burst that begins with it is the last.
+        // The burst that begins with the wakeup is the last one.
         let number = history.len().saturating_sub(2) as u32;
         history.set_waker(early.waker);
         debug_assert!(early.at_ns <= at_ns);
-        // What stands in the waker's books as a post was this wakeup.
-        let posted = What::Post { token: early.token };
+        // The action recorded as a post by the waker was this wakeup.
+        let posted = ActKind::Post { token: early.token };
         let history = &mut self.trace.tasks[early.waker as usize].history;
-        history.replace_act(posted, What::Wake { task, sleep: number });
+        history.replace_act(posted, ActKind::Wake { task, sleep: number });
     }
 
-    /// The task that is current where something happens.
-    fn waker(&self, current: Who<'_>) -> Option<u32> {
+    /// Returns the current task at the place of an event.
+    fn waker(&self, current: TaskRef<'_>) -> Option<u32> {
         let task = self.task_of(current.pid).filter(|_| current.pid != 0)?;
-        matches!(self.states[task as usize].now, Now::Running { .. }).then_some(task)
+        matches!(self.states[task as usize].now, Phase::Running { .. }).then_some(task)
     }
 
-    fn forked(&mut self, at_ns: u64, parent: Who<'_>, child: Who<'_>) {
+    fn forked(&mut self, at_ns: u64, parent: TaskRef<'_>, child: TaskRef<'_>) {
         let forked_by = self.task_of(parent.pid);
-        let task = self.add(child, at_ns, Origin::Born, Now::Unborn);
+        let task = self.add(child, at_ns, Origin::Born, Phase::Unborn);
         self.trace.tasks[task as usize].forked_by = forked_by.map(|parent| parent as usize);
     }
 
-    fn wakeup_new(&mut self, at_ns: u64, who: Who<'_>) {
+    fn wakeup_new(&mut self, at_ns: u64, who: TaskRef<'_>) {
         let task = match self.task_of(who.pid) {
-            Some(task) if self.states[task as usize].now == Now::Unborn => task,
-            _ => self.add(who, at_ns, Origin::Born, Now::Unborn),
+            Some(task) if self.states[task as usize].now == Phase::Unborn => task,
+            _ => self.add(who, at_ns, Origin::Born, Phase::Unborn),
         };
         self.prio(task, at_ns, who.prio);
         self.born(task, at_ns);
     }
 
-    /// Finds the parents of tasks that were there before the trace. A parent without an event of
-    /// its own is not in the trace.
+    /// Finds the parents of tasks that existed before the trace. A parent without an event of its
+    /// own is not in the trace.
     fn find_parents(&mut self) {
         let was_before = |task: &Task| {
             task.incarnation == 0 && matches!(task.origin, Origin::Before | Origin::Gap)
@@ -534,8 +545,8 @@ impl Books {
         self.trace.span_ns = end_ns;
         for task in 0..self.trace.tasks.len() as u32 {
             match self.states[task as usize].now {
-                Now::Running { cpu, since_ns } => self.slice(task, cpu, since_ns, end_ns),
-                Now::Lost { since_ns } => self.stop(task, since_ns, State::Interruptible),
+                Phase::Running { cpu, since_ns } => self.slice(task, cpu, since_ns, end_ns),
+                Phase::Lost { since_ns } => self.stop(task, since_ns, State::Interruptible),
                 _ => {}
             }
             let is_open = self.states[task as usize].is_open;
@@ -555,7 +566,7 @@ impl Books {
     }
 }
 
-/// Whether the kernel's own threads are called so.
+/// Whether `name` is a name of the kernel's own threads.
 pub fn is_kernel_name(name: &str) -> bool {
     const BEGINNINGS: [&str; 18] = [
         "kworker/",
@@ -592,7 +603,7 @@ pub fn is_kernel_name(name: &str) -> bool {
     BEGINNINGS.iter().any(|it| name.starts_with(it)) || NAMES.contains(&name)
 }
 
-impl Sink for Books {
+impl Sink for TraceBuilder {
     fn task(&mut self, _at_ns: u64, task: &NewTask<'_>) {
         if task.parent != 0 && !self.tasks.contains_key(&task.pid) {
             self.parents.insert(task.pid, task.parent);
@@ -604,7 +615,7 @@ impl Sink for Books {
             self.trace.origin_ns = record.at_ns;
             self.last_ns = 0;
         }
-        // Who gives events out of order is not followed back.
+        // A source that delivers events out of order does not move time backwards.
         let at_ns = record.at_ns.saturating_sub(self.trace.origin_ns).max(self.last_ns);
         let record = &Record { at_ns, ..*record };
         self.last_ns = at_ns;
@@ -612,7 +623,7 @@ impl Sink for Books {
         let &Record { cpu, current, context, ref tracepoint, .. } = record;
         self.trace.has_contexts |= context != Context::Unknown;
         if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, Lane::default());
+            self.lanes.resize(cpu as usize + 1, CpuState::default());
         }
         match *tracepoint {
             Tracepoint::Switch { prev, .. } => self.check_current(at_ns, cpu, prev),
@@ -640,7 +651,7 @@ impl Sink for Books {
                         end -= 1;
                     }
                     self.named(task, &base[..end]);
-                    self.does(task, at_ns, What::Exec);
+                    self.does(task, at_ns, ActKind::Exec);
                 }
             }
             Tracepoint::Migrate { .. } | Tracepoint::Exit { .. } | Tracepoint::Runtime { .. } => {}

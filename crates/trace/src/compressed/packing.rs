@@ -1,18 +1,20 @@
-//! Compressed files, told from their first bytes and unpacked while they are read: [`Packing`].
+//! Compression of files, recognised by their first bytes and unpacked while they are read:
+//! [`Packing`].
 
 use super::zstd;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// So much is unpacked at a time, bytes.
+/// Number of bytes that are unpacked at a time.
 const BUFFER: usize = 1 << 16;
 
-/// The dictionary of `xz -9` takes 64 MiB; who asks for more than this is up to something, KiB.
+/// Memory limit of the xz decoder, KiB. The dictionary of `xz -9` takes 64 MiB; larger requests are
+/// treated as hostile.
 const XZ_KIB_MAX: u32 = 256 << 10;
 
-/// How a file is compressed.
+/// Compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// Not at all.
+    /// None.
     Plain,
     /// gzip.
     Gzip,
@@ -22,13 +24,13 @@ pub enum Packing {
     Zstd,
 }
 
-/// The first bytes of `input`, which stay in it.
-pub(super) fn peek(input: &mut dyn BufRead) -> io::Result<&[u8]> {
+/// Returns the first bytes of `input` without consuming them.
+pub(crate) fn peek(input: &mut dyn BufRead) -> io::Result<&[u8]> {
     input.fill_buf()
 }
 
 impl Packing {
-    /// Of a file's first bytes.
+    /// Recognises the compression by the first bytes of a file.
     pub fn of(begin: &[u8]) -> Packing {
         if begin.starts_with(&[0x1f, 0x8b]) {
             Packing::Gzip
@@ -41,7 +43,7 @@ impl Packing {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the compression.
     pub fn name(self) -> &'static str {
         match self {
             Packing::Plain => "plain",
@@ -51,8 +53,8 @@ impl Packing {
         }
     }
 
-    /// What `raw` unpacks to.
-    pub(super) fn unpack<'a>(self, raw: Box<dyn BufRead + 'a>) -> Box<dyn BufRead + 'a> {
+    /// Returns a reader of the unpacked contents of `raw`.
+    pub(crate) fn unpack<'a>(self, raw: Box<dyn BufRead + 'a>) -> Box<dyn BufRead + 'a> {
         match self {
             Packing::Plain => raw,
             Packing::Gzip => Box::new(BufReader::with_capacity(
@@ -68,7 +70,7 @@ impl Packing {
     }
 }
 
-/// Zstandard frames, one after the other.
+/// Reader of consecutive Zstandard frames.
 enum Frames<R: BufRead> {
     Between(R),
     Within(Box<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),

@@ -1,22 +1,22 @@
-//! Zstandard that comes in pieces: [`Pieces`]. `perf record -z` packs its records into one frame,
-//! and cuts that anywhere to put it into records of its own; a recording may end before the frame
-//! does.
+//! Zstandard data that arrives in pieces: [`Pieces`]. `perf record -z` compresses its records into
+//! one frame, and cuts that anywhere to put it into records of its own. A recording may end before
+//! the frame does.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// A frame looks back so far at most, bytes: as `zstd -22` and `perf record -z22` do. Who asks for
-/// more is up to something.
-pub(super) const WINDOW_MAX: u64 = 1 << 27;
+/// Largest window of a frame, bytes: that of `zstd -22` and `perf record -z22`. Larger requests are
+/// treated as hostile.
+pub(crate) const WINDOW_MAX: u64 = 1 << 27;
 
-/// The longest header of a frame, bytes.
-pub(super) const HEADER_MAX: usize = 18;
+/// Longest header of a frame, bytes.
+pub(crate) const HEADER_MAX: usize = 18;
 
-/// No block is longer, bytes; what is larger is no block.
+/// Longest block, bytes. Anything longer is not a block.
 const BLOCK_MAX: usize = 1 << 17;
 
-/// How far back the frame that begins with `header` looks, bytes; none: more of it is needed, or it
-/// is no frame.
-pub(super) fn window_of(header: &[u8]) -> Option<u64> {
+/// Returns the window of the frame that begins with `header`, bytes. `None`: more of the header is
+/// needed, or it is not a frame.
+pub(crate) fn window_of(header: &[u8]) -> Option<u64> {
     let rest = header.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
     let (&descriptor, rest) = rest.split_first()?;
     if descriptor & 0x20 == 0 {
@@ -24,28 +24,27 @@ pub(super) fn window_of(header: &[u8]) -> Option<u64> {
         let base = 1u64 << (10 + (window >> 3));
         return Some(base + base / 8 * u64::from(window & 7));
     }
-    // It looks back as far as there is anything: the size of its content, which stands behind the
-    // number of the dictionary.
+    // The window is the size of the content, which follows the number of the dictionary.
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
     let content = rest.get(dictionary..dictionary + size)?;
-    let number = super::binary::number(content, false);
+    let number = content.iter().rev().fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
     Some(if size == 2 { number + 256 } else { number })
 }
 
-/// What unpacks to more than so many times its size is no recording, but made to keep its reader
-/// busy.
+/// Largest ratio of unpacked to packed size. Data with a larger ratio is not a recording but an
+/// attempt to keep the reader busy.
 const TIMES_MAX: u64 = 1000;
 
-/// Unpacks frames that come piece by piece.
+/// Unpacks frames that arrive in pieces.
 #[derive(Default)]
-pub(super) struct Pieces {
-    /// What has come and is not unpacked: less than a block, most of the time.
+pub(crate) struct Pieces {
+    /// Data that has arrived and is not unpacked: usually less than a block.
     packed: Vec<u8>,
     frame: Option<FrameDecoder>,
-    /// A sum of four bytes follows the frame's last block. Nobody checks it.
+    /// Whether a checksum of four bytes follows the last block of the frame. It is not verified.
     has_sum: bool,
-    /// How many bytes have come, and how many they were unpacked to.
+    /// Number of bytes that have arrived, and number of bytes that they unpacked to.
     came: u64,
     gave: u64,
 }
@@ -57,11 +56,11 @@ impl std::fmt::Debug for Pieces {
 }
 
 impl Pieces {
-    /// Takes the next piece, and gives `out` what it unpacks to, at most some 128 KiB at a time.
-    /// The last part of a frame (as far as it looks back) is kept until the frame is over.
+    /// Takes the next piece and passes its unpacked data to `out`, about 128 KiB at a time at most.
+    /// The last part of a frame (as much as its window) is kept until the frame is over.
     ///
     /// # Errors
-    /// It is no Zstandard.
+    /// The data is not Zstandard.
     pub fn take(&mut self, piece: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         self.packed.extend_from_slice(piece);
         self.came += piece.len() as u64;
@@ -71,13 +70,13 @@ impl Pieces {
         result
     }
 
-    /// There are no more pieces: what is left of a frame that was not ended.
+    /// Flushes the rest of a frame that was not ended, when there are no more pieces.
     ///
     /// # Errors
-    /// A block is not whole.
+    /// A block is incomplete.
     pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         if self.frame.is_some() {
-            // An empty last block ends it.
+            // An empty last block ends the frame.
             let is_whole = self.packed.is_empty();
             self.packed.clear();
             let end: &[u8] = if self.has_sum { &[1, 0, 0, 0, 0, 0, 0] } else { &[1, 0, 0] };
@@ -87,7 +86,7 @@ impl Pieces {
         if self.packed.is_empty() { Ok(()) } else { Err("it ends within a header".into()) }
     }
 
-    /// Block after block; `at`: up to where the pieces are unpacked.
+    /// Unpacks block after block. `at` is the position up to which the pieces are unpacked.
     fn unpack(&mut self, at: &mut usize, out: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         loop {
             let rest = &self.packed[*at..];
@@ -97,16 +96,16 @@ impl Pieces {
                 }
                 let magic = [0x28, 0xb5, 0x2f, 0xfd];
                 if !magic.starts_with(&rest[..rest.len().min(4)]) {
-                    return Err("it is no Zstandard".into());
+                    return Err("it is not Zstandard".into());
                 }
                 if window_of(rest).is_some_and(|window| window > WINDOW_MAX) {
-                    return Err("it looks back farther than 128 MiB".into());
+                    return Err("its window is larger than 128 MiB".into());
                 }
                 let mut frame = FrameDecoder::new();
                 let mut source = rest;
                 match frame.init(&mut source) {
                     Ok(()) => {}
-                    // Perhaps there is more to come.
+                    // There may be more to come.
                     Err(_) if rest.len() < HEADER_MAX => return Ok(()),
                     Err(error) => return Err(error.to_string()),
                 }
@@ -151,7 +150,7 @@ mod tests {
     use super::*;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    /// Something of which parts come again.
+    /// Data with repetitions.
     fn text(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at % 251) as u8 ^ (at / 4096) as u8).collect()
     }
@@ -185,12 +184,14 @@ mod tests {
         let mut all = vec![];
         let mut pieces = Pieces::default();
         let cut = &packed[..packed.len() * 2 / 3];
-        pieces.take(cut, &mut |bytes| all.extend_from_slice(bytes)).expect("nothing is wrong yet");
+        pieces
+            .take(cut, &mut |bytes| all.extend_from_slice(bytes))
+            .expect("the data is intact up to the cut");
         let error = pieces.finish(&mut |bytes| all.extend_from_slice(bytes));
         assert!(error.is_err() && all.len() >= 128 << 10 && text.starts_with(&all));
     }
 
-    /// A sum may follow the last block, and be cut off from it.
+    /// A checksum may follow the last block, and the data may be cut between them.
     #[test]
     fn a_sum_belongs_to_its_frame() {
         let frame = [0x28, 0xb5, 0x2f, 0xfd, 4, 0, 1 | 2 << 3, 0, 0, b'a', b'b', 1, 2, 3, 4];
@@ -198,7 +199,7 @@ mod tests {
         for piece in [1, 11, 100] {
             assert_eq!(unpacked(&twice, piece).as_deref(), Ok(&b"abab"[..]), "{piece}");
         }
-        // Without its end.
+        // A frame without its end.
         let frame = [&frame[..6], &[2 << 3, 0, 0, b'a', b'b']].concat();
         assert_eq!(unpacked(&frame, 3).as_deref(), Ok(&b"ab"[..]));
     }
@@ -219,7 +220,7 @@ mod tests {
         assert!(unpacked(b"PERFILE2", 3).is_err());
         let far = [0x28, 0xb5, 0x2f, 0xfd, 0, 20 << 3, 1, 0, 0];
         assert!(unpacked(&far, 100).is_err_and(|error| error.contains("128 MiB")));
-        // Blocks of four bytes that are 128 KiB.
+        // Blocks of four bytes that unpack to 128 KiB.
         let mut bomb = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
         (0..100).for_each(|_| bomb.extend([2, 0, 16, b'x']));
         assert!(unpacked(&bomb, 100).is_err_and(|error| error.contains("thousand times")));

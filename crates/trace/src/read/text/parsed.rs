@@ -1,0 +1,124 @@
+//! Items that the parsers of event bodies share: [`Parsed`], [`Fault`], and values of fields.
+
+use super::super::feed::{CPUS_MAX, EventKind, Feed, PID_MAX, Task};
+use crate::tracepoint::{Era, State};
+use std::borrow::Cow;
+
+/// Result of parsing the body of an event.
+pub(super) enum Parsed {
+    /// A scheduler event.
+    Event(EventKind),
+    /// An event about a task whose number was lost.
+    NoTask,
+    /// An event that adds nothing: a wakeup of a task that was awake.
+    Redundant,
+    /// An event that is not read.
+    Other,
+}
+
+impl Parsed {
+    pub fn of(what: Option<EventKind>) -> Parsed {
+        what.map_or(Parsed::NoTask, Parsed::Event)
+    }
+}
+
+/// Returns bytes as text for messages.
+pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(120)])
+}
+
+/// Defect of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault<'a> {
+    /// A field is missing.
+    Missing(&'static str),
+    /// The value of a field is not a number.
+    NoNumber(&'static str, &'a [u8]),
+    /// The pid is larger than the kernel's largest.
+    Pid(i64),
+    /// The CPU number is too large.
+    Cpu(u64),
+    /// No state has these letters.
+    State(&'a [u8]),
+    /// The text does not have this form.
+    Form(&'static str, &'a [u8]),
+}
+
+impl Fault<'_> {
+    /// Returns the message about this defect of `event`.
+    pub fn message(&self, event: &[u8]) -> String {
+        let event = lossy(event);
+        match *self {
+            Fault::Missing(what) => format!("{event}: {what} is missing"),
+            Fault::NoNumber(key, value) => {
+                format!("{event}: {key}{}: it must be a number", lossy(value))
+            }
+            Fault::Pid(pid) => {
+                format!("{event}: pid {pid}: the kernel gives numbers up to {PID_MAX}")
+            }
+            Fault::Cpu(cpu) => {
+                format!("{event}: CPU {cpu}: CPUs are numbered from 0 to {}", CPUS_MAX - 1)
+            }
+            Fault::State(letters) => format!("{event}: unknown state \"{}\"", lossy(letters)),
+            Fault::Form(form, text) => format!("{event}: \"{}\" is not {form}", lossy(text)),
+        }
+    }
+}
+
+/// Returns a task. `None`: its number was lost.
+pub(super) fn task<'a>(
+    feed: &mut Feed<'_>,
+    comm: &[u8],
+    pid: i64,
+    prio: i64,
+) -> Result<Option<Task>, Fault<'a>> {
+    if pid > i64::from(PID_MAX) {
+        return Err(Fault::Pid(pid));
+    }
+    let prio = prio.clamp(-1000, 1000) as i32;
+    Ok(u32::try_from(pid).ok().map(|pid| feed.task(comm, pid, prio)))
+}
+
+/// Checks the number of a CPU.
+pub(super) fn cpu<'a>(number: u64) -> Result<u32, Fault<'a>> {
+    match u32::try_from(number) {
+        Ok(cpu) if cpu < CPUS_MAX => Ok(cpu),
+        _ => Err(Fault::Cpu(number)),
+    }
+}
+
+/// Parses a state from its letters or its number.
+pub(super) fn state(era: Era, letters: &[u8]) -> Result<State, Fault<'_>> {
+    let state = match number(letters) {
+        Some(number) => State::of_number_in(era, number),
+        None => std::str::from_utf8(letters).ok().and_then(State::of_letters),
+    };
+    state.ok_or(Fault::State(letters))
+}
+
+/// Removes blanks on either side.
+pub(super) fn trim(bytes: &[u8]) -> &[u8] {
+    bytes.trim_ascii()
+}
+
+/// Parses a decimal number without a sign.
+pub(super) fn number(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() || bytes.len() > 20 {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |sum, &digit| {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        sum.checked_mul(10)?.checked_add(digit.into())
+    })
+}
+
+/// Parses a decimal number that may have a sign.
+pub(super) fn signed(bytes: &[u8]) -> Option<i64> {
+    match bytes.strip_prefix(b"-") {
+        Some(bytes) => number(bytes).and_then(|number| i64::try_from(number).ok()).map(|n| -n),
+        None => number(bytes).and_then(|number| i64::try_from(number).ok()),
+    }
+}
