@@ -17,13 +17,16 @@
 //! `mutants` puts small faults into the code and counts which of them the tests find
 //! (`docs/testing.md`). It is a package of its own, in `mutants`.
 
+mod circles;
 mod debts;
 mod forbidden;
 mod graph;
 mod headers;
 mod lines;
 mod links;
+mod modules;
 mod mutants;
+mod phrases;
 mod pictures;
 mod repository;
 mod scan;
@@ -67,12 +70,14 @@ impl fmt::Display for Finding {
 type Check = fn(&Repository) -> Vec<Finding>;
 
 /// All checks of `tidy`, with the name under which their findings are printed.
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 9] = [
     ("graph of crates", graph::check),
+    ("circles of files", circles::check),
     ("forbidden below the command line", forbidden::check),
     ("file headers", headers::check),
     ("line width", lines::check),
     ("words out of use", words::check),
+    ("phrases", phrases::check),
     ("links", links::check),
     ("tests named in docs/testing.md", tests_named::check),
 ];
