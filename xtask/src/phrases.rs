@@ -77,7 +77,7 @@ const PHRASES: [(&str, &str); 71] = [
     ("others than", "other than; except"),
     ("nothing of", "none of"),
     ("nothing else than", "only"),
-    ("the same with", "what the function does"),
+    ("^ the same with", "what the function does"),
     ("^ the same ,", "what the function does: `Like [`f`], ...`"),
     ("what it is to", "the noun that is described"),
     ("what it asks", "the requirements of"),
