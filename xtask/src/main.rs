@@ -26,6 +26,7 @@ mod headers;
 mod lines;
 mod links;
 mod loops;
+mod man;
 mod modules;
 mod mutants;
 mod phrases;
@@ -94,6 +95,8 @@ fn main() -> ExitCode {
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["build-time", ref arguments @ ..] => build_time::run(arguments),
         ["loops", program] => count_loops(program),
+        ["man", "--out", directory] => man::pages(directory),
+        ["completions", "--out", directory] => man::completions(directory),
         ["wasm"] => wasm::check(),
         ["mutants", ..] => mutants::run(&arguments[1..]),
         ["pictures"] => pictures::draw(None),
