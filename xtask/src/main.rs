@@ -17,13 +17,19 @@
 //! `mutants` puts small faults into the code and counts which of them the tests find
 //! (`docs/testing.md`). It is a package of its own, in `mutants`.
 
+mod build_time;
+mod circles;
 mod debts;
 mod forbidden;
 mod graph;
 mod headers;
 mod lines;
 mod links;
+mod loops;
+mod man;
+mod modules;
 mod mutants;
+mod phrases;
 mod pictures;
 mod repository;
 mod scan;
@@ -67,21 +73,30 @@ impl fmt::Display for Finding {
 type Check = fn(&Repository) -> Vec<Finding>;
 
 /// All checks of `tidy`, with the name under which their findings are printed.
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 9] = [
     ("graph of crates", graph::check),
+    ("circles of files", circles::check),
     ("forbidden below the command line", forbidden::check),
     ("file headers", headers::check),
     ("line width", lines::check),
     ("words out of use", words::check),
+    ("phrases", phrases::check),
     ("links", links::check),
     ("tests named in docs/testing.md", tests_named::check),
 ];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Ok(record) = std::env::var(build_time::RECORD) {
+        return build_time::wrap(&record, &arguments);
+    }
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
+        ["build-time", ref arguments @ ..] => build_time::run(arguments),
+        ["loops", program] => count_loops(program),
+        ["man", "--out", directory] => man::pages(directory),
+        ["completions", "--out", directory] => man::completions(directory),
         ["wasm"] => wasm::check(),
         ["mutants", ..] => mutants::run(&arguments[1..]),
         ["pictures"] => pictures::draw(None),
@@ -92,6 +107,24 @@ fn main() -> ExitCode {
                 "usage: cargo xtask tidy [--write-debts] | wasm | mutants [...] | worlds [...] | \
                  pictures [PROGRAM]"
             );
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Counts the copies of the event loop in a program, and fails if there are too many.
+fn count_loops(program: &str) -> ExitCode {
+    let bytes = std::fs::read(program).map_err(|error| error.to_string());
+    match bytes.and_then(|bytes| loops::copies(&bytes)) {
+        Ok(copies) => {
+            println!(
+                "{copies} copies of the event loop in {program}; at most {}",
+                loops::COPIES_MAX
+            );
+            if copies <= loops::COPIES_MAX { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(message) => {
+            eprintln!("error: {program}: {message}");
             ExitCode::from(2)
         }
     }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 const PASSED_OVER: [&str; 5] = ["target", ".git", "corpus", "artifacts", "out"];
 
 /// Endings of the files that are read.
-const ENDINGS: [&str; 9] = ["rs", "md", "toml", "yml", "cff", "json", "css", "mix", "groups"];
+const ENDINGS: [&str; 10] =
+    ["rs", "md", "py", "toml", "yml", "cff", "json", "css", "mix", "groups"];
 
 /// A text file.
 pub struct File {

@@ -92,7 +92,6 @@ pub enum Command {
     Live(LiveArgs),
     NewScheduler(NewSchedulerArgs),
     Completions(CompletionsArgs),
-    Man(ManArgs),
 }
 
 /// Run a sched_ext policy in this machine's kernel
@@ -524,16 +523,4 @@ pub struct CompletionsArgs {
     /// For which shell
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
-}
-
-/// Print the man page, or write all pages into a directory
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  schedlab man | man -l -                          read it
-  schedlab man ~/.local/share/man/man1             a page for each command: man schedlab-run")]
-pub struct ManArgs {
-    /// Where to write the pages, one for each command
-    #[arg(value_name = "DIR")]
-    pub directory: Option<PathBuf>,
 }

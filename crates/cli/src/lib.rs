@@ -53,6 +53,12 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use terminal::Output;
 
+/// The command line of the program, from which man pages are made.
+#[cfg(feature = "man")]
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
 /// Why the program stops before it is done.
 enum Failure {
     /// What was asked for cannot be done, and why.
@@ -140,7 +146,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Live(args) => commands::live::live(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),
-        Command::Man(args) => commands::completions::man(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
     match result {

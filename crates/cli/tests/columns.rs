@@ -356,7 +356,7 @@ fn the_main_line_is_shown_and_the_best_is_marked() {
 }
 
 #[test]
-fn shells_and_man_get_what_they_read() {
+fn shells_get_what_they_read() {
     for (shell, part) in [
         ("bash", "complete -F _schedlab"),
         ("zsh", "#compdef schedlab"),
@@ -368,18 +368,6 @@ fn shells_and_man_get_what_they_read() {
         assert!(script.contains(part) && script.contains("repeat"), "{shell}");
     }
     schedlab(&["completions", "bahs"]).error(&["bash, elvish, fish"]);
-    let page = schedlab(&["man"]).good();
-    assert!(page.contains(".TH schedlab 1") && page.contains("schedlab\\-run(1)"), "{page}");
-    let scratch = Scratch::new("man");
-    let directory = format!("{}/man1", scratch.path());
-    for _ in 0..2 {
-        schedlab(&["man", &directory]).good();
-    }
-    let run = std::fs::read_to_string(format!("{directory}/schedlab-run.1")).expect("written");
-    assert!(run.contains("\\-\\-baseline"), "{run}");
-    let foreign = scratch.file("man1/schedlab-list.1", "mine");
-    schedlab(&["man", &directory]).error(&["is there and is not a man page"]);
-    assert_eq!(std::fs::read_to_string(foreign).expect("it is there"), "mine");
 }
 
 /// What a column sets for itself, against `--set`, stands in its heading, and what the others have
