@@ -23,6 +23,7 @@ pub struct Quota {
 
 /// An action of an administrator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Command<'a> {
     /// Creates a task group. Groups are numbered from 1 in the order of creation. The reply is
     /// [`Reply::Group`].
@@ -82,6 +83,7 @@ pub enum Command<'a> {
 
 /// Result of a [`Command`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Reply {
     /// The command has been carried out.
     Done,
@@ -91,6 +93,7 @@ pub enum Reply {
 
 /// Reason for which a [`Command`] is not carried out. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ControlError {
     /// The kernel refuses.
     Refused(Refused),

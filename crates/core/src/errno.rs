@@ -5,6 +5,7 @@ use core::fmt;
 
 /// Reason for which a system call, or a write to a control file, fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Errno {
     /// `EPERM`: not permitted. For instance, a deadline task must be allowed on all CPUs.
     NotPermitted,

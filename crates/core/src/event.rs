@@ -9,6 +9,7 @@ use crate::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, TaskAttr, Ta
 /// All records of a run (metrics, timelines, traces, fingerprints) are made from these events and
 /// from nothing else.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// The name of the task that is created next. Sent only if names were requested. All other
     /// events of the run are the same either way.

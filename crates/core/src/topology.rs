@@ -93,6 +93,7 @@ pub const CPUS_MAX: u32 = 4096;
 
 /// Reason for which a description is not a valid topology.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TopologyError {
     /// The number of CPUs is `0` or more than [`CPUS_MAX`].
     Cpus(usize),

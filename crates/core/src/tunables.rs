@@ -20,6 +20,7 @@ pub struct Tunable {
 
 /// Reason for which a tunable cannot be set.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TunableError {
     /// This scheduler has no tunable of that name.
     Unknown {

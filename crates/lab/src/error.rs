@@ -103,5 +103,6 @@ fn explain(error: &TunableError) -> String {
         }
         TunableError::Range { min, max } => format!("it must be {min} to {max}"),
         TunableError::Refused(message) => message.clone(),
+        other => other.to_string(),
     }
 }

@@ -371,10 +371,7 @@ impl<S: Sink> Observer for Recorder<S> {
             Event::Online { cpu, online } => self.sink.online(at_ns, cpu.0, online),
             Event::Finished => self.finished(at_ns),
             Event::GroupChanged { task, group } => self.sink.group(at_ns, pid(task), group.0),
-            Event::AffinityChanged { .. }
-            | Event::Refused { .. }
-            | Event::LeavesIdle { .. }
-            | Event::Ticked { .. } => {}
+            _ => {}
         }
     }
 }

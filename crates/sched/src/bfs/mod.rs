@@ -31,8 +31,8 @@
 //! # Releases
 //!
 //! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`). The last task that a
-//!   CPU put while it was still runnable is **sticky** there: other CPUs see its deadline later by
-//!   the longest possible distance (`preempt.rs`).
+//!   CPU switched away from while it was still runnable is **sticky** there: other CPUs see its
+//!   deadline later by the longest possible distance (`preempt.rs`).
 //! * **0.316** (2.6.33): deadlines in jiffies. Other CPUs see a queued task's deadline later by its
 //!   `task_timeslice`.
 //!
@@ -122,7 +122,7 @@ struct Cpu {
     rq_policy: Policy,
     /// Time at which the running task was last charged, ns.
     rq_last_ran: u64,
-    /// 0.404: the runnable task that was last put here.
+    /// 0.404: the last task that this CPU switched away from while it was still runnable.
     sticky_task: Option<TaskId>,
     /// 0.404: time at which this CPU last refreshed niffies, ns.
     old_clock: u64,

@@ -1,4 +1,4 @@
-//! Wakeup preemption: which CPU reschedules for a task that becomes runnable. And sticky tasks.
+//! Wakeup preemption (which CPU reschedules for a task that becomes runnable) and sticky tasks.
 
 use super::grq::MAX_RT_PRIO;
 use super::releases::Affinity;
@@ -110,9 +110,9 @@ impl Bfs {
         }
     }
 
-    /// 0.404: `cpu` puts `task` although it is runnable. The task becomes the CPU's sticky task,
-    /// whose deadline other CPUs see later by the longest distance. The former sticky task, if it
-    /// still waits, is no longer sticky.
+    /// 0.404: `cpu` switches away from `task` although it is runnable. The task becomes the CPU's
+    /// sticky task, whose deadline other CPUs see later by the longest distance. The former sticky
+    /// task, if it still waits, is no longer sticky.
     pub(super) fn swap_sticky(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let former = self.cpus[cpu.index()].sticky_task;
         if former == Some(task) {
@@ -134,8 +134,8 @@ impl Bfs {
         }
     }
 
-    /// Asks the nearest idle CPU that `task` may use to reschedule. (It is never the one that puts
-    /// the task, which is not idle.)
+    /// Asks the nearest idle CPU that `task` may use to reschedule. (It is never the CPU that
+    /// switches away from the task, which is not idle.)
     fn resched_closest_idle(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if let Some(cpu) = self.nearest_idle(row.cpu, CpuId(0), &row.allowed) {

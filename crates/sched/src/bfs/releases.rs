@@ -72,8 +72,8 @@ pub enum SliceUnit {
 pub enum Affinity {
     /// Other CPUs see its deadline later by its `task_timeslice` for each step of cache distance.
     CacheDistance,
-    /// The last task that a CPU put although it was runnable is sticky there: other CPUs see its
-    /// deadline later by the longest distance.
+    /// The last task that a CPU switched away from while it was still runnable is sticky there:
+    /// other CPUs see its deadline later by the longest distance.
     Sticky,
 }
 
@@ -157,8 +157,8 @@ impl Version {
         dithers: false,
     };
 
-    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds. The last task that a CPU put is
-    /// sticky there.
+    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds. The last runnable task that a CPU
+    /// switched away from is sticky there.
     pub const V0_404: Version = Version {
         name: "0.404",
         clock: Clock::Niffies,

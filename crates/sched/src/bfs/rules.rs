@@ -35,7 +35,7 @@ define_rules! {
         12 SYNC_WAKEUP Preempt "sync_wakeup":
             "No CPU is idle, and the waker is about to leave its CPU to the task.";
         13 STILL_CURRENT Preempt "still_current":
-            "The task was woken before its CPU had switched away from it: it is still running.";
+            "The task was woken before its CPU had switched away from it: it never left the CPU.";
         14 CHILD_ASKS Preempt "child_asks":
             "No CPU is idle for the child, which has its own memory: its parent's CPU reschedules.";
         15 LAST_CPU SelectCpu "last_cpu":
@@ -57,8 +57,8 @@ define_rules! {
 
 impl Bfs {
     /// Lists the tasks that `cpu` could run at `jiffies`: the queued ones, and the running one as
-    /// it would be when put. Each is ranked by level, by whether it is overdue, by its deadline as
-    /// seen by the CPU, and by its place in the list.
+    /// it would be after a switch away from it. Each is ranked by level, by whether it is overdue,
+    /// by its deadline as seen by the CPU, and by its place in the list.
     #[cold]
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, jiffies: u64, out: &mut Vec<Candidate>) {
@@ -83,7 +83,7 @@ impl Bfs {
         }
     }
 
-    /// The record of the running task as it would be if its CPU put it now.
+    /// The record of the running task as it would be if its CPU switched away from it now.
     fn as_put_away(&self, cpu: CpuId, curr: TaskId, jiffies: u64) -> Task {
         let mut row = self.tasks[curr].clone();
         row.time_slice = self.cpus[cpu.index()].rq_time_slice;

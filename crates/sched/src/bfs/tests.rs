@@ -346,8 +346,8 @@ fn an_account_of_a_pick_has_each_queued_deadline() {
         [[101, 0, deadline(1), 0], [101, 0, deadline(2), 1], [101, 0, deadline(0), 2]]
     );
     assert_eq!(candidates[0].terms[1].name, "deadline_ns");
-    // When candidates are listed between decisions, the running task is listed as if it were put
-    // now.
+    // When candidates are listed between decisions, the running task is listed as if its CPU
+    // switched away from it now.
     let mut now = Vec::new();
     bfs.candidates(CPU0, &mut now);
     assert_eq!(now.last().map(|other| other.rank[2]), Some(deadline(1)));

@@ -162,7 +162,7 @@ impl<R: PickRule> Fair<R> {
         Survey { local, whole, busiest }
     }
 
-    /// The verdict of `sched_balance_find_src_group`.
+    /// The decision of `sched_balance_find_src_group`.
     fn is_worth_while(
         &self,
         rqs: &Rqs,

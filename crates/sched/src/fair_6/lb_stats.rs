@@ -143,7 +143,8 @@ impl Stats {
         CAPACITY * self.weight - self.lost
     }
 
-    /// [`avg_load`](Stats::avg_load), where the kernel has computed it, else 0.
+    /// [`avg_load`](Stats::avg_load) if the kernel has computed it, which it does only for
+    /// overloaded groups; else 0.
     pub(super) fn known_load(&self) -> u64 {
         if self.kind == GroupType::Overloaded { self.avg_load() } else { 0 }
     }

@@ -183,8 +183,8 @@ pub trait PickRule: RuleState {
     /// A queue has been throttled during the pick of `cpu`, which starts over.
     fn throttled_in_pick(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
-    /// Whether the running task of `cpu` was put during the pick that has just ended. Clears the
-    /// mark.
+    /// Whether `put_prev` was called for the running task of `cpu` during the pick that has just
+    /// ended. Clears the mark.
     #[inline]
     fn take_put_in_pick(fair: &mut Fair<Self>, cpu: CpuId) -> bool {
         let _ = (fair, cpu);

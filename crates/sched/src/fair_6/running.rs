@@ -103,7 +103,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].curr = None;
     }
 
-    /// `put_prev_task_fair`: puts `task` on every level.
+    /// `put_prev_task_fair`: `task` stops running, on every level.
     pub(super) fn put_prev(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         if R::take_put_in_pick(self, rqs.cpu_of(task)) {
             return;
@@ -115,7 +115,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `set_next_task_fair`: sets `task` on every level.
+    /// `set_next_task_fair`: `task` begins to run, on every level.
     pub(super) fn set_next(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
@@ -125,8 +125,8 @@ impl<R: PickRule> Fair<R> {
         self.cfs_tasks_to_head(rqs, task);
     }
 
-    /// Switches from one fair task to another. Only the levels on which the two differ are put and
-    /// set. An entity above both continues to run, protected as before.
+    /// Switches from one fair task to another. Only the levels on which the two differ are changed.
+    /// An entity above both continues to run, protected as before.
     pub(super) fn switch_fair(
         &mut self,
         rqs: &mut Rqs,

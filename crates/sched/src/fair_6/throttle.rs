@@ -70,7 +70,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `check_enqueue_throttle`: queue `q` may have got its first entity without having runtime for
-    /// it. (A queue with a running task is checked when that task is put.)
+    /// it. (A queue with a running task is checked when the CPU switches away from that task.)
     pub(super) fn check_enqueue_throttle(
         &mut self,
         rqs: &mut Rqs,

@@ -7,7 +7,8 @@
 //! empty. [`schedule`](Scheduler::schedule) finds the first set bit in the active array's bitmap
 //! and takes the head of that list. A task that has used up its slice gets a new one and moves to
 //! the expired array. When the active array is empty the two **swap**, and the next round begins.
-//! Nothing is ever recomputed for all tasks, as in the scheduler before.
+//! Nothing is ever recomputed for all tasks at once; its predecessor ([`o_n`](crate::o_n)) had to
+//! do that whenever an epoch ended.
 //!
 //! The nice value is only the centre of a task's priority. A **bonus** from 5 better to 5 worse
 //! comes from `sleep_avg`, an estimate of how much the task sleeps. A task whose bonus is large

@@ -119,8 +119,8 @@ pub struct Version {
     /// Whether interactive tasks also lose their privilege when a task with a better nice value
     /// waits in expired (`best_expired_prio`).
     pub better_expired_starves: bool,
-    /// Whether a thread that forks a thread is not preempted by it. Otherwise every child runs
-    /// before its parent.
+    /// Whether a task that creates a thread continues to run. Otherwise every child runs before its
+    /// parent.
     pub threads_run_on_after_fork: bool,
     /// Whether a parent that gives away its last jiffy pays with a whole tick, balancing included.
     /// Otherwise it pays with the charge of a tick.

@@ -32,7 +32,7 @@ define_rules! {
         10 SYNC_WAKEUP Preempt "sync_wakeup":
             "The waker on this CPU has announced that it will sleep: it is not preempted.";
         11 STILL_QUEUED Preempt "still_queued":
-            "The task was woken before its CPU had switched away from it: it is still running.";
+            "The task was woken before its CPU had switched away from it: it never left the CPU.";
         12 NEW_TASK Preempt "new_task":
             "A task without a parent always makes its CPU reschedule.";
         13 CHILD_FIRST Preempt "child_first":

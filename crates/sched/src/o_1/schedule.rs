@@ -1,4 +1,4 @@
-//! `schedule()`: put the current task, pick the next.
+//! `schedule()`: switch away from the current task (`prev`), pick the next one.
 
 use super::releases::Balancing;
 use super::task::{Activated, Pid, State, Tasks};

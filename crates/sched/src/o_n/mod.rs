@@ -62,11 +62,11 @@ use schedlab_core::{
 };
 use task::{REALTIME_BASE, Rest, State, Task};
 
-/// Goodness for the CPU on which a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP
-/// build.
+/// Additional goodness for the CPU on which a task ran last. `PROC_CHANGE_PENALTY` of i386; only in
+/// an SMP build.
 const PROC_CHANGE_PENALTY: i32 = 15;
 
-/// Goodness of a task whose address space is loaded already.
+/// Additional goodness of a task whose address space is loaded already.
 const MM_BONUS: i32 = 1;
 
 /// Distance between two tasks' structures: each lies at the bottom of a kernel stack of two pages.
@@ -478,7 +478,7 @@ impl Scheduler for OrderN {
         }
         debug_assert!(
             !platform.resched_pending(cpu),
-            "CPU {} asks itself again, though the task that it has put was worse",
+            "CPU {} asks itself again, though the task that it switched away from was worse",
             cpu.0
         );
         next

@@ -21,7 +21,7 @@ pub(super) struct Task {
     pub(super) rt_priority: u8,
     pub(super) policy: Policy,
     pub(super) state: State,
-    /// It has yielded (the bit `SCHED_YIELD`) and has not been put since.
+    /// It has yielded (the bit `SCHED_YIELD`), and its CPU has not switched away from it since.
     pub(super) yielded: bool,
     /// Some CPUs are forbidden to it.
     pub(super) bound: bool,

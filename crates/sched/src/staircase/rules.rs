@@ -35,7 +35,7 @@ define_rules! {
         12 SYNC_WAKEUP Preempt "sync_wakeup":
             "The waker on this CPU is about to sleep, and leaves it in any case.";
         13 STILL_QUEUED Preempt "still_queued":
-            "The task was woken before its CPU had switched away from it: it is still running.";
+            "The task was woken before its CPU had switched away from it: it never left the CPU.";
         14 NEW_TASK Preempt "new_task":
             "A task without a parent always makes its CPU reschedule.";
         15 CHILD_ASKS Preempt "child_asks":

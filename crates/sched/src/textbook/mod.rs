@@ -115,7 +115,8 @@ struct Task {
     used_ns: u64,
     /// CPU time used since it was dispatched, ns.
     ran_ns: u64,
-    /// Time up to which the figures around this one are current, while it runs; ns.
+    /// Time up to which `used_ns`, `ran_ns`, `quantum_left_ns` and `allotment_left_ns` are current,
+    /// while it runs; ns.
     charged_ns: u64,
     /// The rest of the quantum, ns.
     quantum_left_ns: u64,

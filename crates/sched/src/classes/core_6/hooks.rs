@@ -350,6 +350,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
             Command::CpuOffline(cpu) => self.take_offline(platform, cpu)?,
             Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
+            other => return Err(other.unsupported()),
         }
         Ok(Reply::Done)
     }

@@ -78,8 +78,8 @@ impl Fair<LeastVruntime> {
         Some((left, rules::LEAST_VRUNTIME))
     }
 
-    /// A queue has been throttled during the pick: puts the running task, and the pick starts over
-    /// without it.
+    /// A queue has been throttled during the pick: puts the running task back into the tree, and
+    /// the pick starts over without it.
     pub(super) fn put_in_pick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         let q = CfsRqId::of_cpu(cpu);
         let Some(mut e) = self.cfs_rqs[q].curr.filter(|_| self.cfs_rqs[q].nr_queued > 0) else {

@@ -31,7 +31,7 @@ pub const V6_1: Release = Release {
 pub const V5_10: Release = Release {
     version: "5.10",
     also: &["5.10.262"],
-    summary: "derived from 6.1 by reading, not driven: no idle groups, sysctls, SIS_PROP",
+    summary: "derived from 6.1 by reading, not run: no idle groups, sysctls, SIS_PROP",
     golden: &[],
     can: Capabilities { idle_groups: false, ..V6_1.can },
     build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_10, config))),

@@ -28,8 +28,8 @@ pub struct QueueState {
     pub skip: Option<EntityId>,
     /// Number of queued entities that are idle ones (`idle_nr_running`).
     pub idle_nr: u32,
-    /// Root group's queue: whether its running task was put during a pick, because a queue was
-    /// throttled, and must not be put again.
+    /// Root group's queue: whether `put_prev` has been called for its running task during a pick,
+    /// because a queue was throttled, and must not be called again.
     pub put_in_pick: bool,
 }
 

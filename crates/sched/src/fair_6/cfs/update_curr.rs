@@ -1,5 +1,5 @@
-//! Charging: the running entity's vruntime grows with the time for which it runs. And the tick,
-//! which checks whether it has run long enough.
+//! Charging: the running entity's vruntime grows with the time for which it runs. At the tick this
+//! is followed by the check whether it has run long enough.
 
 use super::LeastVruntime;
 use crate::classes::Rqs;

@@ -14,9 +14,10 @@
 //!    (vruntime > V: not eligible)     V        (vruntime <= V: eligible)
 //! ```
 //!
-//! Tasks request time in units of a **slice** (some ms). A request is due at the task's virtual
-//! **deadline**: the vruntime at which it began, plus the slice divided by the weight. The name
-//! states the rule: of the **eligible** tasks, the one with the **earliest virtual deadline** runs.
+//! A task requests CPU time one **slice** (a few ms) at a time. A request is due at a virtual
+//! **deadline**: the task's vruntime at the start of the request, plus the slice divided by the
+//! weight. The name states the rule: of the **eligible** tasks, the one with the **earliest virtual
+//! deadline** runs.
 //! Eligibility keeps the CPU fairly divided. The deadline decides which task is first, so that a
 //! short slice means *sooner*, not *more*.
 //!
