@@ -400,7 +400,7 @@ mod tests {
         assert_eq!((next, rule), (Some(TaskId(1)), rules::LARGEST_COUNTER));
         let ranks: Vec<_> = evidence.candidates.iter().map(|other| other.rank).collect();
         assert_eq!(ranks, [[-1, 0, 0, 0], [-35, 1, 0, 0]]);
-        assert_eq!(evidence.candidates[1].terms[0], Term { name: "counter", value: 35 });
+        assert_eq!(evidence.candidates[1].terms[0], Term { name: "counter".into(), value: 35 });
         // Nobody has ticks left: the oldest goes on, whoever has more in the round that begins.
         let (next, rule, evidence) = pick();
         assert_eq!((next, rule), (Some(TaskId(0)), rules::NEW_ROUND));

@@ -12,6 +12,7 @@ mod schedstat;
 
 pub use counters::Counters;
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +69,7 @@ pub struct Entity {
     /// The number of the group in whose queue it stands.
     pub within: u32,
     /// The numbers by which it is compared.
-    pub terms: Vec<(&'static str, i64)>,
+    pub terms: Vec<(Cow<'static, str>, i64)>,
 }
 
 impl Entity {
