@@ -1,12 +1,12 @@
 //! Turns the runs of a file into simulations, and these into values.
 
 use crate::axes::{Binding, For, combinations, fill, text_of};
+use crate::calculators;
 use crate::conditions::{Condition, Ticks};
+use crate::cost_change::Change;
 use crate::error::{At, Error};
 use crate::file::Run;
 use crate::measure::{measure, table};
-use crate::rules;
-use crate::sensitivity::Change;
 use schedlab_bench::{Findings, Values};
 use schedlab_core::Observer;
 use schedlab_core::topology::CPUS_MAX;
@@ -346,7 +346,7 @@ impl Simulation {
     /// As of [`run`](Simulation::run).
     pub fn run_with<O: Observer>(&self, observer: O) -> Result<(Simulated, O), Error> {
         if let Subject::Rule(rule) = &self.subject {
-            let simulated = Simulated { findings: rules::apply(rule)?, report: None };
+            let simulated = Simulated { findings: calculators::apply(rule)?, report: None };
             return Ok((simulated, observer));
         }
         let choice = select::find(&self.scheduler).map_err(Error::new)?;
