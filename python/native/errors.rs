@@ -1,6 +1,6 @@
 //! Errors of the engine as exceptions of the package: `schedlab.InputError` and its kin.
 
-use crate::policy::Failure;
+use crate::failure::Failure;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use schedlab_lab::Error;

@@ -6,14 +6,16 @@
 
 mod errors;
 mod facts;
+mod failure;
 mod interrupt;
 mod live;
 mod plans;
+mod policies;
 mod policy;
 mod rows;
-mod slots;
 mod sweep;
 mod tables;
+mod threads;
 mod wakeups;
 mod work;
 

@@ -2,7 +2,7 @@
 
 use crate::errors;
 use crate::interrupt::interruptible;
-use crate::slots;
+use crate::threads;
 use pyo3::prelude::*;
 use schedlab_lab::compare::page::ComparePage;
 use schedlab_lab::compare::text::{self, Form};
@@ -53,7 +53,7 @@ impl Asked {
             noise,
             thresholds: Thresholds::parse("thresholds", &self.thresholds.to_string())?,
             placements: self.placements,
-            threads: slots::threads(threads),
+            threads: threads::threads(threads),
         })
     }
 }
@@ -174,7 +174,7 @@ mod here {
     use crate::interrupt::interruptible;
     use pyo3::prelude::*;
     use schedlab_host::facts::cpu_list;
-    use schedlab_host::{Error, GroupChoice, Options, Prepared, Runner, result, undertaking};
+    use schedlab_host::{Error, GroupChoice, Options, Prepared, Runner, prepared, result};
     use schedlab_workload::{GroupSettings, Start, groups};
     use serde::Deserialize;
     use std::ffi::OsString;
@@ -253,7 +253,7 @@ mod here {
         };
         let measured = interruptible(py, false, |stop| {
             let options = asked.options()?;
-            let probe = undertaking::probe(&asked.choice())?;
+            let probe = prepared::probe(&asked.choice())?;
             if asked.trace == "own" && !probe.switches.yes {
                 return Err(Error::Refused(format!(
                     "trace=\"own\": switches cannot be recorded: {}",
@@ -276,7 +276,7 @@ mod here {
     }
 
     pub fn probe(py: Python<'_>) -> PyResult<String> {
-        let probe = undertaking::probe(&GroupChoice::Auto);
+        let probe = prepared::probe(&GroupChoice::Auto);
         let probe = probe.map_err(|wrong| errors::input(py, wrong))?;
         Ok(probe.to_json().to_string())
     }

@@ -1,9 +1,10 @@
 //! Plans that are checked and run: `Prepared`, and what came of it: `Outcome`.
 
+use crate::errors;
 use crate::interrupt::{Stop, interruptible};
+use crate::policies::Policies;
 use crate::tables::{Table, named, numbers};
 use crate::wakeups::Wakeups;
-use crate::{errors, slots};
 use arrow_array::Int32Array;
 use pyo3::prelude::*;
 use schedlab_cli::Asked;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Prepared {
     pub checked: Arc<Checked>,
-    pub policies: slots::Held,
+    pub policies: Policies,
 }
 
 impl Prepared {
@@ -55,7 +56,7 @@ impl Prepared {
             };
             (report, observer)
         };
-        let (report, observer) = interruptible(py, self.policies.are_there(), run)?;
+        let (report, observer) = interruptible(py, !self.policies.is_empty(), run)?;
         let failed = |error| self.policies.error(py, &contender.to_string(), &error);
         Ok((report.map_err(failed)?, observer))
     }
@@ -74,10 +75,10 @@ impl Prepared {
             }
             error => errors::engine(py, None, error),
         })?;
-        let policies = slots::hold(py, policies)?;
-        let entries = policies.entries();
+        let policies = Policies::load(py, policies)?;
+        let own = policies.choices();
         // Policies are built, to ask what they can, so it stays on this thread.
-        let checked = py.detach(|| catch_panic(|| plan.prepare_with(&entries)));
+        let checked = py.detach(|| catch_panic(|| plan.prepare_with(&own)));
         let checked = checked
             .map_err(|broken| policies.broken(py, &broken))?
             .map_err(|error| errors::engine(py, None, &error))?;
@@ -110,7 +111,7 @@ impl Prepared {
     /// Runs all columns, on so many threads; none: on all cores.
     #[pyo3(signature = (threads=None))]
     fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<Outcome> {
-        let stays = self.policies.are_there();
+        let stays = !self.policies.is_empty();
         let threads = self.policies.threads(threads);
         let results = interruptible(py, stays, |stop| {
             let mut results: Vec<(String, Result<Run, Error>)> = vec![];
@@ -163,7 +164,7 @@ impl Prepared {
             return Err(errors::input(py, "only runs of a workload can be explained"));
         }
         let asked = Asked { at_ns, task, cpu, wakeup, worst };
-        let stays = self.policies.are_there();
+        let stays = !self.policies.is_empty();
         let said = interruptible(py, stays, |_| {
             schedlab_cli::explanation(&asked, &self.checked, contender, Style::plain(100))
         })?;
@@ -184,7 +185,7 @@ impl Prepared {
         many: usize,
     ) -> PyResult<Vec<Wait>> {
         let contender = self.column(py, place)?;
-        let stays = self.policies.are_there();
+        let stays = !self.policies.is_empty();
         let only = task.map(TaskId);
         let found = interruptible(py, stays, |_| {
             explain::longest_waits(&self.checked, contender, only, many)
@@ -249,7 +250,7 @@ impl Prepared {
         outcome: &Bound<'_, Outcome>,
         threads: Option<usize>,
     ) -> PyResult<String> {
-        let stays = self.policies.are_there();
+        let stays = !self.policies.is_empty();
         let threads = self.policies.threads(threads);
         let report = &outcome.get().report;
         let page = interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;

@@ -1,10 +1,9 @@
-//! A policy written in Python as a scheduler: every hook of the engine calls a method of it.
+//! A policy written in Python as a scheduler: every hook of the engine calls one of its methods.
 //!
-//! What a hook asks of the machine (reschedules, timers, moves) is noted by the object that the
-//! policy knows as its machine, and carried out when the hook returns. What a policy raises ends
-//! the run.
+//! The object that the policy knows as its machine collects what a hook requests (reschedules,
+//! timers, moves); the requests are carried out when the hook returns. An exception ends the run.
 
-use crate::slots::{self, keep};
+use crate::failure::{Failure, LastFailure};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -17,58 +16,18 @@ use schedlab_core::{
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a policy raised, in which hook and when.
-pub struct Failure {
-    pub error: PyErr,
-    pub hook: String,
-    pub at_ns: u64,
-    /// The traceback as Python prints it.
-    pub traceback: String,
-}
-
-impl Failure {
-    fn new(py: Python<'_>, error: PyErr, hook: &str, at_ns: u64) -> Failure {
-        // Before Python 3.12 the two are apart until somebody catches the exception.
-        if let Some(traceback) = error.traceback(py) {
-            let _ = error.value(py).setattr("__traceback__", traceback);
-        }
-        let printed = || -> PyResult<String> {
-            let format = py.import("traceback")?.getattr("format_exception")?;
-            let lines: Vec<String> = format.call1((error.value(py),))?.extract()?;
-            Ok(lines.concat())
-        };
-        let traceback = printed().unwrap_or_else(|_| error.to_string());
-        // As users know it: the method of theirs that was called on the way.
-        let named = || -> PyResult<String> {
-            let failed_hook = py.import("schedlab._policy")?.getattr("failed_hook")?;
-            failed_hook.call1((error.value(py), hook))?.extract()
-        };
-        let hook = named().unwrap_or_else(|_| hook.into());
-        Failure { error, hook, at_ns, traceback }
-    }
-
-    /// Ends the run: the engine catches it where it catches a scheduler that panics.
-    pub fn unwind(self, slot: usize) -> ! {
-        let at_s = self.at_ns as f64 / 1e9;
-        let message =
-            format!("{} failed at {at_s:.6} s:\n{}", self.hook, self.traceback.trim_end());
-        slots::failed(slot, self);
-        std::panic::resume_unwind(Box::new(message))
-    }
-}
-
-/// What a hook asked for.
+/// Requests of a hook to the machine.
 #[derive(Default)]
 struct Requests {
     resched: Vec<u32>,
-    /// Timers to be armed at a time, or cancelled.
+    /// Timers to arm at a time; `None`: to cancel.
     timers: Vec<(u32, Option<u64>)>,
-    /// Tasks that go to another CPU's queue.
+    /// Tasks that move to another CPU's queue.
     moves: Vec<(u32, u32)>,
     rule: u8,
 }
 
-/// The machine as a policy sees it.
+/// The machine that a policy runs on.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Machine {
     now_ns: AtomicU64,
@@ -95,7 +54,7 @@ impl Machine {
 
 #[pymethods]
 impl Machine {
-    /// The present time, ns of virtual time since the start.
+    /// Current virtual time since the start, ns.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.now_ns.load(Ordering::Relaxed)
@@ -107,54 +66,54 @@ impl Machine {
         self.cpus
     }
 
-    /// Ticks a second.
+    /// Ticks per second.
     #[getter]
     fn hz(&self) -> u32 {
         self.hz
     }
 
-    /// Whether somebody wants the grounds of decisions.
+    /// Whether the grounds of decisions are requested.
     #[getter]
     fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Asks a CPU to call schedule in this instant.
+    /// Requests that a CPU calls schedule in this instant.
     fn resched(&self, cpu: u32) -> PyResult<()> {
         self.check(cpu)?;
         self.with(|requests| requests.resched.push(cpu));
         Ok(())
     }
 
-    /// Lets the hook `timer(key)` be called at this time, ns; what was pending for it is forgotten.
+    /// Arms a timer: the hook `timer(key)` is called at this time, ns. Replaces a pending one.
     fn arm_timer(&self, key: u32, at_ns: u64) {
         self.with(|requests| requests.timers.push((key, Some(at_ns))));
     }
 
-    /// Forgets what was pending for a timer.
+    /// Cancels a timer, if it is pending.
     fn cancel_timer(&self, key: u32) {
         self.with(|requests| requests.timers.push((key, None)));
     }
 
-    /// A task belongs to another CPU's queue from now on.
+    /// Reports that a task now belongs to another CPU's queue.
     fn moved(&self, task: u32, cpu: u32) -> PyResult<()> {
         self.check(cpu)?;
         self.with(|requests| requests.moves.push((task, cpu)));
         Ok(())
     }
 
-    /// Names the rule of the pick that is being made, by its number.
+    /// Names the rule of the current pick by its number.
     fn because(&self, rule: u8) {
         self.with(|requests| requests.rule = rule);
     }
 
-    /// It stays the same machine where a policy is copied.
+    /// A copy of a policy keeps the same machine.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }
 }
 
-/// The methods of a policy that the engine calls, bound once.
+/// The bound methods of a policy that the engine calls.
 struct Hooks {
     fork: Py<PyAny>,
     wake: Py<PyAny>,
@@ -168,24 +127,25 @@ struct Hooks {
     timer: Py<PyAny>,
 }
 
-/// A policy of Python.
+/// An instance of a policy, as a scheduler of one machine.
 pub struct PyScheduler {
-    slot: usize,
+    failure: LastFailure,
     policy: Py<PyAny>,
     machine: Py<Machine>,
     hooks: Hooks,
-    /// On which CPU's queue each task is.
+    /// The CPU on whose queue each task is.
     cpu_of: Vec<u32>,
-    rules: Vec<&'static RuleDoc>,
+    rules: Vec<RuleDoc>,
     affinity: bool,
-    /// How many hooks were called in the present instant.
+    /// Number of hooks called in the current instant.
     calls: u64,
 }
 
-/// So many hooks in one instant, and some for each task, no policy needs: time does not go on.
+/// Number of hooks called in one instant, besides some for each task, from which virtual time
+/// counts as stopped. No sound policy needs as many.
 const CALLS_AT_ONCE: u64 = 500_000;
 
-/// Attributes as a policy gets them: policy, nice, real-time priority, runtime, deadline, period.
+/// Attributes as passed to a policy: policy, nice, real-time priority, runtime, deadline, period.
 type Attr = (&'static str, i32, u32, u64, u64, u64);
 
 fn attr_of(attr: &SchedAttr) -> Attr {
@@ -200,7 +160,7 @@ fn attr_of(attr: &SchedAttr) -> Attr {
     (policy, attr.nice, attr.rt_priority, attr.runtime_ns, attr.deadline_ns, attr.period_ns)
 }
 
-/// A candidate as a policy gives it: task, key, numbers with their names.
+/// A candidate as returned by a policy: task, key, numbers with their names.
 type Row = (u32, Vec<i64>, Vec<(String, i64)>);
 
 fn candidate(row: &Row) -> Candidate {
@@ -208,34 +168,33 @@ fn candidate(row: &Row) -> Candidate {
     let mut rank = [0; 4];
     rank.iter_mut().zip(key).for_each(|(place, value)| *place = *value);
     let candidate = Candidate::task(TaskId(*task), rank);
-    terms.iter().fold(candidate, |made, (name, value)| made.with(keep(name), *value))
+    terms.iter().fold(candidate, |made, (name, value)| made.with(name.clone(), *value))
 }
 
 /// The rules that a policy describes: pairs of a name and a sentence.
-fn rules_of(policy: &Bound<'_, PyAny>) -> PyResult<Vec<&'static RuleDoc>> {
+fn rules_of(policy: &Bound<'_, PyAny>) -> PyResult<Vec<RuleDoc>> {
     let described: Vec<(String, String)> = policy.call_method0("_rules")?.extract()?;
-    let doc = |(number, (name, text)): (u8, &(String, String))| -> &'static RuleDoc {
-        crate::slots::keep_rule(RuleDoc {
-            rule: Rule(number),
-            question: Question::Pick,
-            name: keep(name),
-            text: keep(text),
-        })
+    let doc = |(number, (name, text)): (u8, (String, String))| RuleDoc {
+        rule: Rule(number),
+        question: Question::Pick,
+        name: name.into(),
+        text: text.into(),
     };
-    Ok((1..=255).zip(&described).map(doc).collect())
+    Ok((1..=255).zip(described).map(doc).collect())
 }
 
 impl PyScheduler {
-    /// An instance of `class` for the machine of `config`.
+    /// An instance of `class` for the machine of `config`. What its hooks raise goes to `failure`.
+    ///
+    /// # Errors
+    /// What the class raised meanwhile.
     pub fn new(
-        py: Python<'_>,
-        slot: usize,
-        class: Option<Py<PyAny>>,
+        class: &Bound<'_, PyAny>,
+        failure: &LastFailure,
         config: &BuildConfig,
     ) -> Result<PyScheduler, Failure> {
+        let py = class.py();
         let make = || -> PyResult<PyScheduler> {
-            let class = class
-                .ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("its slot is empty"))?;
             let cpus = config.topology.cpus();
             let machine = Py::new(
                 py,
@@ -247,7 +206,6 @@ impl PyScheduler {
                     requests: Mutex::default(),
                 },
             )?;
-            let class = class.bind(py);
             let policy = class.call_method1("_make", (&machine,))?;
             let method = |name: &str| policy.getattr(name).map(Bound::unbind);
             let hooks = Hooks {
@@ -265,13 +223,13 @@ impl PyScheduler {
             let rules = rules_of(&policy)?;
             let affinity = policy.getattr("affinity")?.extract()?;
             let policy = policy.unbind();
-            let cpu_of = vec![];
-            Ok(PyScheduler { slot, policy, machine, hooks, cpu_of, rules, affinity, calls: 0 })
+            let (failure, cpu_of) = (failure.clone(), vec![]);
+            Ok(PyScheduler { failure, policy, machine, hooks, cpu_of, rules, affinity, calls: 0 })
         };
         make().map_err(|error| Failure::new(py, error, "its making", 0))
     }
 
-    /// Calls a hook, and carries out what it asks of the machine.
+    /// Calls a hook and carries out its requests.
     fn call<'py, A>(
         &mut self,
         py: Python<'py>,
@@ -293,7 +251,7 @@ impl PyScheduler {
                 self.calls
             );
             let error = pyo3::exceptions::PyRuntimeError::new_err(message);
-            Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot)
+            self.failure.unwind(Failure::new(py, error, hook, platform.now_ns()))
         }
         let returned = method(&self.hooks).bind(py).call1(arguments);
         match returned {
@@ -301,12 +259,12 @@ impl PyScheduler {
                 self.carry_out(platform);
                 returned
             }
-            Err(error) => Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot),
+            Err(error) => self.failure.unwind(Failure::new(py, error, hook, platform.now_ns())),
         }
     }
 
     fn carry_out(&mut self, platform: &mut Platform) {
-        // The rule stays until the next pick.
+        // The rule holds until the next pick.
         let requests = self.machine.get().with(|requests| {
             let rule = requests.rule;
             std::mem::replace(requests, Requests { rule, ..Requests::default() })
@@ -336,14 +294,15 @@ impl PyScheduler {
         }
     }
 
-    /// What went wrong with an answer of the policy.
-    fn expect<T>(&self, py: Python<'_>, hook: &str, platform: &Platform, answer: PyResult<T>) -> T {
-        match answer {
-            Ok(answer) => answer,
-            Err(error) => Failure::new(py, error, hook, platform.now_ns()).unwind(self.slot),
+    /// Unwraps a value that the policy returned. An error ends the run.
+    fn expect<T>(&self, py: Python<'_>, hook: &str, platform: &Platform, value: PyResult<T>) -> T {
+        match value {
+            Ok(value) => value,
+            Err(error) => self.failure.unwind(Failure::new(py, error, hook, platform.now_ns())),
         }
     }
 
+    /// The CPUs that `allowed` names, for the policy; `None`: all of them.
     fn allowed(&self, py: Python<'_>, allowed: &CpuSet) -> Option<Py<PyList>> {
         let cpus = self.machine.get().cpus;
         if !self.affinity || allowed.count(cpus) == cpus {
@@ -363,8 +322,8 @@ impl Scheduler for PyScheduler {
                 Parent::Task { task, .. } => Some(task.0),
             };
             let arguments = (task.0, attr_of(&attr.sched), allowed, attr.group.0, parent);
-            let answer = self.call(py, platform, "fork", |hooks| &hooks.fork, arguments);
-            let cpu: u32 = self.expect(py, "fork", platform, answer.extract());
+            let returned = self.call(py, platform, "fork", |hooks| &hooks.fork, arguments);
+            let cpu: u32 = self.expect(py, "fork", platform, returned.extract());
             if self.cpu_of.len() <= task.index() {
                 self.cpu_of.resize(task.index() + 1, 0);
             }
@@ -401,8 +360,8 @@ impl Scheduler for PyScheduler {
             let machine = self.machine.get();
             machine.asked.store(asked, Ordering::Relaxed);
             machine.because(1);
-            let answer = self.call(py, platform, "pick", |hooks| &hooks.schedule, (cpu.0,));
-            let next: Option<u32> = self.expect(py, "pick", platform, answer.extract());
+            let returned = self.call(py, platform, "pick", |hooks| &hooks.schedule, (cpu.0,));
+            let next: Option<u32> = self.expect(py, "pick", platform, returned.extract());
             let rule = Rule(self.machine.get().with(|requests| requests.rule));
             let rows: Vec<Row> = match asked {
                 true => {
@@ -486,20 +445,20 @@ impl Scheduler for PyScheduler {
     }
 }
 
-/// A tunable of a policy: name, present value, least, most, help.
-type TunableRow = (String, i64, i64, i64, String);
+/// A tunable of a policy: name, current value, smallest and largest value.
+type TunableRow = (String, i64, i64, i64);
 
 impl PyScheduler {
-    /// What was raised to end the program (`KeyboardInterrupt`) ends the run, wherever the policy
-    /// was when it came.
+    /// Ends the run if `error` was raised to end the program (`KeyboardInterrupt`); returns any
+    /// other error.
     fn pass_on_signal(&self, py: Python<'_>, error: PyErr) -> PyErr {
         if error.is_instance_of::<PyException>(py) {
             return error;
         }
-        Failure::new(py, error, "a signal", 0).unwind(self.slot)
+        self.failure.unwind(Failure::new(py, error, "a signal", 0))
     }
 
-    /// Asks the policy something; that it cannot answer ends the run.
+    /// Calls a method that asks the policy about itself. An exception ends the run.
     fn ask<T>(
         &self,
         hook: &str,
@@ -511,36 +470,37 @@ impl PyScheduler {
     {
         Python::attach(|py| {
             let arguments = arguments(py);
-            let answer = self.policy.bind(py).call_method1(method, arguments.bind(py));
-            let answer = answer.and_then(|answer| answer.extract::<T>().map_err(Into::into));
-            match answer {
-                Ok(answer) => answer,
+            let returned = self.policy.bind(py).call_method1(method, arguments.bind(py));
+            let value = returned.and_then(|value| value.extract::<T>().map_err(Into::into));
+            match value {
+                Ok(value) => value,
                 Err(error) => {
                     let now_ns = self.machine.get().now_ns();
-                    Failure::new(py, error, hook, now_ns).unwind(self.slot)
+                    self.failure.unwind(Failure::new(py, error, hook, now_ns))
                 }
             }
         })
     }
 }
 
+/// No arguments.
 fn nothing(py: Python<'_>) -> Py<PyTuple> {
     PyTuple::empty(py).unbind()
 }
 
 impl Inspect for PyScheduler {
-    fn rules(&self) -> Vec<&'static RuleDoc> {
-        self.rules.clone()
+    fn rules(&self) -> Vec<&RuleDoc> {
+        self.rules.iter().collect()
     }
 
     fn tunables(&self) -> Vec<Tunable> {
         let rows: Vec<TunableRow> = self.ask("tunables", "_tunables", nothing);
         rows.iter()
-            .map(|(name, value, least, most, help)| Tunable {
+            .map(|(name, value, least, most)| Tunable {
                 name: name.clone().into(),
                 value: *value,
                 range: (*least, *most),
-                help: keep(help),
+                help: "an attribute of the policy",
             })
             .collect()
     }

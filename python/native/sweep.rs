@@ -3,7 +3,7 @@
 
 use crate::errors;
 use crate::interrupt::interruptible;
-use crate::slots;
+use crate::threads;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use schedlab_lab::compressed;
@@ -243,7 +243,7 @@ impl Space {
         read: bool,
     ) -> PyResult<()> {
         let form = self::form(py, form)?;
-        let threads = slots::threads(threads);
+        let threads = threads::threads(threads);
         let mut raised: Option<PyErr> = None;
         let ran = interruptible(py, false, |stop| {
             let over = AtomicBool::new(false);
@@ -304,7 +304,7 @@ impl Space {
             .collect::<PyResult<_>>()?;
         let mut judged = vec![];
         let ran = interruptible(py, false, |stop| {
-            self.runs.run_judged(slots::threads(threads), &rungs, |one| {
+            self.runs.run_judged(threads::threads(threads), &rungs, |one| {
                 judged.push(one);
                 !stop.is_set()
             })

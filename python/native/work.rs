@@ -4,7 +4,8 @@
 use crate::errors;
 use crate::interrupt::interruptible;
 use crate::plans::Prepared;
-use crate::slots;
+use crate::policies::Policies;
+use crate::threads;
 use pyo3::prelude::*;
 use schedlab_lab::replay::{Replay, beside};
 use schedlab_lab::select;
@@ -39,7 +40,7 @@ impl Bench {
         let Some(sweep) = prepared.checked.sweep() else {
             return Err(errors::input(py, "that is a workload; run() runs it"));
         };
-        let stays = prepared.policies.are_there();
+        let stays = !prepared.policies.is_empty();
         let threads = prepared.policies.threads(threads);
         let report = interruptible(py, stays, |stop| {
             sweep.run_observed(
@@ -93,7 +94,7 @@ impl Bench {
         figure: Option<&str>,
     ) -> PyResult<String> {
         let prepared = prepared.get();
-        let stays = prepared.policies.are_there();
+        let stays = !prepared.policies.is_empty();
         let threads = prepared.policies.threads(None);
         let page = interruptible(py, stays, |_| {
             page::bench_page(&prepared.checked, &self.report, figure, threads)
@@ -135,8 +136,8 @@ pub fn stress(
     threads: Option<usize>,
 ) -> PyResult<Vec<(String, u64, u64, Option<BrokenRule>)>> {
     const EVENTS_SHOWN: usize = 8;
-    let held = slots::hold(py, policies)?;
-    let chosen = select::choose_among(&schedulers, &held.entries());
+    let loaded = Policies::load(py, policies)?;
+    let chosen = select::choose_among(&schedulers, &loaded.choices());
     let chosen = chosen.map_err(|error| errors::engine(py, None, &error.into()))?;
     let chosen =
         schedlab_lab::scx::all_fixed(&chosen).map_err(|error| errors::engine(py, None, &error))?;
@@ -147,8 +148,8 @@ pub fn stress(
     if first_seed.checked_add(worlds).is_none() {
         return Err(errors::input(py, "the last seed is beyond the largest there is"));
     }
-    let stays = held.are_there();
-    let threads = held.threads(threads);
+    let stays = !loaded.is_empty();
+    let threads = loaded.threads(threads);
     let seeds: Vec<u64> = (first_seed..first_seed + worlds).collect();
     let mut rows = vec![];
     for choice in chosen.iter().map(|one| one.choice.clone()) {
@@ -157,7 +158,7 @@ pub fn stress(
             let world = World::random(seed, &choice);
             let checked = check(&world, &choice);
             // What was interrupted is not begun again.
-            let broken = checked.failure.as_ref().filter(|_| !held.is_interrupted());
+            let broken = checked.failure.as_ref().filter(|_| !loaded.is_interrupted());
             let before = broken.map(|failure| {
                 let at_ns = failure.violation.at_ns;
                 recent_events(&world, &choice, failure.turn, at_ns, EVENTS_SHOWN)
@@ -191,9 +192,9 @@ pub fn stress(
             });
         })?;
         if let Some(message) = broke_off {
-            return Err(held.broken(py, &message));
+            return Err(loaded.broken(py, &message));
         }
-        if let Some(signal) = held.signal(py) {
+        if let Some(signal) = loaded.signal(py) {
             return Err(signal);
         }
         rows.push((choice.to_string(), done, events, broken));
@@ -214,7 +215,7 @@ pub fn verify(
     threads: Option<usize>,
 ) -> PyResult<Vec<Verdict>> {
     let files = collect(&paths).map_err(|error| errors::input(py, error.to_string()))?;
-    let threads = slots::threads(threads);
+    let threads = threads::threads(threads);
     let mut rows: Vec<Verdict> = vec![];
     interruptible(py, false, |stop| {
         let one = |file: &Collected| verify_file(&file.path);
@@ -259,7 +260,7 @@ pub fn papers(
         |error: schedlab_papers::catalogue::PapersError| errors::input(py, error.to_string());
     let catalogue = embedded::catalogue().map_err(wrong)?;
     let chosen = catalogue.choose(&ids).map_err(wrong)?;
-    let threads = slots::threads(threads);
+    let threads = threads::threads(threads);
     let ran = interruptible(py, false, |stop| {
         catalogue.run(&chosen, reduced, threads, |_, _| !stop.is_set())
     })?;
@@ -318,7 +319,7 @@ pub fn replay(
     threads: Option<usize>,
 ) -> PyResult<String> {
     let replay = self::asked(py, asked)?;
-    let threads = slots::threads(threads);
+    let threads = threads::threads(threads);
     let answer = interruptible(py, false, |stop| {
         let trace = recorded(&path)?;
         let prepared = replay.prepare(trace).map_err(|error| error.to_string())?;

@@ -38,7 +38,7 @@ pub fn view(
             Who::Group(_) | Who::Kernel(_) => None,
         },
         within: candidate.within.0,
-        terms: candidate.terms.iter().map(|term| (term.name, term.value)).collect(),
+        terms: candidate.terms.iter().map(|term| (term.name.clone(), term.value)).collect(),
     };
     let cpus = snapshot.cpus.iter().map(|cpu| CpuView {
         current: cpu.current.map(pid),

@@ -114,10 +114,10 @@ macro_rules! define_rules {
 }
 
 /// A number that a rule compared. Its unit is the suffix of its name, as everywhere (`_ns`, `_us`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
     /// The kernel's name for it, e.g. `vruntime_ns`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its value.
     pub value: i64,
 }
@@ -155,8 +155,8 @@ impl Candidate {
 
     /// Adds a number.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: i64) -> Candidate {
-        self.terms.push(Term { name, value });
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: i64) -> Candidate {
+        self.terms.push(Term { name: name.into(), value });
         self
     }
 }
@@ -172,8 +172,8 @@ pub struct Evidence {
 
 impl Evidence {
     /// Adds a number.
-    pub fn term(&mut self, name: &'static str, value: i64) -> &mut Evidence {
-        self.terms.push(Term { name, value });
+    pub fn term(&mut self, name: impl Into<Cow<'static, str>>, value: i64) -> &mut Evidence {
+        self.terms.push(Term { name: name.into(), value });
         self
     }
 

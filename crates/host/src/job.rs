@@ -183,7 +183,7 @@ pub enum Answer {
     /// The tick, if one was found.
     Tick(Option<crate::tick::Tick>),
     /// Costs.
-    Costs(crate::measure::Costs),
+    Costs(crate::costs::Costs),
     /// It could not be done.
     Refused(String),
 }

@@ -15,22 +15,34 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod burn;
+pub mod costs;
+mod describe;
+mod error;
 pub mod facts;
 pub mod figures;
 pub mod groups;
 pub mod job;
 pub mod machine_file;
 pub mod measure;
+pub mod measurement;
 pub mod noise;
+pub mod options;
+pub mod prepared;
 pub mod probe;
 pub mod refusals;
 pub mod result;
 pub mod runner;
+pub mod start_runner;
 pub mod switches;
 mod sync;
 mod sys;
+mod this_thread;
 mod thread;
 pub mod tick;
-pub mod undertaking;
+pub mod warnings;
 
-pub use undertaking::{Error, GroupChoice, Options, Outcome, Prepared, Runner};
+pub use error::Error;
+pub use measurement::Outcome;
+pub use options::{GroupChoice, Options};
+pub use prepared::Prepared;
+pub use start_runner::{Runner, this_program};

@@ -1,7 +1,7 @@
 //! What was measured, as the simulator's description of a machine (`docs/machines.md`).
 
+use crate::costs::{Costs, Latency};
 use crate::facts::{Facts, Place};
-use crate::measure::{Costs, Latency};
 use serde_json::{Map, Value, json};
 
 /// A machine's file. `latencies`: with the tables of quantiles `timer_latency` and

@@ -8,10 +8,11 @@ use crate::facts::format_cpus;
 use crate::figures::{Latencies, delta_coded, spread};
 use crate::groups::{LOAD_SHARES, LOAD_WEIGHT, Version};
 use crate::job::{Measured, Thread};
+use crate::measurement::{Outcome, Repetition};
+use crate::prepared::Prepared;
 use crate::probe::Probe;
 use crate::switches::Why;
 use crate::tick::{Tick, period_ns};
-use crate::undertaking::{Outcome, Prepared, Repetition};
 use schedlab_workload::model::Model;
 use schedlab_workload::rt_app;
 use serde_json::{Map, Value, json};
@@ -452,7 +453,7 @@ pub fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
             latencies.as_ref().map_or("-".into(), |all| format!("{:.1}", of(all) as f64 / 1e3))
         };
         vec![
-            crate::undertaking::in_line(name),
+            crate::describe::in_line(name),
             ms(cpu_ns),
             format!("{:.2}", cpu_ns as f64 * 100.0 / duration_ns as f64),
             ms(median(&|thread| thread.run_delay_ns)),
@@ -473,9 +474,9 @@ mod tests {
     use super::*;
     use crate::job::Everybody;
     use crate::noise::Noise;
+    use crate::options::Options;
     use crate::refusals::tests::root;
     use crate::switches::{Slice, Stay};
-    use crate::undertaking::Options;
     use schedlab_workload::Target;
 
     const FILE: &str = r#"{"global": {"duration": 1}, "tasks": {
@@ -630,6 +631,6 @@ mod tests {
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].len(), head.len());
         assert_eq!(rows[0][0], "A-0");
-        assert_eq!(crate::undertaking::in_line("a\nb\u{1b}[1m ä"), "a\\nb\\u{1b}[1m ä");
+        assert_eq!(crate::describe::in_line("a\nb\u{1b}[1m ä"), "a\\nb\\u{1b}[1m ä");
     }
 }

@@ -10,10 +10,10 @@ use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Ru
 use crate::noise::{self, Noise, Reading, Source};
 use crate::switches::{CpuSlices, Slice};
 use crate::sync::own;
+use crate::this_thread::{gaps, join_group, urgent};
 use crate::thread::{Begins, Shared, spawn};
 use crate::{measure, sys, tick};
 use rustix::process::{Resource, Rlimit, Signal};
-use schedlab_core::{Policy, SchedAttr};
 use schedlab_workload::rt_app::{self, LEAD_NS};
 use schedlab_workload::{Costs, Start, Target};
 use std::io::{Read, Write};
@@ -84,28 +84,6 @@ fn limited(maximum: Option<u64>, limit: u64, grace: u64) -> Rlimit {
     let most = limit.saturating_add(grace);
     let most = maximum.map_or(most, |maximum| maximum.min(most));
     Rlimit { current: Some(limit.min(most)), maximum: Some(most) }
-}
-
-/// Moves the calling thread to the group of great weight.
-pub fn join_group(groups: &Groups) -> Result<(), String> {
-    let Some(directory) = &groups.load else { return Ok(()) };
-    groups.join(directory).map_err(|error| format!("{}: {error}", directory.display()))
-}
-
-/// The priority of threads that must not wait for others: `fifo 90`.
-const URGENT_PRIORITY: u32 = 90;
-
-/// Makes the calling thread as urgent as it may be; what it is then. With `resets`, threads that it
-/// makes are ordinary ones.
-pub fn urgent(resets: bool) -> String {
-    let fifo = SchedAttr::realtime(Policy::Fifo, URGENT_PRIORITY);
-    if sys::set_attr(&fifo, resets).is_ok() {
-        return format!("fifo {URGENT_PRIORITY}");
-    }
-    if sys::set_attr(&SchedAttr::nice(-20), resets).is_ok() {
-        return "nice -20".into();
-    }
-    "as it was".into()
 }
 
 /// Locks the memory of this process, where that cannot make it run out of what may be locked.
@@ -308,9 +286,6 @@ pub fn read(accounts: &Accounts, cpus: &[u32]) -> Result<Reading, String> {
 
 /// How long CPUs are watched for the tick, ns.
 const WATCH_NS: u64 = 100_000_000;
-/// Gaps from this length on are noted, ns.
-const GAP_NS: u64 = 300;
-
 /// Watches all CPUs at once and gives the tick of that which saw it best.
 fn ticks(cpus: &[u32], hz: Option<u32>, groups: &Groups) -> Result<Option<tick::Tick>, String> {
     std::thread::scope(|scope| {
@@ -333,21 +308,6 @@ fn ticks(cpus: &[u32], hz: Option<u32>, groups: &Groups) -> Result<Option<tick::
         }
         Ok(best)
     })
-}
-
-/// Looks at the clock for so long; the gaps, and from when to when.
-pub fn gaps(length_ns: u64) -> (Vec<tick::Gap>, u64, u64) {
-    let mut gaps = Vec::with_capacity(4096);
-    let from_ns = sys::now_ns();
-    let mut before_ns = from_ns;
-    while before_ns < from_ns + length_ns {
-        let now_ns = sys::now_ns();
-        if now_ns - before_ns >= GAP_NS && gaps.len() < gaps.capacity() {
-            gaps.push(tick::Gap { start_ns: before_ns, end_ns: now_ns });
-        }
-        before_ns = now_ns;
-    }
-    (gaps, from_ns, before_ns)
 }
 
 #[cfg(test)]

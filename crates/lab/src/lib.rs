@@ -21,8 +21,6 @@
 //! * [`mod@page`]: the report as a page for a browser.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
 //!   things.
-//! * [`calibrate`]: fits a cost model's numbers to measurements.
-//! * [`calculators`]: rules that are computed without a machine.
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
@@ -66,8 +64,6 @@
 //! that were named ([`scx`]); with one thread nothing starts another.
 mod assembly;
 pub mod bench;
-pub mod calculators;
-pub mod calibrate;
 mod catch_panic;
 pub mod check;
 pub mod compare;

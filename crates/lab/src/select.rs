@@ -112,13 +112,9 @@ pub fn all() -> Vec<Choice> {
 ///
 /// # Errors
 /// Says what was not found, and what there is.
-fn find_among(name: &str, own: &[&'static Entry]) -> Result<Choice, UnknownScheduler> {
-    let of = |entry: &&'static Entry| {
-        let entry: &'static Entry = entry;
-        let release = entry.releases.iter().find(|release| entry.is_called(release, name))?;
-        Some(Choice::of(entry, release))
-    };
-    own.iter().find_map(of).map_or_else(|| find(name), Ok)
+fn find_among(name: &str, own: &[Choice]) -> Result<Choice, UnknownScheduler> {
+    let is_called = |choice: &&Choice| choice.entry.is_called(&choice.release, name);
+    own.iter().find(is_called).cloned().map_or_else(|| find(name), Ok)
 }
 
 /// The scheduler of a kernel of this release: `eevdf@6.18` of `6.18.3-lab`; of those that are here
@@ -330,7 +326,7 @@ pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler
 /// The first name that means nothing.
 pub fn choose_among(
     names: &[impl AsRef<str>],
-    own: &[&'static Entry],
+    own: &[Choice],
 ) -> Result<Vec<Chosen>, UnknownScheduler> {
     let mut chosen: Vec<Chosen> = vec![];
     let mut add = |choice: Choice, named: bool, set: &[Setting]| match chosen
@@ -663,6 +659,11 @@ impl Choice {
     /// A release of a scheduler that is part of the program.
     pub fn of(entry: &'static Entry, release: &'static Release) -> Choice {
         Choice { entry: Cow::Borrowed(entry), release: Cow::Borrowed(release), policy: None }
+    }
+
+    /// A scheduler that was loaded while the program runs. `entry` lists no releases.
+    pub fn loaded(entry: Entry, release: Release) -> Choice {
+        Choice { entry: Cow::Owned(entry), release: Cow::Owned(release), policy: None }
     }
 
     /// Why it cannot run what `needs` asks for; none: it can.

@@ -424,7 +424,7 @@ test = "end.cfs == 20 and end.eevdf == 20"
             ("cpu-ratio a b", "cpu-ratio a z", "there is no such task"),
             ("cpu-ratio a b", "cpu a b", "\"b\" is a word too many"),
             ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "nothing lies between them"),
-            ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 deep"),
+            ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 levels deep"),
         ] {
             let message = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
             assert!(message.contains(part), "{to}: {message}");
@@ -468,7 +468,7 @@ test = "end.cfs == 20 and end.eevdf == 20"
             ("cpus = 1", "cpus = -1", "no whole number"),
             ("duration_s = 20", "duration_s = -20", "duration_s: \"-20\" is no number of seconds"),
             ("workload", "bench = \"x\"\nworkload", "one of them"),
-            ("ratio.cfs\"", "ratio.cfz\"", "nobody measured"),
+            ("ratio.cfs\"", "ratio.cfz\"", "no measured value is called ratio.cfz"),
         ] {
             let error = run(&HOGS.replacen(from, to, 1)).expect_err(from).to_string();
             assert!(error.contains(part), "{from}: {error}");

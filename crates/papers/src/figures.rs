@@ -2,8 +2,9 @@
 //! points.
 
 use crate::error::{At, Error};
-use crate::expression::{self, Outcome, ValuesByName};
+use crate::expression::{self, ValuesByName};
 use crate::file::{Figure, Series};
+use schedlab_report::expression::Value;
 use schedlab_report::plot::{self, Chart, Point};
 
 /// Checks what can be known of a figure before anything is simulated.
@@ -64,9 +65,9 @@ fn pairs(x: &[f64], y: &[f64]) -> Vec<Point> {
 
 fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Point>, Error> {
     let heights = match expression::evaluate(y, values)? {
-        Outcome::List(list) => list,
-        Outcome::Number(number) => vec![number],
-        Outcome::Truth(_) => return Err(format!("`{y}` is no list of numbers").into()),
+        Value::List(list) => list,
+        Value::Number(number) => vec![number],
+        Value::Truth(_) => return Err(format!("`{y}` is not a list of numbers").into()),
     };
     if heights.len() != series.x.len() {
         return Err(format!(
@@ -170,8 +171,8 @@ mod tests {
             ("x = [1]\ny = \"u.a\"\npublished = [1]", "only one of them"),
             ("x = [1, 2]\npublished = [1]", "1 published numbers at 2 places"),
             ("x = [1]\ny = \"u.*\"", "2 numbers, for 1 places"),
-            ("x = [1]\ny = \"u.a < 1\"", "no list of numbers"),
-            ("x = [1]\ny = \"w\"", "nobody measured"),
+            ("x = [1]\ny = \"u.a < 1\"", "not a list of numbers"),
+            ("x = [1]\ny = \"w\"", "no measured value is called w"),
         ] {
             let error = drawn(series, false).expect_err(series).to_string();
             assert!(

@@ -129,7 +129,7 @@ pub struct Run {
     pub parameters: BTreeMap<String, Value>,
     /// Or a workload in rt-app's language, as text.
     pub workload: Option<String>,
-    /// Or a rule that is computed without a machine (`rules.rs`), with its arguments.
+    /// Or a rule that is computed without a machine (`calculators.rs`), with its arguments.
     pub rule: Option<String>,
     /// The workload's task groups, a line each as in a side file.
     #[serde(default)]

@@ -3,8 +3,23 @@
 
 use crate::catalogue::{Outcome, count};
 use crate::judge::Verdict;
-use crate::page::class;
 use maud::{Markup, html};
+
+/// The style class of a verdict on the page.
+pub(crate) const fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::HardMet => "hard-met",
+        Verdict::HardPart => "hard-part",
+        Verdict::HardMissed => "hard-missed",
+        Verdict::SoftMet => "soft-met",
+        Verdict::SoftPart => "soft-part",
+        Verdict::SoftMissed => "soft-missed",
+        Verdict::ByRule => "by-rule",
+        Verdict::Fitted => "fitted",
+        Verdict::Empty => "empty",
+        Verdict::NotAsked => "not-asked",
+    }
+}
 
 /// The bar.
 pub fn bar(outcomes: &[Outcome]) -> Markup {

@@ -12,7 +12,6 @@
 //! * [`conditions`]: what the documents leave open, and the sample of it.
 //! * [`distribution`]: what came out under all conditions.
 //! * [`simulate`]: runs, and the values they come to.
-//! * [`rules`]: what is computed without a machine.
 //! * [`measure`]: what can be asked of a run by name.
 //! * [`expression`]: the language of the criteria.
 //! * [`targets`]: the ranges.
@@ -29,10 +28,12 @@
 //! * [`figures`]: the page's figures.
 
 pub mod axes;
+pub mod calculators;
 pub mod calibration;
 pub mod catalogue;
 pub mod conditions;
 pub mod contradictions;
+pub mod cost_change;
 pub mod distribution;
 pub mod embedded;
 pub mod error;
@@ -43,7 +44,6 @@ mod filter;
 pub mod judge;
 pub mod measure;
 pub mod page;
-pub mod rules;
 pub mod sensitivity;
 pub mod simulate;
 pub mod strip;

@@ -8,7 +8,7 @@
 use crate::catalogue::{Outcome, count};
 use crate::contradictions::Contradiction;
 use crate::error::Error;
-use crate::filter;
+use crate::filter::{self, class};
 use crate::judge::{Judged, Verdict};
 use crate::strip::strip;
 use crate::targets::Row;
@@ -62,21 +62,6 @@ const fn meaning(verdict: Verdict) -> &'static str {
             "agrees, but what it asks about did not happen in the simulation: that says nothing"
         }
         Verdict::NotAsked => "was published, and cannot or should not be reproduced",
-    }
-}
-
-pub(crate) const fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::HardMet => "hard-met",
-        Verdict::HardPart => "hard-part",
-        Verdict::HardMissed => "hard-missed",
-        Verdict::SoftMet => "soft-met",
-        Verdict::SoftPart => "soft-part",
-        Verdict::SoftMissed => "soft-missed",
-        Verdict::ByRule => "by-rule",
-        Verdict::Fitted => "fitted",
-        Verdict::Empty => "empty",
-        Verdict::NotAsked => "not-asked",
     }
 }
 

@@ -1,33 +1,36 @@
-//! How much verdicts hang on single numbers of the machines' cost models.
+//! How far verdicts depend on single numbers of the machines' cost models.
 //!
-//! Most costs of a machine are assumed. A verdict that turns when one of them is a fifth more or
-//! less says something about that number, and not about a scheduler. A [`Study`] judges experiments
-//! with each cost changed, and simulates no more than that takes:
+//! Most costs of a machine are assumed. A verdict that changes when one of them is a fifth smaller
+//! or larger says something about that number, and not about a scheduler. A [`Study`] judges
+//! experiments with each cost changed, and runs no more simulations than necessary:
 //!
-//! * What is charged at no time in a simulation changes nothing in it. The machine tells which of
-//!   the kernel's costs it charged. Of programs' calls a **probe** tells: the smallest simulation
-//!   of the same program under the same scheduler on the same machine, with the call at twice its
-//!   cost; if it comes to exactly the same, nobody made that call.
+//! * A cost that a simulation never charges cannot affect it. The machine reports which of the
+//!   kernel's costs it charged. A **probe** finds out the same for programs' calls: the smallest
+//!   simulation of the same program under the same scheduler on the same machine, with the call at
+//!   twice its cost. If the result is exactly the same, the call was not made.
 //! * A demand is judged again only if one of its values changes, and only what its values need is
 //!   simulated.
-//! * First in a **short** form under one condition: a tenth of a storm's messages. What a change
-//!   does to each value there, as a factor, it is taken to do to that value under all conditions;
-//!   and once more, twice as much. If the demand then holds under all of them, or under none, and
-//!   so agrees with its verdict, with the change and with twice as much, it is settled.
-//! * Else in whole under **one** condition, which stands for the others in the same way.
-//! * Else under **more than half** of the conditions: if it holds under all of these, or none, and
-//!   agrees, the others cannot change that.
-//! * Else under **all**, and it is judged as always. So no verdict is said to turn before all has
-//!   been simulated.
+//! * The first step is a **short** form under one condition: a tenth of a storm's messages. The
+//!   factor by which the change alters each value there is assumed to hold under all conditions;
+//!   the demand is judged a second time with the factor squared. If both times the demand then
+//!   holds under all conditions, or under none, and so agrees with its verdict, it is settled.
+//! * Otherwise the whole simulation runs under **one** condition, which represents the others in
+//!   the same way.
+//! * Otherwise it runs under **more than half** of the conditions. If the demand holds under all of
+//!   these, or none, and agrees with its verdict, the others cannot change that.
+//! * Otherwise it runs under **all** conditions, and the demand is judged as usual. So a verdict is
+//!   never reported as changed before everything has been simulated.
 //!
-//! A demand that is met *in part* hangs on the conditions already: which of them are drawn decides
-//! it, and any change is another draw. Such demands are told, and not judged again. Nor are those
-//! that do not count: with another cost what was fitted would be fitted again.
+//! A demand that is met *in part* depends on the conditions already: the verdict depends on which
+//! conditions are drawn, and any change is another draw. Such demands are reported and not judged
+//! again. Demands that do not count are not judged again either: with another cost, what was fitted
+//! would be fitted again.
 //!
-//! What was simulated can be kept, so that a study that is interrupted goes on where it was.
+//! Results of simulations can be kept, so that an interrupted study continues where it stopped.
 
 use crate::catalogue::{Catalogue, under};
 use crate::conditions::Condition;
+use crate::cost_change::{Change, name_of};
 use crate::error::{At, Error};
 use crate::expression::{self, ValuesByName};
 use crate::file::File;
@@ -38,70 +41,7 @@ use schedlab_machine::description::Description;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-/// A cost that is changed, on all machines that have it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Change {
-    /// Its name, as `--cost` takes it.
-    pub name: String,
-    /// What it is made, in percent of what it is.
-    pub percent: u32,
-}
-
-impl Change {
-    /// What it becomes on `machine`, ns; none if that has no such number.
-    pub fn value_on(&self, machine: &Description) -> Option<f64> {
-        let called = |key: &str| name_of(key).is_some_and(|name| name == self.name);
-        let number = machine.numbers.iter().find(|number| called(&number.key));
-        Some(number?.value * f64::from(self.percent) / 100.0)
-    }
-
-    /// The cost, without the scheduler for which alone it is; and that scheduler.
-    fn what(&self) -> (&str, Option<&str>) {
-        let (whose, what) = match self.name.find(".call.") {
-            _ if self.name.starts_with("call.") => return (&self.name, None),
-            Some(at) => self.name.split_at(at),
-            None => match self.name.rfind('.') {
-                Some(at) => self.name.split_at(at),
-                None => return (&self.name, None),
-            },
-        };
-        (&what[1..], Some(whose))
-    }
-
-    /// Whether it may make a difference to `simulation`, as far as that can be told beforehand: it
-    /// is a cost of its machine and of its scheduler, and not set otherwise.
-    fn concerns(&self, simulation: &Simulation, machine: Option<&Description>) -> bool {
-        let Some(machine) = machine.filter(|_| !simulation.idealised) else { return false };
-        if self.value_on(machine).is_none() {
-            return false;
-        }
-        let scheduler = simulation.scheduler.as_str();
-        let algorithm = scheduler.split('@').next().unwrap_or(scheduler);
-        let is_its = |whose: &str| whose == scheduler || whose == algorithm;
-        let (what, whose) = self.what();
-        // What a scheduler has of its own goes before what is for all.
-        let has_its_own = |number: &str| {
-            let special = Change { name: number.into(), percent: 100 };
-            let (other, whose) = special.what();
-            other == what && whose.is_some_and(is_its)
-        };
-        let overridden = whose.is_none()
-            && machine.numbers.iter().filter_map(|it| name_of(&it.key)).any(|it| has_its_own(&it));
-        let is_set = simulation.costs.iter().any(|(name, _)| name == what || *name == self.name);
-        whose.is_none_or(is_its) && !overridden && !is_set
-    }
-}
-
-/// The name by which `--cost` knows the number `key` of a machine's file; none if it is no cost.
-fn name_of(key: &str) -> Option<String> {
-    let key = key.strip_prefix("costs.")?;
-    match (key.strip_prefix("calls."), key.split_once('.')?) {
-        (Some(call), _) => Some(format!("call.{call}")),
-        (None, (_, name)) => Some(name.into()),
-    }
-}
-
-/// The costs of these machines that are assumed: not calibrated on any of them.
+/// The costs of these machines that are assumed, that is, not calibrated on any of them.
 ///
 /// # Errors
 /// There is no such machine.
@@ -119,17 +59,41 @@ pub fn assumed(machines: &[&str]) -> Result<Vec<String>, Error> {
     Ok(names.difference(&calibrated).cloned().collect())
 }
 
-/// What a simulation came to.
+/// Whether the change may affect `simulation`, as far as that is known beforehand: the cost belongs
+/// to its machine and its scheduler, and the run does not set it.
+fn concerns(change: &Change, simulation: &Simulation, machine: Option<&Description>) -> bool {
+    let Some(machine) = machine.filter(|_| !simulation.idealised) else { return false };
+    if change.value_on(machine).is_none() {
+        return false;
+    }
+    let scheduler = simulation.scheduler.as_str();
+    let algorithm = scheduler.split('@').next().unwrap_or(scheduler);
+    let applies = |name: &str| name == scheduler || name == algorithm;
+    let (cost, only) = change.cost_and_scheduler();
+    // A cost for one scheduler takes precedence over the cost for all.
+    let has_its_own = |number: &str| {
+        let special = Change { name: number.into(), percent: 100 };
+        let (other, only) = special.cost_and_scheduler();
+        other == cost && only.is_some_and(applies)
+    };
+    let overridden = only.is_none()
+        && machine.numbers.iter().filter_map(|it| name_of(&it.key)).any(|it| has_its_own(&it));
+    let is_set = simulation.costs.iter().any(|(name, _)| name == cost || *name == change.name);
+    only.is_none_or(applies) && !overridden && !is_set
+}
+
+/// The result of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Known {
-    /// Its values, by what they are.
+    /// Its values, by quantity.
     pub values: BTreeMap<String, f64>,
     /// The kernel's costs that were charged.
     pub charged: Vec<String>,
 }
 
 impl Known {
-    /// As a line that [`parse`](Known::parse) reads: the simulation that [`key`] calls `key`.
+    /// Formats the result of the simulation with this [`key`](fn@key) as a line that
+    /// [`parse`](Known::parse) reads.
     pub fn line(&self, key: &str) -> String {
         let values =
             self.values.iter().map(|(what, value)| format!("{what}={:x}", value.to_bits()));
@@ -137,7 +101,7 @@ impl Known {
         format!("{key}\t{}\t{}", values.join("\u{1f}"), self.charged.join(","))
     }
 
-    /// Reads a line. None: it is none, or was cut off.
+    /// Reads a line. `None`: the line is malformed or was cut off.
     pub fn parse(line: &str) -> Option<(String, Known)> {
         let mut parts = line.strip_suffix('\n')?.split('\t');
         let (key, values, charged) = (parts.next()?, parts.next()?, parts.next()?);
@@ -151,89 +115,89 @@ impl Known {
     }
 }
 
-/// All that a simulation is, in a line.
+/// Identifies a simulation by all of its inputs, in a line.
 pub fn key(simulation: &Simulation) -> String {
     format!("{simulation:?}").replace(['\t', '\n'], " ")
 }
 
-/// A verdict that turns.
+/// A verdict that changes.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Turn {
-    /// What was changed.
+pub struct ChangedVerdict {
+    /// The change of a cost.
     pub change: Change,
-    /// The experiment, and the demand.
+    /// The experiment and the demand.
     pub demand: String,
-    /// The verdict, the median and the part of the conditions under which it holds, before.
+    /// Before the change: the verdict, the median, and the share of conditions under which the
+    /// demand holds.
     pub before: (Verdict, Option<f64>, Option<f64>),
-    /// And after.
+    /// The same after the change.
     pub after: (Verdict, Option<f64>, Option<f64>),
 }
 
-/// The steps in which demands are settled.
+/// Number of steps in which demands are settled.
 pub const STEPS: usize = 4;
 
-/// What came of a [`Study`].
+/// The results of a [`Study`].
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Findings {
-    /// Each demand as it is without changes: experiment and words, verdict, median, and the part of
-    /// the conditions under which it holds.
+    /// Each demand without changes: experiment and wording, verdict, median, and the share of
+    /// conditions under which it holds.
     pub demands: Vec<(String, Verdict, Option<f64>, Option<f64>)>,
-    /// The changes that made a difference to a simulation.
+    /// The changes that affected a simulation.
     pub changes: Vec<Change>,
-    /// Costs that are charged nowhere in these experiments.
+    /// Costs that these experiments never charge.
     pub charged_nowhere: Vec<String>,
     /// Demands that are met in part, and not judged again.
     pub in_part: Vec<String>,
-    /// How often a demand was judged again, and settled in the short form, under one condition,
-    /// under more than half, and under all.
+    /// Number of demands that were judged again and settled: in the short form, under one condition,
+    /// under more than half of them, and under all.
     pub settled: [usize; STEPS],
-    /// For each change and each number that a demand is about and that was settled with all
-    /// conditions, or with what was taken for them: the demand, and how far its median went, as a
-    /// factor.
+    /// The demand, and the factor by which its median changed, for each change and each demand about
+    /// a number that was settled with all conditions, or with values assumed for them.
     pub moved: Vec<(Change, String, f64)>,
-    /// The verdicts that turn.
-    pub turned: Vec<Turn>,
-    /// Changes and demands that no step has settled, where not all were made.
+    /// The verdicts that change.
+    pub turned: Vec<ChangedVerdict>,
+    /// Changes and demands that are unsettled, if not all steps were made.
     pub unsettled: Vec<(Change, String)>,
 }
 
-/// Judges experiments again with single costs changed.
+/// Experiments to judge again with single costs changed.
 pub struct Study<'a> {
-    /// Where the experiments' ranges are.
+    /// The catalogue that holds the ranges of the experiments.
     pub catalogue: &'a Catalogue,
     /// The experiments.
     pub chosen: Vec<&'a File>,
-    /// The costs that are changed, each a fifth less and a fifth more.
+    /// The costs to change, each to a fifth less and a fifth more.
     pub costs: Vec<String>,
-    /// So many of a run's seeds at most.
+    /// Maximum number of seeds of a run.
     pub seeds: usize,
-    /// How many simulations are run at once.
+    /// Number of simulations that run at the same time.
     pub threads: NonZeroUsize,
-    /// It stops after so many steps: 1, after the short form; [`STEPS`], after all.
+    /// Number of steps after which the study stops: 1, after the short form; [`STEPS`], after all.
     pub steps: usize,
 }
 
 /// An experiment of a study.
-struct Subjects<'a> {
+struct Examined<'a> {
     file: &'a File,
     conditions: Vec<Condition>,
-    /// Under each condition.
+    /// The planned simulations, under each condition.
     planned: Vec<Vec<Planned>>,
-    /// The values with the costs as they are.
+    /// The values with unchanged costs.
     base: Vec<ValuesByName>,
     judged: Vec<Judged>,
-    /// Of each demand the names in it.
+    /// The names of values in each demand.
     names: Vec<Vec<String>>,
 }
 
 type Wanted = BTreeMap<String, (Simulation, BTreeSet<String>)>;
 
 impl Study<'_> {
-    /// Does it. `known` is what was simulated before; `learnt` is told what is simulated now, with
-    /// its [`key`] and how much is left in this step.
+    /// Runs the study. `known` holds earlier results. `learnt` is called with each new result, its
+    /// [`key`](fn@key), and the number of simulations left in this step.
     ///
     /// # Errors
-    /// Something cannot be simulated or judged.
+    /// A run cannot be simulated, or a demand cannot be judged.
     pub fn run(
         &self,
         known: &mut BTreeMap<String, Known>,
@@ -252,18 +216,18 @@ impl Study<'_> {
             subjects.push((file, conditions, planned, names));
         }
         self.simulate(wanted, known, &mut learnt)?;
-        let mut all: Vec<Subjects<'_>> = vec![];
+        let mut all: Vec<Examined<'_>> = vec![];
         for (file, conditions, planned, names) in subjects {
             let base = planned.iter().map(|planned| values(planned, |it| it.clone(), known));
             let base = base.collect::<Result<Vec<_>, _>>().at(&file.id)?;
             let judged = self.judged(file, &conditions, &base).at(&file.id)?;
-            all.push(Subjects { file, conditions, planned, base, judged, names });
+            all.push(Examined { file, conditions, planned, base, judged, names });
         }
         let machines = machines(&all)?;
         let machine = |simulation: &Simulation| machines.get(simulation.machine.as_ref()?);
         let made = self.probe(&all, &machine, known, &mut learnt)?;
-        let concerns = |change: &Change, simulation: &Simulation, known: &BTreeMap<_, Known>| {
-            let what = change.what().0;
+        let affects = |change: &Change, simulation: &Simulation, known: &BTreeMap<_, Known>| {
+            let what = change.cost_and_scheduler().0;
             let charged = match what.starts_with("call.") {
                 true => made.contains(&(program(simulation), change.name.clone())),
                 false => {
@@ -271,18 +235,18 @@ impl Study<'_> {
                     known.is_none_or(|known| known.charged.iter().any(|it| it == what))
                 }
             };
-            charged && change.concerns(simulation, machine(simulation))
+            charged && concerns(change, simulation, machine(simulation))
         };
-        let in_part = |it: &Subjects<'_>| {
+        let in_part = |it: &Examined<'_>| {
             let mut demands = it.demands().zip(&it.judged);
             demands.by_ref().filter(|(_, it)| is_in_part(it)).map(|((says, ..), _)| says).collect()
         };
         let mut findings = Findings {
-            demands: all.iter().flat_map(Subjects::demands).collect(),
+            demands: all.iter().flat_map(Examined::demands).collect(),
             in_part: all.iter().flat_map(|it| -> Vec<String> { in_part(it) }).collect(),
             ..Findings::default()
         };
-        // Change, experiment, and those of its demands that are not settled.
+        // The change, the experiment, and its unsettled demands.
         let mut open: Vec<(Change, usize, Vec<usize>)> = vec![];
         for cost in &self.costs {
             let mut charged = false;
@@ -293,9 +257,9 @@ impl Study<'_> {
                         if !is_decided(&subject.judged[demand]) {
                             return false;
                         }
-                        let mut planned = subject.of(demand, subject.conditions.len());
+                        let mut planned = subject.needed(demand, subject.conditions.len());
                         planned
-                            .any(|it| it.simulations.iter().any(|it| concerns(&change, it, known)))
+                            .any(|it| it.simulations.iter().any(|it| affects(&change, it, known)))
                     });
                     let demands: Vec<usize> = demands.collect();
                     if !demands.is_empty() {
@@ -315,13 +279,13 @@ impl Study<'_> {
             let mut wanted = Wanted::new();
             let form = if step == 0 { short } else { whole };
             let changed = |change: &Change, simulation: &Simulation, known: &BTreeMap<_, _>| {
-                let change = concerns(change, simulation, known).then(|| change.clone());
+                let change = affects(change, simulation, known).then(|| change.clone());
                 Simulation { change, ..form(simulation) }
             };
             for (change, number, demands) in &open {
                 let subject = &all[*number];
                 for &demand in demands {
-                    for planned in subject.of(demand, subject.so_many(step)) {
+                    for planned in subject.needed(demand, subject.conditions_in(step)) {
                         want(&mut wanted, planned, Some(&|it| changed(change, it, known)));
                         want(&mut wanted, planned, Some(&|it| form(it)));
                     }
@@ -330,7 +294,7 @@ impl Study<'_> {
             self.simulate(wanted, known, &mut learnt)?;
             for (change, number, demands) in &mut open {
                 let subject = &all[*number];
-                let of = subject.so_many(step);
+                let of = subject.conditions_in(step);
                 let under = |condition: usize| {
                     let real = |it: &Simulation| {
                         let changed = changed(change, it, known);
@@ -373,7 +337,7 @@ impl Study<'_> {
                         findings.moved.push((change.clone(), says.clone(), is / was));
                     }
                     if is_last && is_met(after) != met {
-                        findings.turned.push(Turn {
+                        findings.turned.push(ChangedVerdict {
                             change: change.clone(),
                             demand: says,
                             before: (before.verdict, before.simulated(), before.share()),
@@ -388,7 +352,7 @@ impl Study<'_> {
         findings.unsettled = open
             .iter()
             .flat_map(|(change, number, demands)| {
-                let Subjects { file, judged, .. } = &all[*number];
+                let Examined { file, judged, .. } = &all[*number];
                 let says = |demand: &usize| format!("{}: {}", file.id, judged[*demand].says);
                 demands.iter().map(move |demand| (change.clone(), says(demand)))
             })
@@ -401,15 +365,15 @@ impl Study<'_> {
         planned
     }
 
-    /// The calls that programs make: by program, and name of the cost.
+    /// Finds out which calls each program makes: pairs of a program and the name of a cost.
     fn probe<'a>(
         &self,
-        all: &[Subjects<'_>],
+        all: &[Examined<'_>],
         machine: &impl Fn(&Simulation) -> Option<&'a Description>,
         known: &mut BTreeMap<String, Known>,
         learnt: &mut impl FnMut(&str, &Known, usize),
     ) -> Result<BTreeSet<(String, String)>, Error> {
-        // The smallest of each program.
+        // The smallest simulation of each program.
         let mut smallest: BTreeMap<String, (&Simulation, &Planned)> = BTreeMap::new();
         for planned in all.iter().flat_map(|it| it.planned.iter().flatten()) {
             for simulation in &planned.simulations {
@@ -424,7 +388,7 @@ impl Study<'_> {
         let calls: Vec<Change> = calls.map(twice).collect();
         let mut wanted = Wanted::new();
         for (simulation, planned) in smallest.values() {
-            for change in calls.iter().filter(|it| it.concerns(simulation, machine(simulation))) {
+            for change in calls.iter().filter(|it| concerns(it, simulation, machine(simulation))) {
                 let one =
                     Planned { simulations: vec![(*simulation).clone()], ..(*planned).clone() };
                 let change = Some(change.clone());
@@ -462,7 +426,7 @@ impl Study<'_> {
         };
         let new = wanted.into_iter().filter(|(key, (_, whats))| !knows(key, whats));
         let mut new: Vec<_> = new.collect();
-        // The long ones first, so that no thread is left with one alone.
+        // Long simulations go first, so that no thread ends with a long one alone.
         new.sort_by_key(|(_, (simulation, _))| std::cmp::Reverse(size(simulation)));
         let run = |(_, (simulation, whats)): &(String, (Simulation, BTreeSet<String>))| {
             let simulated = simulation.run()?;
@@ -500,7 +464,7 @@ impl Study<'_> {
     }
 }
 
-impl Subjects<'_> {
+impl Examined<'_> {
     fn demands(&self) -> impl Iterator<Item = (String, Verdict, Option<f64>, Option<f64>)> {
         let asked = self.judged.iter().take(self.names.len());
         asked.map(|it| {
@@ -509,14 +473,14 @@ impl Subjects<'_> {
         })
     }
 
-    /// Under so many conditions it is tried in this step.
-    fn so_many(&self, step: usize) -> usize {
+    /// Number of conditions that this step simulates.
+    fn conditions_in(&self, step: usize) -> usize {
         let all = self.conditions.len();
         [1, 1, all / 2 + 1, all][step].min(all)
     }
 
-    /// What the demand needs, under the first so many conditions.
-    fn of(&self, demand: usize, conditions: usize) -> impl Iterator<Item = &Planned> {
+    /// The simulations that a demand needs, under the first `conditions` conditions.
+    fn needed(&self, demand: usize, conditions: usize) -> impl Iterator<Item = &Planned> {
         let names = &self.names[demand];
         let is = |of: &String, name: &String| {
             expression::matches(of, name) || expression::matches(stem(of), name)
@@ -525,9 +489,9 @@ impl Subjects<'_> {
         self.planned[..conditions].iter().flatten().filter(needs)
     }
 
-    /// What is to be judged: what was simulated with the change and without it, under each
-    /// condition; or, if that is one condition or a short form, what all are taken to give, if the
-    /// change does to each value `times` over what it does there.
+    /// The values to judge under each condition. If `real` covers one condition only, or a short
+    /// form, the values are extrapolated to all conditions: each changes by the factor with which
+    /// it changed there, applied `times` times.
     fn completed(
         &self,
         real: &[(ValuesByName, ValuesByName)],
@@ -538,27 +502,27 @@ impl Subjects<'_> {
             return Ok(real.iter().map(|(with, _)| with.clone()).collect());
         }
         let (with, without) = &real[0];
-        let taken = |base: &ValuesByName| {
-            let mut taken = ValuesByName::default();
+        let extrapolated = |base: &ValuesByName| {
+            let mut all = ValuesByName::default();
             for (name, value) in base.iter() {
                 let factor = match (with.get(name), without.get(name)) {
                     (Some(with), Some(without)) if with != without => with / without,
                     _ => 1.0,
                 };
-                taken.add(name.into(), value * factor.powi(times))?;
+                all.add(name.into(), value * factor.powi(times))?;
             }
-            Ok(taken)
+            Ok(all)
         };
-        self.base.iter().map(taken).collect()
+        self.base.iter().map(extrapolated).collect()
     }
 }
 
-/// What a value is called of which `name` is how it spreads over seeds.
+/// The name of the value whose spread over seeds is called `name`.
 fn stem(name: &str) -> &str {
     name.strip_suffix(".cv").or(name.strip_suffix(".sd")).unwrap_or(name)
 }
 
-/// The short form of a simulation: a tenth of a storm's messages. Others are as short as they are.
+/// The short form of a simulation: a tenth of a storm's messages. Other simulations are unchanged.
 fn short(simulation: &Simulation) -> Simulation {
     let mut short = simulation.clone();
     if let Subject::Bench { name, parameters } = &mut short.subject
@@ -571,22 +535,23 @@ fn short(simulation: &Simulation) -> Simulation {
     short
 }
 
-/// Whether it is not met, and holds under some conditions.
+/// Whether the demand is not met, yet holds under some conditions.
 fn is_in_part(judged: &Judged) -> bool {
     matches!(judged.verdict, Verdict::HardPart | Verdict::SoftPart)
 }
 
-/// Whether it counts, and is met or missed.
+/// Whether the demand counts, and is met or missed.
 fn is_decided(judged: &Judged) -> bool {
     let verdict = judged.verdict;
     !is_in_part(judged) && (verdict.is_met() || verdict.is_hard_miss() || verdict.is_soft_miss())
 }
 
-/// Whether a demand is met, whatever that is worth.
+/// Whether the demand is met, whether or not it counts.
 fn is_met(judged: &Judged) -> bool {
     !judged.verdict.is_hard_miss() && !judged.verdict.is_soft_miss()
 }
 
+/// Adds the simulations of `planned` to `wanted`, each changed by `changed`.
 fn want(
     wanted: &mut Wanted,
     planned: &Planned,
@@ -599,7 +564,7 @@ fn want(
     }
 }
 
-/// The values that simulations came to, each as `which` has it.
+/// The values of simulations; `which` selects the form of each.
 fn values(
     planned: &[Planned],
     which: impl Fn(&Simulation) -> Simulation,
@@ -623,7 +588,7 @@ fn values(
     Ok(values)
 }
 
-/// What program, under what, on what.
+/// The program, the scheduler, and the machine.
 fn program(simulation: &Simulation) -> String {
     let Simulation { subject, scheduler, machine, cpus, .. } = simulation;
     match subject {
@@ -632,7 +597,7 @@ fn program(simulation: &Simulation) -> String {
     }
 }
 
-/// How large it is, roughly: its numbers together.
+/// The rough size of a simulation: the sum of its numeric parameters.
 fn size(simulation: &Simulation) -> u64 {
     match &simulation.subject {
         Subject::Bench { parameters, .. } => {
@@ -642,7 +607,7 @@ fn size(simulation: &Simulation) -> u64 {
     }
 }
 
-fn machines(all: &[Subjects<'_>]) -> Result<BTreeMap<String, Description>, Error> {
+fn machines(all: &[Examined<'_>]) -> Result<BTreeMap<String, Description>, Error> {
     let mut machines = BTreeMap::new();
     for planned in all.iter().flat_map(|it| it.planned.iter().flatten()) {
         for name in planned.simulations.iter().filter_map(|it| it.machine.as_ref()) {
@@ -665,22 +630,22 @@ mod tests {
             "bench = \"hackbench\"\nmachine = \"pentium3-700x8\"\nscheduler = \"{scheduler}\"\n\
              costs = {{ switch = 1000 }}\nvalues = {{ time = \"time\" }}"
         ))
-        .expect("it is a run");
+        .expect("the run is well formed");
         let condition = Conditions::default().sample(false).remove(0);
-        run.plan(false, &condition).expect("it is planned").remove(0).simulations.remove(0)
+        run.plan(false, &condition).expect("the run can be planned").remove(0).simulations.remove(0)
     }
 
     #[test]
     fn a_cost_concerns_whom_it_is_for() {
-        let machine = schedlab_lab::machines::find("pentium3-700x8").expect("it is there");
-        let concerns = |cost: &str, scheduler: &str| {
+        let machine = schedlab_lab::machines::find("pentium3-700x8").expect("the machine exists");
+        let is_concerned = |cost: &str, scheduler: &str| {
             let change = Change { name: cost.into(), percent: 120 };
-            change.concerns(&simulation(scheduler), Some(&machine))
+            concerns(&change, &simulation(scheduler), Some(&machine))
         };
         for (cost, of_2_4, of_2_6) in [
             ("lock", true, true),
             ("o_n.scan", true, false),
-            // 2.4 has its own.
+            // 2.4 has a cost of its own.
             ("scan", false, true),
             ("call.socket_write", false, true),
             ("o_n.call.socket_write", true, false),
@@ -688,10 +653,11 @@ mod tests {
             ("switch", false, false),
             ("no_such", false, false),
         ] {
-            assert_eq!(concerns(cost, "o_n@2.4.19"), of_2_4, "{cost}");
-            assert_eq!(concerns(cost, "o_1@2.6.0"), of_2_6, "{cost}");
+            assert_eq!(is_concerned(cost, "o_n@2.4.19"), of_2_4, "{cost}");
+            assert_eq!(is_concerned(cost, "o_1@2.6.0"), of_2_6, "{cost}");
         }
-        assert!(!Change { name: "lock".into(), percent: 80 }.concerns(&simulation("o_1"), None));
+        let lock = Change { name: "lock".into(), percent: 80 };
+        assert!(!concerns(&lock, &simulation("o_1"), None));
     }
 
     #[test]
@@ -708,18 +674,8 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_found_by_the_name_of_its_option_and_changed_where_it_is() {
-        let machine = schedlab_lab::machines::find("pentium3-700x8").expect("it is there");
-        let value = |name: &str| Change { name: name.into(), percent: 120 }.value_on(&machine);
-        assert_eq!(value("lock_remote"), Some(300.0));
-        assert_eq!(value("call.message_remote"), Some(3000.0));
-        assert_eq!(value("o_n.scan_miss"), Some(153.6));
-        assert_eq!(value("message_remote"), None);
-    }
-
-    #[test]
     fn what_was_calibrated_on_one_machine_is_not_assumed_on_another() {
-        let names = assumed(&["pentium3-1000x1", "pentium3-700x8"]).expect("they are there");
+        let names = assumed(&["pentium3-1000x1", "pentium3-700x8"]).expect("the machines exist");
         let is = |name: &str| names.iter().any(|other| other == name);
         assert!(is("lock_remote") && is("o_n.scan") && is("call.message_remote"));
         assert!(!is("o_n.scan_miss") && !is("call.socket_write") && !is("call.message_bus"));

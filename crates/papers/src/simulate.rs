@@ -1,12 +1,12 @@
 //! Turns the runs of a file into simulations, and these into values.
 
 use crate::axes::{Binding, For, combinations, fill, text_of};
+use crate::calculators;
 use crate::conditions::{Condition, Ticks};
+use crate::cost_change::Change;
 use crate::error::{At, Error};
 use crate::file::Run;
 use crate::measure::{measure, table};
-use crate::rules;
-use crate::sensitivity::Change;
 use schedlab_bench::{Findings, Values};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_lab::RunConfig;
@@ -337,7 +337,7 @@ impl Simulation {
     /// Something in it cannot be done.
     pub fn run(&self) -> Result<Simulated, Error> {
         if let Subject::Rule(rule) = &self.subject {
-            return Ok(Simulated { findings: rules::apply(rule)?, report: None });
+            return Ok(Simulated { findings: calculators::apply(rule)?, report: None });
         }
         let choice = select::find(&self.scheduler).map_err(Error::new)?;
         let machine = match &self.machine {

@@ -4,6 +4,7 @@
 //!   observers saw.)
 //! * [`json`]: that data as a document, `schedlab-run/1`, and back.
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
+//! * [`expression`]: arithmetic and comparisons over named values, as text.
 //! * [`repeated`]: figures over several runs of one column; [`baseline`]: against earlier ones.
 //! * [`rows`]: which figures are shown.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
@@ -19,6 +20,7 @@ pub mod baseline;
 pub mod bench;
 pub mod csv;
 pub mod data;
+pub mod expression;
 pub mod format;
 pub mod html;
 pub mod json;

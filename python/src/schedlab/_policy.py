@@ -334,9 +334,9 @@ class Policy:
     def _rules(cls) -> list[tuple[str, str]]:
         return list(cls.rules.items()) or [("pick", f"What pick() of {cls.name} answers runs.")]
 
-    def _tunables(self) -> list[tuple[str, int, int, int, str]]:
+    def _tunables(self) -> list[tuple[str, int, int, int]]:
         return [
-            (name, getattr(self, name), least, most, f"an attribute of {self.name}")
+            (name, getattr(self, name), least, most)
             for name, (least, most) in self.tunables.items()
         ]
 

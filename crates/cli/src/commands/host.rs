@@ -3,10 +3,11 @@
 use crate::host_args::{HostArgs, HostFormat, TraceOption};
 use crate::terminal::{Output, complain, style};
 use crate::{Failure, Status, files};
+use schedlab_host::costs::Costs;
 use schedlab_host::probe::Probe;
-use schedlab_host::undertaking::{self, this_program};
 use schedlab_host::{
-    Error, GroupChoice, Options, Prepared, Runner, machine_file, measure, result, runner,
+    Error, GroupChoice, Options, Prepared, Runner, machine_file, measure, measurement, prepared,
+    result, runner, this_program,
 };
 use schedlab_machine::description::Description;
 use schedlab_report::table;
@@ -35,7 +36,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
         "none" => GroupChoice::None,
         path => GroupChoice::At(PathBuf::from(path)),
     };
-    let probe = undertaking::probe(&choice)?;
+    let probe = prepared::probe(&choice)?;
     if args.probe {
         return show_probe(args, &probe, output);
     }
@@ -185,13 +186,13 @@ fn show_probe(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Sta
 const REPETITIONS: u32 = 5;
 
 fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status, Failure> {
-    let cpus = undertaking::cpus(args.cpus.as_ref().map(|cpus| &cpus.0[..]), probe)?;
+    let cpus = prepared::cpus(args.cpus.as_ref().map(|cpus| &cpus.0[..]), probe)?;
     if !probe.group.yes {
         complain(&format!("note: without a group of great weight: {}", probe.group.how));
     }
     let interrupted = listen()?;
     let runner = this_as_runner()?;
-    let measured = undertaking::measure(probe, &cpus, REPETITIONS, &runner, &interrupted);
+    let measured = measurement::measure(probe, &cpus, REPETITIONS, &runner, &interrupted);
     let costs = measured.map_err(ended)?;
     if let Some(why) = machine_file::missing_table(&costs) {
         complain(&format!("note: {why}"));
@@ -238,7 +239,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// What the simulator does not read yet, and the rest of what was measured.
-fn latencies(costs: &measure::Costs) -> Value {
+fn latencies(costs: &Costs) -> Value {
     let mut all = serde_json::json!({
         "format": "schedlab-host-latencies/1",
         "source": "measured by `schedlab host --measure`",
@@ -252,7 +253,7 @@ fn latencies(costs: &measure::Costs) -> Value {
 }
 
 /// What was measured, for people.
-fn summary(costs: &measure::Costs, format: HostFormat) -> String {
+fn summary(costs: &Costs, format: HostFormat) -> String {
     if format == HostFormat::Json {
         return serde_json::to_string(costs).expect("numbers and names") + "\n";
     }

@@ -9,7 +9,7 @@ use schedlab_core::{Candidate, CpuId, SchedAttr, TaskId, reason::Term};
 use schedlab_machine::Action;
 
 /// By what one candidate comes before another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Margin {
     /// A number of their ranks that differs, counted from 0.
     pub place: usize,
@@ -36,8 +36,9 @@ pub fn margins(best: &Candidate, other: &Candidate) -> Vec<Margin> {
         if by != 0 {
             let term = term(best, other, place);
             let equal = best.terms == other.terms;
+            let is_last = term.as_ref().is_none_or(|term| term.name.ends_with("_ns"));
             all.push(Margin { place, by, term, equal });
-            if term.is_none_or(|term| term.name.ends_with("_ns")) {
+            if is_last {
                 break;
             }
         }
@@ -52,7 +53,7 @@ fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
     let by = second.wrapping_sub(first);
     let of_best = |name: &str| best.terms.iter().find(|term| term.name == name);
     other.terms.iter().find_map(|term| {
-        let of_best = of_best(term.name)?.value;
+        let of_best = of_best(&term.name)?.value;
         let less = term.value.wrapping_sub(of_best);
         let is_it = match term.name.ends_with("_ns") {
             true => less == by || less == -by,
@@ -60,7 +61,7 @@ fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
                 .iter()
                 .any(|of| of(of_best) == first && of(term.value) == second),
         };
-        is_it.then_some(Term { name: term.name, value: less })
+        is_it.then_some(Term { name: term.name.clone(), value: less })
     })
 }
 
@@ -122,12 +123,12 @@ mod tests {
         let other = Candidate::task(TaskId(1), [0, 870, 3, 0]).with("vruntime_ns", 1870);
         let found = margins(&best, &other);
         assert_eq!((found.len(), found[0].place, found[0].by), (1, 1, 370));
-        assert_eq!(found[0].term, Some(Term { name: "vruntime_ns", value: 370 }));
+        assert_eq!(found[0].term, Some(Term { name: "vruntime_ns".into(), value: 370 }));
         // The larger goodness has the smaller rank.
         let best = Candidate::task(TaskId(0), [-21, 0, 0, 0]).with("goodness", 21);
         let other = Candidate::task(TaskId(1), [-17, 0, 0, 0]).with("goodness", 17);
-        let term = margins(&best, &other)[0].term;
-        assert_eq!(term, Some(Term { name: "goodness", value: -4 }));
+        let term = margins(&best, &other)[0].term.clone();
+        assert_eq!(term, Some(Term { name: "goodness".into(), value: -4 }));
         assert_eq!(margins(&best, &best), []);
     }
 
@@ -140,11 +141,11 @@ mod tests {
         };
         let best = candidate(0, 1, 500);
         let terms = |other| -> Vec<_> {
-            margins(&best, &other).iter().map(|one| one.term.map(|term| term.name)).collect()
+            margins(&best, &other).into_iter().map(|one| one.term.map(|term| term.name)).collect()
         };
-        assert_eq!(terms(candidate(1, 0, 900)), [Some("eligible"), Some("deadline_ns")]);
-        assert_eq!(terms(candidate(1, 0, 100)), [Some("eligible")], "it would be due earlier");
-        assert_eq!(terms(candidate(1, 1, 900)), [Some("deadline_ns")]);
+        assert_eq!(terms(candidate(1, 0, 900)), [Some("eligible".into()), Some("deadline_ns".into())]);
+        assert_eq!(terms(candidate(1, 0, 100)), [Some("eligible".into())], "it would be due earlier");
+        assert_eq!(terms(candidate(1, 1, 900)), [Some("deadline_ns".into())]);
     }
 
     #[test]

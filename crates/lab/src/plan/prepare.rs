@@ -10,7 +10,6 @@ use crate::select::{self, Choice, Chosen, Settings};
 use crate::session::Session;
 use crate::settings::{self, Axis, Setting};
 use crate::sweep::Sweep;
-use schedlab_core::Entry;
 use schedlab_measure::Fairness;
 use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_trace::Header;
@@ -114,7 +113,7 @@ impl Plan {
     ///
     /// # Errors
     /// As of [`prepare`](Plan::prepare).
-    pub fn prepare_with(&self, own: &[&'static Entry]) -> Result<Prepared, Error> {
+    pub fn prepare_with(&self, own: &[Choice]) -> Result<Prepared, Error> {
         let chosen = select::choose_among(&self.schedulers, own)?;
         if chosen.is_empty() {
             let message = "schedulers: there is none; give names as `schedlab list` shows them, \

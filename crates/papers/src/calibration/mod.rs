@@ -1,23 +1,25 @@
 //! Fits numbers of a machine's cost model to measurements that a file names: [`Calibration`].
 //!
-//! [`schedlab_lab::calibrate`] does the search. This module reads the file, simulates the
+//! [`mod@fit`] does the search. This module reads the file, simulates the
 //! measurements, and writes the machine's file, in which every fitted number names what it was
 //! fitted to. What was held out is simulated with the numbers before and after, and has no part in
 //! the search: only that is evidence for the model.
 //!
 //! * [`mod@file`]: the form of the files.
+//! * [`mod@fit`]: the search.
 //! * `point`: a measurement, and how it is simulated.
 //! * [`text`]: the result for the terminal.
 
 pub mod file;
+pub mod fit;
 mod point;
 mod probe;
 pub mod text;
 
 use crate::error::{At, Error};
 use file::File;
+use fit::{CalibrateError, Effort, fit};
 use point::Point;
-use schedlab_lab::calibrate::{self, CalibrateError, Effort};
 use schedlab_lab::parallel;
 use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
 use schedlab_machine::description::{self, Description};
@@ -30,7 +32,7 @@ pub struct Calibration {
     /// The machine's file.
     machine_text: String,
     costs: CostModel,
-    parameters: Vec<calibrate::Parameter>,
+    parameters: Vec<fit::Parameter>,
     points: Vec<Point>,
     held_out: Vec<Point>,
 }
@@ -177,7 +179,7 @@ impl Calibration {
         let mut cache = SimulationCache::default();
         let effort = Effort { simulations: self.file.tries, precision: self.file.precision };
         let mut first: Option<(Vec<f64>, Vec<f64>)> = None;
-        let fit = calibrate::fit(&self.parameters, effort, |values| {
+        let fit = fit(&self.parameters, effort, |values| {
             let simulated = self.simulate(&self.points, values, threads, &mut cache, &progress)?;
             let ratios = self.points.iter().zip(&simulated);
             let ratios: Vec<f64> =
@@ -331,7 +333,7 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter>, Error> {
+fn parameters(file: &File, costs: &CostModel) -> Result<Vec<fit::Parameter>, Error> {
     let mut parameters = vec![];
     let mut known: Vec<&String> = vec![];
     for file::Parameter { costs: names, start, least, most } in &file.parameters {
@@ -357,7 +359,7 @@ fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter
                 .set(cost, *most)
                 .map_err(|message| Error::new(message).at(format!("parameter {name}")))?;
         }
-        parameters.push(calibrate::Parameter { name, start: *start, least: *least, most: *most });
+        parameters.push(fit::Parameter { name, start: *start, least: *least, most: *most });
     }
     Ok(parameters)
 }

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(tasks[2]))));
         assert_eq!(pick.evidence.candidates.len(), 3);
         let c = pick.evidence.candidates.iter().find(|c| c.who == Who::Task(tasks[2])).unwrap();
-        let term = |name, value| Term { name, value };
+        let term = |name: &'static str, value| Term { name: name.into(), value };
         assert_eq!(c.terms, [term("vruntime_ns", 1_099_076), term("weight", 335), term("nice", 5)]);
         assert_eq!(m.current[0], Some(tasks[2]));
     }
@@ -325,7 +325,7 @@ mod tests {
         m.run_until(200 * MS);
         let accounts = m.platform.take_accounts();
         let moved = accounts.iter().find(|account| account.question == Question::Migrate).unwrap();
-        let term = |name, value| Term { name, value };
+        let term = |name: &'static str, value| Term { name: name.into(), value };
         let expected = [term("this_load", 0), term("busiest_load", 2048), term("weight", 1024)];
         assert_eq!(moved.evidence.terms, expected);
     }

@@ -780,10 +780,10 @@ fn an_account_of_a_pick_has_the_goodness_of_each_task() {
         let account = bench.platform.take_accounts().pop().expect("an account was requested");
         (next, account.rule, account.evidence)
     };
-    let terms = |evidence: &Evidence, candidate: usize| -> Vec<(&'static str, i64)> {
+    fn terms(evidence: &Evidence, candidate: usize) -> Vec<(&str, i64)> {
         let terms = evidence.candidates[candidate].terms.iter();
-        terms.map(|term| (term.name, term.value)).take(3).collect()
-    };
+        terms.map(|term| (&*term.name, term.value)).take(3).collect()
+    }
     // 6 ticks + 20 - 0 against 1 tick + 20 - 19.
     let (next, rule, evidence) = pick(&mut bench);
     assert_eq!((next, rule), (Some(A), rules::LARGEST_GOODNESS));

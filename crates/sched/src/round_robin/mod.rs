@@ -404,7 +404,7 @@ mod tests {
         assert_eq!((next, rule), (Some(TaskId(1)), rules::LARGEST_COUNTER));
         let ranks: Vec<_> = evidence.candidates.iter().map(|other| other.rank).collect();
         assert_eq!(ranks, [[-1, 0, 0, 0], [-35, 1, 0, 0]]);
-        assert_eq!(evidence.candidates[1].terms[0], Term { name: "counter", value: 35 });
+        assert_eq!(evidence.candidates[1].terms[0], Term { name: "counter".into(), value: 35 });
         // No task has ticks left: the oldest continues, whichever task has more ticks in the round
         // that begins.
         let (next, rule, evidence) = pick();

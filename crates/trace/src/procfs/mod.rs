@@ -11,6 +11,7 @@ mod schedstat;
 
 pub use counters::Counters;
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ pub struct Entity {
     /// Number of the group in whose queue it is.
     pub within: u32,
     /// Values by which it is compared.
-    pub terms: Vec<(&'static str, i64)>,
+    pub terms: Vec<(Cow<'static, str>, i64)>,
 }
 
 impl Entity {

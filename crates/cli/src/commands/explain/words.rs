@@ -187,7 +187,7 @@ impl Words {
         if !terms.is_empty() {
             let shown: Vec<String> = terms
                 .iter()
-                .map(|term| format!("{} = {}", term.name, number(term.name, term.value)))
+                .map(|term| format!("{} = {}", term.name, number(&term.name, term.value)))
                 .collect();
             let _ = writeln!(text, "  with {}", shown.join(", "));
         }
@@ -218,8 +218,8 @@ impl Words {
             }
             let mut terms: Vec<&str> = vec![];
             for term in members.iter().flat_map(|candidate| &candidate.terms) {
-                if !terms.contains(&term.name) {
-                    terms.push(term.name);
+                if !terms.contains(&&*term.name) {
+                    terms.push(&term.name);
                 }
             }
             let mut rows = vec![
@@ -483,9 +483,9 @@ fn part(margin: Margin, own: &Candidate) -> String {
         };
     };
     let has = own.terms.iter().find(|other| other.name == term.name).map_or(0, |own| own.value);
-    match (has_unit(term.name), term.value > 0) {
-        (true, true) => format!("{} less `{}`", number(term.name, term.value), term.name),
-        (true, false) => format!("{} more `{}`", number(term.name, -term.value), term.name),
+    match (has_unit(&term.name), term.value > 0) {
+        (true, true) => format!("{} less `{}`", number(&term.name, term.value), term.name),
+        (true, false) => format!("{} more `{}`", number(&term.name, -term.value), term.name),
         (false, _) => format!("`{}` {} instead of {has}", term.name, has - term.value),
     }
 }

@@ -171,7 +171,7 @@ fn a_pick_is_the_head_of_the_best_priority_and_says_so() {
     let expected = [(first, [79, 0]), (second, [79, 1]), (low, [89, 0])];
     assert_eq!(ranks, expected.map(|(task, rank)| (Who::Task(task), rank)));
     assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(first))));
-    let slice = Term { name: "time_slice_ticks", value: 100 };
+    let slice = Term { name: "time_slice_ticks".into(), value: 100 };
     assert_eq!(pick.evidence.candidates[0].terms[2], slice);
     // Another task of the same priority waits behind both; one of a better priority does not.
     m.realtime(Policy::Fifo, 20, None, Life::Hog);
@@ -185,7 +185,7 @@ fn a_pick_is_the_head_of_the_best_priority_and_says_so() {
     let accounts = m.platform.take_accounts();
     let throttled = accounts.iter().find(|account| account.rule == rules::RT_THROTTLED).unwrap();
     assert_eq!(throttled.evidence.candidates, []);
-    let runtime = Term { name: "rt_runtime_ns", value: 950 * MS as i64 };
+    let runtime = Term { name: "rt_runtime_ns".into(), value: 950 * MS as i64 };
     assert_eq!(throttled.evidence.terms[2], runtime);
 }
 

@@ -2,12 +2,12 @@
 //! is calibrated on both; what it then says about other rates of ticks is its own.
 
 use schedlab_lab::RunConfig;
-use schedlab_lab::calibrate::{Effort, Fit, Parameter, fit};
 use schedlab_lab::experiment::Experiment;
 use schedlab_lab::select;
 use schedlab_lab::session::Session;
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description;
+use schedlab_papers::calibration::fit::{Effort, Fit, Parameter, fit};
 use schedlab_workload::{GroupSettings, Target, rt_app};
 
 /// Mean power of the Z800 that does nothing for two seconds, W.
