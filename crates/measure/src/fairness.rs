@@ -53,13 +53,9 @@ mod fluid;
 
 use crate::histogram::Histogram;
 use bursts::Bursts;
-use fluid::FluidMachine;
+pub use fluid::Group;
+use fluid::{FluidMachine, SHIFT, to_ns};
 use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
-
-/// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
-const SHIFT: u32 = 56;
-/// One whole CPU.
-const ONE: u64 = 1 << SHIFT;
 
 /// What share of the machine each priority is entitled to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,15 +83,6 @@ impl Weights {
             Policy::Fifo | Policy::RoundRobin | Policy::Deadline => None,
         }
     }
-}
-
-/// A task group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Group {
-    /// The group that it is in; made before it.
-    pub parent: GroupId,
-    /// Its weight among the tasks and groups beside it; 1024 = a task of nice 0.
-    pub shares: u64,
 }
 
 /// Follows the fluid machine; an observer. Its figures are complete once the run is finished.
@@ -389,11 +376,6 @@ fn first_largest(figures: impl Iterator<Item = (u64, TaskId)>) -> Option<(u64, T
     figures
         .filter(|&(figure, _)| figure > 0)
         .max_by_key(|&(figure, task)| (figure, std::cmp::Reverse(task)))
-}
-
-/// From 2^-56 ns to ns, to the nearest.
-fn to_ns(fine: i128) -> i128 {
-    (fine + (1 << (SHIFT - 1))) >> SHIFT
 }
 
 impl Observer for Fairness {

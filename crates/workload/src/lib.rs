@@ -29,6 +29,7 @@ pub mod generate;
 pub mod golden;
 mod json;
 pub mod model;
+mod pattern;
 pub mod programs;
 pub mod rt_app;
 pub mod timetable;

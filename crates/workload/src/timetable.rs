@@ -25,10 +25,10 @@ mod groups;
 mod notes;
 mod parse;
 
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
+pub use crate::pattern::matches;
 pub use check::Surroundings;
-pub use check::matches;
 pub use drive::{Drive, Outcome, Refusal};
 use schedlab_core::{CpuId, CpuSet, Policy};
 
@@ -173,8 +173,9 @@ impl Timetable {
 
     /// Whether it limits the CPU time of groups.
     pub fn sets_limits(&self) -> bool {
-        self.writes()
-            .any(|write| matches!(write, Write::Quota(Some(_), _) | Write::QuotaPercent(_)))
+        self.writes().any(|write| {
+            matches!(write, Write::Quota { quota_us: Some(_), .. } | Write::QuotaPercent(_))
+        })
     }
 
     /// Whether it makes groups idle as a whole.

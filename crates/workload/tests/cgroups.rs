@@ -2,7 +2,7 @@
 //! the rules of groups. The same properties are the fuzz target `groups`.
 
 use proptest::prelude::*;
-use schedlab_core::CpuSet;
+use schedlab_core::{CpuSet, Quota};
 use schedlab_workload::cgroups::{
     GroupSettings, PERIOD_DEFAULT_US, SHARES_DEFAULT, SHARES_IDLE, cgconfig, cgrules,
 };
@@ -56,9 +56,9 @@ fn check_group(group: &Group, parent: Option<&Group>) {
     assert!(name.is_some_and(|name| !name.is_empty() && !name.contains('/')), "{}", group.path);
     assert!((2..=262_144).contains(&group.shares));
     assert!(!group.idle || group.shares == SHARES_IDLE);
-    assert!((1_000..=1_000_000).contains(&group.period_us));
-    if let Some(quota_us) = group.quota_us {
-        assert!((1_000..1 << 44).contains(&quota_us) && group.burst_us <= quota_us);
+    assert!((1_000..=1_000_000).contains(&group.quota.period_us));
+    if let Some(quota_us) = group.quota.quota_us {
+        assert!((1_000..1 << 44).contains(&quota_us) && group.quota.burst_us <= quota_us);
     }
     assert!(group.cpuset.first(CPUS).is_some());
     if let Some(parent) = parent {
@@ -241,9 +241,7 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 parent: None,
                 shares: SHARES_DEFAULT,
                 idle,
-                quota_us: None,
-                period_us: PERIOD_DEFAULT_US,
-                burst_us: 0,
+                quota: Quota { quota_us: None, period_us: PERIOD_DEFAULT_US, burst_us: 0 },
                 cpuset: CpuSet::All,
                 own_cpus: None,
                 frozen,
@@ -255,11 +253,13 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 group.shares = (weight as f64 * 10.24).round() as u64;
             }
             if let Some((quota_us, period_us)) = limit {
-                group.quota_us = Some(quota_us);
-                group.period_us = period_us;
-                group.burst_us = quota_us * burst / 100;
-                text +=
-                    &format!(" cpu.max={quota_us} {period_us} cpu.max.burst={}", group.burst_us);
+                group.quota.quota_us = Some(quota_us);
+                group.quota.period_us = period_us;
+                group.quota.burst_us = quota_us * burst / 100;
+                text += &format!(
+                    " cpu.max={quota_us} {period_us} cpu.max.burst={}",
+                    group.quota.burst_us
+                );
             }
             if idle {
                 text += " cpu.idle=1";

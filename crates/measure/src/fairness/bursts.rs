@@ -26,8 +26,7 @@
 //! who leave in a nanosecond hand on is given at its end, to those who are on the machine then. A
 //! task that stays leaves with the first nanosecond at which it has been served.
 
-use super::fluid::FluidMachine;
-use super::{Group, SHIFT, to_ns};
+use super::fluid::{FluidMachine, Group, SHIFT, to_ns};
 use crate::histogram::Histogram;
 use schedlab_core::{TaskId, TaskTable};
 use std::cmp::Reverse;

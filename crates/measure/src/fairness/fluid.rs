@@ -1,7 +1,25 @@
 //! The fluid machine itself: [`FluidMachine`], which knows classes of tasks and no tasks.
 
-use super::{Group, ONE};
 use schedlab_core::GroupId;
+
+/// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
+pub(super) const SHIFT: u32 = 56;
+/// One whole CPU.
+pub(super) const ONE: u64 = 1 << SHIFT;
+
+/// A task group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// The group that it is in; made before it.
+    pub parent: GroupId,
+    /// Its weight among the tasks and groups beside it; 1024 = a task of nice 0.
+    pub shares: u64,
+}
+
+/// From 2^-56 ns to ns, to the nearest.
+pub(super) fn to_ns(fine: i128) -> i128 {
+    (fine + (1 << (SHIFT - 1))) >> SHIFT
+}
 
 #[derive(Clone, Debug)]
 struct GroupState {

@@ -8,42 +8,8 @@ use super::cpu_list::CpuList;
 use super::systemd;
 use super::text::{Fault, shown};
 use super::weight::{shares_of_nice, shares_of_weight};
+use super::write::{Version, Write, whole, within};
 use crate::diagnostic::did_you_mean;
-
-/// Which control groups.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Version {
-    /// One tree for each controller; `cpu.shares`.
-    V1,
-    /// One tree for all; `cpu.weight`.
-    V2,
-}
-
-/// A value that can be written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Write {
-    /// The weight, as the kernel keeps it.
-    Shares(u64),
-    /// Whether the group as a whole is SCHED_IDLE.
-    Idle(bool),
-    /// The time that the group may run in each period, us; none = no limit. The period, us, if it
-    /// is to change.
-    Quota(Option<u64>, Option<u64>),
-    /// The period, us.
-    Period(u64),
-    /// The quota in hundredths of the period.
-    QuotaPercent(u64),
-    /// Unused quota that may be carried over, us.
-    Burst(u64),
-    /// The CPUs; empty = the parent's.
-    Cpus(CpuList),
-    /// Whether the group is stopped.
-    Frozen(bool),
-    /// Right, but without effect here; says why.
-    Noted(&'static str),
-    /// What the kernel has by default: neither effect nor note.
-    Nothing,
-}
 
 /// A file of a group.
 #[derive(Debug)]
@@ -232,24 +198,6 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
     Err(Fault::new(format!("unknown setting `{}`", shown(name))).with_help(help))
 }
 
-/// A whole number.
-pub(crate) fn whole(name: &str, value: &str) -> Result<i64, Fault> {
-    value.parse().map_err(|_| {
-        Fault::new(format!("`{name}` must be a whole number, found `{}`", shown(value)))
-    })
-}
-
-/// A whole number from `min` to `max`.
-pub(crate) fn within(name: &str, value: &str, min: i64, max: i64) -> Result<i64, Fault> {
-    let number = whole(name, value)?;
-    if (min..=max).contains(&number) {
-        return Ok(number);
-    }
-    let range =
-        if max == i64::MAX { format!("at least {min}") } else { format!("from {min} to {max}") };
-    Err(Fault::new(format!("`{name}` must be {range}, found {number}")))
-}
-
 /// 0 or 1.
 fn switch(name: &str, value: &str) -> Result<bool, Fault> {
     match value {
@@ -300,8 +248,10 @@ fn quota_us(name: &str, number: i64, none: &str) -> Result<u64, Fault> {
 /// Any negative number is no limit.
 fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     match whole(name, value)? {
-        number if number < 0 => Ok(Write::Quota(None, None)),
-        number => Ok(Write::Quota(Some(quota_us(name, number, "-1")?), None)),
+        number if number < 0 => Ok(Write::Quota { quota_us: None, period_us: None }),
+        number => {
+            Ok(Write::Quota { quota_us: Some(quota_us(name, number, "-1")?), period_us: None })
+        }
     }
 }
 
@@ -330,7 +280,7 @@ fn max(name: &'static str, value: &str) -> Result<Write, Fault> {
         },
     };
     match words.next() {
-        None => Ok(Write::Quota(quota, period)),
+        None => Ok(Write::Quota { quota_us: quota, period_us: period }),
         Some(_) => Err(wrong()),
     }
 }
@@ -424,8 +374,8 @@ mod tests {
     /// Measured on running kernels, both versions.
     #[test]
     fn what_the_kernel_takes() {
-        let quota = |quota| Write::Quota(Some(quota), None);
-        let none = Write::Quota(None, None);
+        let quota = |quota| Write::Quota { quota_us: Some(quota), period_us: None };
+        let none = Write::Quota { quota_us: None, period_us: None };
         for (name, value, expected) in [
             ("cpu.shares", "1024", Write::Shares(1024)),
             ("cpu.shares", "0", Write::Shares(2)),
@@ -446,9 +396,13 @@ mod tests {
             ("cpu.cfs_period_us", "1000000", Write::Period(1_000_000)),
             ("cpu.cfs_burst_us", "0", Write::Burst(0)),
             ("cpu.max", "max", none.clone()),
-            ("cpu.max", "max 100000", Write::Quota(None, Some(100_000))),
+            ("cpu.max", "max 100000", Write::Quota { quota_us: None, period_us: Some(100_000) }),
             ("cpu.max", "50000", quota(50_000)),
-            ("cpu.max", "50000 \t 1000000", Write::Quota(Some(50_000), Some(1_000_000))),
+            (
+                "cpu.max",
+                "50000 \t 1000000",
+                Write::Quota { quota_us: Some(50_000), period_us: Some(1_000_000) },
+            ),
             ("cpu.max", "100000 max", quota(100_000)),
             ("cpu.max.burst", "5", Write::Burst(5)),
             ("cpuset.cpus", "0-2,5", cpus("0-2,5")),

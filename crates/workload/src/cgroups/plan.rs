@@ -7,12 +7,13 @@
 //! that parents need not come first.
 
 use super::cpu_list::CpuList;
-use super::parameter::{QUOTA_MAX_US, Version, Write};
+use super::parameter::QUOTA_MAX_US;
 use super::path::{PathList, SHARES_DEFAULT};
 use super::settings::{GroupSettings, Note, Setting};
 use super::text::Fault;
+use super::write::{Version, Write};
 use crate::diagnostic::Diagnostic;
-use schedlab_core::{CpuSet, GroupId};
+use schedlab_core::{CpuSet, GroupId, Quota};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -34,13 +35,8 @@ pub struct Group {
     pub shares: u64,
     /// Whether the group as a whole is SCHED_IDLE among its siblings.
     pub idle: bool,
-    /// The time that it may run, on all CPUs together, in each period, us; none = no limit. 1000 to
-    /// 2^44 - 1.
-    pub quota_us: Option<u64>,
-    /// The period, us, 1000 to 1000000.
-    pub period_us: u64,
-    /// The unused quota that may be carried over into later periods, us.
-    pub burst_us: u64,
+    /// Its limit, checked: the quota is 1000 to 2^44 - 1 us, and the burst at most the quota.
+    pub quota: Quota,
     /// The CPUs that its tasks may use: its own ones that its parent has too, or else the parent's.
     /// Not empty.
     pub cpuset: CpuSet,
@@ -83,7 +79,7 @@ impl Group {
 
     /// What it needs of a scheduler besides weight.
     pub fn features(&self) -> impl Iterator<Item = Feature> {
-        [(Feature::Idle, self.idle), (Feature::Limit, self.quota_us.is_some())]
+        [(Feature::Idle, self.idle), (Feature::Limit, self.quota.quota_us.is_some())]
             .into_iter()
             .filter_map(|(feature, needed)| needed.then_some(feature))
     }
@@ -191,9 +187,7 @@ fn drafts<'a>(list: &PathList) -> Vec<Draft<'a>> {
             path: path.clone(),
             shares: SHARES_DEFAULT,
             idle: false,
-            quota_us: None,
-            period_us: PERIOD_DEFAULT_US,
-            burst_us: 0,
+            quota: Quota { quota_us: None, period_us: PERIOD_DEFAULT_US, burst_us: 0 },
             cpuset: CpuSet::All,
             own_cpus: None,
             frozen: false,
@@ -213,7 +207,7 @@ impl<'a> Draft<'a> {
         let setting = written.setting;
         self.group.write(&mut self.percent, &setting.name, &setting.write)?;
         match &setting.write {
-            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) => {
+            Write::Quota { .. } | Write::QuotaPercent(_) | Write::Period(_) => {
                 self.limit_set = Some(written)
             }
             Write::Cpus(list) => {
@@ -229,7 +223,7 @@ impl<'a> Draft<'a> {
 
     /// Whether its limit is subject to version 1's rule.
     fn limited_by_v1(&self) -> bool {
-        self.group.quota_us.is_some() && is_v1(self.limit_set)
+        self.group.quota.quota_us.is_some() && is_v1(self.limit_set)
     }
 }
 
@@ -251,24 +245,27 @@ impl Group {
             }
             Write::Shares(shares) => self.shares = *shares,
             Write::Idle(idle) => set_idle(self, *idle),
-            Write::Quota(quota_us, period_us) => {
-                self.set_limit(*quota_us, period_us.unwrap_or(self.period_us))?;
+            Write::Quota { quota_us, period_us } => {
+                self.set_limit(*quota_us, period_us.unwrap_or(self.quota.period_us))?;
                 *percent = None;
             }
             Write::QuotaPercent(new) => {
-                self.set_limit(Some(percent_of(*new, self.period_us)?), self.period_us)?;
+                self.set_limit(
+                    Some(percent_of(*new, self.quota.period_us)?),
+                    self.quota.period_us,
+                )?;
                 *percent = Some(*new);
             }
             Write::Period(period_us) => {
                 let quota_us = match percent {
                     Some(percent) => Some(percent_of(*percent, *period_us)?),
-                    None => self.quota_us,
+                    None => self.quota.quota_us,
                 };
                 self.set_limit(quota_us, *period_us)?;
             }
             Write::Burst(burst_us) => {
-                check_burst(self.quota_us, *burst_us)?;
-                self.burst_us = *burst_us;
+                check_burst(self.quota.quota_us, *burst_us)?;
+                self.quota.burst_us = *burst_us;
             }
             Write::Cpus(list) => self.own_cpus = (!list.is_empty()).then(|| list.to_set()),
             Write::Frozen(frozen) => self.own_frozen = *frozen,
@@ -278,9 +275,9 @@ impl Group {
     }
 
     fn set_limit(&mut self, quota_us: Option<u64>, period_us: u64) -> Result<(), Fault> {
-        check_burst(quota_us, self.burst_us)?;
-        self.quota_us = quota_us;
-        self.period_us = period_us;
+        check_burst(quota_us, self.quota.burst_us)?;
+        self.quota.quota_us = quota_us;
+        self.quota.period_us = period_us;
         Ok(())
     }
 }
@@ -341,7 +338,7 @@ fn clash<'a>(
 fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     // 20 bits behind the point, as the kernel compares them.
     let ratio = |group: &Group| {
-        group.quota_us.map_or(u64::MAX, |quota_us| (quota_us << 20) / group.period_us)
+        group.quota.quota_us.map_or(u64::MAX, |us| (us << 20) / group.quota.period_us)
     };
     let mut limiting: Vec<Option<usize>> = Vec::with_capacity(drafts.len());
     for (at, draft) in drafts.iter().enumerate() {
@@ -353,7 +350,7 @@ fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
         };
         if ratio(&draft.group) > ratio(&parent.group) {
             let limit = |group: &Group| {
-                format!("{} us in {} us", group.quota_us.unwrap_or(0), group.period_us)
+                format!("{} us in {} us", group.quota.quota_us.unwrap_or(0), group.quota.period_us)
             };
             let fault = Fault::new(format!(
                 "`{}` may not have more than `{}`, which it is in: {} against {}",
@@ -456,7 +453,10 @@ mod tests {
         let plan = plan("/a");
         let group = &plan.groups()[0];
         assert_eq!((group.shares, group.idle, group.frozen), (1024, false, false));
-        assert_eq!((group.quota_us, group.period_us, group.burst_us), (None, 100_000, 0));
+        assert_eq!(
+            (group.quota.quota_us, group.quota.period_us, group.quota.burst_us),
+            (None, 100_000, 0)
+        );
         assert_eq!(group.cpuset, CpuSet::All);
         assert_eq!(group.features().count(), 0);
         assert_eq!(plan.notes().count(), 0);
@@ -481,7 +481,7 @@ mod tests {
         let limit = |text: &str| {
             let plan = plan(text);
             let group = &plan.groups()[0];
-            (group.quota_us, group.period_us, group.burst_us)
+            (group.quota.quota_us, group.quota.period_us, group.quota.burst_us)
         };
         assert_eq!(limit("/a cpu.max=50000 200000 cpu.max=30000"), (Some(30_000), 200_000, 0));
         assert_eq!(limit("/a cpu.max=50000 cpu.max=max"), (None, 100_000, 0));

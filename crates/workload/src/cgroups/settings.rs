@@ -1,8 +1,9 @@
 //! What files and options say about groups, in the order in which they say it.
 
-use super::cgconfig::Template;
-use super::parameter::{self, Version, Write};
+use super::parameter;
+use super::path::normal_path;
 use super::text::{Fault, Text};
+use super::write::{Version, Write};
 use crate::diagnostic::{Diagnostic, Span};
 use std::fmt;
 use std::sync::Arc;
@@ -42,6 +43,16 @@ pub struct Note {
     file: Arc<str>,
     line: u32,
     text: String,
+}
+
+/// What groups of a kind get when they are made.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// A normal path in which `%u` and the like stand for something.
+    pub(super) path: String,
+    pub(super) settings: Vec<Setting>,
+    /// That it has no effect where there are no rules.
+    pub(super) unused: Note,
 }
 
 impl GroupSettings {
@@ -149,6 +160,26 @@ impl Setting {
             }
             _ => None,
         }
+    }
+}
+
+impl Template {
+    /// Its path, e.g. `/students/%u`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// A group `path` of this kind, e.g. `/students/anna`. Empty if that is no path.
+    pub fn settings(&self, path: &str) -> GroupSettings {
+        let mut settings = GroupSettings::default();
+        if let Ok(path) = normal_path(path) {
+            let path: Arc<str> = path.into();
+            settings.group(&path);
+            for setting in &self.settings {
+                settings.set(&path, setting.clone());
+            }
+        }
+        settings
     }
 }
 

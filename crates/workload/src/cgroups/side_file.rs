@@ -18,11 +18,11 @@
 //! A `cgconfig.conf` is taken too: nothing else begins with the word for one of its sections.
 
 use super::cgconfig::{self, CgConfig};
-use super::parameter::Version;
 use super::path::normal_path;
 use super::settings::{GroupSettings, Setting};
 use super::systemd::slice_path;
 use super::text::{Fault, Text, shown};
+use super::write::Version;
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::json::{self, Kind};
@@ -236,7 +236,7 @@ mod tests {
             let plan = GroupPlan::new(&parse("g", text).unwrap(), &[], 1).unwrap();
             let group = &plan.groups()[0];
             assert_eq!(
-                (group.quota_us, group.period_us, group.shares),
+                (group.quota.quota_us, group.quota.period_us, group.shares),
                 (Some(20_000), 50_000, 3072),
                 "{text}"
             );
@@ -262,7 +262,10 @@ mod tests {
         let plan = GroupPlan::new(&parse("g", text).unwrap(), &[], 4).unwrap();
         let [_, user, b] = plan.groups() else { panic!("{plan:?}") };
         assert_eq!(user.path, "/user.slice/user-1000.slice");
-        assert_eq!((user.shares, user.quota_us, user.period_us), (2048, Some(20_000), 100_000));
+        assert_eq!(
+            (user.shares, user.quota.quota_us, user.quota.period_us),
+            (2048, Some(20_000), 100_000)
+        );
         assert_eq!(user.cpuset.iter(8).map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 2, 3]);
         assert!(b.idle);
     }

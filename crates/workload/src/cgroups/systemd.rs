@@ -1,9 +1,9 @@
 //! systemd's settings, as they stand in unit files: `CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`; and
 //! where its slices lie.
 
-use super::parameter::{Write, within};
 use super::text::{Fault, shown};
 use super::weight::shares_of_weight;
+use super::write::{Write, within};
 
 /// `CPUWeight=`: 1 to 10000, or `idle`.
 pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
@@ -21,7 +21,7 @@ pub(crate) fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
 /// `CPUQuota=`: per cent of one CPU. Empty is no limit.
 pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     if value.is_empty() {
-        return Ok(Write::Quota(None, None));
+        return Ok(Write::Quota { quota_us: None, period_us: None });
     }
     let number = value.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     match number {
@@ -88,7 +88,7 @@ mod tests {
             (super::shares("s", "2"), "2", shares(2)),
             (quota("q", "20%"), "20%", Ok(Write::QuotaPercent(20))),
             (quota("q", "150 %"), "150 %", Ok(Write::QuotaPercent(150))),
-            (quota("q", ""), "", Ok(Write::Quota(None, None))),
+            (quota("q", ""), "", Ok(Write::Quota { quota_us: None, period_us: None })),
             (period("p", "1ms"), "1ms", Ok(Write::Period(1_000))),
             (period("p", "1000 ms"), "1000 ms", Ok(Write::Period(1_000_000))),
             (period("p", "1"), "1", Ok(Write::Period(1_000_000))),

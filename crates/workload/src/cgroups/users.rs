@@ -17,7 +17,7 @@ use super::cgrules::Accounts;
 use super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::model::Model;
-use crate::timetable::matches;
+use crate::pattern::matches;
 use std::collections::BTreeMap;
 
 /// The number of the first user who has none.

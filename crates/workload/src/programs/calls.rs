@@ -20,32 +20,14 @@
 //!
 //! Running and sleeping have no cost of their own.
 
+use super::blocked::Blocked;
 use super::device::CHUNK_KIB;
 use super::kernel::Kernel;
 use super::objects::Objects;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
-use super::task::Blocked;
+use super::task::is_asleep;
 use schedlab_machine::costs::CallCosts;
-
-/// Calls that cost nothing, as on an idealised machine.
-pub(super) const FREE: CallCosts = CallCosts {
-    socket_write_ns: 0,
-    socket_read_ns: 0,
-    pipe_write_ns: 0,
-    pipe_read_ns: 0,
-    copy_kib_ns: 0,
-    message_remote_ns: 0,
-    message_bus_ns: 0,
-    futex_ns: 0,
-    try_lock_ns: 0,
-    clock_ns: 0,
-    fork_ns: 0,
-    exec_ns: 0,
-    yield_ns: 0,
-    block_io_ns: 0,
-    touch_kib_ns: 0,
-};
 
 impl Kernel {
     /// What a task must burn before `step` takes effect, ns, where calls are not free.
@@ -66,7 +48,7 @@ impl Kernel {
             }
             Step::Resume { name, .. } => {
                 let suspended = &self.objects.suspensions[name.0 as usize];
-                futex_ns(costs, suspended.has_sleepers(&self.tasks))
+                futex_ns(costs, suspended.has_sleepers(|sleeper| is_asleep(&self.tasks, sleeper)))
             }
             Step::Unpark { task, .. } => {
                 futex_ns(costs, self.tasks[task.index()].blocked == Blocked::Suspended)

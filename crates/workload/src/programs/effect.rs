@@ -1,12 +1,14 @@
 //! What each [`Step`] does when it takes effect.
 
+use super::blocked::Blocked;
 use super::calls::{copying_ns, futex_ns};
 use super::channel::Wakes;
-use super::kernel::{Forking, Kernel, THREADS_MAX};
+use super::kernel::{Forking, Kernel};
+use super::limits::THREADS_MAX;
 use super::mutex::MutexId;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
-use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing, Victims};
+use super::task::{Attempt, Body, Order, Stage, Task, Timing, Victims, is_asleep};
 use super::wait_queue::{Sleeper, SuspensionId};
 use crate::error::{Error, Reason};
 use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
@@ -208,13 +210,16 @@ impl Kernel {
                 this.ticket = self.tickets;
                 self.owe_futex(number, true);
                 let sleeper = Sleeper { task: number, ticket: self.tickets };
+                let tasks = &self.tasks;
                 for name in names.into_iter().filter(|&name| name != SuspensionId::NONE) {
-                    self.objects.suspensions[name.0 as usize].queue(&self.tasks, sleeper);
+                    let suspended = &mut self.objects.suspensions[name.0 as usize];
+                    suspended.queue(sleeper, tasks.len(), |sleeper| is_asleep(tasks, sleeper));
                 }
                 return self.block(now_ns, number, Blocked::Suspended);
             }
             Step::Resume { name, sync } => {
-                while let Some(sleeper) = self.objects.suspensions[name.0 as usize].pop(&self.tasks)
+                while let Some(sleeper) = self.objects.suspensions[name.0 as usize]
+                    .pop(|sleeper| is_asleep(&self.tasks, sleeper))
                 {
                     self.unblock(number, sleeper, sync);
                 }

@@ -36,16 +36,22 @@
 //! ```
 
 mod barrier;
+mod blocked;
+mod burst;
 mod calls;
 mod channel;
 mod device;
 mod effect;
+mod execute;
 mod kernel;
+mod limits;
+mod locking;
 mod mutex;
 #[cfg(test)]
 mod mutex_tests;
 mod objects;
 mod part;
+mod parts;
 mod profile;
 mod random;
 mod script;
@@ -57,13 +63,14 @@ mod tests;
 mod timer;
 mod wait_graph;
 mod wait_queue;
+mod workload;
 
 pub use barrier::BarrierId;
 pub use channel::{Capacity, ChannelId, Wakes};
 pub use device::{CHUNK_KIB, CacheId, DiskId, LogId};
-pub use kernel::{
-    EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH, EVENTS_AT_ONE_INSTANT_TOGETHER, Kernel,
-    THREADS_MAX,
+pub use kernel::Kernel;
+pub use limits::{
+    EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH, EVENTS_AT_ONE_INSTANT_TOGETHER, THREADS_MAX,
 };
 pub use mutex::{MutexId, MutexKind};
 pub use objects::Objects;

@@ -1,12 +1,12 @@
 //! What programs share: [`Objects`].
 
 use super::barrier::{Barrier, BarrierId};
+use super::blocked::Blocked;
 use super::channel::{Capacity, Channel, ChannelId};
 use super::device::{CacheId, Disk, DiskId, Log, LogId, PageCache};
 use super::mutex::{Mutex, MutexId, MutexKind};
 use super::profile::Profile;
 use super::semaphore::{Semaphore, SemaphoreId, SemaphoreKind};
-use super::task::Blocked;
 use super::timer::{Timer, TimerId};
 use super::wait_queue::{Condition, ConditionId, Latch, LatchId, Suspended, SuspensionId};
 

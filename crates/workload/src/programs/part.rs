@@ -2,11 +2,9 @@
 //! its own.
 //!
 //! A part draws what it would draw if it ran alone, and its clock begins with it. So a program does
-//! not notice that it is a part, except by how long things take. A [`Kernel`] of which nobody has
+//! not notice that it is a part, except by how long things take. A [`Kernel`](super::Kernel) of which nobody has
 //! said anything is one part that begins at 0.
 
-use super::kernel::Kernel;
-use super::task::{Stage, Task};
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 
 /// How a part is started: what `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)` do for a program.
@@ -38,7 +36,7 @@ impl Default for Part {
 
 /// Which part: counted from 0, in the order in which they were begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PartId(u32);
+pub struct PartId(pub(super) u32);
 
 impl PartId {
     pub(super) fn index(self) -> usize {
@@ -59,7 +57,7 @@ pub(super) struct Running {
     /// Those that have not ended.
     living: u32,
     /// When it was over, ns.
-    over_ns: Option<u64>,
+    pub over_ns: Option<u64>,
 }
 
 impl Running {
@@ -83,62 +81,5 @@ impl Running {
 
     pub fn is_over(&mut self, now_ns: u64) {
         self.over_ns.get_or_insert(now_ns);
-    }
-}
-
-impl Kernel {
-    /// The tasks that are started from now on are of a part of their own.
-    pub fn begin_part(&mut self, part: Part) -> PartId {
-        if self.tasks.is_empty() {
-            // Nobody was in the first one.
-            self.parts.clear();
-        }
-        self.parts.push(Running::new(part));
-        self.last_part()
-    }
-
-    pub(super) fn last_part(&self) -> PartId {
-        PartId(self.parts.len() as u32 - 1)
-    }
-
-    /// The part that was begun last is ended after so long, ns by its own clock.
-    pub fn limit_part(&mut self, limit_ns: Option<u64>) {
-        if let Some(last) = self.parts.last_mut() {
-            last.part.limit_ns = limit_ns;
-        }
-    }
-
-    /// What a part was started with.
-    pub fn part(&self, part: PartId) -> &Part {
-        &self.parts[part.index()].part
-    }
-
-    /// The part of `task`.
-    pub fn part_of(&self, task: TaskId) -> PartId {
-        self.tasks[task.index()].part
-    }
-
-    /// When a part was over, ns of the run; none: it is not.
-    pub fn part_over_ns(&self, part: PartId) -> Option<u64> {
-        self.parts[part.index()].over_ns
-    }
-
-    /// The parts that are to be ended, and when, ns of the run: the first one first.
-    pub fn deadlines(&self) -> Vec<(u64, PartId)> {
-        let of = |(number, running): (usize, &Running)| {
-            let limit_ns = running.part.limit_ns?;
-            Some((running.part.start_ns.saturating_add(limit_ns), PartId(number as u32)))
-        };
-        let mut deadlines: Vec<(u64, PartId)> =
-            self.parts.iter().enumerate().filter_map(of).collect();
-        deadlines.sort_by_key(|&(at_ns, part)| (at_ns, part.0));
-        deadlines
-    }
-
-    /// The tasks of a part that have not ended.
-    pub fn living(&self, part: PartId) -> Vec<TaskId> {
-        let lives = |task: &Task| task.part == part && !matches!(task.stage, Stage::Over);
-        let tasks = self.tasks.iter().enumerate().filter(|(_, task)| lives(task));
-        tasks.map(|(number, _)| TaskId(number as u32)).collect()
     }
 }

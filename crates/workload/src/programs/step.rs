@@ -190,7 +190,7 @@ impl Spawn {
 }
 
 /// What a program sees of its own task.
-pub(super) struct Own {
+pub(super) struct OwnState {
     pub random: Random,
     /// Whether the last [`Step::TryLock`] got the mutex.
     pub succeeded: bool,
@@ -205,7 +205,7 @@ pub struct Context<'a> {
     pub(super) task: TaskId,
     pub(super) cpu: CpuId,
     pub(super) objects: &'a mut Objects,
-    pub(super) own: &'a mut Own,
+    pub(super) own: &'a mut OwnState,
 }
 
 impl Context<'_> {

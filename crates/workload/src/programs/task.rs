@@ -1,10 +1,12 @@
 //! A task of the kernel of programs: its program, where it is in its present step, and what it
 //! waits for.
 
+use super::blocked::Blocked;
 use super::objects::Objects;
 use super::part::PartId;
 use super::script::Cursor;
-use super::step::{Context, Own, Program, Step};
+use super::step::{Context, OwnState, Program, Step};
+use super::wait_queue::Sleeper;
 use schedlab_core::{CpuId, TaskAttr, TaskId};
 use std::collections::VecDeque;
 
@@ -34,23 +36,6 @@ pub(super) enum Stage {
 
 /// Whom a task kills, the last one first.
 pub(super) struct Victims(pub Vec<TaskId>);
-
-/// What a task is blocked for, by the number of the object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Blocked {
-    #[default]
-    No,
-    Mutex(u32),
-    Condition(u32),
-    Barrier(u32),
-    Semaphore(u32),
-    Latch(u32),
-    Read(u32),
-    Write(u32),
-    Poll(u32),
-    Child,
-    Suspended,
-}
 
 /// Something that the machine is yet to do on behalf of a task.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +87,7 @@ pub(super) struct Task {
     pub attr: TaskAttr,
     pub footprint_kib: u32,
     /// What its program sees of it.
-    pub own: Own,
+    pub own: OwnState,
     /// What its present step has yet to make the machine do.
     pub orders: VecDeque<Order>,
     /// What it has yet to burn for the step that took effect, ns.
@@ -185,4 +170,10 @@ impl Task {
     pub fn order_wake(&mut self, task: u32, sync: bool) {
         self.orders.push_back(Order::Wake { task, sync });
     }
+}
+
+/// Whether a task is still suspended as it was when it was queued.
+pub(super) fn is_asleep(tasks: &[Task], sleeper: Sleeper) -> bool {
+    let task = &tasks[sleeper.task as usize];
+    task.blocked == Blocked::Suspended && task.ticket == sleeper.ticket
 }

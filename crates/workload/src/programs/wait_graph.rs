@@ -1,7 +1,7 @@
 //! Who waits for what: the diagnosis of a run that is stuck.
 
+use super::blocked::Blocked;
 use super::kernel::Kernel;
-use super::task::Blocked;
 use crate::error::Seconds;
 use schedlab_core::TaskId;
 use std::fmt;

@@ -1,6 +1,5 @@
 //! Wait queues: conditions, latches and suspended tasks.
 
-use super::task::{Blocked, Task};
 use std::collections::VecDeque;
 
 /// A condition variable, by number.
@@ -39,32 +38,25 @@ pub(super) struct Sleeper {
     pub ticket: u64,
 }
 
-impl Sleeper {
-    /// Whether it is still suspended as it was when it was queued.
-    pub fn is_asleep(self, tasks: &[Task]) -> bool {
-        let task = &tasks[self.task as usize];
-        task.blocked == Blocked::Suspended && task.ticket == self.ticket
-    }
-}
-
 /// Who is suspended under a name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suspended(VecDeque<Sleeper>);
 
 impl Suspended {
-    pub fn queue(&mut self, tasks: &[Task], sleeper: Sleeper) {
-        // More than there are tasks, and the queue is full: so some have been resumed under their
-        // other names.
-        if self.0.len() > tasks.len() && self.0.len() == self.0.capacity() {
-            self.0.retain(|sleeper| sleeper.is_asleep(tasks));
+    /// Queues `sleeper`, one of `tasks` tasks.
+    pub fn queue(&mut self, sleeper: Sleeper, tasks: usize, is_asleep: impl Fn(Sleeper) -> bool) {
+        // A full queue that is longer than the number of tasks holds some that have been resumed
+        // under their other names.
+        if self.0.len() > tasks && self.0.len() == self.0.capacity() {
+            self.0.retain(|&sleeper| is_asleep(sleeper));
         }
         self.0.push_back(sleeper);
     }
 
     /// The longest-suspended task, which is taken out.
-    pub fn pop(&mut self, tasks: &[Task]) -> Option<u32> {
+    pub fn pop(&mut self, is_asleep: impl Fn(Sleeper) -> bool) -> Option<u32> {
         while let Some(sleeper) = self.0.pop_front() {
-            if sleeper.is_asleep(tasks) {
+            if is_asleep(sleeper) {
                 return Some(sleeper.task);
             }
         }
@@ -72,7 +64,7 @@ impl Suspended {
     }
 
     /// Whether anybody is suspended.
-    pub fn has_sleepers(&self, tasks: &[Task]) -> bool {
-        self.0.iter().any(|sleeper| sleeper.is_asleep(tasks))
+    pub fn has_sleepers(&self, is_asleep: impl Fn(Sleeper) -> bool) -> bool {
+        self.0.iter().any(|&sleeper| is_asleep(sleeper))
     }
 }

@@ -1,10 +1,11 @@
 //! Names that mean nothing, found before the run.
 
 use super::{Change, Tasks, Timetable};
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::groups::GroupPlan;
 use crate::model::{Action as Step, Model};
+use crate::pattern::matches;
 use std::collections::HashSet;
 
 /// What names in a timetable can mean.
@@ -158,50 +159,4 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
     }
     let help = did_you_mean(name, model.tasks.iter().map(|task| task.key.as_str()));
     Err((format!("unknown task `{name}`"), help))
-}
-
-/// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // Where to go on if what follows the last `*` does not fit.
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            retry = Some((p + 1, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((after, from)) = retry {
-            retry = Some((after, from + 1));
-            (p, n) = (after, from + 1);
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&c| c == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, fits) in [
-            ("hog", "hog", true),
-            ("hog", "hog-0", false),
-            ("hog-*", "hog-12", true),
-            ("*", "", true),
-            ("h?g*", "hug-1", true),
-            ("*a*b*", "xxaxxbxx", true),
-            ("*a*b", "xxaxxbxx", false),
-            ("?", "", false),
-            ("a*a", "a", false),
-        ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! Running a machine by a timetable.
 
-use super::check::matches;
 use super::groups::Groups;
 use super::{Change, Entry, NewPolicy, Tasks, Timetable};
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::error::Error;
 use crate::groups::GroupPlan;
+use crate::pattern::matches;
 use crate::programs::Kernel;
 use core::ops::ControlFlow;
 use schedlab_core::{GroupId, SchedAttr, Scheduler, TaskId};

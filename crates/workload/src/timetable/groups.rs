@@ -1,9 +1,9 @@
 //! The groups of a run as they stand while it goes on: what is written to one is checked against
 //! what it then is.
 
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::groups::{Group, GroupPlan};
-use schedlab_core::{Errno, GroupId, Quota};
+use schedlab_core::{Errno, GroupId};
 use schedlab_machine::{Action, ActionError};
 
 /// The groups with their numbers.
@@ -70,15 +70,8 @@ impl Groups {
                 act(Action::SetIdle { group: id, idle: *idle })
                     .or_else(|_| act(Action::SetShares { group: id, shares: group.shares }))?;
             }
-            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
-                act(Action::SetQuota {
-                    group: id,
-                    quota: Quota {
-                        quota_us: group.quota_us,
-                        period_us: group.period_us,
-                        burst_us: group.burst_us,
-                    },
-                })?;
+            Write::Quota { .. } | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
+                act(Action::SetQuota { group: id, quota: group.quota })?;
             }
             Write::Cpus(_) => {
                 act(Action::SetGroupCpus { group: id, cpus: group.own_cpus.clone() })?

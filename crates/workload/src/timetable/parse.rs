@@ -1,7 +1,7 @@
 //! Reading timetables.
 
 use super::{Change, Entry, NewPolicy, Origin, Tasks, Timetable, When};
-use crate::cgroups::{normal_path, parameter::Write, parameter::read_setting};
+use crate::cgroups::{normal_path, parameter::read_setting, write::Write};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{CpuId, CpuSet, Policy};

@@ -17,29 +17,20 @@ mod token;
 
 pub(crate) use grammar::SECTIONS;
 
+pub use super::settings::Template;
+
 use super::Version;
 use super::path::normal_path;
-use super::settings::{Entry, GroupSettings, Note, Setting};
+use super::settings::{Entry, GroupSettings, Note};
 use super::text::Text;
 use crate::diagnostic::Diagnostic;
 use grammar::Named;
-use std::sync::Arc;
 
 /// A file of groups.
 #[derive(Clone, Debug, Default)]
 pub struct CgConfig {
     settings: GroupSettings,
     templates: Vec<Template>,
-}
-
-/// What groups of a kind get when they are made.
-#[derive(Clone, Debug)]
-pub struct Template {
-    /// A normal path in which `%u` and the like stand for something.
-    path: String,
-    settings: Vec<Setting>,
-    /// That it has no effect where there are no rules.
-    pub(super) unused: Note,
 }
 
 impl CgConfig {
@@ -62,26 +53,6 @@ impl CgConfig {
     pub fn template(&self, path: &str) -> Option<&Template> {
         let path = normal_path(path).ok()?;
         self.templates.iter().rev().find(|template| template.path == path)
-    }
-}
-
-impl Template {
-    /// Its path, e.g. `/students/%u`.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// A group `path` of this kind, e.g. `/students/anna`. Empty if that is no path.
-    pub fn settings(&self, path: &str) -> GroupSettings {
-        let mut settings = GroupSettings::default();
-        if let Ok(path) = normal_path(path) {
-            let path: Arc<str> = path.into();
-            settings.group(&path);
-            for setting in &self.settings {
-                settings.set(&path, setting.clone());
-            }
-        }
-        settings
     }
 }
 

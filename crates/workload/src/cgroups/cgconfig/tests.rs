@@ -33,7 +33,10 @@ fn the_example_of_the_manual() {
     let groups = groups(MANUAL);
     let [daemons, www] = &groups[..] else { panic!("{groups:?}") };
     assert_eq!((daemons.path.as_str(), daemons.shares), ("/daemons", 1024));
-    assert_eq!((www.path.as_str(), www.shares, www.quota_us), ("/daemons/www", 500, Some(50_000)));
+    assert_eq!(
+        (www.path.as_str(), www.shares, www.quota.quota_us),
+        ("/daemons/www", 500, Some(50_000))
+    );
     let notes: Vec<String> = read(MANUAL).settings().notes().iter().map(Note::to_string).collect();
     assert_eq!(
         notes,
@@ -151,7 +154,7 @@ fn parameters_are_written_in_the_order_in_which_they_stand() {
     let text = "group g { cpu { cpu.cfs_quota_us = 5000; cpu.cfs_burst_us = 5000; } }
         group g { cpu { cpu.shares = 9; } }";
     let group = &groups(text)[0];
-    assert_eq!((group.shares, group.quota_us, group.burst_us), (9, Some(5_000), 5_000));
+    assert_eq!((group.shares, group.quota.quota_us, group.quota.burst_us), (9, Some(5_000), 5_000));
     let text = "group g { cpu {\n cpu.cfs_quota_us = 5000;\n cpu.cfs_burst_us = 5001; } }";
     let error = GroupPlan::new(read(text).settings(), &[], 1).unwrap_err();
     assert_eq!((error.line(), error.path()), (3, "/g"));

@@ -2,15 +2,14 @@
 //! have become numbers: places in the lists of [`Scripts`].
 //!
 //! rt-app's files are compiled to scripts; whoever has read a workload of another form fills them
-//! in just so. A [`Kernel`](super::Kernel) executes them: `cursor.rs` turns instructions into
+//! in just so. A [`Kernel`](super::Kernel) executes them: `execute.rs` turns instructions into
 //! [`Step`](super::Step)s.
 
-mod burst;
 mod cursor;
 mod log;
 
 use super::mutex::MutexKind;
-pub(super) use cursor::{Cursor, Event};
+pub(super) use cursor::Cursor;
 pub use log::{Log, LogLine};
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
@@ -174,7 +173,7 @@ pub enum Instr {
 impl Instr {
     /// The beginning or end of a phase, or a property that may be in force anyway.
     #[inline]
-    fn is_marker(self) -> bool {
+    pub(super) fn is_marker(self) -> bool {
         matches!(
             self,
             Instr::Begin { .. }

@@ -1,8 +1,8 @@
 //! The CPU time that a thread will use before it blocks, for schedulers that are told the future.
 
-use super::Instr;
-use crate::programs::kernel::Kernel;
-use crate::programs::task::{Stage, Timing};
+use super::kernel::Kernel;
+use super::script::Instr;
+use super::task::{Stage, Timing};
 
 /// A look ahead goes no further than so many instructions.
 const LOOK_AHEAD: u32 = 100_000;
@@ -11,7 +11,7 @@ impl Kernel {
     /// Follows a thread's script from its place to the first event that blocks. None if that
     /// depends on what others do or on when the thread gets the CPU, or if it executes no script;
     /// [`u64::MAX`] if it will never block.
-    pub(in crate::programs) fn next_script_burst_ns(&self, number: u32) -> Option<u64> {
+    pub(super) fn next_script_burst_ns(&self, number: u32) -> Option<u64> {
         let task = &self.tasks[number as usize];
         let cursor = task.script()?;
         let script = &self.scripts.scripts[cursor.script as usize];

@@ -1,0 +1,18 @@
+//! Objects that a task can be blocked on: [`Blocked`].
+
+/// What a task is blocked for, by the number of the object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Blocked {
+    #[default]
+    No,
+    Mutex(u32),
+    Condition(u32),
+    Barrier(u32),
+    Semaphore(u32),
+    Latch(u32),
+    Read(u32),
+    Write(u32),
+    Poll(u32),
+    Child,
+    Suspended,
+}
