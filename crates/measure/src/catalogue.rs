@@ -1,23 +1,22 @@
-//! Every metric there is: [`ALL`], with id, title, unit, definition, which value is better, scope
-//! and help.
+//! All metrics: [`ALL`], with id, title, unit, definition, which value is better, scope and help.
 //!
 //! This is the one vocabulary of the comparison table, CSV, the JSON document, sweeps and their
-//! `--figure`, and published experiments. A metric has one [`id`](Metric::id), which never changes;
-//! the other names that users may write are aliases and stand here too: the field of the JSON
+//! `--figure`, and published experiments. A metric has one [`id`](Metric::id), which never changes.
+//! The other names that users may write are aliases and stand here, too: the field of the JSON
 //! document, the [`title`](Metric::title) as a benchmark's `--figure`, the word of a paper file.
 //! `docs/metrics.md` is generated from this list.
 //!
-//! `schedlab-report::metrics` has the value that a given run has for each.
+//! `schedlab-report::metrics` computes the value of each metric for a given run.
 //!
-//! Some metrics are distributions: each [`Statistic`] of one is a metric of
-//! its own, `wakeup_latency_p99`, which [`find`] finds.
+//! Some metrics are distributions: each [`Statistic`] of one is a metric of its own,
+//! `wakeup_latency_p99`, which [`find`] finds.
 
 mod examples;
 
 pub use examples::example;
 use serde::{Deserialize, Serialize};
 
-/// Which of two values of a metric is the better one.
+/// Which of two values of a metric is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Better {
     /// The lower one.
@@ -26,13 +25,13 @@ pub enum Better {
     /// The higher one.
     #[serde(rename = "more")]
     Higher,
-    /// Neither: it depends on what one wants.
+    /// Neither: it depends on the purpose.
     #[serde(rename = "neither")]
     Neither,
 }
 
 impl Better {
-    /// As documents write it: `less`, `more`, `neither`.
+    /// Returns the name in documents: `less`, `more`, `neither`.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Lower => "less",
@@ -51,13 +50,13 @@ pub enum Unit {
     NsSquared,
     /// A part of a whole, 0 to 1.
     Part,
-    /// One value over another.
+    /// Ratio of two values.
     Ratio,
-    /// Events a second of simulated time.
+    /// Events per second of simulated time.
     PerSecond,
     /// An index, 0 to 1.
     Index,
-    /// A number of things.
+    /// A count.
     Count,
     /// Joules.
     Joules,
@@ -66,7 +65,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is written: `ns`, `ns^2`, `part`, `ratio`, `1/s`, `index`, `count`, `J`, `W`.
+    /// Returns the symbol: `ns`, `ns^2`, `part`, `ratio`, `1/s`, `index`, `count`, `J`, `W`.
     pub const fn name(self) -> &'static str {
         match self {
             Unit::Ns => "ns",
@@ -82,29 +81,29 @@ impl Unit {
     }
 }
 
-/// What a metric is of, and with it what must be named beside it.
+/// What a metric describes, and thus the arguments that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Scope {
     /// The whole run.
     Run,
-    /// One CPU: its number.
+    /// One CPU; argument: its number.
     Cpu,
-    /// The tasks of one key together: the key; `*` = all tasks.
+    /// The tasks of one key together; argument: the key; `*` means all tasks.
     Key,
-    /// The tasks of two keys, one over the other: two keys.
+    /// The tasks of two keys, one over the other; arguments: two keys.
     KeyPair,
-    /// A control group with all below it: its path.
+    /// A control group with all its descendants; argument: its path.
     Group,
     /// One task.
     Task,
 }
 
 impl Scope {
-    /// All of them, in the order of the documentation.
+    /// All scopes, in the order of the documentation.
     pub const ALL: [Scope; 6] =
         [Scope::Run, Scope::Cpu, Scope::Key, Scope::KeyPair, Scope::Group, Scope::Task];
 
-    /// What must be named beside the metric, a word each.
+    /// Returns placeholders of the arguments, one word each.
     pub const fn arguments(self) -> &'static [&'static str] {
         match self {
             Scope::Run => &[],
@@ -116,7 +115,7 @@ impl Scope {
         }
     }
 
-    /// As a heading: `the run`.
+    /// Returns a heading: `the run`.
     pub const fn title(self) -> &'static str {
         match self {
             Scope::Run => "the run",
@@ -129,18 +128,18 @@ impl Scope {
     }
 }
 
-/// A number that sums up a distribution.
+/// A number that summarises a distribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Statistic {
-    /// How many values there are.
+    /// Number of values.
     Count,
-    /// Their sum.
+    /// Sum of the values.
     Sum,
-    /// The smallest.
+    /// Smallest value.
     Min,
-    /// The mean, rounded down to a whole ns.
+    /// Mean, rounded down to a whole ns.
     Mean,
-    /// The median: the 50th percentile by nearest rank, as all that follow.
+    /// Median: the 50th percentile by nearest rank, like all that follow.
     P50,
     /// The 90th percentile.
     P90,
@@ -150,16 +149,16 @@ pub enum Statistic {
     P99,
     /// The 99.9th percentile.
     P999,
-    /// The largest.
+    /// Largest value.
     Max,
-    /// The standard deviation with divisor n.
+    /// Standard deviation with divisor n.
     SdPopulation,
-    /// The standard deviation with divisor n - 1.
+    /// Standard deviation with divisor n - 1.
     SdSample,
 }
 
 impl Statistic {
-    /// All of them.
+    /// All statistics.
     pub const ALL: [Statistic; 12] = [
         Statistic::Count,
         Statistic::Sum,
@@ -175,7 +174,7 @@ impl Statistic {
         Statistic::SdSample,
     ];
 
-    /// Ending of the id.
+    /// Returns the suffix of the id.
     pub const fn id(self) -> &'static str {
         match self {
             Statistic::Count => "count",
@@ -193,7 +192,7 @@ impl Statistic {
         }
     }
 
-    /// Ending of the title.
+    /// Returns the suffix of the title.
     pub const fn title(self) -> &'static str {
         match self {
             Statistic::P50 => "median",
@@ -204,7 +203,7 @@ impl Statistic {
         }
     }
 
-    /// What it is, by formula.
+    /// Returns the definition, as a formula.
     pub const fn definition(self) -> &'static str {
         match self {
             Statistic::Count => "n, the number of values",
@@ -226,37 +225,37 @@ impl Statistic {
 /// A word of paper files for a metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PaperWord {
-    /// The word; with a second one for a kind of kernel time.
+    /// The word; followed by a second one for a kind of kernel time.
     pub word: &'static str,
-    /// The unit of its values in paper files; empty for pure numbers.
+    /// Unit of its values in paper files; empty for pure numbers.
     pub unit: &'static str,
-    /// How many of the metric's own unit that is.
+    /// Size of that unit in the metric's own unit.
     pub per: f64,
 }
 
 /// A metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Metric {
-    /// Its name in CSV, sweeps and every program: lower case, words joined by `_`. Never changes.
+    /// Name in CSV, sweeps and every program: lower case, words joined by `_`. Never changes.
     pub id: &'static str,
-    /// Its name in tables, and as a benchmark's `--figure`.
+    /// Name in tables, and as a benchmark's `--figure`.
     pub title: &'static str,
-    /// The unit of its values.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Which value is the better one.
+    /// Which value is better.
     pub better: Better,
-    /// What it is of.
+    /// What it describes.
     pub scope: Scope,
-    /// What it is, as a formula in words.
+    /// Definition, as a formula in words.
     pub definition: &'static str,
-    /// What it says, and what the field calls it elsewhere; empty where the definition says all.
+    /// What it tells the reader, and its names elsewhere; empty where the definition says all.
     pub help: &'static str,
-    /// Whether it is a distribution: then each [`Statistic`] is a metric, and it is none itself.
+    /// Whether it is a distribution. Then each [`Statistic`] is a metric, and it is none itself.
     pub distribution: bool,
-    /// The field of a run in the JSON document, `[]` for each entry of a list; empty = it is in
-    /// none. A distribution's is the object whose fields are its statistics.
+    /// Field of a run in the JSON document, `[]` for each entry of a list; empty: none. Of a
+    /// distribution: the object whose fields are its statistics.
     pub json: &'static str,
-    /// The word of paper files.
+    /// Word of paper files.
     pub paper: Option<PaperWord>,
 }
 
@@ -265,12 +264,12 @@ pub struct Metric {
 pub struct Named {
     /// The metric.
     pub metric: &'static Metric,
-    /// Which number of a distribution; none if it is no distribution.
+    /// Statistic of a distribution; `None` if it is no distribution.
     pub statistic: Option<Statistic>,
 }
 
 impl Named {
-    /// Its id: `wakeup_latency_p99`.
+    /// Returns its id: `wakeup_latency_p99`.
     pub fn id(&self) -> String {
         match self.statistic {
             Some(statistic) => format!("{}_{}", self.metric.id, statistic.id()),
@@ -278,7 +277,7 @@ impl Named {
         }
     }
 
-    /// Its title: `wakeup latency p99`.
+    /// Returns its title: `wakeup latency p99`.
     pub fn title(&self) -> String {
         match self.statistic {
             Some(statistic) => format!("{} {}", self.metric.title, statistic.title()),
@@ -286,7 +285,7 @@ impl Named {
         }
     }
 
-    /// The unit of its values.
+    /// Returns the unit of its values.
     pub fn unit(&self) -> Unit {
         match self.statistic {
             Some(Statistic::Count) => Unit::Count,
@@ -294,7 +293,7 @@ impl Named {
         }
     }
 
-    /// Which value is the better one.
+    /// Returns which value is better.
     pub fn better(&self) -> Better {
         match self.statistic {
             Some(Statistic::Count) => Better::Neither,
@@ -303,7 +302,7 @@ impl Named {
     }
 }
 
-/// The metric with this id: `switches`, `wakeup_latency_p99`.
+/// Returns the metric with this id: `switches`, `wakeup_latency_p99`.
 pub fn find(id: &str) -> Option<Named> {
     ALL.iter().find_map(|metric| {
         let rest = id.strip_prefix(metric.id)?;
@@ -316,20 +315,20 @@ pub fn find(id: &str) -> Option<Named> {
     })
 }
 
-/// The metric of the whole run with this title, as a benchmark's `--figure` names it: `wakeup
-/// latency p99`.
+/// Returns the metric of the whole run with this title, as a benchmark's `--figure` names it:
+/// `wakeup latency p99`.
 pub fn find_title(title: &str) -> Option<Named> {
     every().find(|named| named.metric.scope == Scope::Run && named.title() == title)
 }
 
-/// The metric with this word of paper files: `cpu-share`, `kernel spin`.
+/// Returns the metric with this word of paper files: `cpu-share`, `kernel spin`.
 pub fn find_paper_word(word: &str) -> Option<(&'static Metric, PaperWord)> {
     ALL.iter().find_map(|metric| {
         metric.paper.filter(|paper| paper.word == word).map(|paper| (metric, paper))
     })
 }
 
-/// Every metric, each statistic of a distribution for itself.
+/// Iterates over every metric; each statistic of a distribution counts as one.
 pub fn every() -> impl Iterator<Item = Named> {
     ALL.iter().flat_map(|metric| {
         let whole = (!metric.distribution).then_some(Named { metric, statistic: None });
@@ -340,7 +339,7 @@ pub fn every() -> impl Iterator<Item = Named> {
     })
 }
 
-/// The ids of what schedulers are compared by, in the order of the table.
+/// Ids of the metrics in comparisons of schedulers, in the order of the table.
 pub const COMPARED: &[&str] = &[
     "cpu_use",
     "throughput",
@@ -363,14 +362,14 @@ pub const COMPARED: &[&str] = &[
     "migrations_cpu",
 ];
 
-/// The ids of what CSV has besides: figures that say little where tasks sleep.
+/// Ids of the additional metrics in CSV: figures that say little where tasks sleep.
 pub const BESIDES_IN_CSV: &[&str] =
     &["jain_by_weight", "jain_by_share", "lag_max", "owed_max", "owed_end"];
 
-/// The ids of what schedulers are compared by besides, on modelled machines.
+/// Ids of the additional metrics in comparisons on modelled machines.
 pub const COMPARED_IF_MODELLED: &[&str] = &["kernel_time", "kernel_spin", "power_mean"];
 
-/// A metric without aliases.
+/// Creates a metric without aliases.
 const fn metric(
     scope: Scope,
     id: &'static str,
@@ -395,20 +394,20 @@ const fn metric(
 }
 
 impl Metric {
-    /// With its field of the JSON document.
+    /// Adds its field of the JSON document.
     const fn json(mut self, field: &'static str) -> Metric {
         self.json = field;
         self
     }
 
-    /// A distribution, with its object in the JSON document.
+    /// Makes it a distribution, with its object in the JSON document.
     const fn distribution(mut self, object: &'static str) -> Metric {
         self.distribution = true;
         self.json = object;
         self
     }
 
-    /// With its word of paper files, whose values are in the metric's own unit.
+    /// Adds its word of paper files, with values in the metric's own unit.
     const fn paper(mut self, word: &'static str) -> Metric {
         let unit = match self.unit {
             Unit::Joules => "J",
@@ -419,19 +418,19 @@ impl Metric {
         self
     }
 
-    /// With its word of paper files, whose values are in seconds.
+    /// Adds its word of paper files, with values in seconds.
     const fn paper_s(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "s", per: 1e9 });
         self
     }
 
-    /// With its word of paper files, whose values are in milliseconds.
+    /// Adds its word of paper files, with values in milliseconds.
     const fn paper_ms(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "ms", per: 1e6 });
         self
     }
 
-    /// With its word of paper files, whose values are in seconds squared.
+    /// Adds its word of paper files, with values in seconds squared.
     const fn paper_s2(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "s²", per: 1e18 });
         self
@@ -439,8 +438,8 @@ impl Metric {
 }
 
 impl Metric {
-    /// Where it appears, and under which name: `JSON ...; table, CSV; papers ...`. Empty if it is
-    /// in the programs' hands only.
+    /// Returns where it appears, and under which name: `JSON ...; table, CSV; papers ...`. Empty if
+    /// it is available in programs only.
     pub fn places(&self) -> String {
         let mut places = vec![];
         if !self.json.is_empty() {
@@ -496,7 +495,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Neither,
         "sum over CPUs of the time with a task as current",
-        "Busy and idle come to CPUs x length of the run, less the time off line.",
+        "Busy and idle time add up to CPUs x length of the run, less the time offline.",
     )
     .json("totals.busy_ns")
     .paper_s("busy"),
@@ -506,7 +505,7 @@ pub const ALL: &[Metric] = &[
         "idle time of all CPUs",
         Ns,
         Neither,
-        "sum over CPUs of the time on line with the idle task as current",
+        "sum over CPUs of the time online with the idle task as current",
         "Idle time while tasks wait is a balancing fault.",
     )
     .json("totals.idle_ns"),
@@ -517,7 +516,7 @@ pub const ALL: &[Metric] = &[
         Part,
         Neither,
         "busy / (busy + idle)",
-        "The textbooks' CPU utilisation, time spent in the kernel included.",
+        "The textbooks' CPU utilisation, including time in the kernel.",
     )
     .json("totals.cpu_use"),
     metric(
@@ -526,7 +525,7 @@ pub const ALL: &[Metric] = &[
         "tasks started",
         Count,
         Neither,
-        "number of tasks that came into being",
+        "number of tasks that were born",
         "",
     )
     .json("totals.tasks_started"),
@@ -590,11 +589,11 @@ pub const ALL: &[Metric] = &[
         "waiting longest",
         Ns,
         Lower,
-        "the longest single wait: from when a task is runnable without a CPU until it runs, or is \
-         not runnable any more",
-        "A wait that had not ended with the run counts as far as it got. A turn of no length that \
-         leaves the task runnable ends none: it did not run. wait_max of /proc/PID/sched, over \
-         all tasks, but that a kernel takes any turn for the end.",
+                "the longest single wait: from when a task is runnable without a CPU until it runs, or is \
+         no longer runnable",
+        "A wait that was not over when the run ended counts up to then. An interval without \
+         length that leaves the task runnable ends no wait: it did not run. wait_max of \
+         /proc/PID/sched, over all tasks, except that a kernel ends a wait with any interval.",
     )
     .json("totals.wait_max_ns"),
     metric(
@@ -603,8 +602,8 @@ pub const ALL: &[Metric] = &[
         "tasks waiting at the end",
         Count,
         Lower,
-        "number of tasks that were in a wait when the run ended",
-        "Their last wakeup is in no latency.",
+        "number of tasks that were waiting when the run ended",
+        "Their last wakeups have no latency.",
     )
     .json("totals.waiting_at_end"),
     metric(
@@ -613,7 +612,7 @@ pub const ALL: &[Metric] = &[
         "wakeups",
         Count,
         Neither,
-        "number of wakeups, starts left out",
+        "number of wakeups, without starts",
         "nr_wakeups of /proc/PID/sched, over all tasks.",
     )
     .json("totals.wakeups"),
@@ -623,7 +622,7 @@ pub const ALL: &[Metric] = &[
         "switches",
         Count,
         Neither,
-        "number of context switches of all CPUs, those to and from idle included",
+        "number of context switches of all CPUs, including those to and from idle",
         "nr_switches, as vmstat shows it.",
     )
     .json("totals.switches")
@@ -674,8 +673,8 @@ pub const ALL: &[Metric] = &[
         "migrations of CPU",
         Count,
         Neither,
-        "times a task was given another CPU than it had had last",
-        "A task that is moved to and fro between two turns has none.",
+        "times a task was given another CPU than its last one",
+        "A task that is moved away and back between two intervals has none.",
     )
     .json("totals.migrations_cpu")
     .paper("migrations"),
@@ -687,7 +686,7 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a \
+        "from a wakeup to the moment the task next has a CPU, even for no time; one value per \
          wakeup",
         "The wu_lat of rt-app, and the delay of perf sched latency, \
          which counts from preemptions too.",
@@ -699,7 +698,7 @@ pub const ALL: &[Metric] = &[
         "start latency",
         Ns,
         Lower,
-        "first time on a CPU - start, one value a task",
+        "first time on a CPU - start, one value per task",
         "The textbooks' response time of a batch task.",
     )
     .distribution("start_latency"),
@@ -709,7 +708,7 @@ pub const ALL: &[Metric] = &[
         "burst response",
         Ns,
         Lower,
-        "from a wakeup to the next time the task blocks or ends, one value a wakeup",
+        "from a wakeup to the next time the task blocks or ends, one value per wakeup",
         "The response time of an interactive task.",
     )
     .distribution("burst_response"),
@@ -719,13 +718,13 @@ pub const ALL: &[Metric] = &[
         "slowdown",
         Ratio,
         Lower,
-        "response / demand of a burst; the burst goes from start or wakeup to the next time the task \
-         blocks or ends, response = its length, demand = CPU time in it; rounded down to a \
-         thousandth, one value a burst",
-        "At least 1: 1 = it never waited. All tasks, real-time and deadline ones too. A burst \
+        "response / demand of a burst; the burst lasts from start or wakeup to the next time the \
+         task blocks or ends, response = its length, demand = CPU time in it; rounded down to a \
+         thousandth, one value per burst",
+        "At least 1: 1 = it never waited. All tasks, including real-time and deadline tasks. A burst \
          without CPU time has none, nor has one that was not over when the run ended: a task that \
          never sleeps has one value, if it ends. Without such bursts there is no value. The time \
-         that a kernel took while the task was current is demand.",
+         that a kernel took while the task was current counts as demand.",
     )
     .distribution("slowdown"),
     metric(
@@ -735,7 +734,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "the part of a wakeup latency in which the CPU that the task then ran on, or the one that \
-         had the interrupt, was getting out of an idle state; one value a wakeup latency",
+         had the interrupt, was leaving an idle state; one value per wakeup latency",
         "On machines whose idle states take time to leave.",
     )
     .distribution("idle_exit"),
@@ -745,7 +744,7 @@ pub const ALL: &[Metric] = &[
         "idle exit in the median wakeup latency",
         Ns,
         Lower,
-        "mean of `idle_exit` over the latencies in one bucket of the histogram with the median",
+        "mean of `idle_exit` over the latencies in the same histogram bucket as the median",
         "",
     )
     .json("idle_exit_of.p50_ns"),
@@ -755,7 +754,7 @@ pub const ALL: &[Metric] = &[
         "idle exit in the p99 of wakeup latency",
         Ns,
         Lower,
-        "mean of `idle_exit` over the latencies in one bucket of the histogram with the p99",
+        "mean of `idle_exit` over the latencies in the same histogram bucket as the p99",
         "",
     )
     .json("idle_exit_of.p99_ns"),
@@ -765,7 +764,7 @@ pub const ALL: &[Metric] = &[
         "idle exit in the largest wakeup latency",
         Ns,
         Lower,
-        "mean of `idle_exit` over the latencies in one bucket of the histogram with the largest",
+        "mean of `idle_exit` over the latencies in the same histogram bucket as the largest",
         "",
     )
     .json("idle_exit_of.max_ns"),
@@ -775,14 +774,14 @@ pub const ALL: &[Metric] = &[
         "fairness lag",
         Ns,
         Lower,
-        "the largest abs(lag) of a burst, looked at when the task goes over from waiting to \
-         running or back and when burst or run end; lag = what a fluid machine that does the same \
-         bursts has given it - its CPU time; one value a burst of any length",
-        "How far a task was from its share while it wanted to run; behind and ahead count alike. \
-         A burst goes from start or wakeup to the next time the task blocks or ends, or to the end \
-         of the run. The lag is 0 when a burst begins, unless the task was ahead when it went to \
-         sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
-         tells all of it, and of groups and affinity. Ordinary tasks only.",
+        "the largest abs(lag) of a burst, sampled when the task changes from waiting to running or \
+         back and when burst or run end; lag = what a fluid machine with the same bursts has \
+         given it - its CPU time; one value per burst of any length",
+        "How far a task was from its share while it was runnable; behind and ahead count alike. \
+         A burst lasts from start or wakeup to the next time the task blocks or ends, or to the \
+         end of the run. The lag is 0 when a burst begins, unless the task was ahead when it went \
+         to sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
+         describes all of it, with groups and affinity. Ordinary tasks only.",
     )
     .distribution("burst_lag"),
     metric(
@@ -794,8 +793,8 @@ pub const ALL: &[Metric] = &[
         "(sum x)^2 / (n sum x^2), x = min(1, CPU time / due) over tasks; due = what the fluid \
          machine of `burst_lag` gave it while it was runnable; x = 1 where nothing was due",
         "1 = all had the same part of what was due to them, 1/n = one had it. Promptness is not \
-         punished: who had more than was due counts as one that had it. Ordinary tasks that were \
-         runnable for any time; no value without any.",
+         punished: a task that had more than was due counts as one that had it. Ordinary tasks \
+         that were runnable for any time; no value without any.",
     )
     .json("fairness.jain_backlogged"),
     metric(
@@ -804,7 +803,7 @@ pub const ALL: &[Metric] = &[
         "periods",
         Count,
         Neither,
-        "times that tasks came to a timer",
+        "times that tasks reached a timer",
         "rt-app's `timer` events.",
     )
     .json("totals.periods"),
@@ -814,7 +813,7 @@ pub const ALL: &[Metric] = &[
         "missed periods",
         Count,
         Lower,
-        "times that tasks came to a timer that had expired before",
+        "times that tasks reached a timer that had already expired",
         "None where there are no periods.",
     )
     .json("totals.missed_periods"),
@@ -824,7 +823,7 @@ pub const ALL: &[Metric] = &[
         "turnaround",
         Ns,
         Lower,
-        "end - start, one value a task that ended",
+        "end - start, one value per task that ended",
         "",
     )
     .distribution("turnaround"),
@@ -834,7 +833,7 @@ pub const ALL: &[Metric] = &[
         "CPU time per task",
         Ns,
         Neither,
-        "time on a CPU, one value a task that started",
+        "time on a CPU, one value per task that started",
         "",
     )
     .distribution("cpu_time"),
@@ -845,9 +844,9 @@ pub const ALL: &[Metric] = &[
         Index,
         Higher,
         "(sum x)^2 / (n sum x^2), x = CPU time / weight, over all ordinary tasks",
-        "Jain's index: 1 = even, 1/n = one task has all. In groups x is over the task's part \
-         of the machine were all tasks runnable all the time. A task that slept counts as one \
-         that was given little.",
+        "Jain's index: 1 = even, 1/n = one task has all. In groups, x is over the task's part of the \
+         machine if all tasks were always runnable. A task that slept counts as one that was given \
+         little.",
     )
     .json("fairness.jain_by_weight"),
     metric(
@@ -857,7 +856,7 @@ pub const ALL: &[Metric] = &[
         Index,
         Higher,
         "(sum x)^2 / (n sum x^2), x = CPU time / ideal fluid share, over tasks with a share",
-        "As above, but a task is held to what it could use.",
+        "As above, but a task is measured by what it could use.",
     )
     .json("fairness.jain_by_share"),
     metric(
@@ -877,8 +876,8 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "max over tasks and time of (fluid share so far - CPU time so far)",
-        "The most that a task was behind. One that sleeps and is served promptly is ahead a little \
-         more every time, and its neighbours ever more behind: see `burst_lag`.",
+        "The most that a task was behind. A task that sleeps and is served promptly is ahead a \
+         little more every time, and its neighbours ever more behind: see `burst_lag`.",
     )
     .json("fairness.owed_max_ns"),
     metric(
@@ -907,8 +906,8 @@ pub const ALL: &[Metric] = &[
         "kernel time",
         Ns,
         Lower,
-        "sum over CPUs of the time in scheduling code, locks waited for included, getting out \
-         of idle states left out",
+        "sum over CPUs of the time in scheduling code, including waits for locks but not leaving idle \
+         states",
         "On modelled machines. It is part of tasks' CPU time or of idle time.",
     )
     .json("kernel.kernel_ns"),
@@ -918,7 +917,7 @@ pub const ALL: &[Metric] = &[
         "kernel time with a task",
         Ns,
         Lower,
-        "kernel time, getting out of idle states included, that counts as CPU time of tasks",
+        "kernel time, including leaving idle states, that counts as CPU time of tasks",
         "",
     )
     .json("kernel.with_task_ns"),
@@ -928,7 +927,7 @@ pub const ALL: &[Metric] = &[
         "kernel time while idle",
         Ns,
         Lower,
-        "kernel time, getting out of idle states included, that counts as idle time",
+        "kernel time, including leaving idle states, that counts as idle time",
         "",
     )
     .json("kernel.idle_ns"),
@@ -939,7 +938,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "kernel time of all CPUs in schedule(), queueing and dequeueing, trees, bitmaps, \
-         locks that were free",
+         free locks",
         "",
     )
     .json("kernel.kinds[].ns")
@@ -961,7 +960,7 @@ pub const ALL: &[Metric] = &[
         "kernel time spinning",
         Ns,
         Lower,
-        "kernel time of all CPUs in waiting for locks that other CPUs held",
+        "kernel time of all CPUs waiting for locks that other CPUs held",
         "",
     )
     .json("kernel.kinds[].ns")
@@ -1039,7 +1038,7 @@ pub const ALL: &[Metric] = &[
         "kernel time leaving idle states",
         Ns,
         Lower,
-        "kernel time of all CPUs in getting out of idle states",
+        "kernel time of all CPUs leaving idle states",
         "",
     )
     .json("kernel.kinds[].ns")
@@ -1111,7 +1110,7 @@ pub const ALL: &[Metric] = &[
     metric(Cpu, "cpu_busy", "CPU time", Ns, Neither, "time with a task as current", "")
         .json("cpus[].busy_ns")
         .paper_s("cpu-busy"),
-    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time on line with the idle task as current", "")
+    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time online with the idle task as current", "")
         .json("cpus[].idle_ns"),
     metric(
         Cpu,
@@ -1119,7 +1118,7 @@ pub const ALL: &[Metric] = &[
         "switches",
         Count,
         Neither,
-        "context switches on it, those to and from idle included",
+        "context switches on it, including those to and from idle",
         "",
     )
     .json("cpus[].switches"),
@@ -1217,7 +1216,7 @@ pub const ALL: &[Metric] = &[
         "end of the last",
         Ns,
         Lower,
-        "max over the tasks that ended of when they did",
+        "max over the tasks that ended of their end",
         "The makespan, if all started at 0.",
     )
     .paper_s("end"),
@@ -1281,7 +1280,7 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a \
+        "from a wakeup to the moment the task next has a CPU, even for no time; one value per \
          wakeup",
         "Percentiles for the first 256 keys only.",
     )
@@ -1312,7 +1311,7 @@ pub const ALL: &[Metric] = &[
         "CPU time by CPU",
         Ns,
         Neither,
-        "the same on each CPU",
+        "CPU time on each CPU of all tasks while they were in it or below it",
         "cpuacct.usage_percpu.",
     )
     .json("groups[].usage_percpu_ns[]"),
@@ -1342,7 +1341,7 @@ pub const ALL: &[Metric] = &[
         "end of the last",
         Ns,
         Lower,
-        "max over its tasks that ended of when they did",
+        "max over its tasks that ended of their end",
         "",
     )
     .paper_s("group-end"),
@@ -1372,7 +1371,7 @@ pub const ALL: &[Metric] = &[
         "throttled periods",
         Count,
         Lower,
-        "those of them in which it was throttled",
+        "quota periods in which it was throttled",
         "nr_throttled of cpu.stat.",
     )
     .json("groups[].throttling.nr_throttled"),
@@ -1382,7 +1381,7 @@ pub const ALL: &[Metric] = &[
         "throttled time",
         Ns,
         Lower,
-        "sum over CPUs of the time its queue was throttled",
+        "sum over CPUs of the time for which its queue was throttled",
         "throttled_usec of cpu.stat.",
     )
     .json("groups[].throttling.throttled_ns"),
@@ -1392,7 +1391,7 @@ pub const ALL: &[Metric] = &[
         "bursts",
         Count,
         Neither,
-        "periods in which it used more than its quota, from what it had saved",
+        "quota periods in which it used more than its quota, from saved time",
         "nr_bursts of cpu.stat.",
     )
     .json("groups[].throttling.nr_bursts"),
@@ -1402,11 +1401,11 @@ pub const ALL: &[Metric] = &[
         "burst time",
         Ns,
         Neither,
-        "sum over those periods of what it used beyond its quota",
+        "sum over those periods of its use beyond the quota",
         "burst_usec of cpu.stat.",
     )
     .json("groups[].throttling.burst_ns"),
-    metric(Task, "task_start", "start", Ns, Neither, "when it came into being", "")
+    metric(Task, "task_start", "start", Ns, Neither, "time of its birth", "")
         .json("tasks[].start_ns"),
     metric(
         Task,
@@ -1414,11 +1413,11 @@ pub const ALL: &[Metric] = &[
         "first time on a CPU",
         Ns,
         Neither,
-        "when it first had a CPU",
+        "time at which it first had a CPU",
         "",
     )
     .json("tasks[].first_run_ns"),
-    metric(Task, "task_end", "end", Ns, Neither, "when it ended", "").json("tasks[].end_ns"),
+    metric(Task, "task_end", "end", Ns, Neither, "time of its end", "").json("tasks[].end_ns"),
     metric(
         Task,
         "task_turnaround",
@@ -1455,9 +1454,9 @@ pub const ALL: &[Metric] = &[
         "longest wait",
         Ns,
         Lower,
-        "the longest single wait: from when it is runnable without a CPU until it runs, or is not \
-         runnable any more; a turn of no length that leaves it runnable ends none",
-        "wait_max of /proc/PID/sched, but that a kernel takes any turn for the end.",
+        "the longest single wait: from when it is runnable without a CPU until it runs, or is no \
+         longer runnable; an interval without length that leaves it runnable ends none",
+        "wait_max of /proc/PID/sched, except that a kernel ends a wait with any interval.",
     )
     .json("tasks[].wait_max_ns"),
     metric(
@@ -1466,7 +1465,7 @@ pub const ALL: &[Metric] = &[
         "wait at the end",
         Ns,
         Lower,
-        "how long its last wait had lasted when the run ended; 0 = it was not waiting",
+        "length of its last wait if it was not over when the run ended; 0 = it was not waiting",
         "",
     )
     .json("tasks[].wait_open_ns"),
@@ -1499,7 +1498,7 @@ pub const ALL: &[Metric] = &[
         "periods",
         Count,
         Neither,
-        "times it came to a timer",
+        "times it reached a timer",
         "rt-app's `timer` events.",
     )
     .json("tasks[].periods"),
@@ -1509,8 +1508,8 @@ pub const ALL: &[Metric] = &[
         "missed periods",
         Count,
         Lower,
-        "times it came to a timer that had expired before",
-        "Its slack was negative in rt-app's log. A timer that expires in that very nanosecond is \
+        "times it reached a timer that had already expired",
+        "Its slack was negative in rt-app's log. A timer that expires in the same nanosecond is \
          met.",
     )
     .json("tasks[].missed_periods"),
@@ -1533,7 +1532,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "sum of its wakeup latencies / their number, rounded down",
-        "Avg delay of perf sched latency, preemptions left out.",
+        "Avg delay of perf sched latency, without preemptions.",
     )
     .json("tasks[].latency_mean_ns"),
     metric(
@@ -1544,7 +1543,7 @@ pub const ALL: &[Metric] = &[
         Lower,
         "nearest rank among its wakeup latencies: the k-th smallest, k = ceil(0.99 n)",
         "Less than 0.4 % above the exact value. None for tasks beyond the first 256, and for \
-         those that were forked.",
+         forked tasks.",
     )
     .json("tasks[].latency_p99_ns"),
     metric(
@@ -1554,7 +1553,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "max of its wakeup latencies",
-        "Max delay of perf sched latency, preemptions left out.",
+        "Max delay of perf sched latency, without preemptions.",
     )
     .json("tasks[].latency_max_ns"),
     metric(
@@ -1603,7 +1602,7 @@ pub const ALL: &[Metric] = &[
         "migrations of CPU",
         Count,
         Neither,
-        "times it was given another CPU than it had had last",
+        "times it was given another CPU than its last one",
         "",
     )
     .json("tasks[].migrations_cpu"),
@@ -1614,7 +1613,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Neither,
         "integral of its rate on the fluid machine",
-        "None for real-time and deadline tasks, like what follows.",
+        "None for real-time and deadline tasks; the same holds for the metrics below.",
     )
     .json("tasks[].share_ns"),
     metric(

@@ -1,11 +1,11 @@
 //! Patterns of names: [`matches`].
 
-/// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
+/// Whether `name` matches `pattern` (`*`: any characters, `?`: any one character).
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go on if what follows the last `*` does not fit.
+    // Position at which to retry if the text after the last `*` does not match.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         if p < pattern.len() && pattern[p] == '*' {

@@ -1,6 +1,6 @@
-//! Objects that a task can be blocked on: [`Blocked`].
+//! Objects on which a task can block: [`Blocked`].
 
-/// What a task is blocked for, by the number of the object.
+/// What a task is blocked on, with the number of the object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Blocked {
     #[default]

@@ -1,4 +1,4 @@
-//! What each [`Step`] does when it takes effect.
+//! Effects of each [`Step`].
 
 use super::blocked::Blocked;
 use super::calls::{copying_ns, futex_ns};
@@ -14,16 +14,16 @@ use crate::error::{Error, Reason};
 use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 use schedlab_machine::Op;
 
-/// A spinning task looks at the lock again after so long, ns.
+/// Interval at which a spinning task tests the lock, ns.
 const SPIN_PIECE_NS: u64 = 1_000;
 
-/// What the task does for the machine before its program goes on.
+/// What the task does for the machine before its program continues.
 pub(super) enum Outcome {
-    /// Go on at once.
+    /// Continue at once.
     Done,
-    /// Sleep until it is woken, after its orders.
+    /// Sleep until woken, after its orders.
     Block,
-    /// This operation of the machine.
+    /// Perform this operation of the machine.
     Op(Op),
 }
 
@@ -36,7 +36,7 @@ fn uninterruptible(until_ns: u64) -> Result<Outcome, Error> {
 }
 
 impl Kernel {
-    /// `step` takes effect, or blocks. The task has no orders left over from an earlier step.
+    /// Makes `step` take effect, or blocks. The task has no orders left from an earlier step.
     #[inline(always)]
     pub(super) fn effect(
         &mut self,
@@ -93,7 +93,7 @@ impl Kernel {
                 } else {
                     objects.profile.pipe_sync
                 };
-                // In the kernel pollers and readers stand in one list. No program here has both on
+                // In the kernel, pollers and readers are in one list. No program here has both on
                 // one channel.
                 if let [reader] = channel.readers[..]
                     && channel.pollers.is_empty()
@@ -190,7 +190,7 @@ impl Kernel {
                 for other in come.drain(..) {
                     self.unblock(number, other, false);
                 }
-                // The list keeps its room.
+                // The list keeps its capacity.
                 self.objects.barriers[id.0 as usize].come = come;
             }
             Step::Pass(id) => {
@@ -310,7 +310,7 @@ impl Kernel {
         Ok(Outcome::Done)
     }
 
-    /// The task has the mutex, spins for it, or waits for it.
+    /// Takes the mutex, spins for it, or waits for it.
     fn lock(
         &mut self,
         now_ns: u64,
@@ -338,7 +338,7 @@ impl Kernel {
         Ok(Outcome::Block)
     }
 
-    /// Sets attributes. None: what the machine is to do is among the orders of `actor`.
+    /// Sets attributes. `None`: the operations of the machine are among the orders of `actor`.
     pub(super) fn set_attr(&mut self, actor: u32, task: TaskId, attr: SchedAttr) -> Option<Op> {
         self.tasks[task.index()].attr.sched = attr;
         if !self.objects.inherits {
@@ -358,11 +358,11 @@ impl Kernel {
         Op::SetGroup { task, group }
     }
 
-    /// Ends a task, and wakes its parent if it waits for that.
+    /// Ends a task, and wakes its parent if the parent waits for that.
     pub(super) fn exit(&mut self, now_ns: u64, number: u32) {
         let this = &mut self.tasks[number as usize];
         this.stage = Stage::Over;
-        // What a script has counted is asked for after the run.
+        // The counts of a script are read after the run.
         if matches!(this.body, Body::Program(_)) {
             this.body = Body::Over;
         }
@@ -389,14 +389,14 @@ impl Kernel {
         }
     }
 
-    /// The task sleeps until it is woken.
+    /// Blocks the task until it is woken.
     #[inline]
     fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Result<Outcome, Error> {
         self.tasks[number as usize].block(now_ns, blocked);
         Ok(Outcome::Block)
     }
 
-    /// The task sleeps, and tries `step` again when it is woken.
+    /// Blocks the task, which tries `step` again when it is woken.
     #[inline]
     fn block_in(
         &mut self,
@@ -411,7 +411,7 @@ impl Kernel {
         Ok(Outcome::Block)
     }
 
-    /// `number` need not wait any more; `actor`, which has no orders, wakes it now.
+    /// Ends the wait of `number`. `actor`, which has no orders, wakes it now.
     #[inline]
     fn wake(&mut self, actor: u32, number: u32, sync: bool) -> Op {
         debug_assert!(self.tasks[actor as usize].orders.is_empty());
@@ -419,7 +419,7 @@ impl Kernel {
         Op::Wake { task: TaskId(number), sync }
     }
 
-    /// `number` need not wait any more; `actor` wakes it.
+    /// Ends the wait of `number`. `actor` wakes it.
     #[inline]
     pub(super) fn unblock(&mut self, actor: u32, number: u32, sync: bool) {
         self.tasks[number as usize].blocked = Blocked::No;
@@ -436,7 +436,7 @@ impl Kernel {
     }
 }
 
-/// `actor` wakes those of `side` that are to be woken.
+/// Makes `actor` wake the tasks of `side` that are to be woken.
 #[inline(never)]
 fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, sync: bool) {
     if side.is_empty() {
@@ -447,7 +447,7 @@ fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, 
         tasks[actor as usize].order_wake(number, sync);
     };
     match wakes {
-        // The most recently queued is last in the list, and is woken first.
+        // The most recently queued task is last in the list, and is woken first.
         Wakes::All => side.drain(..).rev().for_each(&mut wake),
         Wakes::One => wake(side.remove(0)),
     }

@@ -23,20 +23,20 @@ pub(super) enum Event {
     Op(Op),
     /// A step of the kernel.
     Step(Step),
-    /// What there is for the machine to do is among the task's orders.
+    /// The operations of the machine are among the task's orders.
     Done,
 }
 
 impl Kernel {
-    /// When the workload itself ends the run, ns.
+    /// Returns the time at which the workload itself ends the run, ns.
     pub fn duration_ns(&self) -> Option<u64> {
         self.scripts.duration_ns
     }
 
-    /// What is known about a script's thread.
+    /// Returns the facts about a script's thread.
     ///
     /// # Panics
-    /// If there is no such task, or it executes no script.
+    /// If the task does not exist, or executes no script.
     pub fn thread(&self, task: TaskId) -> ThreadInfo<'_> {
         self.thread_info(task).expect("the task executes a script")
     }
@@ -61,24 +61,24 @@ impl Kernel {
         })
     }
 
-    /// All threads of scripts that there are or were.
+    /// Iterates over all threads of scripts, including those that have ended.
     pub fn threads(&self) -> impl Iterator<Item = ThreadInfo<'_>> {
         (0..self.tasks.len()).filter_map(|number| self.thread_info(TaskId(number as u32)))
     }
 
-    /// rt-app's own log, if one was asked for.
+    /// Returns rt-app's own log, if one was requested.
     pub fn log(&self) -> Option<&Log> {
         self.log.as_ref()
     }
 
-    /// As [`log`](Kernel::log), when the run is over.
+    /// Like [`log`](Kernel::log), after the run.
     pub fn into_log(self) -> Option<Log> {
         self.log
     }
 
-    /// Executes what needs nothing from the kernel: ends and beginnings of phases, and properties
-    /// that are in force anyway. Leaves the thread at an instruction that does more, which is given
-    /// back. None of a task that executes no script.
+    /// Executes markers: ends and beginnings of phases, and properties that are already in force.
+    /// Returns the next other instruction, at which the thread stays; `None` for a task that
+    /// executes no script.
     #[inline]
     pub(super) fn skip_markers(&mut self, now_ns: u64, number: u32) -> Option<Instr> {
         let task = &mut self.tasks[number as usize];
@@ -86,8 +86,8 @@ impl Kernel {
         task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log)
     }
 
-    /// A script's attributes come into force, at the thread's place, which moves on. None: what the
-    /// machine is to do is among the thread's orders.
+    /// Sets the attributes of the current instruction, and advances. `None`: the operations of the
+    /// machine are among the thread's orders.
     pub(super) fn set_script_attr(&mut self, number: u32, first: u32, later: u32) -> Option<Op> {
         let Body::Script(cursor) = &mut self.tasks[number as usize].body else { return None };
         cursor.advance();
@@ -96,7 +96,7 @@ impl Kernel {
         self.set_attr(number, TaskId(number), attr)
     }
 
-    /// A script's affinity comes into force, at the thread's place, which moves on.
+    /// Sets the affinity of the current instruction, and advances.
     pub(super) fn set_script_cpus(&mut self, number: u32, set: u32) -> Op {
         if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
             cursor.advance();
@@ -106,7 +106,7 @@ impl Kernel {
         self.set_affinity(TaskId(number), allowed)
     }
 
-    /// A script's group comes into force, at the thread's place, which moves on.
+    /// Sets the group of the current instruction, and advances.
     pub(super) fn set_script_group(&mut self, number: u32, group: u32) -> Op {
         if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
             cursor.advance();
@@ -115,7 +115,7 @@ impl Kernel {
         self.set_group(TaskId(number), self.group_ids[group as usize])
     }
 
-    /// The step for `instr`, at the thread's place, which moves on.
+    /// Returns the step for `instr`, the current instruction of the thread, and advances.
     fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
         let task = &mut self.tasks[number as usize];
         let Body::Script(cursor) = &mut task.body else { return Step::Exit };
@@ -129,13 +129,13 @@ impl Kernel {
             Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
             Instr::Sleep { ns } => Step::Sleep(ns),
             Instr::Until { ns } => {
-                // Timers that were not used yet count from here. Who is forked counts from its
-                // fork.
+                // Timers that have not been used yet count from here. A forked thread counts from
+                // its fork.
                 task.start_ns = task.start_ns.max(ns);
                 Step::SleepUntil(ns)
             }
             Instr::Timer { timer, unique, absolute, period_ns } => {
-                // The shared ones come first.
+                // The shared timers come first.
                 let first = if unique { cursor.own_timers } else { 0 };
                 Step::Timer { timer: TimerId(first + timer), period_ns, absolute }
             }
@@ -170,7 +170,7 @@ impl Kernel {
         }
     }
 
-    /// If the next event is a run, takes it.
+    /// Takes the next event if it is a run.
     #[inline]
     pub(super) fn take_script_run(&mut self, now_ns: u64, number: u32) -> Option<u64> {
         let count = self.tasks.len();
@@ -184,7 +184,7 @@ impl Kernel {
             let Some(Instr::Run { ns }) = instr else {
                 return None;
             };
-            // If that is one too many, `next` will find another too many, and can say so.
+            // If the limit is exceeded, `next` exceeds it, too, and reports it.
             if !self.instant.count(now_ns, task, count) {
                 return None;
             }
@@ -196,8 +196,8 @@ impl Kernel {
         }
     }
 
-    /// The next event: a run or a sleep, and what changes a property, as the machine's operation,
-    /// without the detour by a [`Step`]; another as a step.
+    /// Returns the next event. Runs, sleeps and changes of properties are returned as operations of
+    /// the machine, without the detour through a [`Step`]; other events are returned as steps.
     #[inline]
     pub(super) fn next_script_event(&mut self, now_ns: u64, number: u32) -> Result<Event, Error> {
         let count = self.tasks.len();
@@ -223,7 +223,7 @@ impl Kernel {
         }
     }
 
-    /// An event that is no run and no sleep. What changes a property is not counted.
+    /// Returns an event that is neither run nor sleep. Changes of properties are not counted.
     fn other_event(&mut self, now_ns: u64, number: u32, instr: Instr) -> Result<Event, Error> {
         match instr {
             Instr::Sched { first, later } => {
@@ -243,7 +243,7 @@ impl Kernel {
         Ok(Event::Step(step))
     }
 
-    /// `runtime`: a piece of work if the time is not over.
+    /// Returns a piece of work of a `runtime` event, if its time is not over.
     fn runtime(&mut self, now_ns: u64, number: u32, ns: u64) -> Step {
         let task = &mut self.tasks[number as usize];
         let mut asked_ns = 0;
@@ -267,7 +267,7 @@ impl Kernel {
         }
         task.after_run = true;
         if let Body::Script(cursor) = &mut task.body {
-            // It comes back to look at the clock.
+            // It returns to read the clock.
             cursor.pc = cursor.at;
         }
         Step::Run(RUNTIME_PIECE_NS + self.costs.clock_ns)
@@ -275,7 +275,7 @@ impl Kernel {
 }
 
 impl Task {
-    /// The thread has a CPU again: what it was in the middle of may be over.
+    /// Handles the return of the thread to a CPU: its last event may be over.
     #[inline]
     fn event_ended(&mut self, now_ns: u64, number: u32, log: &mut Option<Log>) {
         match self.timing {
@@ -313,7 +313,7 @@ impl Task {
         Some(script.code[cursor.pc as usize])
     }
 
-    /// The present instruction is the one at the thread's place, which moves on.
+    /// Advances to the next instruction.
     #[inline]
     fn advance(&mut self) {
         if let Body::Script(cursor) = &mut self.body {

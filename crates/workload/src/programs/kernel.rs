@@ -18,45 +18,45 @@ use schedlab_machine::costs::CallCosts;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// A child whose fork the machine was given, and what it is born with.
+/// Child of a fork that the machine is processing, with its attributes at birth.
 pub(super) enum Forking {
     /// Code.
     Program(Box<Spawn>, TaskAttr),
-    /// A script, and when it starts, ns.
+    /// A script, and the time at which it starts, ns.
     Script(u32, TaskAttr, u64),
 }
 
-/// The kernel that programs see, and the programs: a [`Workload`].
+/// The kernel that programs use, together with the programs.
 pub struct Kernel {
     pub(super) costs: CallCosts,
-    /// Until when the messages so far keep the memory bus, ns.
+    /// Time until which messages occupy the memory bus, ns.
     pub(super) bus_free_at_ns: u64,
     pub(super) calls_are_free: bool,
     seed: u64,
     pub(super) objects: Objects,
     pub(super) tasks: Vec<Task>,
-    /// For each task, from the first mutex with priority inheritance on.
+    /// By task, from the first mutex with priority inheritance on.
     pub(super) heirs: Vec<Heir>,
-    /// At least one. The last one is that of tasks that are now started.
+    /// Parts, at least one. Tasks are started in the last one.
     pub(super) parts: Vec<Running>,
     pub(super) initial: Vec<NewTask>,
     pub(super) forking: Option<Forking>,
-    /// Wakeups that tasks were killed in the middle of.
+    /// Wakeups left over from tasks that were killed.
     pub(super) orphans: VecDeque<Order>,
     address_spaces: u32,
-    /// Counts those that came to wait for a mutex, or were suspended.
+    /// Counts tasks that wait for a mutex or are suspended.
     pub(super) tickets: u64,
     pub(super) instant: Instant,
     pub(super) scripts: Scripts,
-    /// The scheduler's numbers of the scripts' groups.
+    /// Numbers that the scheduler gives to the scripts' groups.
     pub(super) group_ids: Vec<GroupId>,
     pub(super) conventions: Conventions,
-    /// For each script the number that its next thread gets.
+    /// By script: the number of its next thread.
     next_instance: Vec<u32>,
     pub(super) log: Option<Log>,
 }
 
-/// For those who stand around it and are asked for it.
+/// Gives access to the kernel inside a wrapper.
 impl AsRef<Kernel> for Kernel {
     fn as_ref(&self) -> &Kernel {
         self
@@ -64,7 +64,7 @@ impl AsRef<Kernel> for Kernel {
 }
 
 impl Kernel {
-    /// One without tasks. `seed` is that of all random draws.
+    /// Creates a kernel without tasks. `seed` is the seed of all random draws.
     pub fn new(profile: Profile, costs: CallCosts, seed: u64) -> Kernel {
         Kernel {
             calls_are_free: costs == CallCosts::FREE,
@@ -89,17 +89,17 @@ impl Kernel {
         }
     }
 
-    /// One with the threads of `scripts`, whose objects have the numbers that they have there.
+    /// Creates a kernel with the threads of `scripts`. Objects keep their numbers.
     ///
     /// # Panics
-    /// If an instruction names what `scripts` does not have, or there are not as many
-    /// [`group_ids`](ScriptOptions::group_ids) as groups.
+    /// If an instruction refers to an object that `scripts` does not contain, or the number of
+    /// [`group_ids`](ScriptOptions::group_ids) differs from the number of groups.
     pub fn with_scripts(scripts: Scripts, options: ScriptOptions) -> Kernel {
         scripts.assert_complete();
         let profile = Profile::of("");
         let mut kernel = Kernel::new(profile, options.calls.unwrap_or(CallCosts::FREE), 0);
         if !options.group_ids.is_empty() {
-            assert_eq!(options.group_ids.len(), scripts.groups.len() - 1, "a number for each");
+            assert_eq!(options.group_ids.len(), scripts.groups.len() - 1, "one number per group");
             kernel.group_ids.extend(options.group_ids);
         } else {
             kernel.group_ids.extend((1..scripts.groups.len() as u32).map(GroupId));
@@ -144,18 +144,18 @@ impl Kernel {
         kernel
     }
 
-    /// What programs share, to make some of it before the run.
+    /// Returns the shared objects, to create some before the run.
     pub fn objects(&mut self) -> &mut Objects {
         &mut self.objects
     }
 
-    /// What calls cost.
+    /// Returns the costs of calls.
     pub fn costs(&self) -> &CallCosts {
         &self.costs
     }
 
-    /// Lets each task that the run begins with start so much later, in ns, as `later` says, which
-    /// is asked once for each, in the order of their numbers.
+    /// Delays the start of each initial task by the result of `later`, in ns. `later` is called
+    /// once per task, in the order of their numbers.
     pub fn start_later(&mut self, mut later: impl FnMut() -> u64) {
         for (new, task) in self.initial.iter_mut().zip(&mut self.tasks) {
             new.start_ns = new.start_ns.saturating_add(later());
@@ -163,8 +163,8 @@ impl Kernel {
         }
     }
 
-    /// Lets each task that the run begins with start at the time, in ns, that `at` says, which is
-    /// asked once for each, in the order of their numbers.
+    /// Starts each initial task at the result of `at`, in ns. `at` is called once per task, in the
+    /// order of their numbers.
     pub fn start_at(&mut self, mut at: impl FnMut() -> u64) {
         for (new, task) in self.initial.iter_mut().zip(&mut self.tasks) {
             new.start_ns = at();
@@ -172,8 +172,7 @@ impl Kernel {
         }
     }
 
-    /// A task that starts at `start_ns` by the clock of its part. All must be there before the run
-    /// begins.
+    /// Starts a task at `start_ns` by the clock of its part. To be called before the run begins.
     pub fn start(&mut self, start_ns: u64, spawn: Spawn) -> TaskId {
         let id = self.last_part();
         let part = &self.parts[id.index()].part;
@@ -193,12 +192,12 @@ impl Kernel {
         PartId(self.parts.len() as u32 - 1)
     }
 
-    /// How many tasks there are or were.
+    /// Returns the number of tasks, including those that have ended.
     pub fn task_count(&self) -> usize {
         self.tasks.len()
     }
 
-    /// What `task` and the others of its kind are called: the name of its script, or that in
+    /// Returns the name of `task` and the others of its kind: the name of its script, or that in
     /// [`Spawn`].
     pub fn name(&self, task: TaskId) -> &str {
         let task = &self.tasks[task.index()];
@@ -208,16 +207,17 @@ impl Kernel {
         }
     }
 
-    /// What `task` alone is called: `name-instance` of a script's thread, `name-number` of others.
+    /// Returns the name of `task` alone: `name-instance` of a script's thread, `name-number` of
+    /// others.
     ///
     /// # Panics
-    /// If there is no such task.
+    /// If the task does not exist.
     pub fn thread_name(&self, task: TaskId) -> String {
         let instance = self.tasks[task.index()].script().map_or(task.0, |cursor| cursor.instance);
         format!("{}-{instance}", self.name(task))
     }
 
-    /// What `task` was born with, and has set since.
+    /// Returns the attributes of `task`: those at birth with later changes.
     pub fn attr(&self, task: TaskId) -> &TaskAttr {
         &self.tasks[task.index()].attr
     }
@@ -229,7 +229,7 @@ impl Kernel {
         })
     }
 
-    /// What the next thread of a script is born with.
+    /// Returns the attributes at birth of the next thread of a script.
     pub(super) fn script_attr(&mut self, number: u32) -> TaskAttr {
         let script = &self.scripts.scripts[number as usize];
         let (attr, cpus, group) = (script.attr, script.cpus, script.group);
@@ -274,7 +274,7 @@ impl Kernel {
         let instance = &mut self.next_instance[number as usize];
         let mut cursor = Cursor::new(number, *instance, script, own_timers);
         if parent.is_some() {
-            // What stands before is for those who are there from the beginning.
+            // The instructions before it are for initial threads only.
             cursor.pc = script.again;
         }
         let body = Body::Script(cursor);
@@ -347,7 +347,7 @@ impl Kernel {
         self.stop(now_ns, task, reason)
     }
 
-    /// The step that `task` is in, for people.
+    /// Returns the current step of the task, for messages.
     pub(super) fn place(&self, task: TaskId) -> String {
         match self.tasks[task.index()].script() {
             Some(cursor) => self.scripts.place(cursor.script, cursor.at).into(),

@@ -8,7 +8,7 @@ use schedlab_core::SchedAttr;
 use std::cmp::Reverse;
 
 impl Kernel {
-    /// What the scheduler is told of a task while priorities are inherited.
+    /// Returns the attributes that the scheduler has for a task while priorities are inherited.
     pub(super) fn effective(&self, task: u32) -> SchedAttr {
         self.heirs[task as usize].effective
     }
@@ -26,7 +26,7 @@ impl Kernel {
         }
     }
 
-    /// From the first mutex with inheritance on, every task has its [`Heir`].
+    /// Creates an [`Heir`] for each task, from the first mutex with inheritance on.
     fn know_heirs(&mut self) {
         let new = self.tasks.iter().skip(self.heirs.len()).map(|task| Heir::new(task.attr.sched));
         self.heirs.extend(new);
@@ -59,7 +59,7 @@ impl Kernel {
         state.waiters.push(Reverse(waiter));
     }
 
-    /// Whether `task` can have the mutex; then it has it.
+    /// Takes the mutex for `task` if possible, and returns whether `task` has it.
     pub(super) fn try_lock(&mut self, task: u32, MutexId(mutex): MutexId) -> bool {
         let state = &self.objects.mutexes[mutex as usize];
         match state.owner() {
@@ -72,8 +72,8 @@ impl Kernel {
         }
     }
 
-    /// `task`, which could not have the mutex, waits for it. One that has waited before (`again`)
-    /// and came too late keeps its place, where the mutex has it so.
+    /// Makes `task` wait for a mutex that it could not take. A task that has waited before
+    /// (`again`) and was too late keeps its place, if the mutex works that way.
     pub(super) fn wait_for_mutex(
         &mut self,
         now_ns: u64,
@@ -98,12 +98,12 @@ impl Kernel {
         }
     }
 
-    /// Whether anybody waits for a mutex.
+    /// Whether a task waits for a mutex.
     pub(super) fn is_wanted(&mut self, MutexId(mutex): MutexId) -> bool {
         self.first_waiter(mutex).is_some()
     }
 
-    /// Makes the mutex free, or hands it over, and wakes the first waiter. `actor` does it.
+    /// Frees or hands over the mutex, and wakes the first waiter, on behalf of `actor`.
     pub(super) fn release(&mut self, actor: u32, MutexId(mutex): MutexId) {
         self.give_up(mutex);
         let first = self.first_waiter(mutex);
@@ -121,7 +121,7 @@ impl Kernel {
         }
     }
 
-    /// Among the waiters for a mutex of this kind.
+    /// Returns the urgency of a task among the waiters for a mutex of this kind.
     fn urgency(&self, task: u32, kind: MutexKind) -> Urgency {
         match kind {
             MutexKind::Barging | MutexKind::HandedOver => ORDINARY,
@@ -130,8 +130,7 @@ impl Kernel {
         }
     }
 
-    /// The first of those that wait for a mutex. Removes entries that are no longer true from the
-    /// top.
+    /// Returns the first waiter for a mutex. Removes stale entries from the top.
     fn first_waiter(&mut self, mutex: u32) -> Option<u32> {
         loop {
             let &Reverse(waiter) = self.objects.mutexes[mutex as usize].waiters.peek()?;
@@ -151,15 +150,15 @@ impl Kernel {
                 || self.heirs[waiter.task as usize].queued == waiter.urgency)
     }
 
-    /// Something has changed that decides about the effective attributes of `task`: its own, or
-    /// who waits for what it holds. Sets them, and those of the tasks that it waits for, one behind
-    /// the other; `actor` tells the machine.
+    /// Updates the effective attributes of `task` after a change of its own attributes or of the
+    /// waiters for its mutexes. Continues with the tasks that it waits for, one after the other.
+    /// `actor` reports the changes to the machine.
     pub(super) fn priority_changed(&mut self, actor: u32, mut task: u32) {
         if !self.objects.inherits {
             return;
         }
         self.know_heirs();
-        // Where tasks wait for each other in a circle, a priority goes round once.
+        // Where tasks wait for each other in a circle, a priority passes round once.
         for _ in 0..=self.tasks.len() {
             let effective = self.own_or_lent(task);
             if effective == self.effective(task) {
@@ -181,8 +180,7 @@ impl Kernel {
         }
     }
 
-    /// The task's own attributes, or those that the most urgent of the waiters for what it holds
-    /// lends it.
+    /// Returns the task's own attributes, or those lent by the most urgent waiter for its mutexes.
     fn own_or_lent(&mut self, task: u32) -> SchedAttr {
         let own = self.tasks[task as usize].attr.sched;
         let mut best = own;
@@ -199,7 +197,7 @@ impl Kernel {
         best
     }
 
-    /// A waiter has become more or less urgent.
+    /// Queues a waiter again after its urgency has changed.
     fn queue_again(&mut self, task: u32, mutex: u32) {
         let waiter = Waiter {
             urgency: urgency(&self.effective(task)),
@@ -210,7 +208,7 @@ impl Kernel {
             return;
         }
         self.queue(mutex, waiter);
-        // Entries that are no longer true must not pile up.
+        // Stale entries must not accumulate.
         let waiters = &self.objects.mutexes[mutex as usize].waiters;
         if waiters.len() > 2 * self.tasks.len() + 16 {
             let state = &mut self.objects.mutexes[mutex as usize];
@@ -240,7 +238,7 @@ mod tests {
             assert!(kernel.is_wanted(mutex));
             kernel.release(1, mutex);
             let handed_over = kind == MutexKind::HandedOver;
-            assert_eq!(kernel.try_lock(3, mutex), !handed_over, "a third comes in between");
+            assert_eq!(kernel.try_lock(3, mutex), !handed_over, "a third task may take a free mutex first");
             assert_eq!(kernel.try_lock(2, mutex), handed_over);
         }
     }

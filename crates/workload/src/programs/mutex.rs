@@ -1,38 +1,39 @@
 //! Mutexes, with and without priority inheritance: one structure, four [`MutexKind`]s.
 //!
-//! A release makes the mutex free and wakes the first waiter. That one tries again when it runs; if
+//! A release frees the mutex and wakes the first waiter. That task tries again when it runs; if
 //! another was quicker, it waits again. A mutex that is *handed over* belongs to the first waiter
 //! from the release on. With *inheritance* it is handed over, and while tasks wait, the most urgent
-//! of them lends its policy and priority to the owner, and so on to whoever that one waits for.
+//! of them lends its policy and priority to the owner, and on to the task that the owner waits for.
 //!
-//! The first waiter is the one that came first or, where waiters are ordered by urgency, the most
-//! urgent: deadline tasks (the shorter relative deadline first), then real-time ones by priority,
-//! then all others; among equals the one that came first. Only deadline and real-time waiters lend.
+//! The first waiter is the one that came first. Where waiters are ordered by urgency, it is the
+//! most urgent one: deadline tasks (the shorter relative deadline first), then real-time tasks by
+//! priority, then all others; among equals the one that came first. Only deadline and real-time
+//! waiters lend.
 
 use schedlab_core::{Policy, SchedAttr};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Number of no task and of no mutex.
+/// Number that stands for no task and no mutex.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A mutex, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MutexId(pub u32);
 
-/// Who has a mutex next, and what its calls cost.
+/// How a mutex passes to its next owner, and what its calls cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MutexKind {
-    /// Waiters in the order in which they came; one that was woken and came too late goes to the
-    /// end. Lock and unlock cost nothing: a program counts them in what it computes.
+    /// Waiters in order of arrival. A woken waiter that is too late goes to the end. Lock and
+    /// unlock are free: a program includes them in its computation.
     Barging,
-    /// Waiters in the order in which they came; handed over. Costs as [`MutexKind::Barging`].
+    /// Waiters in order of arrival; handed over. Costs as [`MutexKind::Barging`].
     HandedOver,
-    /// A mutex of the C library: waiters by urgency; one that was woken and came too late keeps its
+    /// A mutex of the C library: waiters by urgency. A woken waiter that is too late keeps its
     /// place. A call that need not wait or wake stays in user space (`try_lock`); others cost a
     /// `futex` call.
     Urgency,
-    /// As [`MutexKind::Urgency`], with priority inheritance, and handed over.
+    /// Like [`MutexKind::Urgency`], with priority inheritance, and handed over.
     Inherit,
 }
 
@@ -41,18 +42,18 @@ impl MutexKind {
         matches!(self, MutexKind::HandedOver | MutexKind::Inherit)
     }
 
-    /// Ordered by urgency, and every call has its price.
+    /// Whether it is ordered by urgency and every call has a cost.
     pub(super) fn is_futex(self) -> bool {
         matches!(self, MutexKind::Urgency | MutexKind::Inherit)
     }
 }
 
-/// How urgent a task is: less is more.
+/// Urgency of a task: lower is more urgent.
 pub(super) type Urgency = u64;
 
-/// Of all that are neither deadline nor real-time tasks.
+/// Urgency of all tasks that are neither deadline nor real-time tasks.
 pub(super) const ORDINARY: Urgency = u64::MAX;
-/// Of the most urgent real-time tasks; those of deadline tasks are below.
+/// Urgency of the most urgent real-time tasks; those of deadline tasks are lower.
 const REALTIME: Urgency = 1 << 63;
 
 pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
@@ -70,7 +71,7 @@ pub(super) struct Mutex {
     pub owner: u32,
     /// Waiting tasks, the first on top. Entries can be stale; see `Kernel::is_waiting`.
     pub waiters: BinaryHeap<Reverse<Waiter>>,
-    /// The next of the mutexes that its owner holds (with inheritance).
+    /// Next of the mutexes held by its owner (with inheritance).
     pub next_held: u32,
 }
 
@@ -81,19 +82,19 @@ pub(super) struct Waiter {
     pub task: u32,
 }
 
-/// What inheritance knows of a task.
+/// State of a task for inheritance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heir {
     /// Its own attributes or borrowed ones.
     pub effective: SchedAttr,
-    /// The first of the mutexes that it holds.
+    /// First of the mutexes that it holds.
     pub held: u32,
-    /// While it waits for a mutex: with what urgency it was queued last.
+    /// Urgency with which it was last queued while it waits for a mutex.
     pub queued: Urgency,
 }
 
 impl Heir {
-    /// A task that holds nothing.
+    /// Creates the state of a task that holds no mutex.
     pub fn new(attr: SchedAttr) -> Heir {
         Heir { effective: attr, held: NONE, queued: ORDINARY }
     }
@@ -104,7 +105,7 @@ impl Mutex {
         Mutex { kind, owner: NONE, waiters: BinaryHeap::new(), next_held: NONE }
     }
 
-    /// The task that holds it.
+    /// Returns the task that holds it.
     pub fn owner(&self) -> Option<u32> {
         Some(self.owner).filter(|&owner| owner != NONE)
     }

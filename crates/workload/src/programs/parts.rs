@@ -6,39 +6,40 @@ use super::task::{Stage, Task};
 use schedlab_core::TaskId;
 
 impl Kernel {
-    /// The tasks that are started from now on are of a part of their own.
+    /// Begins a part: tasks that are started from now on belong to it.
     pub fn begin_part(&mut self, part: Part) -> PartId {
         if self.tasks.is_empty() {
-            // Nobody was in the first one.
+            // The first part is still empty.
             self.parts.clear();
         }
         self.parts.push(Running::new(part));
         self.last_part()
     }
 
-    /// The part that was begun last is ended after so long, ns by its own clock.
+    /// Sets the time at which the last part is ended, ns by its own clock.
     pub fn limit_part(&mut self, limit_ns: Option<u64>) {
         if let Some(last) = self.parts.last_mut() {
             last.part.limit_ns = limit_ns;
         }
     }
 
-    /// What a part was started with.
+    /// Returns how a part was started.
     pub fn part(&self, part: PartId) -> &Part {
         &self.parts[part.index()].part
     }
 
-    /// The part of `task`.
+    /// Returns the part of `task`.
     pub fn part_of(&self, task: TaskId) -> PartId {
         self.tasks[task.index()].part
     }
 
-    /// When a part was over, ns of the run; none: it is not.
+    /// Returns when a part was over, ns of the run; `None`: it is not over.
     pub fn part_over_ns(&self, part: PartId) -> Option<u64> {
         self.parts[part.index()].over_ns
     }
 
-    /// The parts that are to be ended, and when, ns of the run: the first one first.
+    /// Returns the parts with limits, and the times at which they end, ns of the run, in ascending
+    /// order.
     pub fn deadlines(&self) -> Vec<(u64, PartId)> {
         let of = |(number, running): (usize, &Running)| {
             let limit_ns = running.part.limit_ns?;
@@ -50,7 +51,7 @@ impl Kernel {
         deadlines
     }
 
-    /// The tasks of a part that have not ended.
+    /// Returns the tasks of a part that have not ended.
     pub fn living(&self, part: PartId) -> Vec<TaskId> {
         let lives = |task: &Task| task.part == part && !matches!(task.stage, Stage::Over);
         let tasks = self.tasks.iter().enumerate().filter(|(_, task)| lives(task));

@@ -1,8 +1,9 @@
-//! The [`Workload`] of the machine: [`Kernel`] asks programs for steps.
+//! The [`Workload`] of the machine: [`Kernel`] takes steps from programs.
 //!
-//! When the machine asks what a task does next, the kernel takes steps of its program: those that
-//! only concern the kernel at once, the first that concerns the machine is the answer. Waking
-//! others (a barrier that fills wakes many) makes several answers, which wait in the task's orders.
+//! When the machine requests the next operation of a task, the kernel takes steps of its program.
+//! Steps that only concern the kernel are done at once. The first step that concerns the machine is
+//! returned. Waking other tasks (a barrier that fills wakes many) yields several operations, which
+//! wait in the task's orders.
 
 use super::blocked::Blocked;
 use super::calls;
@@ -17,8 +18,8 @@ use schedlab_core::{BlockReason, CpuId, SchedAttr, TaskId};
 use schedlab_machine::{NewTask, Op, Workload};
 
 impl Kernel {
-    /// The next operation that is left over from a step of the task, or of one that is dead. Where
-    /// operations take no time they are given in a row; where they do, others may come in between.
+    /// Returns the next operation left from a step of the task, or of a dead one. Where operations
+    /// take no time they are returned in a row; otherwise other operations may come in between.
     fn next_order(&mut self, number: u32) -> Option<Op> {
         let this = &mut self.tasks[number as usize];
         loop {
@@ -26,7 +27,7 @@ impl Kernel {
                 true => this.orders.pop_front()?,
                 false => self.orphans.pop_front()?,
             };
-            // Whoever was to wake it may have been quicker than it was to block.
+            // The task that was to wake it may have been quicker than the block.
             let woken = this.blocked == Blocked::No;
             if !(woken && matches!(order, Order::Block)) {
                 return Some(self.op(order));
@@ -121,7 +122,7 @@ impl Workload for Kernel {
     }
 
     fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
-        // Where calls take time, a task can lose its CPU in the middle of one.
+        // Where calls take time, a task can lose its CPU inside a call.
         let this = &self.tasks[task.index()];
         let idle = this.owes_ns == 0 && this.orders.is_empty() && self.orphans.is_empty();
         if !idle || !matches!(this.stage, Stage::Between) {
@@ -154,7 +155,7 @@ impl Workload for Kernel {
                     }
                 }
             }
-            // At the start these are set by the task itself, when it runs.
+            // At the start, the task itself sets these when it runs.
             Instr::Cpus { set } if renice_before_wake && !is_start => {
                 Some(self.set_script_cpus(number, set))
             }
@@ -165,7 +166,7 @@ impl Workload for Kernel {
         }
     }
 
-    /// A step that wakes many does so in one system call.
+    /// A step that wakes several tasks does so in one system call.
     fn in_a_call(&self, task: TaskId) -> bool {
         !self.tasks[task.index()].orders.is_empty()
     }
@@ -178,14 +179,14 @@ impl Workload for Kernel {
         self.next_script_burst_ns(task.0)
     }
 
-    /// It waits for nothing any more, and takes from nobody what it can no longer use. What it
-    /// holds it holds for ever, as a mutex that is not robust is held by the dead; see
+    /// The task no longer waits, and takes nothing that it can no longer use. It keeps what it
+    /// holds forever, like a mutex that is not robust and whose owner is dead; see
     /// [`Kernel::wait_graph`].
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         let this = &mut self.tasks[task.index()];
         this.killed = true;
         let blocked = std::mem::take(&mut this.blocked);
-        // Whom it was about to wake is woken all the same.
+        // The tasks that it was about to wake are woken all the same.
         let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Block));
         self.orphans.extend(left);
         // It may have been about to end by itself.
@@ -204,7 +205,7 @@ impl Workload for Kernel {
     }
 
     fn attr_refused(&mut self, task: TaskId, in_force: &SchedAttr) {
-        // With inheritance what is in force may be a donor's.
+        // With inheritance the attributes in force may be borrowed.
         if !self.objects.inherits {
             self.tasks[task.index()].attr.sched = *in_force;
         }
@@ -216,7 +217,7 @@ impl Workload for Kernel {
 
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         let part = self.tasks[parent.index()].part;
-        let number = match self.forking.take().expect("a fork was given to the machine") {
+        let number = match self.forking.take().expect("the machine only reports forks that it was given") {
             Forking::Program(spawn, attr) => {
                 self.add_program(*spawn, attr, Some(parent), part, now_ns)
             }
@@ -224,7 +225,7 @@ impl Workload for Kernel {
                 self.add_script(script, attr, Some(parent), part, start_ns)
             }
         };
-        debug_assert_eq!(number, child, "tasks are numbered alike here and in the machine");
+        debug_assert_eq!(number, child, "kernel and machine give a task the same number");
         let parent = &mut self.tasks[parent.index()];
         parent.children += 1;
         parent.own.child = Some(child);

@@ -1,33 +1,33 @@
-//! A thread's place in its script: [`Cursor`].
+//! Position of a thread in its script: [`Cursor`].
 
 use super::log::Log;
 use super::{Instr, Script};
 
-/// A thread's place in its script.
+/// Position of a thread in its script.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::programs) struct Cursor {
     pub script: u32,
-    /// Which of the script's threads it is.
+    /// Number of the thread among those of its script.
     pub instance: u32,
-    /// The next instruction.
+    /// Next instruction.
     pub pc: u32,
-    /// The instruction of the present step.
+    /// Instruction of the current step.
     pub at: u32,
-    /// Rounds done of the present phase, and of the script.
+    /// Completed rounds of the current phase, and of the script.
     pub phase_round: u64,
     pub task_round: u64,
-    /// Rounds done of all phases that have a loop of their own.
+    /// Completed rounds of all phases that have a loop of their own.
     pub loop_rounds: u64,
-    /// In force: places in the lists of [`Scripts`](super::Scripts).
+    /// Attributes, CPUs and group in force, by index in [`Scripts`](super::Scripts).
     pub attr: u32,
     pub cpus: u32,
     pub group: u32,
-    /// Where its own timers begin among all timers.
+    /// Index of its first own timer among all timers.
     pub own_timers: u32,
 }
 
 impl Cursor {
-    /// At the beginning of `script`, which has this number.
+    /// Returns the beginning of `script`, which has this number.
     pub fn new(number: u32, instance: u32, script: &Script, own_timers: u32) -> Cursor {
         Cursor {
             script: number,
@@ -44,15 +44,15 @@ impl Cursor {
         }
     }
 
-    /// The present instruction is the next one, which moves on.
+    /// Makes the next instruction the current one.
     #[inline]
     pub fn advance(&mut self) {
         self.at = self.pc;
         self.pc += 1;
     }
 
-    /// Goes on to the first instruction that does more than a marker. `passes_over`: also beyond
-    /// changes of attributes.
+    /// Advances to the first instruction that is more than a marker. `passes_over`: skips changes
+    /// of attributes, too.
     pub fn skip_markers(
         &mut self,
         now_ns: u64,
