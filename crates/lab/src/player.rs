@@ -194,7 +194,11 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// As of [`approach`](Player::approach).
-    pub fn previous_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Lookup<u64>>, Error> {
+    pub fn previous_decision(
+        &mut self,
+        at_ns: u64,
+        work: u64,
+    ) -> Result<Option<Lookup<u64>>, Error> {
         let Some(before_ns) = at_ns.checked_sub(1) else { return Ok(Some(Lookup::Absent)) };
         if !self.approach(before_ns, work)? {
             return Ok(None);

@@ -11,9 +11,6 @@
 //! Some metrics are distributions: each [`Statistic`] of one is a metric of its own,
 //! `wakeup_latency_p99`, which [`find`] finds.
 
-mod examples;
-
-pub use examples::example;
 use serde::{Deserialize, Serialize};
 
 /// Which of two values of a metric is better.
@@ -81,7 +78,7 @@ impl Unit {
     }
 }
 
-/// What a metric describes, and thus the arguments that it needs.
+/// Subject of a metric, and thus the arguments that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Scope {
     /// The whole run.
@@ -244,11 +241,11 @@ pub struct Metric {
     pub unit: Unit,
     /// Which value is better.
     pub better: Better,
-    /// What it describes.
+    /// Subject.
     pub scope: Scope,
     /// Definition, as a formula in words.
     pub definition: &'static str,
-    /// What it tells the reader, and its names elsewhere; empty where the definition says all.
+    /// Interpretation, and names elsewhere; empty where the definition is enough.
     pub help: &'static str,
     /// Whether it is a distribution. Then each [`Statistic`] is a metric, and it is none itself.
     pub distribution: bool,
@@ -257,6 +254,8 @@ pub struct Metric {
     pub json: &'static str,
     /// Word of paper files.
     pub paper: Option<PaperWord>,
+    /// Worked example (of a distribution: of its values); empty where the definition needs none.
+    pub example: &'static str,
 }
 
 /// A metric that was found by its name: one of [`ALL`], or a statistic of one.
@@ -390,6 +389,7 @@ const fn metric(
         distribution: false,
         json: "",
         paper: None,
+        example: "",
     }
 }
 
@@ -404,6 +404,12 @@ impl Metric {
     const fn distribution(mut self, object: &'static str) -> Metric {
         self.distribution = true;
         self.json = object;
+        self
+    }
+
+    /// Adds a worked example.
+    const fn example(mut self, example: &'static str) -> Metric {
+        self.example = example;
         self
     }
 
@@ -518,7 +524,10 @@ pub const ALL: &[Metric] = &[
         "busy / (busy + idle)",
         "The textbooks' CPU utilisation, including time in the kernel.",
     )
-    .json("totals.cpu_use"),
+    .json("totals.cpu_use")
+    .example(
+        "2 CPUs offer 20 s in 10 s. If tasks were current for 15 s of them, 75 % were used.",
+    ),
     metric(
         Run,
         "tasks_started",
@@ -552,7 +561,12 @@ pub const ALL: &[Metric] = &[
         "Pieces of work done.",
     )
     .json("totals.jobs")
-    .paper("jobs"),
+    .paper("jobs")
+    .example(
+        "A task with one phase, `loop` 10 at the task: 10 loops, 10 jobs. A task whose phase \
+         has `loop` -1 of its own never finishes a loop of the task; after 300 rounds of the \
+         phase it has done 300 jobs. A task that ends without a loop has done 1.",
+    ),
     metric(
         Run,
         "throughput",
@@ -562,7 +576,10 @@ pub const ALL: &[Metric] = &[
         "jobs / length of the run",
         "The textbooks' throughput.",
     )
-    .json("totals.throughput_per_s"),
+    .json("totals.throughput_per_s")
+    .example(
+        "Tasks finished 5,200 jobs in a run of 5 s: 1,040 /s.",
+    ),
     metric(
         Run,
         "wait",
@@ -582,7 +599,10 @@ pub const ALL: &[Metric] = &[
         "waiting of all tasks / tasks started, rounded down",
         "The textbooks' mean waiting time.",
     )
-    .json("totals.wait_mean_ns"),
+    .json("totals.wait_mean_ns")
+    .example(
+        "4 tasks were runnable without a CPU for 2 s together: 500 ms each.",
+    ),
     metric(
         Run,
         "wait_max",
@@ -595,7 +615,11 @@ pub const ALL: &[Metric] = &[
          length that leaves the task runnable ends no wait: it did not run. wait_max of \
          /proc/PID/sched, over all tasks, except that a kernel ends a wait with any interval.",
     )
-    .json("totals.wait_max_ns"),
+    .json("totals.wait_max_ns")
+    .example(
+        "A task is preempted at 3.0 s and next has a CPU at 3.4 s, and no task ever waits \
+         longer: 400 ms.",
+    ),
     metric(
         Run,
         "waiting_at_end",
@@ -646,7 +670,10 @@ pub const ALL: &[Metric] = &[
         "times a task left its CPU because it blocked or ended",
         "voluntary_ctxt_switches.",
     )
-    .json("totals.switches_voluntary"),
+    .json("totals.switches_voluntary")
+    .example(
+        "A task runs, sleeps, is woken, runs, and ends: 2.",
+    ),
     metric(
         Run,
         "switches_involuntary",
@@ -656,7 +683,10 @@ pub const ALL: &[Metric] = &[
         "times a task left its CPU although it was runnable: preempted, or it yielded",
         "nonvoluntary_ctxt_switches.",
     )
-    .json("totals.switches_involuntary"),
+    .json("totals.switches_involuntary")
+    .example(
+        "A task's slice is over twice, then it sleeps: 2.",
+    ),
     metric(
         Run,
         "migrations_queue",
@@ -666,7 +696,10 @@ pub const ALL: &[Metric] = &[
         "moves of a task from one CPU's runqueue to another's",
         "With one runqueue for all CPUs there are none.",
     )
-    .json("totals.migrations_queue"),
+    .json("totals.migrations_queue")
+    .example(
+        "A balancer moves a waiting task from CPU 0 to CPU 1 and back before it runs: 2.",
+    ),
     metric(
         Run,
         "migrations_cpu",
@@ -677,7 +710,10 @@ pub const ALL: &[Metric] = &[
         "A task that is moved away and back between two intervals has none.",
     )
     .json("totals.migrations_cpu")
-    .paper("migrations"),
+    .paper("migrations")
+    .example(
+        "A task that ran on CPU 0 next runs on CPU 1, then on CPU 0: 2.",
+    ),
     metric(Run, "ticks", "ticks", Count, Neither, "number of timer ticks of all CPUs", "")
         .json("totals.ticks"),
     metric(
@@ -691,7 +727,11 @@ pub const ALL: &[Metric] = &[
         "The wu_lat of rt-app, and the delay of perf sched latency, \
          which counts from preemptions too.",
     )
-    .distribution("wakeup_latency"),
+    .distribution("wakeup_latency")
+    .example(
+        "A timer wakes a task at 10.000 ms. The CPU is busy until 10.800 ms, and the task runs \
+         from then on: 800 us. Woken with an idle CPU on an idealised machine: 0.",
+    ),
     metric(
         Run,
         "start_latency",
@@ -701,7 +741,10 @@ pub const ALL: &[Metric] = &[
         "first time on a CPU - start, one value per task",
         "The textbooks' response time of a batch task.",
     )
-    .distribution("start_latency"),
+    .distribution("start_latency")
+    .example(
+        "A task starts at 1.0 s and first has a CPU at 1.2 s: 200 ms.",
+    ),
     metric(
         Run,
         "burst_response",
@@ -711,7 +754,11 @@ pub const ALL: &[Metric] = &[
         "from a wakeup to the next time the task blocks or ends, one value per wakeup",
         "The response time of an interactive task.",
     )
-    .distribution("burst_response"),
+    .distribution("burst_response")
+    .example(
+        "Woken at 10 ms, waits 1 ms, runs 2 ms, is preempted for 3 ms, runs 1 ms, sleeps at 17 \
+         ms: 7 ms.",
+    ),
     metric(
         Run,
         "slowdown",
@@ -726,7 +773,12 @@ pub const ALL: &[Metric] = &[
          never sleeps has one value, if it ends. Without such bursts there is no value. The time \
          that a kernel took while the task was current counts as demand.",
     )
-    .distribution("slowdown"),
+    .distribution("slowdown")
+    .example(
+        "Woken at 10 ms, waits 1 ms, runs 2 ms, is preempted for 3 ms, runs 1 ms, sleeps at 17 \
+         ms. It needed 3 ms of CPU time and took 7: 2.33. Served at once and never preempted: \
+         1. A burst of 1 us that waits 200 us for the CPU has 201.",
+    ),
     metric(
         Run,
         "idle_exit",
@@ -737,7 +789,11 @@ pub const ALL: &[Metric] = &[
          had the interrupt, was leaving an idle state; one value per wakeup latency",
         "On machines whose idle states take time to leave.",
     )
-    .distribution("idle_exit"),
+    .distribution("idle_exit")
+    .example(
+        "A timer wakes a task on a CPU in a deep idle state. Leaving it takes 200 us, the \
+         interrupt and the switch 1 us: 200 of the 201 us of latency are idle exit.",
+    ),
     metric(
         Run,
         "wakeup_latency_p50_idle_exit",
@@ -783,7 +839,15 @@ pub const ALL: &[Metric] = &[
          to sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
          describes all of it, with groups and affinity. Ordinary tasks only.",
     )
-    .distribution("burst_lag"),
+    .distribution("burst_lag")
+    .example(
+        "A hog and a sleeper of equal weight on one CPU. The sleeper wakes, runs 10 ms at once \
+         and sleeps. The fluid machine has given each 5 ms by then: the sleeper is 5 ms ahead, \
+         the hog 5 ms behind. 5 ms for this burst. In the next 10 ms the hog runs alone, and \
+         the fluid machine does the rest of the sleeper's burst beside it: they are even. If \
+         the hog had kept the CPU for 100 ms first, the sleeper would have been 50 ms behind: \
+         50 ms.",
+    ),
     metric(
         Run,
         "jain_backlogged",
@@ -796,7 +860,13 @@ pub const ALL: &[Metric] = &[
          punished: a task that had more than was due counts as one that had it. Ordinary tasks \
          that were runnable for any time; no value without any.",
     )
-    .json("fairness.jain_backlogged"),
+    .json("fairness.jain_backlogged")
+    .example(
+        "A hog and a sleeper of equal weight on one CPU. The sleeper needs 1 ms and has to \
+         wait 99 ms for it, every time: half of 100 ms was due to it, and it had 1/50 of that. \
+         The hog had all that was due to it. (1 + 0.02)^2 / (2 x (1 + 0.0004)) = 0.52. With \
+         the sleeper served at once: 1.",
+    ),
     metric(
         Run,
         "periods",
@@ -816,7 +886,11 @@ pub const ALL: &[Metric] = &[
         "times that tasks reached a timer that had already expired",
         "None where there are no periods.",
     )
-    .json("totals.missed_periods"),
+    .json("totals.missed_periods")
+    .example(
+        "A task's timer has a period of 10 ms, and the task works 8 ms in each. Once it has to \
+         wait 3 ms: it reaches its timer 11 ms after the last expiry, 1 ms late. 1 missed.",
+    ),
     metric(
         Run,
         "turnaround",
@@ -826,7 +900,11 @@ pub const ALL: &[Metric] = &[
         "end - start, one value per task that ended",
         "",
     )
-    .distribution("turnaround"),
+    .distribution("turnaround")
+    .example(
+        "A task starts at 2 s, needs 1 s of CPU time, and ends at 5 s because it shared the \
+         CPU: 3 s.",
+    ),
     metric(
         Run,
         "cpu_time",
@@ -848,7 +926,11 @@ pub const ALL: &[Metric] = &[
          machine if all tasks were always runnable. A task that slept counts as one that was given \
          little.",
     )
-    .json("fairness.jain_by_weight"),
+    .json("fairness.jain_by_weight")
+    .example(
+        "Two tasks of equal weight; one runs 9 s, the other sleeps most of the time and runs 1 \
+         s: (9 + 1)^2 / (2 x (81 + 1)) = 0.61, although no task took anything from it.",
+    ),
     metric(
         Run,
         "jain_by_share",
@@ -858,7 +940,12 @@ pub const ALL: &[Metric] = &[
         "(sum x)^2 / (n sum x^2), x = CPU time / ideal fluid share, over tasks with a share",
         "As above, but a task is measured by what it could use.",
     )
-    .json("fairness.jain_by_share"),
+    .json("fairness.jain_by_share")
+    .example(
+        "A hog, and a sleeper that is served at once for 1 ms of every 10. When both are \
+         runnable, half of the CPU is due to each, so the sleeper had 2 x its share, and the \
+         hog 0.95 x: (2 + 0.95)^2 / (2 x (4 + 0.9)) = 0.89, although no task ever waited long.",
+    ),
     metric(
         Run,
         "lag_max",
@@ -868,7 +955,12 @@ pub const ALL: &[Metric] = &[
         "max over tasks and time of abs(fluid share so far - CPU time so far)",
         "The lag of the fluid machine (docs/json-schema.md, `fairness`).",
     )
-    .json("fairness.lag_max_ns"),
+    .json("fairness.lag_max_ns")
+    .example(
+        "A hog, and a sleeper that is served at once for 1 ms of every 10. Each time the hog \
+         is owed 0.5 ms more, and never gets it back, because the sleeper never waits: 500 ms \
+         after 10 s.",
+    ),
     metric(
         Run,
         "owed_max",
@@ -879,7 +971,12 @@ pub const ALL: &[Metric] = &[
         "The most that a task was behind. A task that sleeps and is served promptly is ahead a \
          little more every time, and its neighbours ever more behind: see `burst_lag`.",
     )
-    .json("fairness.owed_max_ns"),
+    .json("fairness.owed_max_ns")
+    .example(
+        "A hog, and a sleeper that is served at once for 1 ms of every 10. Each time the hog \
+         is owed 0.5 ms more, and never gets it back, because the sleeper never waits: 500 ms \
+         after 10 s.",
+    ),
     metric(
         Run,
         "ahead_max",
@@ -899,7 +996,10 @@ pub const ALL: &[Metric] = &[
         "max over tasks of the lag at the end of the run, or of the task if earlier",
         "",
     )
-    .json("fairness.owed_end_ns"),
+    .json("fairness.owed_end_ns")
+    .example(
+        "As `owed_max`, at the end of the run.",
+    ),
     metric(
         Run,
         "kernel_time",
@@ -910,7 +1010,11 @@ pub const ALL: &[Metric] = &[
          states",
         "On modelled machines. It is part of tasks' CPU time or of idle time.",
     )
-    .json("kernel.kernel_ns"),
+    .json("kernel.kernel_ns")
+    .example(
+        "1,000 context switches of 2 us each and 1,000 ticks of 1 us: 3 ms, whether a task was \
+         current or the CPU idled.",
+    ),
     metric(
         Run,
         "kernel_with_task",
@@ -964,7 +1068,11 @@ pub const ALL: &[Metric] = &[
         "",
     )
     .json("kernel.kinds[].ns")
-    .paper_s("kernel spin"),
+    .paper_s("kernel spin")
+    .example(
+        "Two CPUs want one runqueue's lock at once; each holds it for 1 us: one of them spins \
+         for 1 us.",
+    ),
     metric(
         Run,
         "kernel_switch",
@@ -1076,7 +1184,10 @@ pub const ALL: &[Metric] = &[
     .paper("joules"),
     metric(Run, "power_mean", "mean power", Watts, Lower, "energy / length of the run", "")
         .json("energy.mean_watts")
-        .paper("watts"),
+        .paper("watts")
+    .example(
+        "A machine draws 500 J in a run of 5 s: 100 W.",
+    ),
     metric(
         Run,
         "idle_states",

@@ -7,7 +7,7 @@ use schedlab_core::{
     BlockReason, CpuId, Event, GroupId, Policy, Rule, SchedAttr, TaskId, TaskTable, Waker,
 };
 
-/// What a task is doing.
+/// Activity of a task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Doing {
     /// It has not started.
@@ -59,7 +59,7 @@ impl From<&SchedAttr> for Prio {
 /// return them as of a given time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskSnapshot {
-    /// What it is doing.
+    /// Its activity.
     pub doing: Doing,
     /// Time since which it has been doing that, ns.
     pub since_ns: u64,
@@ -468,7 +468,9 @@ mod tests {
         assert_eq!([a, b, sleeper].map(|task| row(&then, task).wait_max_ns(28)), [10, 10, 3]);
         assert_eq!(then.queue(cpu), [b, sleeper]);
         assert_eq!((then.cpus[0].busy_ns(28), then.cpus[0].switches), (24, 5));
-        let mut on = |at_ns, event| scene.apply(at_ns, &Note::of(&event).expect("the event changes the scene"));
+        let mut on = |at_ns, event| {
+            scene.apply(at_ns, &Note::of(&event).expect("the event changes the scene"))
+        };
         on(30, Event::switched(cpu, Some(a), true, Some(sleeper)));
         on(32, Event::blocked(sleeper, cpu, BlockReason::Uninterruptible));
         on(32, Event::switched(cpu, Some(sleeper), false, Some(b)));

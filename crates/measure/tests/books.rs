@@ -11,7 +11,7 @@ use support::{OneQueue, Script};
 
 fn weights() -> Weights {
     let mut by_nice = [0; 40];
-    // Not the kernel's table, but as steep: 5/4 per step, and 1024 in the middle.
+    // Not the kernel's table, but as steep: 5/4 per step, and 1024 at nice 0.
     let mut weight = 88_818.0;
     for row in &mut by_nice {
         *row = weight as u64;

@@ -46,7 +46,9 @@ fn regroup(fairness: &mut Fairness, now_ns: u64, task: u32, group: u32) {
 /// Returns what each of `tasks` tasks would have been given.
 fn shares(mut fairness: Fairness, end_ns: u64, tasks: u32) -> Vec<u64> {
     fairness.on(end_ns, Event::Finished);
-    (0..tasks).map(|task| fairness.task(TaskId(task)).expect("the task is ordinary").share_ns).collect()
+    (0..tasks)
+        .map(|task| fairness.task(TaskId(task)).expect("the task is ordinary").share_ns)
+        .collect()
 }
 
 #[test]
@@ -208,7 +210,8 @@ fn who_was_served_before_its_time_is_quits_once_the_others_had_theirs() {
         switch(&mut fairness, now_ns + 100, Some(1), Some(0));
     }
     fairness.on(2000, Event::Finished);
-    let [hog, other] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
+    let [hog, other] =
+        [0, 1].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
     // So far the hog was owed 50 more each time ...
     assert_eq!((hog.owed_max_ns, other.ahead_max_ns), (500, 500));
     // ... within a burst 50 at most, when it gets the CPU back. 100 later the fluid machine has
@@ -232,7 +235,8 @@ fn one_that_is_made_to_wait_was_due_more_than_it_had() {
     sleep(&mut fairness, 400, 1);
     switch(&mut fairness, 400, Some(1), Some(0));
     fairness.on(500, Event::Finished);
-    let [hog, other] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
+    let [hog, other] =
+        [0, 1].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
     // Owed 150 at 300, and 100 when it leaves. Those go to the hog, which was 100 ahead, because
     // the burst took 100 and not 200.
     assert_eq!((hog.burst_lag_max_ns, other.burst_lag_max_ns), (150, 150));
@@ -258,7 +262,8 @@ fn one_that_sleeps_too_little_is_ever_more_ahead() {
         switch(&mut fairness, now_ns + 90, Some(1), Some(0));
     }
     fairness.on(1000, Event::Finished);
-    let [hog, other] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
+    let [hog, other] =
+        [0, 1].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
     // The fluid machine never finishes its burst, and gives each half. At 990: 495, against 90 and
     // 900.
     assert_eq!((hog.burst_lag_max_ns, other.burst_lag_max_ns), (405, 405));
@@ -283,7 +288,8 @@ fn one_that_sleeps_leaves_when_it_has_been_served() {
     sleep(&mut fairness, 30, 2);
     switch(&mut fairness, 30, Some(2), Some(0));
     fairness.on(145, Event::Finished);
-    let [a, b, c] = [0, 1, 2].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
+    let [a, b, c] =
+        [0, 1, 2].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
     // Owed 20 when it gets its CPU; 15 x 1/3 less than its due from 30 to 45.
     assert_eq!((a.due_ns, a.cpu_ns, a.burst_lag_max_ns), (Some(130), 115, 20));
     assert_eq!((b.due_ns, b.cpu_ns, b.burst_lag_max_ns), (Some(130), 145, 15));

@@ -93,7 +93,9 @@ impl fmt::Display for Error {
                     "{events} events of all threads without time passing; the programs seem to loop"
                 )
             }
-            Reason::TooManyThreads { most } => write!(f, "a fork would exceed the maximum of {most} threads"),
+            Reason::TooManyThreads { most } => {
+                write!(f, "a fork would exceed the maximum of {most} threads")
+            }
         }
     }
 }

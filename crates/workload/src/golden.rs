@@ -66,7 +66,7 @@ pub struct GoldenFile {
     pub figures: Vec<GoldenFigures>,
     /// End of the run, ns.
     pub end_ns: u64,
-    /// What a reader must know to reproduce it.
+    /// Notes for reproducing it.
     pub notes: String,
     /// Positions in the file, for messages.
     places: Places,
@@ -205,7 +205,9 @@ impl GoldenFile {
         let timetable = take_if(root, "timetable", actions::lines)?.unwrap_or_default();
         let timetable = Timetable::parse(&format!("{name}, `timetable`"), &timetable)?;
         if !actions.is_empty() && !timetable.is_empty() {
-            return Err(root.error("`actions` and `timetable` exclude each other; give one of them"));
+            return Err(
+                root.error("`actions` and `timetable` exclude each other; give one of them")
+            );
         }
         let slices = take(root, "slices", |slices| read_slices(slices, cpus, &mut threads))?;
         let figures = take_if(root, "tasks", |tasks| read_figures(tasks, &mut threads))?;

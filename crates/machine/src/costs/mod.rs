@@ -134,7 +134,6 @@ impl CostModel {
     ///
     /// # Errors
     /// A description of what is wrong with the name or the value.
-    /// What is wrong with name or value.
     pub fn set(&mut self, name: &str, ns: f64) -> Result<(), String> {
         let ps = kernel::picoseconds(ns)?;
         if let Some(part) = name.strip_prefix("power.") {
@@ -299,7 +298,7 @@ mod tests {
             model
                 .set("scam", 1.0)
                 .unwrap_err()
-                .starts_with("there is no cost scam; there are scan, ")
+                .starts_with("there is no cost scam; the costs are scan, ")
         );
         assert!(model.set("o_n.scam", 1.0).is_err());
         assert!(model.set("o_n.call.scam", 1.0).is_err());

@@ -185,7 +185,7 @@ fn mistakes_in_costs_are_told_with_their_place() {
 fn names_that_lead_nowhere_are_told_what_there_is() {
     assert_eq!(
         find("z801").unwrap_err().to_string(),
-        "z801: there is no such preset or file; presets are laptop, laptop-2020s, z800-2x6, pentium3-1000x1, pentium3-850x2, \
+        "z801: there is no such preset or file; the presets are laptop, laptop-2020s, z800-2x6, pentium3-1000x1, pentium3-850x2, \
          pentium3-700x4, pentium3-700x8, emulated-icount, server-2node, ideal and flat-N for N equal CPUs"
     );
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The observer that records a [`History`]: [`Recorder`].
 
-use super::{RunnableCause, History, IntervalEnd, TASK_ROWS, RunInterval, RunIntervals};
+use super::{History, IntervalEnd, RunInterval, RunIntervals, RunnableCause, TASK_ROWS};
 use crate::Fairness;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, Rule, TaskId, TaskTable, Waker};
 
@@ -139,7 +139,14 @@ impl Recorder {
         self.counted_ns = now_ns;
     }
 
-    fn wakes(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, came: RunnableCause, rules: (Rule, Rule)) {
+    fn wakes(
+        &mut self,
+        now_ns: u64,
+        task: TaskId,
+        cpu: CpuId,
+        came: RunnableCause,
+        rules: (Rule, Rule),
+    ) {
         self.count_runnable(now_ns);
         let row = self.row(task);
         let was_runnable = std::mem::replace(&mut row.runnable, true);

@@ -8,7 +8,9 @@
 use super::columns::{Column, Columns};
 use super::{Explained, Page, Seen};
 use crate::data::{BucketRow, RunReport, Spread};
-use schedlab_measure::history::{BUCKETS, RunnableCause, IntervalEnd, RunInterval, RunIntervals, Wait};
+use schedlab_measure::history::{
+    BUCKETS, IntervalEnd, RunInterval, RunIntervals, RunnableCause, Wait,
+};
 use serde::Serialize;
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! systemd's settings, as they stand in unit files: `CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`; and
-//! where its slices lie.
+//! systemd's settings as in unit files (`CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`), and the paths
+//! of its slices.
 
 use super::text::{Fault, shown};
 use super::weight::shares_of_weight;
@@ -13,12 +13,12 @@ pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// `CPUShares=`: unlike the kernel, systemd cuts nothing.
+/// `CPUShares=`: unlike the kernel, systemd does not clamp.
 pub(crate) fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     Ok(Write::Shares(within(name, value, 2, 262_144)? as u64))
 }
 
-/// `CPUQuota=`: per cent of one CPU. Empty is no limit.
+/// `CPUQuota=`: a percentage of one CPU. Empty means no limit.
 pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     if value.is_empty() {
         return Ok(Write::Quota { quota_us: None, period_us: None });
@@ -34,7 +34,7 @@ pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds unless it says otherwise.
+/// `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds by default.
 pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     let wrong = || {
         Fault::new(format!("`{name}` must be from 1ms to 1000ms, found `{}`", shown(value)))
@@ -54,8 +54,8 @@ pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// The path of a slice: `a-b.slice` lies in `a.slice`, `-.slice` is the root. None if `name` is no
-/// slice's.
+/// Returns the path of a slice: `a-b.slice` is in `a.slice`, `-.slice` is the root. `None` if
+/// `name` is not the name of a slice.
 pub(crate) fn slice_path(name: &str) -> Option<String> {
     let stem = name.strip_suffix(".slice")?;
     if stem == "-" {
@@ -66,7 +66,7 @@ pub(crate) fn slice_path(name: &str) -> Option<String> {
     }
     let mut path = String::new();
     let dashes = stem.match_indices('-').map(|(at, _)| at);
-    // Deeper than groups can be is an error anyway: no need to write it all down.
+    // Deeper nesting is an error anyway, so the path need not be complete.
     for end in dashes.chain([stem.len()]).take(100) {
         path.push('/');
         path.push_str(&stem[..end]);

@@ -3,19 +3,19 @@
 use super::cpu_list::CpuList;
 use super::text::{Fault, shown};
 
-/// Which control groups.
+/// Version of control groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
     /// One tree for each controller; `cpu.shares`.
     V1,
-    /// One tree for all; `cpu.weight`.
+    /// One tree for all controllers; `cpu.weight`.
     V2,
 }
 
 /// A value that can be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Write {
-    /// The weight, as the kernel keeps it.
+    /// Weight as in the kernel.
     Shares(u64),
     /// Whether the group as a whole is SCHED_IDLE.
     Idle(bool),
@@ -26,30 +26,30 @@ pub(crate) enum Write {
         /// The period, us; `None`: it stays as it is.
         period_us: Option<u64>,
     },
-    /// The period, us.
+    /// Period, us.
     Period(u64),
-    /// The quota in hundredths of the period.
+    /// Quota in hundredths of the period.
     QuotaPercent(u64),
     /// Unused quota that may be carried over, us.
     Burst(u64),
-    /// The CPUs; empty = the parent's.
+    /// CPUs; empty: the parent's.
     Cpus(CpuList),
-    /// Whether the group is stopped.
+    /// Whether the group is frozen.
     Frozen(bool),
-    /// Right, but without effect here; says why.
+    /// Valid, but without effect here, for this reason.
     Noted(&'static str),
-    /// What the kernel has by default: neither effect nor note.
+    /// The kernel's default: neither effect nor note.
     Nothing,
 }
 
-/// A whole number.
+/// Reads a whole number.
 pub(crate) fn whole(name: &str, value: &str) -> Result<i64, Fault> {
     value.parse().map_err(|_| {
         Fault::new(format!("`{name}` must be a whole number, found `{}`", shown(value)))
     })
 }
 
-/// A whole number from `min` to `max`.
+/// Reads a whole number from `min` to `max`.
 pub(crate) fn within(name: &str, value: &str, min: i64, max: i64) -> Result<i64, Fault> {
     let number = whole(name, value)?;
     if (min..=max).contains(&number) {

@@ -1,6 +1,6 @@
 //! Objects on which a task can block: [`Blocked`].
 
-/// What a task is blocked on, with the number of the object.
+/// Object on which a task is blocked, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Blocked {
     #[default]

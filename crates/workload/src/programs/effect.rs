@@ -3,7 +3,7 @@
 use super::blocked::Blocked;
 use super::calls::{copying_ns, futex_ns};
 use super::channel::Wakes;
-use super::kernel::{Forking, Kernel};
+use super::kernel::{Kernel, PendingFork};
 use super::limits::THREADS_MAX;
 use super::mutex::MutexId;
 use super::semaphore::SemaphoreKind;
@@ -17,7 +17,7 @@ use schedlab_machine::Op;
 /// Interval at which a spinning task tests the lock, ns.
 const SPIN_PIECE_NS: u64 = 1_000;
 
-/// What the task does for the machine before its program continues.
+/// Result of a step for the machine, before the program continues.
 pub(super) enum Outcome {
     /// Continue at once.
     Done,
@@ -267,7 +267,7 @@ impl Kernel {
                     group: spawn.group.unwrap_or(group),
                     address_space: self.address_space(spawn.thread.then_some(space)),
                 };
-                self.forking = Some(Forking::Program(spawn, attr.clone()));
+                self.forking = Some(PendingFork::Program(spawn, attr.clone()));
                 return op(Op::Fork { attr: Box::new(attr), inherits: false, delay_ns: 0 });
             }
             Step::ForkScript(script) => {
@@ -278,7 +278,7 @@ impl Kernel {
                 let delay_ns = self.scripts.scripts[script as usize].delay_ns;
                 let attr = self.script_attr(script);
                 let start_ns = now_ns.saturating_add(delay_ns);
-                self.forking = Some(Forking::Script(script, attr.clone(), start_ns));
+                self.forking = Some(PendingFork::Script(script, attr.clone(), start_ns));
                 let inherits = self.conventions.forks_inherit;
                 return op(Op::Fork { attr: Box::new(attr), inherits, delay_ns });
             }

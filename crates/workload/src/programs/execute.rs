@@ -14,12 +14,12 @@ use crate::error::Error;
 use schedlab_core::TaskId;
 use schedlab_machine::Op;
 
-/// The work between two looks at the clock in a `runtime` event, ns.
+/// Work between two readings of the clock in a `runtime` event, ns.
 const RUNTIME_PIECE_NS: u64 = 32_000;
 
-/// What a script does next.
+/// Next event of a script.
 pub(super) enum Event {
-    /// The machine's business alone.
+    /// An operation of the machine alone.
     Op(Op),
     /// A step of the kernel.
     Step(Step),

@@ -4,7 +4,7 @@ use super::blocked::Blocked;
 use super::limits::{EVENTS_AT_ONE_INSTANT, Instant};
 use super::mutex::Heir;
 use super::objects::Objects;
-use super::part::{Part, PartId, Running};
+use super::part::{Part, PartId, PartState};
 use super::profile::Profile;
 use super::random::Random;
 use super::script::{AddressSpaces, Conventions, Cursor, Log, ScriptOptions, Scripts};
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 /// Child of a fork that the machine is processing, with its attributes at birth.
-pub(super) enum Forking {
+pub(super) enum PendingFork {
     /// Code.
     Program(Box<Spawn>, TaskAttr),
     /// A script, and the time at which it starts, ns.
@@ -38,9 +38,9 @@ pub struct Kernel {
     /// By task, from the first mutex with priority inheritance on.
     pub(super) heirs: Vec<Heir>,
     /// Parts, at least one. Tasks are started in the last one.
-    pub(super) parts: Vec<Running>,
+    pub(super) parts: Vec<PartState>,
     pub(super) initial: Vec<NewTask>,
-    pub(super) forking: Option<Forking>,
+    pub(super) forking: Option<PendingFork>,
     /// Wakeups left over from tasks that were killed.
     pub(super) orphans: VecDeque<Order>,
     address_spaces: u32,
@@ -74,7 +74,7 @@ impl Kernel {
             objects: Objects::new(profile),
             tasks: vec![],
             heirs: vec![],
-            parts: vec![Running::new(Part::default())],
+            parts: vec![PartState::new(Part::default())],
             initial: vec![],
             forking: None,
             orphans: VecDeque::new(),

@@ -238,7 +238,11 @@ mod tests {
             assert!(kernel.is_wanted(mutex));
             kernel.release(1, mutex);
             let handed_over = kind == MutexKind::HandedOver;
-            assert_eq!(kernel.try_lock(3, mutex), !handed_over, "a third task may take a free mutex first");
+            assert_eq!(
+                kernel.try_lock(3, mutex),
+                !handed_over,
+                "a third task may take a free mutex first"
+            );
             assert_eq!(kernel.try_lock(2, mutex), handed_over);
         }
     }

@@ -50,7 +50,7 @@ impl PartId {
 }
 
 /// State of a part during the run.
-pub(super) struct Running {
+pub(super) struct PartState {
     pub part: Part,
     /// Number of tasks, including those that have ended.
     tasks: u32,
@@ -60,9 +60,9 @@ pub(super) struct Running {
     pub over_ns: Option<u64>,
 }
 
-impl Running {
-    pub fn new(part: Part) -> Running {
-        Running { part, tasks: 0, living: 0, over_ns: None }
+impl PartState {
+    pub fn new(part: Part) -> PartState {
+        PartState { part, tasks: 0, living: 0, over_ns: None }
     }
 
     /// Adds a task, and returns its number within the part.

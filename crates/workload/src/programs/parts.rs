@@ -1,7 +1,7 @@
 //! The parts of a [`Kernel`].
 
 use super::kernel::Kernel;
-use super::part::{Part, PartId, Running};
+use super::part::{Part, PartId, PartState};
 use super::task::{Stage, Task};
 use schedlab_core::TaskId;
 
@@ -12,7 +12,7 @@ impl Kernel {
             // The first part is still empty.
             self.parts.clear();
         }
-        self.parts.push(Running::new(part));
+        self.parts.push(PartState::new(part));
         self.last_part()
     }
 
@@ -41,9 +41,9 @@ impl Kernel {
     /// Returns the parts with limits, and the times at which they end, ns of the run, in ascending
     /// order.
     pub fn deadlines(&self) -> Vec<(u64, PartId)> {
-        let of = |(number, running): (usize, &Running)| {
-            let limit_ns = running.part.limit_ns?;
-            Some((running.part.start_ns.saturating_add(limit_ns), PartId(number as u32)))
+        let of = |(number, state): (usize, &PartState)| {
+            let limit_ns = state.part.limit_ns?;
+            Some((state.part.start_ns.saturating_add(limit_ns), PartId(number as u32)))
         };
         let mut deadlines: Vec<(u64, PartId)> =
             self.parts.iter().enumerate().filter_map(of).collect();

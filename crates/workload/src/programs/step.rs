@@ -198,7 +198,7 @@ pub(super) struct OwnState {
     pub child: Option<TaskId>,
 }
 
-/// What a program can see and use when it computes its next step.
+/// State that a program can read and use when it computes its next step.
 pub struct Context<'a> {
     /// Time by the clock of its part.
     pub(super) now_ns: u64,

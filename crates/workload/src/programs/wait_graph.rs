@@ -15,13 +15,13 @@ pub struct WaitingThread {
     pub thread: String,
     /// Event and phase in which it waits.
     pub place: String,
-    /// What it waits for.
+    /// Object of the wait.
     pub waits_for: WaitsFor,
     /// Start of the wait, ns.
     pub since_ns: u64,
 }
 
-/// What a thread waits for.
+/// Object of a thread's wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WaitsFor {
     /// A mutex.

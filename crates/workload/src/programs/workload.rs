@@ -9,7 +9,7 @@ use super::blocked::Blocked;
 use super::calls;
 use super::effect::Outcome;
 use super::execute::Event;
-use super::kernel::{Forking, Kernel};
+use super::kernel::{Kernel, PendingFork};
 use super::script::{Conventions, Instr};
 use super::step::Step;
 use super::task::{Body, Order, Stage};
@@ -217,14 +217,15 @@ impl Workload for Kernel {
 
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         let part = self.tasks[parent.index()].part;
-        let number = match self.forking.take().expect("the machine only reports forks that it was given") {
-            Forking::Program(spawn, attr) => {
-                self.add_program(*spawn, attr, Some(parent), part, now_ns)
-            }
-            Forking::Script(script, attr, start_ns) => {
-                self.add_script(script, attr, Some(parent), part, start_ns)
-            }
-        };
+        let number =
+            match self.forking.take().expect("the machine only reports forks that it was given") {
+                PendingFork::Program(spawn, attr) => {
+                    self.add_program(*spawn, attr, Some(parent), part, now_ns)
+                }
+                PendingFork::Script(script, attr, start_ns) => {
+                    self.add_script(script, attr, Some(parent), part, start_ns)
+                }
+            };
         debug_assert_eq!(number, child, "kernel and machine give a task the same number");
         let parent = &mut self.tasks[parent.index()];
         parent.children += 1;

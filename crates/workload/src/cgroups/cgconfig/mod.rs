@@ -7,10 +7,10 @@
 //! template students/%u { cpu { cpu.shares = 256; } }
 //! ```
 //!
-//! Groups become [`GroupSettings`], their parameters written in the order in which they stand.
-//! Templates are kept: a group of a rule such as `@students cpu students/%u` gets the settings of
-//! the template of the same name ([`CgConfig::template`]). Mounts, owners and modes, and
-//! controllers that have no say in scheduling, have no effect; the notes say so.
+//! Groups become [`GroupSettings`], with their parameters in the order written. Templates are kept:
+//! a group of a rule such as `@students cpu students/%u` gets the settings of the template of the
+//! same name ([`CgConfig::template`]). Mounts, owners and modes, and controllers that do not affect
+//! scheduling, have no effect; the notes report them.
 
 mod grammar;
 mod token;
@@ -24,7 +24,7 @@ use super::path::normal_path;
 use super::settings::{Entry, GroupSettings, Note};
 use super::text::Text;
 use crate::diagnostic::Diagnostic;
-use grammar::Named;
+use grammar::TemplateName;
 
 /// A file of groups.
 #[derive(Clone, Debug, Default)]
@@ -34,14 +34,13 @@ pub struct CgConfig {
 }
 
 impl CgConfig {
-    /// The groups. (What does not go together is found by
-    /// [`GroupPlan::new`](super::GroupPlan::new).)
+    /// Returns the groups. (Conflicts are found by [`GroupPlan::new`](super::GroupPlan::new).)
     pub fn settings(&self) -> &GroupSettings {
         &self.settings
     }
 
-    /// The groups and the templates. The notes say that these have no effect, until rules ask for
-    /// them.
+    /// Returns the groups and the templates. The notes report that templates have no effect, until
+    /// rules use them.
     pub fn into_settings(self) -> GroupSettings {
         let mut settings = self.settings;
         settings.notes.extend(self.templates.iter().map(|template| template.unused.clone()));
@@ -49,7 +48,8 @@ impl CgConfig {
         settings
     }
 
-    /// The template called `path`, e.g. `students/%u`. If there are several, the last.
+    /// Returns the template called `path`, for example `students/%u`. If there are several, the
+    /// last.
     pub fn template(&self, path: &str) -> Option<&Template> {
         let path = normal_path(path).ok()?;
         self.templates.iter().rev().find(|template| template.path == path)
@@ -59,11 +59,11 @@ impl CgConfig {
 /// Reads a file.
 ///
 /// # Errors
-/// The first thing in it that cannot be understood.
+/// The first error in it.
 pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
     let text = Text::new(file, text)?;
     let read = grammar::read(&text)?;
-    // Templates first go the way of groups, so that one version is found for all of the file.
+    // Templates are first read like groups, so that one version is found for the whole file.
     let mut settings = read.settings;
     settings.settle_version(Version::V1);
     let mut config = CgConfig::default();
@@ -72,13 +72,11 @@ pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
         let here = entries.by_ref().take(count);
         match template {
             None => settings.entries.extend(here),
-            Some(Named { path, span }) => config.templates.push(Template {
+            Some(TemplateName { path, span }) => config.templates.push(Template {
                 unused: Note::new(
                     &text,
                     span,
-                    format!(
-                        "the template `{path}` has no effect: there are no rules that ask for it"
-                    ),
+                    format!("the template `{path}` has no effect: no rule uses it"),
                 ),
                 path,
                 settings: here.filter_map(|Entry { setting, .. }| setting).collect(),
