@@ -125,7 +125,7 @@ fn what_cannot_be_done_is_said() {
     schedlab(&["bench", "hackbench", "--groups=10000", "--fds=1000"])
         .error(&["more than 1000000 tasks"]);
     run(&["--cpus", "3", "--machine", "flat-2"])
-        .error(&["flat-2: it has 2 CPUs; 3 of them cannot be had"]);
+        .error(&["flat-2: it has 2 CPUs, so 3 cannot be used"]);
     run(&["--machine", "nowhere"]).error(&["nowhere"]);
     run(&["--set", "sched_latency_ns=1"])
         .error(&["sched_latency_ns is no tunable of any of the schedulers"]);

@@ -100,5 +100,5 @@ fn tasks_that_begin_by_waking_and_ticks_in_phase() {
     json(&["--tick-phase", "300", "--machine", "laptop-2020s"]);
     schedlab(&["run", &work, "-s", "eevdf", "--hz", "250", "--tick-phase", "4ms"])
         .error(&["before 4000000 ns"]);
-    schedlab(&["run", &work, "--start", "spoon"]).error(&["there are fork and wake"]);
+    schedlab(&["run", &work, "--start", "spoon"]).error(&["the starts are fork and wake"]);
 }

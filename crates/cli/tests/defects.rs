@@ -131,7 +131,7 @@ fn what_never_happens_is_told() {
         &["late.timetable:2", "ends before its first time, 5 s"],
     );
     let ran = run("two.json", &["-s", "cfs", "--at", "5s renice a 5"]);
-    assert!(ran.stderr.contains("`5s renice a 5` is never done"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`5s renice a 5` never takes effect"), "{}", ran.stderr);
     ran.good();
     let ran = run("never-starts.json", &["-s", "cfs"]);
     assert!(ran.stderr.contains("task `b` never starts: its `delay` is 5 s"), "{}", ran.stderr);

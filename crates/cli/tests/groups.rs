@@ -124,14 +124,14 @@ fn wrong_changes_of_groups_are_pointed_at() {
     let two = scratch.file("two.json", TWO);
     for (action, parts) in [
         ("group /a cpuset.cpus=3", &["option --at:1:13", "there is no CPU 3", "only CPU 0"][..]),
-        ("group /a cpuset.cpus=0-x", &["`0-x` is no list of CPUs", "^^^^^^^^^^^^^^^"]),
+        ("group /a cpuset.cpus=0-x", &["`0-x` is not a list of CPUs", "^^^^^^^^^^^^^^^"]),
         ("group /a cpu.max=500", &["at least 1000", "option --at:1:13"]),
         ("group /a cpu.max=5000 7", &["the period in `cpu.max` must be from 1000", "5000 7\n"]),
         ("group /a cpu.idle=2", &["`cpu.idle` must be 0 or 1"]),
         ("group /a cpu.mox=2", &["unknown setting `cpu.mox`", "did you mean `cpu.max`?"]),
         ("group /a cpu.uclamp.min=5", &["`cpu.uclamp.min` has no effect"]),
         ("group /a", &["a setting such as `cpu.weight=200` is missing"]),
-        ("group / cpuset.cpus=0", &["the root group has nothing to set"]),
+        ("group / cpuset.cpus=0", &["the root group has no settings"]),
         ("group /c cpuset.cpus=0", &["unknown group `/c`"]),
     ] {
         schedlab(&["run", &two, "-s", "cfs", "--at", &format!("1s {action}")]).error(parts);
@@ -196,8 +196,8 @@ fn rules_put_tasks_in_groups_by_user_and_program() {
         "option --user:1:1",
         "did you mean `video`?",
     ]);
-    wrong("video").error(&["`video` is no task with its user"]);
-    wrong("video=anna/x").error(&["option --user:1:7", "the number in `anna/x` is none"]);
+    wrong("video").error(&["`video` is not a task with its user"]);
+    wrong("video=anna/x").error(&["option --user:1:7", "the number in `anna/x` is invalid"]);
     schedlab(&["run", &three, "--cgrules", "nowhere"]).error(&["nowhere: there is no such file"]);
     let bad = scratch.file("bad.conf", "root cpu\n");
     schedlab(&["run", &three, "--cgrules", &bad])

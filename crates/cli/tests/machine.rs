@@ -52,11 +52,11 @@ fn a_workload_runs_on_a_described_machine() {
 fn mistakes_are_told() {
     let run = |machine: &str| schedlab(&["run", "examples/server.json", "--machine", machine]);
     run("z801").error(&[
-        "z801: there is no such preset or file; presets are laptop, laptop-2020s, z800-2x6",
+        "z801: there is no such preset or file; the presets are laptop, laptop-2020s, z800-2x6",
     ]);
     run("Cargo.toml").error(&["Cargo.toml:1:"]);
     schedlab(&["run", "examples/server.json", "--machine", "laptop", "--cpus", "17"])
-        .error(&["laptop: it has 16 CPUs; 17 of them cannot be had"]);
+        .error(&["laptop: it has 16 CPUs, so 17 cannot be used"]);
     let cost = |cost: &str| {
         schedlab(&[
             "run",

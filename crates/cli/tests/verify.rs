@@ -204,8 +204,7 @@ fn what_stands_twice_in_a_golden_file_is_refused() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
         let file = scratch.file("twice.json", text.replacen(part, twice, 1).replace(",}", "}"));
-        schedlab(&["verify", &file])
-            .error(&[&format!("`{key}` stands here a second time"), "twice.json:1:"]);
+        schedlab(&["verify", &file]).error(&[&format!("`{key}` is repeated"), "twice.json:1:"]);
     }
     let more = text.replacen("\"wait_ns\":", "\"waited_ns\":1,\"wait_ns\":", 1);
     schedlab(&["verify", &scratch.file("more.json", more)]).error(&["unknown key `waited_ns`"]);

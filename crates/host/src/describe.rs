@@ -45,8 +45,8 @@ impl Prepared {
         });
         for group in self.groups.groups() {
             let mut line = format!("group {}: shares {}", in_line(&group.path), group.shares);
-            if let Some(quota_us) = group.quota_us {
-                line.push_str(&format!(", {quota_us} us of each {} us", group.period_us));
+            if let Some(quota_us) = group.quota.quota_us {
+                line.push_str(&format!(", {quota_us} us of each {} us", group.quota.period_us));
             }
             if group.idle {
                 line.push_str(", idle");

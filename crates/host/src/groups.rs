@@ -231,8 +231,8 @@ impl Made {
                 Version::V1 => {
                     write(&directory.join("cpu.shares"), &group.shares.to_string())
                         .map_err(of_group)?;
-                    if let Some(quota_us) = group.quota_us {
-                        let period = group.period_us.to_string();
+                    if let Some(quota_us) = group.quota.quota_us {
+                        let period = group.quota.period_us.to_string();
                         write(&directory.join("cpu.cfs_period_us"), &period).map_err(of_group)?;
                         write(&directory.join("cpu.cfs_quota_us"), &quota_us.to_string())
                             .map_err(of_group)?;
@@ -244,8 +244,8 @@ impl Made {
                     write(&parent.join("cgroup.subtree_control"), "+cpu").map_err(of_group)?;
                     write(&directory.join("cpu.weight"), &weight_of(group.shares).to_string())
                         .map_err(of_group)?;
-                    if let Some(quota_us) = group.quota_us {
-                        let limit = format!("{quota_us} {}", group.period_us);
+                    if let Some(quota_us) = group.quota.quota_us {
+                        let limit = format!("{quota_us} {}", group.quota.period_us);
                         write(&directory.join("cpu.max"), &limit).map_err(of_group)?;
                     }
                 }

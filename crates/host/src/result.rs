@@ -34,9 +34,9 @@ pub fn document(prepared: &Prepared, outcome: &Outcome) -> Value {
     let mut groups = Map::new();
     for group in prepared.groups.groups() {
         let mut settings = json!({"shares": group.shares});
-        if let Some(quota_us) = group.quota_us {
+        if let Some(quota_us) = group.quota.quota_us {
             settings["quota_us"] = json!(quota_us);
-            settings["period_us"] = json!(group.period_us);
+            settings["period_us"] = json!(group.quota.period_us);
         }
         if group.idle {
             settings["idle"] = json!(true);

@@ -76,7 +76,7 @@ impl Experiment {
             policies,
             groups: !self.groups.groups().is_empty(),
             limits: self.timetable.sets_limits()
-                || self.groups.groups().iter().any(|group| group.quota_us.is_some()),
+                || self.groups.groups().iter().any(|group| group.quota.quota_us.is_some()),
             affinity: self.timetable.sets_affinity()
                 || self.groups.groups().iter().any(|group| group.binds(self.config.cpus))
                 || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),

@@ -41,9 +41,9 @@ pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
 fn check(file: &str, machine: Description) -> Result<Description, DescriptionError> {
     let specials = machine.costs.iter().flat_map(|costs| &costs.by_scheduler);
     for special in specials {
-        known_scheduler(&special.whose).map_err(|message| DescriptionError {
+        known_scheduler(&special.scheduler).map_err(|message| DescriptionError {
             file: file.into(),
-            place: format!("costs.by_scheduler.{}", special.whose),
+            place: format!("costs.by_scheduler.{}", special.scheduler),
             message,
         })?;
     }

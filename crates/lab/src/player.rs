@@ -10,7 +10,7 @@ use crate::session::{Session, Shared};
 use schedlab_core::RuleDoc;
 use schedlab_machine::RunEnd;
 use schedlab_measure::Film;
-use schedlab_measure::film::Seen;
+use schedlab_measure::film::Lookup;
 use schedlab_measure::scene::{Note, Scene};
 use std::cell::Ref;
 
@@ -182,12 +182,12 @@ impl<'a> Player<'a> {
         self.film().from_ns()
     }
 
-    /// The time of the first decision after `at_ns`; [`Seen::No`]: there is none. Works for about
+    /// The time of the first decision after `at_ns`; [`Lookup::Absent`]: there is none. Works for about
     /// `work` events; none: it was not found yet.
     ///
     /// # Errors
     /// As of [`approach`](Player::approach).
-    pub fn next_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Seen<u64>>, Error> {
+    pub fn next_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Lookup<u64>>, Error> {
         let mut left = work;
         if !self.approach(at_ns, left)? {
             return Ok(None);
@@ -195,32 +195,36 @@ impl<'a> Player<'a> {
         loop {
             let found = self.film().next_decision(at_ns);
             match found {
-                Seen::No if self.is_over() => return Ok(Some(Seen::No)),
-                Seen::No if left == 0 => return Ok(None),
-                Seen::No => left = left.saturating_sub(self.piece(u64::MAX).max(1)),
+                Lookup::Absent if self.is_over() => return Ok(Some(Lookup::Absent)),
+                Lookup::Absent if left == 0 => return Ok(None),
+                Lookup::Absent => left = left.saturating_sub(self.piece(u64::MAX).max(1)),
                 found => return Ok(Some(found)),
             }
         }
     }
 
-    /// The time of the last decision before `at_ns`; [`Seen::No`]: there is none. Works for about
+    /// The time of the last decision before `at_ns`; [`Lookup::Absent`]: there is none. Works for about
     /// `work` events; none: it was not found yet.
     ///
     /// # Errors
     /// As of [`approach`](Player::approach).
-    pub fn previous_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Seen<u64>>, Error> {
-        let Some(before_ns) = at_ns.checked_sub(1) else { return Ok(Some(Seen::No)) };
+    pub fn previous_decision(
+        &mut self,
+        at_ns: u64,
+        work: u64,
+    ) -> Result<Option<Lookup<u64>>, Error> {
+        let Some(before_ns) = at_ns.checked_sub(1) else { return Ok(Some(Lookup::Absent)) };
         if !self.approach(before_ns, work)? {
             return Ok(None);
         }
         let found = self.film().previous_decision(at_ns);
         Ok(match found {
             // Run again just up to there, more of what comes before is on the film.
-            Seen::Gone if self.session.now_ns() > at_ns => {
+            Lookup::Gone if self.session.now_ns() > at_ns => {
                 self.begin_again()?;
                 None
             }
-            Seen::Gone => Some(Seen::Yes(self.from_ns())),
+            Lookup::Gone => Some(Lookup::Found(self.from_ns())),
             found => Some(found),
         })
     }
@@ -232,8 +236,8 @@ impl<'a> Player<'a> {
             return None;
         }
         match self.film().previous_decision(self.within(at_ns).saturating_add(1)) {
-            Seen::Yes(when_ns) => Some(when_ns),
-            Seen::No | Seen::Gone => None,
+            Lookup::Found(when_ns) => Some(when_ns),
+            Lookup::Absent | Lookup::Gone => None,
         }
     }
 
@@ -350,7 +354,7 @@ mod tests {
         }
     }
 
-    fn next(player: &mut Player<'_>, at_ns: u64) -> Seen<u64> {
+    fn next(player: &mut Player<'_>, at_ns: u64) -> Lookup<u64> {
         loop {
             if let Some(found) = player.next_decision(at_ns, 50).expect("it runs") {
                 return found;
@@ -358,7 +362,7 @@ mod tests {
         }
     }
 
-    fn previous(player: &mut Player<'_>, at_ns: u64) -> Seen<u64> {
+    fn previous(player: &mut Player<'_>, at_ns: u64) -> Lookup<u64> {
         loop {
             if let Some(found) = player.previous_decision(at_ns, 50).expect("it runs") {
                 return found;
@@ -376,14 +380,14 @@ mod tests {
         let prepared = prepared(text, "eevdf", &[]);
         let mut player = Player::new(&prepared, &prepared.schedulers()[0], 0).expect("it begins");
         let mut times = vec![0];
-        while let Seen::Yes(at_ns) = next(&mut player, times[times.len() - 1]) {
+        while let Lookup::Found(at_ns) = next(&mut player, times[times.len() - 1]) {
             assert!(at_ns > times[times.len() - 1]);
             assert!(!player.decisions_at(at_ns).is_empty());
             times.push(at_ns);
         }
         assert!(times.len() > 4000 && !player.film().is_whole());
         let last = times[times.len() - 1];
-        assert_eq!(previous(&mut player, u64::MAX / 2), Seen::Yes(last));
+        assert_eq!(previous(&mut player, u64::MAX / 2), Lookup::Found(last));
         // Every step of the last part, across the film's beginning, and of the first part; of
         // those between some.
         let from_ns = player.from_ns();
@@ -393,9 +397,9 @@ mod tests {
         };
         for step in (1..times.len()).rev().filter(|&step| near(step)) {
             let found = previous(&mut player, times[step]);
-            assert_eq!(found, Seen::Yes(times[step - 1]), "before {}", times[step]);
+            assert_eq!(found, Lookup::Found(times[step - 1]), "before {}", times[step]);
         }
-        assert_eq!(previous(&mut player, 0), Seen::No);
+        assert_eq!(previous(&mut player, 0), Lookup::Absent);
     }
 
     #[test]
@@ -441,7 +445,7 @@ mod tests {
         let prepared = prepared(text, "fcfs", &[]);
         let one = Contender::from(choice);
         let mut player = Player::new(&prepared, &one, 0).expect("it begins");
-        assert_eq!(next(&mut player, 0), Seen::No, "there is one task");
+        assert_eq!(next(&mut player, 0), Lookup::Absent, "there is one task");
         let scene = to(&mut player, 90_000_000);
         let (end_ns, how) = player.end().expect("it broke off");
         assert!(matches!(how, Ended::Broken(why) if why.contains("out of ticks")), "{how:?}");
@@ -449,6 +453,6 @@ mod tests {
         assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(end_ns)), Some(end_ns));
         let scene = to(&mut player, 5_000_000);
         assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(5_000_000)), Some(5_000_000));
-        assert_eq!(previous(&mut player, u64::MAX), Seen::Yes(0));
+        assert_eq!(previous(&mut player, u64::MAX), Lookup::Found(0));
     }
 }

@@ -47,11 +47,7 @@ impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
             parent: group.parent,
             shares: group.shares,
             idle: group.idle,
-            quota: group.quota_us.map(|quota_us| Quota {
-                quota_us: Some(quota_us),
-                period_us: group.period_us,
-                burst_us: group.burst_us,
-            }),
+            quota: Some(group.quota).filter(|quota| quota.quota_us.is_some()),
             cpus: group.own_cpus.clone(),
             frozen: group.own_frozen,
         }

@@ -1,18 +1,18 @@
 //! The simulated machine: CPUs, the clock and its ticks, the event loop, and the life cycle of
 //! tasks.
 //!
-//! A [`Machine`] is put together from a scheduler (what runs where), a [`Workload`] (what tasks do)
-//! and an [`Observer`] (what is noted of it), and [`run`](Machine::run). It knows none of the three
-//! beyond these interfaces. Time is virtual, in integer nanoseconds; the same three parts give the
-//! same run, to the nanosecond, on any machine.
+//! A [`Machine`] consists of a scheduler (what runs where), a [`Workload`] (what tasks do) and an
+//! [`Observer`] (what is recorded), and is started by [`run`](Machine::run). It knows the three
+//! only through these interfaces. Time is virtual, in integer nanoseconds. The same three parts
+//! give the same run, to the nanosecond, on any machine.
 //!
-//! * [`machine`]: the event loop, and what happens in which order within one nanosecond.
-//! * [`Action`]: what somebody may do to a machine while it runs.
-//! * [`workload`]: what a task may do, operation by operation.
-//! * [`queue`]: the two priority queues that events stand in.
+//! * [`machine`]: the event loop, and the order of events within one nanosecond.
+//! * [`Action`]: changes made to a machine while it runs.
+//! * [`workload`]: operations of tasks.
+//! * [`queue`]: the two priority queues of events.
 //! * [`costs`]: what operations cost on a modelled machine.
-//! * [`description`]: which CPUs a machine has and how they hang together, from a file or a preset.
-//! * [`order`]: the golden order of simultaneous events, and a random one for stress.
+//! * [`description`]: the CPUs of a machine and its topology, from a file or a preset.
+//! * [`order`]: the golden order of simultaneous events, and a random order for stress tests.
 
 pub mod costs;
 #[cfg(feature = "files")]

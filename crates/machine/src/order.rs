@@ -1,14 +1,14 @@
-//! In which order simultaneous events happen.
+//! Order of simultaneous events.
 
-/// In which order what falls on one nanosecond happens.
+/// Order of the events that fall on one nanosecond.
 #[derive(Clone, Debug, Default)]
 pub enum Order {
-    /// As the golden schedules have it: work that ends by CPU, starts and wakeups as written,
-    /// timers, ticks by CPU, and then reschedules by CPU.
+    /// The order of the golden schedules: work that ends, by CPU; starts and wakeups in the order
+    /// in which they are written; timers; ticks, by CPU; then reschedules, by CPU.
     #[default]
     Golden,
-    /// Shuffled, by a seeded generator: real machines promise no order. Reschedules still come
-    /// last.
+    /// Shuffled by a seeded generator, because real machines guarantee no order. Reschedules still
+    /// come last.
     Shuffled(SplitMix64),
 }
 
@@ -19,12 +19,12 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Starts from `seed`.
+    /// Creates a generator from `seed`.
     pub const fn new(seed: u64) -> SplitMix64 {
         SplitMix64 { state: seed }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -33,18 +33,18 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is at least 1. (The bias, below 2^-32 for bounds below 2^32,
-    /// does not matter here.)
+    /// Returns a number below `bound`, which is at least 1. (The bias, below 2^-32 for bounds below
+    /// 2^32, does not matter here.)
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number of at least 0 and less than 1, of 53 bits: as many as it can have.
+    /// Returns a number of 53 bits from 0 (inclusive) to 1 (exclusive).
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Puts `items` in random order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);

@@ -1,35 +1,36 @@
-//! The priority queues that events stand in. Each thing that may have an event pending (a CPU, a
-//! task, a timer) has one place at most, so nothing in them is ever stale.
+//! Priority queues of events. Each source of events (a CPU, a task, a timer) has at most one place,
+//! so no entry is ever stale.
 
-/// No event pending.
+/// Time of no event.
 pub const NEVER: u64 = u64::MAX;
 
-/// A time for each of a fixed number of slots, and the earliest: a tournament tree. Among equal
+/// Times of a fixed number of slots, with the earliest at hand: a tournament tree. Among equal
 /// times the lowest slot is first.
 ///
-/// Setting costs a walk up the tree that stops as soon as nothing changes; reading the earliest
-/// time costs nothing.
+/// Setting a time walks up the tree and stops as soon as nothing changes. Reading the earliest time
+/// is free.
 #[derive(Clone, Debug)]
 pub struct SlotQueue {
-    /// A full binary tree in an array: node n has children 2n and 2n + 1; leaves from `leaves` on.
+    /// A full binary tree in an array: node n has the children 2n and 2n + 1. The leaves begin at
+    /// `leaves`.
     times: Vec<u64>,
     leaves: usize,
 }
 
 impl SlotQueue {
-    /// `slots` slots, none of which has a time.
+    /// Creates `slots` slots without times.
     pub fn new(slots: usize) -> SlotQueue {
         let leaves = slots.next_power_of_two();
         SlotQueue { times: vec![NEVER; 2 * leaves], leaves }
     }
 
-    /// The time of `slot`, [`NEVER`] if it has none.
+    /// Returns the time of `slot`; [`NEVER`] if it has none.
     #[inline]
     pub fn get(&self, slot: usize) -> u64 {
         self.times[self.leaves + slot]
     }
 
-    /// Gives `slot` a time, or takes it away with [`NEVER`].
+    /// Sets the time of `slot`; [`NEVER`] removes it.
     #[inline]
     pub fn set(&mut self, slot: usize, time_ns: u64) {
         let mut node = self.leaves + slot;
@@ -44,13 +45,13 @@ impl SlotQueue {
         }
     }
 
-    /// The earliest time, [`NEVER`] if there is none.
+    /// Returns the earliest time; [`NEVER`] if there is none.
     #[inline]
     pub fn earliest(&self) -> u64 {
         self.times[1]
     }
 
-    /// The lowest slot that has the earliest time, which must not be [`NEVER`].
+    /// Returns the lowest slot with the earliest time, which must not be [`NEVER`].
     #[inline]
     pub fn earliest_slot(&self) -> usize {
         let earliest = self.times[1];
@@ -66,20 +67,20 @@ impl SlotQueue {
     }
 }
 
-/// A time for any of an open-ended number of ids, and the earliest: a four-way heap that knows
-/// where each id stands. Among equal times the lowest id is first.
+/// Times of any number of ids, with the earliest at hand: a four-way heap that knows the position
+/// of each id. Among equal times the lowest id is first.
 ///
-/// Times and ids stand together in one 128-bit number, so that one comparison orders both and the
-/// least of four children is found without a branch that could be mispredicted: that is what a
-/// heap's time goes into.
+/// A time and its id share one 128-bit number. One comparison therefore orders both, and the least
+/// of four children is found without a branch that could be mispredicted. Such branches would
+/// dominate the time of a heap.
 #[derive(Clone, Debug, Default)]
 pub struct IndexedHeap {
     heap: Vec<Entry>,
-    /// For each id its place in `heap`, [`ABSENT`] if it has none.
+    /// Position of each id in `heap`; [`ABSENT`] if it has none.
     places: Vec<u32>,
 }
 
-/// Time in the upper 64 bits, id in the lower.
+/// Time in the upper 64 bits, id in the lower 64.
 type Entry = u128;
 
 const ABSENT: u32 = u32::MAX;
@@ -101,12 +102,12 @@ const fn id_of(entry: Entry) -> u32 {
 }
 
 impl IndexedHeap {
-    /// An empty one.
+    /// Creates an empty heap.
     pub fn new() -> IndexedHeap {
         IndexedHeap::default()
     }
 
-    /// Makes room for ids below `ids`, so that nothing is allocated later.
+    /// Reserves room for ids below `ids`, so that later calls do not allocate.
     pub fn reserve(&mut self, ids: usize) {
         if ids > self.places.len() {
             self.places.resize(ids, ABSENT);
@@ -114,7 +115,7 @@ impl IndexedHeap {
         }
     }
 
-    /// How many ids have a time.
+    /// Returns the number of ids that have a time.
     #[inline]
     pub fn len(&self) -> usize {
         self.heap.len()
@@ -126,13 +127,13 @@ impl IndexedHeap {
         self.heap.is_empty()
     }
 
-    /// The earliest time, [`NEVER`] if there is none.
+    /// Returns the earliest time; [`NEVER`] if there is none.
     #[inline]
     pub fn earliest(&self) -> u64 {
         self.heap.first().map_or(NEVER, |&first| time_of(first))
     }
 
-    /// The time of `id`, if it has one.
+    /// Returns the time of `id`, if it has one.
     pub fn get(&self, id: u32) -> Option<u64> {
         match self.places.get(id as usize) {
             None | Some(&ABSENT) => None,
@@ -140,7 +141,7 @@ impl IndexedHeap {
         }
     }
 
-    /// Gives `id` a time, in place of any that it had.
+    /// Sets the time of `id`, replacing any previous time.
     pub fn set(&mut self, id: u32, time_ns: u64) {
         self.reserve(id as usize + 1);
         let new = entry(time_ns, id);
@@ -153,7 +154,7 @@ impl IndexedHeap {
         }
     }
 
-    /// Takes away the time of `id`; true if it had one.
+    /// Removes the time of `id`; returns whether it had one.
     pub fn remove(&mut self, id: u32) -> bool {
         match self.places.get(id as usize) {
             None | Some(&ABSENT) => false,
@@ -164,7 +165,7 @@ impl IndexedHeap {
         }
     }
 
-    /// Takes out the earliest, lowest id among equal times.
+    /// Removes and returns the earliest entry, with the lowest id among equal times.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, u32)> {
         let first = *self.heap.first()?;
@@ -174,22 +175,22 @@ impl IndexedHeap {
 
     fn remove_at(&mut self, place: usize) {
         self.places[id_of(self.heap[place]) as usize] = ABSENT;
-        let last = self.heap.pop().expect("an entry stands at `place`");
+        let last = self.heap.pop().expect("`place` holds an entry");
         if place < self.heap.len() {
             self.replace(place, last);
         }
     }
 
-    /// Puts `new` in place of what stands at `place`, and moves it to where it belongs.
+    /// Replaces the entry at `place` by `new` and moves it to its position.
     fn replace(&mut self, place: usize, new: Entry) {
-        // Down to a leaf along the least children, then up: what is put here comes from the bottom
-        // as a rule, and belongs near it.
+        // Down to a leaf along the least children, then up: the new entry usually comes from the
+        // bottom and belongs near it.
         let leaf = self.sink_hole(place);
         self.sift_up(leaf, new);
     }
 
-    /// Moves the least child up into `hole`, then the least child of that, and so on; returns the
-    /// leaf that is left empty.
+    /// Moves the least child up into `hole`, then the least child of that position, and so on.
+    /// Returns the leaf that is left empty.
     fn sink_hole(&mut self, mut hole: usize) -> usize {
         loop {
             let first = hole * WAYS + 1;
@@ -209,7 +210,7 @@ impl IndexedHeap {
         }
     }
 
-    /// Moves `new` up from the empty `place` to where it belongs.
+    /// Moves `new` up from the empty `place` to its position.
     fn sift_up(&mut self, mut place: usize, new: Entry) {
         while place > 0 {
             let parent = (place - 1) / WAYS;

@@ -1,35 +1,35 @@
-//! The timer ticks of all CPUs.
+//! Timer ticks of all CPUs.
 
 use crate::queue::NEVER;
 use schedlab_core::CpuId;
 
-/// When each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus the CPU's
-/// own offset.
+/// Times at which each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus
+/// the offset of the CPU.
 #[derive(Clone, Debug)]
 pub struct Ticks {
     hz: u64,
     /// CPUs with their offsets in ns, in the order in which they tick.
     order: Vec<(u64, CpuId)>,
-    /// The tick that comes next, and whose.
+    /// Number of the next tick, and the position of its CPU in `order`.
     number: u64,
     turn: usize,
-    /// When that is.
+    /// Time of the next tick, ns.
     next_ns: u64,
-    /// So much earlier than at full 1/HZ seconds each tick falls, beside the offsets.
+    /// Time by which each tick precedes the full 1/HZ seconds, before offsets are added, ns.
     early_ns: u64,
-    /// When each tick falls, if that was recorded, the last first: nothing else counts then.
+    /// Recorded ticks, the last first. If present, they replace all other ticks.
     recorded: Option<Vec<(u64, CpuId)>>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Ticks {
-    /// All CPUs tick together, as on the idealised machine.
+    /// Makes all CPUs tick together, as on the idealised machine.
     pub fn together(cpus: u32, hz: u32) -> Ticks {
         Ticks::with_offsets((0..cpus).map(|_| 0).collect(), hz)
     }
 
-    /// CPU i ticks `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
+    /// Makes CPU i tick `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
     pub fn with_offsets(offsets_ns: Vec<u64>, hz: u32) -> Ticks {
         assert!(hz > 0);
         let mut order: Vec<(u64, CpuId)> = offsets_ns
@@ -46,8 +46,8 @@ impl Ticks {
         ticks
     }
 
-    /// The same, but that the first tick falls at `phase_ns`, which is below 1/HZ, and all that
-    /// follow 1/HZ seconds apart; 0: as it was.
+    /// Moves the first tick to `phase_ns`, which is below 1/HZ; later ticks follow 1/HZ seconds
+    /// apart. `0` changes nothing.
     pub fn in_phase(mut self, phase_ns: u64) -> Ticks {
         let period_ns = SECOND_NS / self.hz;
         assert!(phase_ns < period_ns);
@@ -58,8 +58,8 @@ impl Ticks {
         self
     }
 
-    /// Ticks at the times at which another machine had them, ns, one CPU's and the other's; none
-    /// come behind the last. Jiffies count full 1/HZ seconds all the same.
+    /// Ticks at the recorded `times` (ns and CPU) of another machine; no tick follows the last.
+    /// Jiffies still count full 1/HZ seconds.
     pub fn recorded(mut times: Vec<(u64, CpuId)>, hz: u32) -> Ticks {
         times.sort_unstable();
         times.reverse();
@@ -69,7 +69,7 @@ impl Ticks {
         ticks
     }
 
-    /// The next of the recorded ticks.
+    /// Reads the next recorded tick.
     fn look_up(&mut self) {
         let next = self.recorded.as_ref().and_then(|times| times.last());
         self.next_ns = next.map_or(NEVER, |&(at_ns, _)| at_ns);
@@ -84,19 +84,19 @@ impl Ticks {
         full_ns - self.early_ns + self.order[self.turn].0
     }
 
-    /// When the next tick falls, ns.
+    /// Returns the time of the next tick, ns.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// The number of the next tick, counted from 1 (this is what the jiffies become with it).
+    /// Returns the number of the next tick, from 1. The jiffies have this value after the tick.
     #[inline]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Takes the next tick: whose it is.
+    /// Takes the next tick and returns its CPU.
     #[inline]
     pub fn take(&mut self) -> CpuId {
         if self.recorded.is_some() {

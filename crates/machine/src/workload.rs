@@ -1,7 +1,7 @@
-//! What a task may do, operation by operation: the [`Workload`] trait.
+//! Operations of tasks: the [`Workload`] trait.
 //!
-//! A workload is asked for a task's next operation whenever the task has the CPU and nothing left
-//! to do, much as a program issues one system call after another. Only [`Op::Run`] and
+//! The machine asks a workload for a task's next operation whenever the task has the CPU and no
+//! work left, much as a program issues one system call after another. Only [`Op::Run`] and
 //! [`Op::RunUntil`] take CPU time.
 
 use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
@@ -9,168 +9,175 @@ use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, Ta
 /// One operation of a running task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Compute for this long (ns of CPU time; [`u64::MAX`] = for ever). Consecutive runs are one
-    /// piece of work: nothing happens at the boundary.
+    /// Compute for the given CPU time; [`u64::MAX`] means forever. Consecutive runs are one piece
+    /// of work: nothing happens at the boundary.
     Run {
         /// CPU time, ns, at least 1.
         ns: u64,
     },
-    /// Compute until the clock shows a time: however much CPU time that takes. Who has no CPU at
-    /// that time is done as soon as it has one. A time not after the present is no work at all.
+    /// Compute until the given time, however much CPU time that takes. A task that has no CPU at
+    /// that time finishes as soon as it has one. A time that is not in the future is no work at
+    /// all.
     RunUntil {
         /// The time, ns.
         until_ns: u64,
     },
-    /// Kill `task`, as `SIGKILL` does; nothing happens if it has ended. Who kills itself takes no
-    /// further operation.
+    /// Kill `task`, as `SIGKILL` does; nothing happens if it has ended. A task that kills itself
+    /// takes no further operation.
     Kill {
-        /// Whom.
+        /// Task to kill.
         task: TaskId,
     },
-    /// Sleep until a time, unless woken before. A time not after the present is no sleep at all.
+    /// Sleep until the given time, unless woken earlier. A time that is not in the future is no
+    /// sleep at all.
     Sleep {
-        /// When to wake, ns.
+        /// Time at which to wake, ns.
         until_ns: u64,
-        /// What kind of sleep.
+        /// Kind of sleep.
         reason: BlockReason,
     },
     /// Sleep until woken.
     Block {
-        /// What kind of sleep.
+        /// Kind of sleep.
         reason: BlockReason,
     },
     /// Wake `task`; nothing happens if it is not asleep.
     Wake {
-        /// Whom.
+        /// Task to wake.
         task: TaskId,
-        /// A synchronous wakeup: the caller promises to sleep at once.
+        /// Whether the wakeup is synchronous: the caller promises to sleep at once.
         sync: bool,
     },
-    /// Start a new task, the next number of all ([`Workload::forked`] names it).
+    /// Start a new task with the next free number ([`Workload::forked`] reports it).
     Fork {
-        /// What it is born with.
+        /// Attributes at birth.
         attr: Box<TaskAttr>,
-        /// It has its parent's policy, priority, affinity and group as they are now, whatever
-        /// `attr` says of them.
+        /// Whether the child takes its parent's current policy, priority, affinity and group
+        /// instead of those in `attr`.
         inherits: bool,
-        /// It comes into being this much later, ns; then nobody's child in particular.
+        /// Delay until the child is born, ns. A delayed child has no parent when it is born.
         delay_ns: u64,
     },
-    /// `execve(2)`: the scheduler may choose another CPU; a caller that is sent elsewhere takes its
-    /// next operation there.
+    /// `execve(2)`: the scheduler may choose another CPU. A caller that is moved takes its next
+    /// operation on the new CPU.
     Exec,
-    /// `sched_yield(2)`; the next operation is taken when the task has the CPU again.
+    /// `sched_yield(2)`; the task takes its next operation when it has the CPU again.
     Yield,
-    /// `sched_yield(2)`, but the next operation is taken at once, as some golden schedules have it.
+    /// `sched_yield(2)`, but the task takes its next operation at once, as in some golden
+    /// schedules.
     YieldAndGoOn,
-    /// Give `task` (often the caller itself) other scheduling attributes.
+    /// Change the scheduling attributes of `task`, often the caller itself.
     SetAttr {
-        /// Whom.
+        /// Task to change.
         task: TaskId,
-        /// Its attributes from now on.
+        /// New attributes.
         attr: SchedAttr,
     },
-    /// Change the affinity of `task`. A caller that may no longer run where it is takes its next
+    /// Change the affinity of `task`. A caller that may no longer run on its CPU takes its next
     /// operation elsewhere.
     SetAffinity {
-        /// Whom.
+        /// Task to change.
         task: TaskId,
-        /// Where it may run from now on.
+        /// CPUs on which it may run.
         allowed: CpuSet,
     },
     /// Move `task` to another group.
     SetGroup {
-        /// Whom.
+        /// Task to move.
         task: TaskId,
-        /// Its group from now on.
+        /// New group.
         group: GroupId,
     },
     /// End the task.
     Exit,
 }
 
-/// A task that a workload begins with.
+/// Initial task of a workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewTask {
-    /// What it is born with.
+    /// Attributes at birth.
     pub attr: TaskAttr,
-    /// When it comes into being, ns.
+    /// Time of birth, ns.
     pub start_ns: u64,
 }
 
-/// What tasks do.
+/// Behaviour of tasks.
 pub trait Workload {
-    /// Why a run had to stop: a program that cannot go on as meant.
+    /// Error that ends a run: a program cannot continue as intended.
     type Error;
 
-    /// The tasks that the run begins with, numbered from 0 in this order. Called once.
+    /// Returns the initial tasks, numbered from 0 in this order. Called once.
     fn initial_tasks(&mut self) -> Vec<NewTask>;
 
-    /// The next operation of `task`, which runs on `cpu` and has done all that it was to do.
+    /// Returns the next operation of `task`, which runs on `cpu` and has finished its previous
+    /// work.
     ///
     /// # Errors
-    /// Ends the run.
+    /// An error ends the run.
     fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Self::Error>;
 
-    /// If the next operation of `task` is a plain run, takes it: its length in ns. Asked when a
-    /// task gets a CPU without work; saves the machine a detour, and must have no other effect.
+    /// Takes the next operation of `task` if it is a plain run, and returns its length in ns.
+    /// Called when a task without work gets a CPU. This only saves the machine a detour and must
+    /// have no other effect.
     fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
         let _ = (now_ns, task);
         None
     }
 
-    /// The sleep of `task` is over, or it is about to start. Some golden schedules have programs
-    /// that act at this point, before they are queued: what is returned is done, and the question
-    /// put again; [`Op::SetAttr`], [`Op::SetAffinity`] and
-    /// [`Op::SetGroup`] of itself and [`Op::Exit`] are allowed. None: wake it.
+    /// Called when the sleep of `task` is over or `task` is about to start. In some golden
+    /// schedules programs act at this point, before they are queued. The machine performs the
+    /// returned operation and calls again. Allowed are [`Op::SetAttr`], [`Op::SetAffinity`] and
+    /// [`Op::SetGroup`] on the task itself, and [`Op::Exit`]. `None`: wake the task.
     fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
         let _ = (now_ns, task);
         None
     }
 
-    /// The [`Op::Fork`] that `parent` has just issued made the task `child`.
+    /// Reports that the [`Op::Fork`] that `parent` has just issued created the task `child`.
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         let _ = (now_ns, parent, child);
     }
 
-    /// The [`Op::Fork`] that `parent` has just issued was refused: there is no child.
+    /// Reports that the [`Op::Fork`] that `parent` has just issued was refused: there is no child.
     fn fork_refused(&mut self, now_ns: u64, parent: TaskId) {
         let _ = (now_ns, parent);
     }
 
-    /// `task` was refused the attributes that it was to be born with or to be given: it has these.
+    /// Reports that `task` was refused the attributes for its birth or for a change. It has the
+    /// attributes `in_force`.
     fn attr_refused(&mut self, task: TaskId, in_force: &SchedAttr) {
         let _ = (task, in_force);
     }
 
-    /// What `task` is called. Asked only if somebody wants names
+    /// Returns the name of `task`. Called only if names were requested
     /// ([`Machine::ask_names`](crate::Machine::ask_names)).
     fn task_name(&self, task: TaskId) -> String {
         format!("task-{}", task.0)
     }
 
-    /// `task` was killed: it will do nothing more, and whoever waits for it waits in vain.
+    /// Reports that `task` was killed. It does nothing more, and tasks that wait for it are never
+    /// woken by it.
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         let _ = (now_ns, task);
     }
 
-    /// How much memory `task` goes through whenever it runs, KiB. Asked when it gets a CPU of a
-    /// machine whose caches are modelled.
+    /// Returns the memory that `task` touches whenever it runs, KiB. Called when it gets a CPU of a
+    /// machine with modelled caches.
     fn footprint_kib(&self, task: TaskId) -> u32 {
         let _ = task;
         0
     }
 
-    /// Whether `task`, which runs, is in the middle of a system call: then its next operation
-    /// follows before it can be switched away. The kernels modelled do not preempt their own code.
-    /// It matters only where operations take time.
+    /// Returns whether `task`, which runs, is inside a system call. Its next operation then follows
+    /// before it can be switched away, because the modelled kernels do not preempt their own code.
+    /// This matters only where operations take time.
     fn in_a_call(&self, task: TaskId) -> bool {
         let _ = task;
         false
     }
 
-    /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns;
-    /// [`u64::MAX`] = it never does. None if its program cannot know. Asked only on behalf of
+    /// Returns the CPU time that `task`, which is about to start or wake, will use before it
+    /// blocks, ns; [`u64::MAX`]: it never blocks. `None`: its program cannot know. Called only for
     /// schedulers that know coming bursts.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {
         let _ = task;

@@ -21,10 +21,10 @@ fn releases(cpus: u32) -> impl Iterator<Item = (String, &'static Release)> {
 }
 
 fn release(spec: &str) -> &'static Release {
-    registry::find(spec).expect("it is there").1
+    registry::find(spec).expect("the release is registered").1
 }
 
-/// What a task does, one after the other; then it ends.
+/// Operations of a task in order; then the task ends.
 #[derive(Clone, Debug)]
 enum Do {
     Run(u64),
@@ -35,15 +35,15 @@ enum Do {
     Yield,
 }
 
-/// Tasks with programs: on which CPU, nice, what, and of what footprint.
+/// Tasks with programs: CPUs, nice value, operations and footprint.
 #[derive(Clone, Debug, Default)]
 struct Scripts {
     tasks: Vec<(CpuSet, i32, Vec<Do>)>,
     at: Vec<usize>,
     footprint_kib: u32,
-    /// Wakeups that follow each other are one system call.
+    /// Whether successive wakeups are one system call.
     walks: bool,
-    /// When which task took its n-th operation.
+    /// Times at which tasks took their n-th operations.
     taken: Vec<(u64, u32, usize)>,
 }
 
@@ -52,7 +52,7 @@ impl Scripts {
         Scripts { at: vec![0; tasks.len()], tasks, ..Scripts::default() }
     }
 
-    /// All work that the programs ask for, ns.
+    /// Returns all work of the programs, ns.
     fn work_ns(&self) -> u64 {
         let all = self.tasks.iter().flat_map(|(_, _, program)| program);
         all.map(|what| if let Do::Run(ns) = what { *ns } else { 0 }).sum()
@@ -60,7 +60,7 @@ impl Scripts {
 
     fn taken(&self, task: u32, operation: usize) -> u64 {
         let found = self.taken.iter().find(|&&(_, who, which)| (who, which) == (task, operation));
-        found.expect("it was taken").0
+        found.expect("the operation was taken").0
     }
 }
 
@@ -107,7 +107,7 @@ type Ran = Machine<Boxed, Scripts, Books>;
 
 fn build(release: &Release, cpus: u32, hz: u32) -> Boxed {
     let build = BuildConfig::flat(cpus, hz);
-    release.build(&build).expect("it is of the registry")
+    release.build(&build).expect("the release can be built")
 }
 
 fn machine(release: &Release, cpus: u32, hz: u32, scripts: Scripts, costs: Option<Setup>) -> Ran {
@@ -119,11 +119,11 @@ fn machine(release: &Release, cpus: u32, hz: u32, scripts: Scripts, costs: Optio
     machine
 }
 
-/// Some costs, in ns, and all others nothing.
+/// Returns a model with these costs, in ns; all others are zero.
 fn costs(set: &[(&str, f64)]) -> CostModel {
     let mut model = CostModel::default();
     for (name, ns) in set {
-        model.set(name, *ns).expect("there is such a cost");
+        model.set(name, *ns).expect("the cost exists");
     }
     model
 }
@@ -132,7 +132,7 @@ fn setup(cpus: u32, set: &[(&str, f64)]) -> Setup {
     Setup::new(&costs(set), &Topology::flat(cpus), None, false)
 }
 
-/// Everything costs something, in odd numbers.
+/// Returns a setup in which every operation has a cost, an odd number.
 fn dear(cpus: u32) -> Setup {
     let all: Vec<(&str, f64)> = Cost::ALL
         .iter()
@@ -149,8 +149,8 @@ fn dear(cpus: u32) -> Setup {
     setup
 }
 
-/// Programs by chance: runs, sleeps, wakeups, yields, waiting to be woken with a task that wakes
-/// all in the end.
+/// Returns random programs: runs, sleeps, wakeups, yields, and waits to be woken, with a task that
+/// wakes all at the end.
 fn by_chance(seed: u64, cpus: u32) -> Scripts {
     let mut random = SplitMix64::new(seed);
     let count = 3 + random.below(12) as u32;
@@ -182,7 +182,7 @@ fn where_nothing_costs_anything_everything_happens_as_on_the_idealised_machine()
                 let run = |costs: Option<Setup>| {
                     let mut machine =
                         machine(release, cpus, release.hz_default, by_chance(seed, cpus), costs);
-                    let end = machine.run(10 * SECOND).expect("it cannot fail");
+                    let end = machine.run(10 * SECOND).expect("the workload cannot fail");
                     (end, machine.now_ns(), machine.counts(), machine.into_parts())
                 };
                 let (end, at_ns, counts, (_, scripts, books)) = run(None);
@@ -210,12 +210,12 @@ fn work_and_kernel_time_make_up_all_the_time_that_cpus_are_had() {
                     machine(release, cpus, release.hz_default, scripts, Some(dear(cpus)));
                 let end = machine.run(20 * SECOND);
                 assert_eq!(end, Ok(RunEnd::AllEnded), "{name}, {cpus} CPUs, seed {seed}");
-                let overheads = machine.overheads().expect("it is modelled");
+                let overheads = machine.overheads().expect("the machine is modelled");
                 let with_tasks: u64 = overheads.cpus.iter().map(|cpu| cpu.with_task_ns).sum();
                 let had_ns = machine.observer().all_ran(machine.now_ns());
                 assert_eq!(had_ns, work_ns + with_tasks, "{name}, {cpus} CPUs, seed {seed}");
-                // What was still going on when the last task ended is in the kinds, but not in the
-                // sums.
+                // Operations that were under way when the last task ended are in the kinds, but not
+                // in the sums.
                 let kinds: u64 = Overhead::ALL.iter().map(|&kind| overheads.ns(kind)).sum();
                 assert!(
                     kinds + 20 >= overheads.kernel_ns(),
@@ -258,12 +258,12 @@ fn who_computes_until_a_time_is_done_at_it_or_when_its_cpu_is_out_of_the_kernel(
         assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
         machine.workload().taken.iter().map(|&(at_ns, ..)| at_ns).collect::<Vec<u64>>()
     };
-    // The time that ticks take does not put it off. (The second one is over as it begins.)
+    // The time of ticks does not delay it. (The second task is over as it begins.)
     let until_ns = 25 * MS + 333;
     let expected = [0, until_ns, until_ns, until_ns + MS];
     assert_eq!(taken(until_ns, None), expected);
     assert_eq!(taken(until_ns, Some(setup(1, &set))), expected);
-    // At this time the CPU is in the middle of a tick.
+    // At this time the CPU is inside a tick.
     let until_ns = 20 * MS + 7 * US;
     let out_ns = 20 * MS + 15 * US;
     assert_eq!(taken(until_ns, None), [0, until_ns, until_ns, until_ns + MS]);
@@ -276,13 +276,16 @@ fn ticks_take_their_time_from_whoever_runs() {
     let set = [("tick", 10_000.0), ("interrupt", 5_000.0)];
     let mut machine = machine(release("o_1"), 1, 100, script, Some(setup(1, &set)));
     assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
-    // 100 ticks in the first second; the hundredth falls on its end, after which 1.5 ms are left to
-    // do, without another tick.
+    // 100 ticks fall in the first second. The hundredth falls on its end; 1.5 ms of work are left
+    // after it, without another tick.
     assert_eq!(machine.now_ns(), SECOND + 100 * 15 * US);
-    assert_eq!(machine.overheads().expect("it is modelled").ns(Overhead::Tick), 100 * 15 * US);
+    assert_eq!(
+        machine.overheads().expect("the machine is modelled").ns(Overhead::Tick),
+        100 * 15 * US
+    );
 }
 
-/// Two tasks, each bound to a CPU, are woken at the same time by their own CPUs' timers. When they
+/// Returns when two tasks, each bound to a CPU and woken at the same time by the timer of its CPU,
 /// take their next operation.
 fn two_woken(spec: &str, set: &[(&str, f64)]) -> [u64; 2] {
     let task =
@@ -290,11 +293,11 @@ fn two_woken(spec: &str, set: &[(&str, f64)]) -> [u64; 2] {
     let script = Scripts::new((0..10).map(|cpu| task(cpu % 2)).take(2).chain(idlers()).collect());
     let mut machine =
         machine(release(spec), 2, release(spec).hz_default, script, Some(setup(2, set)));
-    machine.run(SECOND).expect("it cannot fail");
+    machine.run(SECOND).expect("the workload cannot fail");
     [0, 1].map(|task| machine.workload().taken(task, 1) - (15 * MS + 1))
 }
 
-/// Eight more tasks that end at once.
+/// Returns eight more tasks that end at once.
 fn idlers() -> impl Iterator<Item = (CpuSet, i32, Vec<Do>)> {
     (0..8).map(|_| (CpuSet::All, 0, vec![]))
 }
@@ -302,23 +305,23 @@ fn idlers() -> impl Iterator<Item = (CpuSet, i32, Vec<Do>)> {
 #[test]
 fn one_lock_for_all_is_had_by_one_after_the_other() {
     let set = [("enqueue", 10_000.0)];
-    // The first CPU then finds the lock with the second one when it wants to pick.
+    // When the first CPU wants to pick, the second one holds the lock.
     assert_eq!(two_woken("bfs", &set), [20 * US, 20 * US]);
     assert_eq!(two_woken("o_n@2.4.22", &set), [20 * US, 20 * US]);
     assert_eq!(two_woken("sd", &set), [10 * US, 10 * US], "each has its own queue's lock");
     assert_eq!(two_woken("cfs", &set), [10 * US, 10 * US]);
-    // What is not done under the lock is done at the same time.
+    // Work outside the lock happens in parallel.
     assert_eq!(two_woken("bfs", &[("wakeup", 10_000.0)]), [10 * US, 10 * US]);
 }
 
-/// `tasks` that are bound to a CPU each, under 2.4, which takes 1 us for each that it looks at.
+/// Runs `tasks`, each bound to a CPU, under 2.4 with 1 us for each task that it scans.
 fn searched(tasks: Vec<Vec<Do>>) -> Ran {
     let cpus = tasks.len() as u32;
     let bound = |(cpu, program)| (CpuSet::from_cpus([CpuId(cpu as u32)]), 0, program);
     let scripts = Scripts::new(tasks.into_iter().enumerate().map(bound).collect());
     let setup = setup(cpus, &[("scan", 1000.0)]);
     let mut machine = machine(release("o_n@2.4.19"), cpus, 100, scripts, Some(setup));
-    machine.run(SECOND).expect("it cannot fail");
+    machine.run(SECOND).expect("the workload cannot fail");
     machine
 }
 
@@ -327,24 +330,25 @@ fn of_those_that_wait_for_the_one_lock_who_has_waited_longest_is_next() {
     let long = || vec![Do::Run(100 * US)];
     let machine = searched(vec![vec![Do::Run(US), Do::Block], long(), long()]);
     let scripts = machine.workload();
-    // CPU 0 searches until 3 us, CPU 1 until 6. At 4 CPU 0 wants to again; CPU 2 has since 0.
+    // CPU 0 searches until 3 us, CPU 1 until 6. CPU 0 requests the lock again at 4; CPU 2 has
+    // waited since 0.
     assert_eq!([0, 1, 2].map(|task| scripts.taken(task, 1)), [4 * US, 106 * US, 109 * US]);
 }
 
 #[test]
 fn who_is_woken_before_its_cpu_has_the_lock_does_not_sleep() {
     let sleeper = vec![Do::Run(10 * US), Do::Block, Do::Run(US)];
-    // The three begin at 3, 6 and 9 us. At 12 the third wants to sleep, and searches until 14. At
-    // 13 the first wants to, and spins.
+    // The three begin at 3, 6 and 9 us. At 12 the third calls to sleep, and searches until 14. At
+    // 13 the first calls to sleep, and spins.
     let woken_after = |ns| {
         let waker = vec![Do::Run(ns), Do::Wake(0), Do::Run(100 * US)];
         let machine = searched(vec![sleeper.clone(), waker, vec![Do::Run(3 * US), Do::Block]]);
         (machine.workload().taken(0, 2), machine.counts().switches)
     };
-    // Woken at 13.5 us it goes through a search of two tasks for nothing.
+    // Woken at 13.5 us, it passes through a search of two tasks without effect.
     let (in_time_ns, few) = woken_after(7500);
     assert_eq!(in_time_ns, 16 * US);
-    // At 16 its CPU has looked at the one that is left, and idles.
+    // At 16 its CPU has scanned the task that is left, and idles.
     let (late_ns, more) = woken_after(10 * US);
     assert_eq!((late_ns, more), (18 * US, few + 2));
 }
@@ -354,16 +358,16 @@ fn a_tick_during_a_search_is_that_of_the_task_that_is_replaced() {
     let programs = vec![(CpuSet::All, 0, vec![Do::Run(9_995 * US), Do::Block]); 2];
     let setup = setup(1, &[("scan", 2000.0)]);
     let mut machine = machine(release("o_n@2.4.19"), 1, 100, Scripts::new(programs), Some(setup));
-    // One is found after 4 us, and searches for the other from 9,999 us until 10,001.
-    machine.run(10_000 * US + 1).expect("it cannot fail");
+    // The first is found after 4 us. The search for the other lasts from 9,999 us to 10,001.
+    machine.run(10_000 * US + 1).expect("the workload cannot fail");
     let first = machine.current(CpuId(0));
-    machine.run(10_002 * US).expect("it cannot fail");
+    machine.run(10_002 * US).expect("the workload cannot fail");
     assert_ne!(machine.current(CpuId(0)), first);
     let mut candidates = vec![];
     machine.scheduler().inspect().candidates(CpuId(0), &mut candidates);
     let [second] = &candidates[..] else { panic!("{candidates:?}") };
     let counter = second.terms.iter().find(|term| term.name == "counter").map(|term| term.value);
-    assert_eq!(counter, Some(6), "none of its ticks is gone");
+    assert_eq!(counter, Some(6), "it has lost none of its ticks");
 }
 
 #[test]
@@ -371,7 +375,7 @@ fn tasks_that_fall_into_one_set_are_in_no_cache_if_they_are_more_than_its_ways()
     let first_begins_ns = |tasks: usize| {
         let programs = vec![(CpuSet::All, 0, vec![Do::Run(US)]); tasks];
         let mut setup = setup(1, &[("scan", 10.0), ("scan_miss", 100.0)]);
-        // 64 KiB of 8 ways: what lies 8 KiB apart has one set.
+        // 64 KiB with 8 ways: data that lies 8 KiB apart falls into one set.
         setup.caches = vec![schedlab_machine::costs::CacheLevel {
             of: schedlab_machine::costs::CacheOf::Core,
             size_kib: 64,
@@ -380,7 +384,7 @@ fn tasks_that_fall_into_one_set_are_in_no_cache_if_they_are_more_than_its_ways()
         }];
         let scripts = Scripts::new(programs);
         let mut machine = machine(release("o_n@2.4.19"), 1, 100, scripts, Some(setup));
-        machine.run(SECOND).expect("it cannot fail");
+        machine.run(SECOND).expect("the workload cannot fail");
         machine.workload().taken.iter().map(|&(ns, _, _)| ns).min()
     };
     assert_eq!(first_begins_ns(8), Some(80));
@@ -400,7 +404,7 @@ fn the_next_operation_waits_until_the_one_before_is_done() {
         (CpuSet::All, 19, vec![Do::SleepUntil(SECOND)]),
         (CpuSet::All, 19, vec![Do::SleepUntil(SECOND)]),
     ]);
-    // Those who are to be woken must sleep first, so they have the start for themselves.
+    // Tasks must sleep before they can be woken, so the other two start first.
     let mut tasks = script.tasks.clone();
     tasks[0].2.insert(0, Do::SleepUntil(20 * MS));
     let mut machine = machine(
@@ -410,7 +414,7 @@ fn the_next_operation_waits_until_the_one_before_is_done() {
         Scripts::new(tasks),
         Some(setup(1, &[("wakeup", 7_000.0)])),
     );
-    machine.run(SECOND).expect("it cannot fail");
+    machine.run(SECOND).expect("the workload cannot fail");
     let taken = |operation| machine.workload().taken(0, operation);
     assert_eq!(taken(3) - taken(2), 7 * US);
     assert_eq!(taken(4) - taken(3), 7 * US);
@@ -428,11 +432,11 @@ fn who_is_preempted_in_a_wakeup_is_so_at_its_end_and_before_its_next_operation()
     ]);
     let run = |set: &[(&str, f64)]| {
         let mut machine = machine(release("o_1"), 1, 1000, script.clone(), Some(setup(1, set)));
-        machine.run(SECOND).expect("it cannot fail");
+        machine.run(SECOND).expect("the workload cannot fail");
         let taken = |task, operation| machine.workload().taken(task, operation);
         [taken(0, 3) - taken(0, 2), taken(1, 1) - taken(0, 2)]
     };
-    // At no cost both happen at one instant: the waker is asleep before anybody can preempt it.
+    // Without costs both happen at one instant: the waker is asleep before any task can preempt it.
     assert_eq!(run(&[]), [0, 0]);
     assert_eq!(run(&[("wakeup", 7_000.0)]), [7 * US + 3 * MS, 7 * US]);
 }
@@ -453,12 +457,12 @@ fn who_is_preempted_in_a_call_is_so_at_its_end() {
         script.walks = walks;
         let setup = setup(1, &[("wakeup", 7_000.0)]);
         let mut machine = machine(release("o_1"), 1, 1000, script.clone(), Some(setup));
-        machine.run(SECOND).expect("it cannot fail");
+        machine.run(SECOND).expect("the workload cannot fail");
         let taken = |task, operation| machine.workload().taken(task, operation);
         [taken(0, 3) - taken(0, 2), taken(1, 1) - taken(0, 2), taken(0, 4) - taken(0, 3)]
     };
-    assert_eq!(run(false), [7 * US + 3 * MS, 7 * US, 7 * US + 3 * MS], "two calls");
-    assert_eq!(run(true), [7 * US, 14 * US, 7 * US + 6 * MS], "one that wakes two");
+    assert_eq!(run(false), [7 * US + 3 * MS, 7 * US, 7 * US + 3 * MS], "two system calls");
+    assert_eq!(run(true), [7 * US, 14 * US, 7 * US + 6 * MS], "one system call that wakes two");
 }
 
 #[test]
@@ -470,11 +474,11 @@ fn another_cpu_is_interrupted_once_and_the_switch_comes_after_it() {
     ]);
     let set = [("ipi_send", 2_000.0), ("ipi_receive", 3_000.0), ("switch", 4_000.0)];
     let mut machine = machine(release("cfs"), 2, 1000, script, Some(setup(2, &set)));
-    machine.run(SECOND).expect("it cannot fail");
+    machine.run(SECOND).expect("the workload cannot fail");
     let taken = |task, operation| machine.workload().taken(task, operation);
     assert_eq!(taken(0, 2) - taken(0, 1), 2 * US, "the sender");
     assert_eq!(taken(1, 1) - taken(0, 1), 3 * US + 4 * US, "the receiver, and its switch");
-    assert_eq!(machine.overheads().expect("it is modelled").interrupts, 1);
+    assert_eq!(machine.overheads().expect("the machine is modelled").interrupts, 1);
 }
 
 #[test]
@@ -495,19 +499,19 @@ fn cold_caches_are_filled_after_a_switch_to_another_working_set() {
             });
         }
         let mut machine = machine(release("round_robin"), 1, 100, script, Some(setup));
-        machine.run(SECOND).expect("it cannot fail");
-        machine.overheads().expect("it is modelled").ns(Overhead::Refill)
+        machine.run(SECOND).expect("the workload cannot fail");
+        machine.overheads().expect("the machine is modelled").ns(Overhead::Refill)
     };
-    assert_eq!(run(64, &[]), 0, "no caches, no refills");
-    assert_eq!(run(64, &[256]), 2 * 6_400, "both fit in: once each");
+    assert_eq!(run(64, &[]), 0, "a machine without caches has no refills");
+    assert_eq!(run(64, &[256]), 2 * 6_400, "both fit: one refill each");
     assert!(run(256, &[256]) >= 2 * 25_600);
     assert_eq!(run(0, &[256]), 0);
 }
 
-/// An idle machine of a package with two CPUs, for a second.
+/// Returns the power of an idle machine, a package with two CPUs, over a second.
 fn idle_watts(hz: u32, nohz: bool) -> f64 {
     let place = |core| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
-    let topology = Topology::new(vec![place(0), place(1)], &[]).expect("two cores");
+    let topology = Topology::new(vec![place(0), place(1)], &[]).expect("two cores are a topology");
     let state = |name: &str, watts, residency_ns, exit_ns| IdleState {
         name: name.into(),
         watts,
@@ -526,7 +530,7 @@ fn idle_watts(hz: u32, nohz: bool) -> f64 {
     let setup = Setup::new(&model, &topology, None, nohz);
     let mut machine = machine(release("cfs"), 2, hz, script, Some(setup));
     assert_eq!(machine.run(SECOND - 1), Ok(RunEnd::TimeUp));
-    machine.energy().expect("its power is known").mean_watts
+    machine.energy().expect("the power of the machine is known").mean_watts
 }
 
 #[test]
@@ -537,8 +541,8 @@ fn an_idle_machine_draws_the_more_the_more_often_it_ticks() {
         at_1000 > at_250 && at_250 > at_100 && at_100 > tickless,
         "{at_1000} {at_250} {at_100} {tickless}"
     );
-    // Asleep all the time: base, package and two CPUs in their deepest states. (The only task
-    // starts and goes to sleep at 0.)
+    // All are asleep all the time: base, package and two CPUs in their deepest states. (The only
+    // task starts and goes to sleep at 0.)
     assert!((tickless - (50.0 + 3.0 + 2.0)).abs() < 0.01, "{tickless}");
 }
 
@@ -550,8 +554,8 @@ fn ticks_of_idle_cpus_cost_nothing_without_ticks() {
         let model = costs(&[("tick", 2_000.0)]);
         let setup = Setup::new(&model, &Topology::flat(2), None, nohz);
         let mut machine = machine(release("cfs"), 2, 1000, script, Some(setup));
-        machine.run(SECOND - 1).expect("it cannot fail");
-        machine.overheads().expect("it is modelled").ns(Overhead::Tick)
+        machine.run(SECOND - 1).expect("the workload cannot fail");
+        machine.overheads().expect("the machine is modelled").ns(Overhead::Tick)
     };
     assert_eq!(ticks(false), 2 * 999 * 2 * US);
     assert_eq!(ticks(true), 0);
@@ -564,7 +568,7 @@ fn cpus_that_are_in_the_kernel_can_go_off_line() {
         let mut machine = support::machine(release, 4, support::World::hogs(9));
         machine.set_costs(dear(4));
         for turn in 1..40u64 {
-            machine.run_to(turn * 10 * MS).expect("it cannot fail");
+            machine.run_to(turn * 10 * MS).expect("the workload cannot fail");
             let cpu = CpuId((turn % 4) as u32);
             let action =
                 if machine.is_online(cpu) { Action::Offline(cpu) } else { Action::Online(cpu) };
@@ -579,15 +583,16 @@ fn cpus_that_are_in_the_kernel_can_go_off_line() {
 #[test]
 fn a_cpu_that_goes_off_line_forgets_what_it_is_busy_with() {
     use schedlab_machine::Action;
-    // A tick each ms takes 0.4 ms. CPU 1 goes 0.1 ms after its fifth: four and a quarter of them.
-    let (_, release) = registry::find("cfs").expect("it is there");
+    // A tick each ms takes 0.4 ms. CPU 1 goes offline 0.1 ms after its fifth tick: it has spent
+    // four and a quarter ticks.
+    let (_, release) = registry::find("cfs").expect("the release is registered");
     assert_eq!(release.hz_default, 1000);
     let mut machine = support::machine(release, 2, support::World::hogs(2));
     machine.set_costs(setup(2, &[("tick", 400_000.0)]));
-    machine.run_to(5 * MS + 100 * US).expect("it cannot fail");
-    machine.act(&Action::Offline(CpuId(1))).expect("it is not the last");
-    machine.run_to(20 * MS).expect("it cannot fail");
-    let overheads = machine.overheads().expect("it is a modelled machine");
+    machine.run_to(5 * MS + 100 * US).expect("the workload cannot fail");
+    machine.act(&Action::Offline(CpuId(1))).expect("another CPU is online");
+    machine.run_to(20 * MS).expect("the workload cannot fail");
+    let overheads = machine.overheads().expect("the machine is modelled");
     assert_eq!(overheads.cpus[1].with_task_ns, 4 * 400 * US + 100 * US);
 }
 

@@ -1,4 +1,4 @@
-//! What is counted of a run.
+//! Counts of events in a run.
 
 use schedlab_machine::Counts;
 

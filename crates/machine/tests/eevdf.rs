@@ -1,5 +1,5 @@
-//! EEVDF, the real-time and the deadline class under random workloads: the books must add up,
-//! whatever happens when.
+//! EEVDF, the real-time and the deadline class under random workloads: the accounting must be
+//! consistent in every case.
 
 use schedlab_core::{
     Administer, BlockReason, BuildConfig, CpuId, CpuSet, Event, GroupId, Policy, SchedAttr,
@@ -8,7 +8,7 @@ use schedlab_core::{
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Order, SplitMix64, Workload};
 use schedlab_sched::eevdf::{Eevdf, Version};
 
-/// Tasks that do whatever comes to mind.
+/// Tasks with random operations.
 struct Mad {
     random: SplitMix64,
     cpus: u32,
@@ -120,7 +120,7 @@ impl Workload for Mad {
     }
 }
 
-/// Adds up who ran, for telling runs apart.
+/// Digest of all switches, to tell runs apart.
 #[derive(Default)]
 struct Digest {
     value: u64,
@@ -166,7 +166,7 @@ fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
             scheduler.group_new(platform, parent, 256 << number).unwrap();
         }
         if seed.is_multiple_of(5) {
-            // So that the trees' smallest slices are checked too.
+            // Checks the trees' smallest slices, too.
             let _ = scheduler.set_tunable(platform, "exact_min_slice", 1);
         }
     });
@@ -191,7 +191,7 @@ fn the_books_add_up() {
             }
         }
     }
-    assert!(refusals > 0, "some deadline tasks do not fit");
+    assert!(refusals > 0, "some deadline tasks are refused");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn runs_repeat_and_releases_differ() {
     assert!(digests[0] != digests[1] && digests[1] != digests[2]);
 }
 
-/// Tasks that run for ever.
+/// Tasks that run forever.
 struct Hogs(Vec<SchedAttr>);
 
 impl Workload for Hogs {
@@ -219,7 +219,7 @@ impl Workload for Hogs {
     }
 }
 
-/// Who ran from when to when, on one CPU.
+/// Task, start and end of each run on one CPU.
 #[derive(Default)]
 struct Runs(Vec<(TaskId, u64, u64)>);
 
@@ -262,7 +262,7 @@ fn runs(version: Version, hogs: Vec<SchedAttr>, until_ms: u64) -> Vec<(u32, u64,
 #[test]
 fn the_fair_class_gets_a_twentieth_beside_a_real_time_hog() {
     let hogs = || vec![SchedAttr::realtime(Policy::Fifo, 10), SchedAttr::nice(0)];
-    // A deferred server: the last 50 ms of each second.
+    // The server is deferred: it runs in the last 50 ms of each second.
     let served = runs(Version::V6_18, hogs(), 3100);
     assert_eq!(
         served[..6],
@@ -275,14 +275,14 @@ fn the_fair_class_gets_a_twentieth_beside_a_real_time_hog() {
             (1, 2950, 3000)
         ]
     );
-    // 6.6 throttles the real-time class: when a tick finds that it has had more than 950 ms.
+    // 6.6 throttles the real-time class when a tick finds that it has had more than 950 ms.
     let throttled = runs(Version::V6_6, hogs(), 2100);
     assert_eq!(throttled[..4], [(0, 0, 951), (1, 951, 1000), (0, 1000, 1950), (1, 1950, 2000)]);
 }
 
 #[test]
 fn what_the_fair_class_runs_anyway_is_charged_to_its_server() {
-    // A deadline task with 6 of 10 ms leaves so much that the server never competes.
+    // A deadline task with 6 of 10 ms leaves enough time, so the server never competes.
     let deadline = SchedAttr {
         policy: Policy::Deadline,
         runtime_ns: 6_000_000,
@@ -295,11 +295,12 @@ fn what_the_fair_class_runs_anyway_is_charged_to_its_server() {
     assert_eq!(longest, Some(4));
 }
 
-/// What happens in the nanoseconds in which a task is moved: whether its old CPU switched before.
+/// Order of events in the nanoseconds in which a task is moved: whether its old CPU switched
+/// before.
 #[derive(Default)]
 struct Moves {
     switched: Vec<(u64, CpuId)>,
-    /// Of how many moves the old CPU had switched in that nanosecond, and switched afterwards.
+    /// Number of moves after which, and before which, the old CPU switched in that nanosecond.
     before: u32,
     after: u32,
     moved: Vec<(u64, CpuId)>,

@@ -1,5 +1,5 @@
-//! CPUs of groups and the freezer; and random actions on random worlds with groups, limits and CPUs
-//! that come and go.
+//! CPUs of groups and the freezer, and random actions on random workloads with groups, limits, and
+//! CPUs that go offline and come back.
 
 mod support;
 
@@ -10,7 +10,7 @@ use schedlab_machine::{Action, ActionError, MachineGroup, RunEnd, SplitMix64, Ta
 use schedlab_sched::registry;
 use support::*;
 
-/// The releases that have task groups.
+/// Returns the releases that have task groups.
 fn with_groups() -> impl Iterator<Item = (String, &'static Release)> {
     registry::ALL.iter().flat_map(|entry| {
         let releases = entry.releases.iter().filter(|release| release.can.groups);
@@ -26,7 +26,7 @@ fn group(parent: u32, cpus: Option<CpuSet>) -> MachineGroup {
     MachineGroup { parent: GroupId(parent), cpus, frozen: false }
 }
 
-/// A machine with groups, and tasks in them that are not born yet.
+/// Returns a machine with groups, and tasks in them that are not born yet.
 fn grouped(
     release: &Release,
     cpus: u32,
@@ -45,12 +45,12 @@ fn grouped(
     for ((_, group, _), task) in tasks.iter().zip(0..) {
         machine
             .act(&Action::SetGroup { task: TaskId(task), group: GroupId(*group) })
-            .expect("it is there");
+            .expect("the scheduler creates the group");
     }
     machine
 }
 
-/// For how long each of `cpus` CPUs was busy between now and `until_ns`, ms.
+/// Returns the time for which each of `cpus` CPUs was busy between now and `until_ns`, ms.
 fn busy_ms(machine: &mut support::Running, cpus: u32, until_ns: u64) -> Vec<u64> {
     let from = machine.now_ns();
     let busy = |machine: &support::Running, at| {
@@ -69,7 +69,7 @@ fn busy_ms(machine: &mut support::Running, cpus: u32, until_ns: u64) -> Vec<u64>
 fn tasks_use_the_cpus_that_their_group_their_owner_and_the_machine_have() {
     for (name, release) in with_groups().filter(|(_, release)| release.cpus_max >= 4) {
         let groups = [group(0, Some(cpus(&[1, 2]))), group(1, Some(cpus(&[2, 3]))), group(0, None)];
-        // In the second group CPU 2 is left; the third task's owner allows none of its group's
+        // In the second group CPU 2 is left. The owner of the third task allows none of its group's
         // CPUs.
         let tasks = [
             (Habit::Hog, 2, CpuSet::All),
@@ -82,16 +82,19 @@ fn tasks_use_the_cpus_that_their_group_their_owner_and_the_machine_have() {
         assert!(busy[2] > 990, "{name}: {busy:?}");
         // The group gets other CPUs, at once.
         let action = Action::SetGroupCpus { group: GroupId(1), cpus: Some(cpus(&[3])) };
-        machine.act(&action).expect("they are there");
+        machine.act(&action).expect("the CPUs exist");
         assert_eq!(busy_ms(&mut machine, 4, 2 * SECOND), [0, 0, 0, 1000], "{name}");
-        // One moves to a group of all CPUs: what its owner said counts again.
-        machine.act(&Action::SetGroup { task: TaskId(2), group: GroupId(3) }).expect("it is there");
+        // One task moves to a group with all CPUs: the affinity set by its owner applies again.
+        machine
+            .act(&Action::SetGroup { task: TaskId(2), group: GroupId(3) })
+            .expect("the group exists");
         assert_eq!(busy_ms(&mut machine, 4, 3 * SECOND), [1000, 0, 0, 1000], "{name}");
-        // The group's last CPU goes: its tasks use its parent's (the root's) until it is back.
-        machine.act(&Action::Offline(CpuId(3))).expect("others are left");
+        // The group's last CPU goes offline: its tasks use its parent's (the root's) until it is
+        // back.
+        machine.act(&Action::Offline(CpuId(3))).expect("other CPUs are online");
         let busy = busy_ms(&mut machine, 3, 4 * SECOND);
         assert!(busy[1] + busy[2] > 900, "{name}: {busy:?}");
-        machine.act(&Action::Online(CpuId(3))).expect("it was off line");
+        machine.act(&Action::Online(CpuId(3))).expect("the CPU was offline");
         assert_eq!(busy_ms(&mut machine, 4, 5 * SECOND), [1000, 0, 0, 1000], "{name}");
         audit(&machine, &name);
     }
@@ -127,7 +130,7 @@ fn a_frozen_group_stops_with_all_below_it_and_whoever_comes_to_it() {
         machine.run_to(100 * MS).unwrap();
         assert_eq!(machine.observer().ran(2, 100 * MS), 100 * MS, "{name}");
         assert_eq!(machine.task_state(TaskId(1)), TaskState::Frozen, "{name}");
-        // The outer one is thawed: the inner one stays frozen.
+        // The outer group is thawed: the inner one stays frozen.
         machine.act(&Action::ThawGroup(GroupId(1))).unwrap();
         machine.act(&Action::SetGroup { task: TaskId(2), group: GroupId(2) }).unwrap();
         machine.run_to(200 * MS).unwrap();
@@ -135,10 +138,11 @@ fn a_frozen_group_stops_with_all_below_it_and_whoever_comes_to_it() {
         assert_eq!(
             machine.observer().ran(2, 200 * MS),
             100 * MS,
-            "{name}: it went to a frozen group"
+            "{name}: it moved to a frozen group"
         );
         assert_eq!(machine.task_state(TaskId(2)), TaskState::Frozen, "{name}");
-        // One leaves it and goes on; the other stays for ever, if nobody is expected to thaw it.
+        // One task leaves the group and continues. The other stays forever, if no one is expected
+        // to thaw it.
         machine.act(&Action::SetGroup { task: TaskId(1), group: GroupId(3) }).unwrap();
         machine.set_releases_expected(false);
         assert_eq!(machine.run_to(SECOND), Ok(RunEnd::Stuck), "{name}");
@@ -147,7 +151,7 @@ fn a_frozen_group_stops_with_all_below_it_and_whoever_comes_to_it() {
     }
 }
 
-/// A random action on groups 1 to 3, one of `tasks` tasks, or one of `cpus` CPUs.
+/// Returns a random action on groups 1 to 3, one of `tasks` tasks, or one of `cpus` CPUs.
 fn any_action(random: &mut SplitMix64, cpus: u32, tasks: u32) -> Action {
     let task = TaskId(random.below(u64::from(tasks)) as u32);
     let cpu = CpuId(random.below(u64::from(cpus)) as u32);

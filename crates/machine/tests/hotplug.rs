@@ -1,4 +1,4 @@
-//! CPUs off line and on line in mid-run, under every release that can.
+//! CPUs that go offline and come back during a run, under every release that supports it.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::*;
 
 const CPUS: u32 = 12;
 
-/// Releases that run on 12 CPUs, with their names.
+/// Returns the releases that run on 12 CPUs, with their names.
 fn releases() -> impl Iterator<Item = (String, &'static Release)> {
     registry::ALL.iter().flat_map(|entry| {
         let fit =
@@ -18,8 +18,8 @@ fn releases() -> impl Iterator<Item = (String, &'static Release)> {
     })
 }
 
-/// Hogs of several nice values, sleepers, restless ones, tasks bound to few CPUs, real-time tasks
-/// where there are such.
+/// Returns hogs of several nice values, sleepers, restless tasks, tasks bound to few CPUs, and
+/// real-time tasks where they exist.
 fn mixed(release: &Release) -> World {
     let cpus = |range: std::ops::Range<u32>| CpuSet::from_cpus(range.map(CpuId));
     let mut tasks = Vec::new();
@@ -63,7 +63,8 @@ fn eight_of_twelve_go_in_mid_run_and_come_back_and_nobody_is_lost() {
             audit(machine, &name);
             let used = machine.observer().all_ran(until_ns) - before;
             let there = u64::from(online) * (until_ns - from_ns);
-            // 2.6.24 weighs a real-time task like 173 others: it balances coarsely here (95.4 %).
+            // 2.6.24 weighs a real-time task like 173 others, so its balancing is coarse here (95.4
+            // %).
             let most = if name == "cfs@2.6.24" { 95 } else { 98 };
             assert!(
                 used <= there && used >= there * most / 100,
@@ -86,7 +87,7 @@ fn eight_of_twelve_go_in_mid_run_and_come_back_and_nobody_is_lost() {
         for cpu in 4..CPUS {
             assert!(
                 machine.observer().busy(cpu, 10 * SECOND) > before[cpu as usize] + SECOND,
-                "{name}: CPU {cpu} is not used any more"
+                "{name}: CPU {cpu} is no longer used"
             );
         }
         for task in 0..everybody as u32 {
@@ -119,7 +120,7 @@ fn a_task_bound_to_cpus_that_go_may_run_anywhere_from_then_on() {
         assert!(busy[0] + busy[1] > 0, "{name}");
         let ran = machine.observer().all_ran(300 * MS);
         assert!(ran > 299 * MS, "{name}: {ran}");
-        // It does not go back by itself.
+        // It does not return by itself.
         assert_eq!(*machine.task_allowed(TaskId(0)), CpuSet::All);
     }
 }

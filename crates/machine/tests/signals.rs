@@ -1,4 +1,5 @@
-//! Stop, continue, kill, freeze and thaw, to the nanosecond; and random actions on random worlds.
+//! Stop, continue, kill, freeze and thaw, to the nanosecond; and random actions on random
+//! workloads.
 
 mod support;
 
@@ -47,7 +48,7 @@ fn a_running_task_stops_at_once_and_does_the_rest_of_its_work_when_continued() {
             (machine.current(CpuId(0)), machine.observer().ran(0, 100 * MS)),
             (None, 20 * MS + 7)
         );
-        // A second one changes nothing, and one is enough to continue it.
+        // A second stop has no effect, and one continue is enough.
         machine.act(&Action::Stop(A)).unwrap();
         machine.act(&Action::Continue(A)).unwrap();
         assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded), "{name}");
@@ -93,7 +94,7 @@ fn a_sleeper_is_woken_to_stop_and_goes_back_to_the_rest_of_its_sleep() {
         );
         let last = *machine.observer().switches.last().unwrap();
         assert_eq!(last, (102 * MS, 0, None), "{name}");
-        // Its next sleep ends at 202 ms, while it is stopped: it need not go back.
+        // Its next sleep ends at 202 ms, while it is stopped, so it does not return to it.
         machine.act(&Action::Stop(A)).unwrap();
         machine.run_to(300 * MS).unwrap();
         assert_eq!(machine.observer().ran(0, 300 * MS), 2 * MS, "{name}");
@@ -173,7 +174,7 @@ fn stop_and_continue_in_one_instant_change_nothing_but_who_runs() {
     }
 }
 
-/// A random action about one of `tasks` tasks and `cpus` CPUs.
+/// Returns a random action on one of `tasks` tasks or `cpus` CPUs.
 fn any_action(random: &mut SplitMix64, release: &Release, cpus: u32, tasks: u32) -> Action {
     let task = TaskId(random.below(u64::from(tasks)) as u32);
     let cpu = CpuId(random.below(u64::from(cpus)) as u32);
@@ -261,8 +262,8 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
                 held.count()
             };
             assert_eq!(held(&machine), 0, "{what}");
-            // 2.4 can starve a task that is bound to a CPU which it did not use last: the others'
-            // rounds refill all counters. Of the textbook policies most let a hog run for ever.
+            // 2.4 can starve a task that is bound to a CPU on which it did not run last: the rounds
+            // of other tasks refill all counters. Most textbook policies let a hog run forever.
             let fair = ["round_robin", "o_1", "rsdl", "sd", "cfs", "bfs", "eevdf", "rr"]
                 .contains(&name.split('@').next().unwrap_or(""));
             let until = now + 20 * SECOND;
@@ -285,7 +286,7 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
     }
 }
 
-/// Whoever is to come at 5 ms is killed at 1 ms: the run is over when the other one is done.
+/// The task that would start at 5 ms is killed at 1 ms: the run ends when the other one is done.
 #[test]
 fn nobody_waits_for_one_who_was_killed_before_birth() {
     for release in two() {
@@ -302,7 +303,7 @@ fn nobody_waits_for_one_who_was_killed_before_birth() {
     }
 }
 
-/// Two tasks end their work in the same nanosecond, each on a CPU; one of them kills the other.
+/// Two tasks on two CPUs end their work in the same nanosecond. One of them kills the other.
 struct Killer {
     has_struck: bool,
     killed: u32,
@@ -340,7 +341,7 @@ fn who_is_killed_at_the_end_of_its_work_ends_once_in_whatever_order() {
             let mut config = Config::idealised(2, 1000);
             config.order = Order::Shuffled(SplitMix64::new(seed));
             let scheduler =
-                release.build(&BuildConfig::flat(2, 1000)).expect("it is of the registry");
+                release.build(&BuildConfig::flat(2, 1000)).expect("the release can be built");
             let mut machine =
                 Machine::new(config, scheduler, Killer { has_struck: false, killed: 0 }, ());
             assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded), "seed {seed}");

@@ -1,4 +1,4 @@
-//! Con Kolivas's schedulers on the machine: worked examples, and what they promise under random
+//! Con Kolivas's schedulers on the machine: worked examples, and their guarantees under random
 //! loads.
 
 use schedlab_core::{
@@ -13,7 +13,7 @@ use std::convert::Infallible;
 
 const MS: u64 = 1_000_000;
 
-/// Runs and sleeps by turns; without sleep it is a hog.
+/// Runs and sleeps alternate; without sleep the task is a hog.
 #[derive(Clone)]
 struct Program {
     nice: i32,
@@ -57,7 +57,7 @@ impl Workload for Programs {
     }
 }
 
-/// Slices in ms (cpu, from, to, task), adjoining ones joined; CPU times and longest waits.
+/// Slices in ms (cpu, from, to, task), adjoining ones merged; CPU times and longest waits.
 #[derive(Default)]
 struct Notes {
     slices: Vec<(u32, f64, f64, u32)>,
@@ -191,7 +191,7 @@ fn bfs_316(cpus: u32) -> Bfs {
     Bfs::new(bfs::Version::V0_316, &BuildConfig::flat(cpus, 1000))
 }
 
-/// Slices of CPU 0 as (from ms, to ms, task), those that begin in a stretch of time.
+/// Returns the slices of CPU 0 that begin in a period, as (from ms, to ms, task).
 fn slices(notes: &Notes, from_ms: u64, to_ms: u64) -> Vec<(u64, u64, u32)> {
     notes
         .slices
@@ -235,7 +235,7 @@ fn sd_a_sleeper_sinks_by_what_it_runs_only() {
         let Ok(_) = machine.run_to(ms * MS + 1);
         levels.push(level(&machine));
     }
-    // Bursts at 6, 28, 50, 72, ... ms; three of them to a slot.
+    // Bursts at 6, 28, 50, 72, ... ms; three of them per slot.
     assert_eq!(levels, [101, 101, 101, 103, 103, 103]);
     let Ok(_) = machine.run(130 * MS);
     let notes = machine.into_parts().2;
@@ -261,7 +261,7 @@ fn sd_a_newcomer_has_one_rotation_before_an_old_hog() {
 fn sd_rotations_of_hogs() {
     for (nice, ends_ms) in [(0, [240, 492, 744]), (19, [6, 18, 30])] {
         let mut machine = machine(1, sd(1), &[hog(nice), hog(nice)]);
-        // The instant of the start leaves CPU 0 busy: it counts rotations from here.
+        // The instant of the start leaves CPU 0 busy: rotations count from here.
         for (rotation, end_ms) in ends_ms.into_iter().enumerate() {
             let Ok(_) = machine.run_to(end_ms * MS);
             assert_eq!(
@@ -281,7 +281,7 @@ fn sd_rotations_of_hogs() {
 
 #[test]
 fn sd_overrun_is_carried_into_the_next_slot() {
-    // Bursts from 6 ms on start and end at ticks: each costs up to 1 µs more than 2 ms.
+    // Bursts from 6 ms on start and end at ticks. Each costs up to 1 µs more than 2 ms.
     let sleeper = Program { run_ns: 2 * MS, sleep_ns: 20 * MS, ..hog(0) };
     let mut machine = machine(1, sd(1), &[hog(0), sleeper]);
     let Ok(_) = machine.run_to(72 * MS);
@@ -293,7 +293,7 @@ fn rsdl_worse_nice_levels_come_in_a_clump() {
     let notes = run(1, rsdl(), &[hog(0), hog(10)], 400);
     let mut expected = vec![(0, 60, 0)];
     expected.extend((0..20).map(|turn| (60 + 6 * turn, 66 + 6 * turn, 1 - (turn % 2) as u32)));
-    // B's last turn ended at 174; A has the last of this rotation and the first ten levels of the
+    // B's last turn ended at 174. A has the last level of this rotation and the first ten of the
     // next.
     *expected.last_mut().unwrap() = (174, 240, 0);
     assert_eq!(slices(&notes, 0, 200), expected);
@@ -339,9 +339,9 @@ fn bfs_shares_by_nice() {
     }
 }
 
-// Random loads: the books must balance, and promises hold.
+// Random loads: the accounting must be consistent, and guarantees hold.
 
-/// A task's next operation by dice, with everything a task can do.
+/// Random operations of a task, from all that a task can do.
 struct Chaos {
     random: SplitMix64,
     cpus: u32,
@@ -400,7 +400,7 @@ impl Workload for Chaos {
         } else {
             BlockReason::Interruptible
         };
-        // Whole milliseconds now and then, so that things fall on ticks and on each other.
+        // Sometimes whole milliseconds, so that events coincide with ticks and with each other.
         let grain = [1, 1000, MS][self.random.below(3) as usize];
         Ok(match self.random.below(if self.ordinary { 11 } else { 17 }) {
             0..=5 => Op::Run { ns: (1 + self.random.below(12 * MS) / grain) * grain },
@@ -487,8 +487,16 @@ fn hogs_stay_together_as_promised() {
         let programs = vec![hog(nice); 5];
         let load = Load { tasks: 5, cpus: 1, nice_max: nice, nice_min: nice };
         let check = |name: &str, scheduler: Box<dyn Scheduler>| {
-            let most = scheduler.inspect().promises(&load).hog_spread_ns.expect("one CPU");
-            let wait = scheduler.inspect().promises(&load).wait_ns.expect("one CPU");
+            let most = scheduler
+                .inspect()
+                .promises(&load)
+                .hog_spread_ns
+                .expect("the spread on one CPU is bounded");
+            let wait = scheduler
+                .inspect()
+                .promises(&load)
+                .wait_ns
+                .expect("the wait on one CPU is bounded");
             let notes = run(1, scheduler, &programs, 30_000);
             let spread = notes.ran_ns.iter().max().unwrap() - notes.ran_ns.iter().min().unwrap();
             assert!(spread <= most, "{name}, nice {nice}: {spread} > {most}");

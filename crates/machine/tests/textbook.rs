@@ -1,4 +1,4 @@
-//! The worked examples of the textbooks.
+//! Worked examples of textbooks.
 
 use schedlab_core::{
     Administer, BlockReason, CpuId, Event, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
@@ -8,13 +8,13 @@ use schedlab_sched::textbook::*;
 
 const MS: u64 = 1_000_000;
 
-/// A task: arrives, then runs and sleeps in turn (ms); the sleeps are between the runs.
+/// A task: it arrives, then runs and sleeps in turn (ms). Sleeps are between the runs.
 #[derive(Clone)]
 struct Job {
     name: &'static str,
     arrival: u64,
     run: u64,
-    /// Sleep after each run; 0 = one run only.
+    /// Sleep after each run; 0: one run only.
     sleep: u64,
     attr: SchedAttr,
 }
@@ -33,7 +33,7 @@ fn with_policy(name: &'static str, arrival: u64, run: u64, policy: Policy) -> Jo
 
 struct Jobs {
     jobs: Vec<Job>,
-    /// For each whether its run is behind it.
+    /// By task: whether it has taken its run.
     ran: Vec<bool>,
 }
 
@@ -68,7 +68,7 @@ impl Workload for Jobs {
     }
 }
 
-/// Who ran until when on CPU 0, in ms, adjoining stretches joined.
+/// Task and end of each run on CPU 0, in ms; adjoining runs merged.
 #[derive(Default)]
 struct Log {
     stretches: Vec<(TaskId, u64)>,
@@ -111,7 +111,8 @@ impl Log {
     }
 }
 
-/// Runs `jobs` on one CPU for `until` ms and tells who ran until when: "P4 3, P1 9".
+/// Runs `jobs` on one CPU for `until` ms and returns the tasks with the ends of their runs: "P4 3,
+/// P1 9".
 fn run(rules: Rules, tunables: &[(&str, u64)], jobs: &[Job], until: u64) -> String {
     let jobs = jobs.to_vec();
     let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
@@ -197,7 +198,7 @@ fn example_7_priority_with_round_robin() {
     );
 }
 
-/// The time at which each of A to E is done, for the five processes of example 8.
+/// Returns the completion times of A to E, the five processes of example 8.
 fn five_processes(rules: Rules, tunables: &[(&str, u64)]) -> [u64; 5] {
     let jobs = [job("A", 0, 3), job("B", 2, 6), job("C", 4, 4), job("D", 6, 5), job("E", 8, 2)];
     let ends = run(rules, tunables, &jobs, 100);
@@ -254,7 +255,7 @@ fn example_10_multilevel_queue() {
 fn classes_take_turns_by_parts_of_a_cycle() {
     let jobs = [job("F", 0, FOR_EVER), with_policy("B", 0, FOR_EVER, Policy::Batch)];
     assert_eq!(run(MLQ_SLICED_RULES, &[], &jobs, 200), "F 80, B 100, F 180, B 200");
-    // Who has nothing to run passes its part on.
+    // A class without runnable tasks passes its part on.
     assert_eq!(run(MLQ_SLICED_RULES, &[], &jobs[1..], 150), "B 150");
 }
 

@@ -1,23 +1,19 @@
-//! Every metric there is: [`ALL`], with id, title, unit, definition, which value is better, scope
-//! and help.
+//! All metrics: [`ALL`], with id, title, unit, definition, which value is better, scope and help.
 //!
 //! This is the one vocabulary of the comparison table, CSV, the JSON document, sweeps and their
-//! `--figure`, and published experiments. A metric has one [`id`](Metric::id), which never changes;
-//! the other names that users may write are aliases and stand here too: the field of the JSON
+//! `--figure`, and published experiments. A metric has one [`id`](Metric::id), which never changes.
+//! The other names that users may write are aliases and stand here, too: the field of the JSON
 //! document, the [`title`](Metric::title) as a benchmark's `--figure`, the word of a paper file.
 //! `docs/metrics.md` is generated from this list.
 //!
-//! `schedlab-report::metrics` has the value that a given run has for each.
+//! `schedlab-report::metrics` computes the value of each metric for a given run.
 //!
-//! Some metrics are distributions: each [`Statistic`] of one is a metric of
-//! its own, `wakeup_latency_p99`, which [`find`] finds.
+//! Some metrics are distributions: each [`Statistic`] of one is a metric of its own,
+//! `wakeup_latency_p99`, which [`find`] finds.
 
-mod examples;
-
-pub use examples::example;
 use serde::{Deserialize, Serialize};
 
-/// Which of two values of a metric is the better one.
+/// Which of two values of a metric is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Better {
     /// The lower one.
@@ -26,13 +22,13 @@ pub enum Better {
     /// The higher one.
     #[serde(rename = "more")]
     Higher,
-    /// Neither: it depends on what one wants.
+    /// Neither: it depends on the purpose.
     #[serde(rename = "neither")]
     Neither,
 }
 
 impl Better {
-    /// As documents write it: `less`, `more`, `neither`.
+    /// Returns the name in documents: `less`, `more`, `neither`.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Lower => "less",
@@ -51,13 +47,13 @@ pub enum Unit {
     NsSquared,
     /// A part of a whole, 0 to 1.
     Part,
-    /// One value over another.
+    /// Ratio of two values.
     Ratio,
-    /// Events a second of simulated time.
+    /// Events per second of simulated time.
     PerSecond,
     /// An index, 0 to 1.
     Index,
-    /// A number of things.
+    /// A count.
     Count,
     /// Joules.
     Joules,
@@ -66,7 +62,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is written: `ns`, `ns^2`, `part`, `ratio`, `1/s`, `index`, `count`, `J`, `W`.
+    /// Returns the symbol: `ns`, `ns^2`, `part`, `ratio`, `1/s`, `index`, `count`, `J`, `W`.
     pub const fn name(self) -> &'static str {
         match self {
             Unit::Ns => "ns",
@@ -82,29 +78,29 @@ impl Unit {
     }
 }
 
-/// What a metric is of, and with it what must be named beside it.
+/// Subject of a metric, and thus the arguments that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Scope {
     /// The whole run.
     Run,
-    /// One CPU: its number.
+    /// One CPU; argument: its number.
     Cpu,
-    /// The tasks of one key together: the key; `*` = all tasks.
+    /// The tasks of one key together; argument: the key; `*` means all tasks.
     Key,
-    /// The tasks of two keys, one over the other: two keys.
+    /// The tasks of two keys, one over the other; arguments: two keys.
     KeyPair,
-    /// A control group with all below it: its path.
+    /// A control group with all its descendants; argument: its path.
     Group,
     /// One task.
     Task,
 }
 
 impl Scope {
-    /// All of them, in the order of the documentation.
+    /// All scopes, in the order of the documentation.
     pub const ALL: [Scope; 6] =
         [Scope::Run, Scope::Cpu, Scope::Key, Scope::KeyPair, Scope::Group, Scope::Task];
 
-    /// What must be named beside the metric, a word each.
+    /// Returns placeholders of the arguments, one word each.
     pub const fn arguments(self) -> &'static [&'static str] {
         match self {
             Scope::Run => &[],
@@ -116,7 +112,7 @@ impl Scope {
         }
     }
 
-    /// As a heading: `the run`.
+    /// Returns a heading: `the run`.
     pub const fn title(self) -> &'static str {
         match self {
             Scope::Run => "the run",
@@ -129,18 +125,18 @@ impl Scope {
     }
 }
 
-/// A number that sums up a distribution.
+/// A number that summarises a distribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Statistic {
-    /// How many values there are.
+    /// Number of values.
     Count,
-    /// Their sum.
+    /// Sum of the values.
     Sum,
-    /// The smallest.
+    /// Smallest value.
     Min,
-    /// The mean, rounded down to a whole ns.
+    /// Mean, rounded down to a whole ns.
     Mean,
-    /// The median: the 50th percentile by nearest rank, as all that follow.
+    /// Median: the 50th percentile by nearest rank, like all that follow.
     P50,
     /// The 90th percentile.
     P90,
@@ -150,16 +146,16 @@ pub enum Statistic {
     P99,
     /// The 99.9th percentile.
     P999,
-    /// The largest.
+    /// Largest value.
     Max,
-    /// The standard deviation with divisor n.
+    /// Standard deviation with divisor n.
     SdPopulation,
-    /// The standard deviation with divisor n - 1.
+    /// Standard deviation with divisor n - 1.
     SdSample,
 }
 
 impl Statistic {
-    /// All of them.
+    /// All statistics.
     pub const ALL: [Statistic; 12] = [
         Statistic::Count,
         Statistic::Sum,
@@ -175,7 +171,7 @@ impl Statistic {
         Statistic::SdSample,
     ];
 
-    /// Ending of the id.
+    /// Returns the suffix of the id.
     pub const fn id(self) -> &'static str {
         match self {
             Statistic::Count => "count",
@@ -193,7 +189,7 @@ impl Statistic {
         }
     }
 
-    /// Ending of the title.
+    /// Returns the suffix of the title.
     pub const fn title(self) -> &'static str {
         match self {
             Statistic::P50 => "median",
@@ -204,7 +200,7 @@ impl Statistic {
         }
     }
 
-    /// What it is, by formula.
+    /// Returns the definition, as a formula.
     pub const fn definition(self) -> &'static str {
         match self {
             Statistic::Count => "n, the number of values",
@@ -226,38 +222,40 @@ impl Statistic {
 /// A word of paper files for a metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PaperWord {
-    /// The word; with a second one for a kind of kernel time.
+    /// The word; followed by a second one for a kind of kernel time.
     pub word: &'static str,
-    /// The unit of its values in paper files; empty for pure numbers.
+    /// Unit of its values in paper files; empty for pure numbers.
     pub unit: &'static str,
-    /// How many of the metric's own unit that is.
+    /// Size of that unit in the metric's own unit.
     pub per: f64,
 }
 
 /// A metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Metric {
-    /// Its name in CSV, sweeps and every program: lower case, words joined by `_`. Never changes.
+    /// Name in CSV, sweeps and every program: lower case, words joined by `_`. Never changes.
     pub id: &'static str,
-    /// Its name in tables, and as a benchmark's `--figure`.
+    /// Name in tables, and as a benchmark's `--figure`.
     pub title: &'static str,
-    /// The unit of its values.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Which value is the better one.
+    /// Which value is better.
     pub better: Better,
-    /// What it is of.
+    /// Subject.
     pub scope: Scope,
-    /// What it is, as a formula in words.
+    /// Definition, as a formula in words.
     pub definition: &'static str,
-    /// What it says, and what the field calls it elsewhere; empty where the definition says all.
+    /// Interpretation, and names elsewhere; empty where the definition is enough.
     pub help: &'static str,
-    /// Whether it is a distribution: then each [`Statistic`] is a metric, and it is none itself.
+    /// Whether it is a distribution. Then each [`Statistic`] is a metric, and it is none itself.
     pub distribution: bool,
-    /// The field of a run in the JSON document, `[]` for each entry of a list; empty = it is in
-    /// none. A distribution's is the object whose fields are its statistics.
+    /// Field of a run in the JSON document, `[]` for each entry of a list; empty: none. Of a
+    /// distribution: the object whose fields are its statistics.
     pub json: &'static str,
-    /// The word of paper files.
+    /// Word of paper files.
     pub paper: Option<PaperWord>,
+    /// Worked example (of a distribution: of its values); empty where the definition needs none.
+    pub example: &'static str,
 }
 
 /// A metric that was found by its name: one of [`ALL`], or a statistic of one.
@@ -265,12 +263,12 @@ pub struct Metric {
 pub struct Named {
     /// The metric.
     pub metric: &'static Metric,
-    /// Which number of a distribution; none if it is no distribution.
+    /// Statistic of a distribution; `None` if it is no distribution.
     pub statistic: Option<Statistic>,
 }
 
 impl Named {
-    /// Its id: `wakeup_latency_p99`.
+    /// Returns its id: `wakeup_latency_p99`.
     pub fn id(&self) -> String {
         match self.statistic {
             Some(statistic) => format!("{}_{}", self.metric.id, statistic.id()),
@@ -278,7 +276,7 @@ impl Named {
         }
     }
 
-    /// Its title: `wakeup latency p99`.
+    /// Returns its title: `wakeup latency p99`.
     pub fn title(&self) -> String {
         match self.statistic {
             Some(statistic) => format!("{} {}", self.metric.title, statistic.title()),
@@ -286,7 +284,7 @@ impl Named {
         }
     }
 
-    /// The unit of its values.
+    /// Returns the unit of its values.
     pub fn unit(&self) -> Unit {
         match self.statistic {
             Some(Statistic::Count) => Unit::Count,
@@ -294,7 +292,7 @@ impl Named {
         }
     }
 
-    /// Which value is the better one.
+    /// Returns which value is better.
     pub fn better(&self) -> Better {
         match self.statistic {
             Some(Statistic::Count) => Better::Neither,
@@ -303,7 +301,7 @@ impl Named {
     }
 }
 
-/// The metric with this id: `switches`, `wakeup_latency_p99`.
+/// Returns the metric with this id: `switches`, `wakeup_latency_p99`.
 pub fn find(id: &str) -> Option<Named> {
     ALL.iter().find_map(|metric| {
         let rest = id.strip_prefix(metric.id)?;
@@ -316,20 +314,20 @@ pub fn find(id: &str) -> Option<Named> {
     })
 }
 
-/// The metric of the whole run with this title, as a benchmark's `--figure` names it: `wakeup
-/// latency p99`.
+/// Returns the metric of the whole run with this title, as a benchmark's `--figure` names it:
+/// `wakeup latency p99`.
 pub fn find_title(title: &str) -> Option<Named> {
     every().find(|named| named.metric.scope == Scope::Run && named.title() == title)
 }
 
-/// The metric with this word of paper files: `cpu-share`, `kernel spin`.
+/// Returns the metric with this word of paper files: `cpu-share`, `kernel spin`.
 pub fn find_paper_word(word: &str) -> Option<(&'static Metric, PaperWord)> {
     ALL.iter().find_map(|metric| {
         metric.paper.filter(|paper| paper.word == word).map(|paper| (metric, paper))
     })
 }
 
-/// Every metric, each statistic of a distribution for itself.
+/// Iterates over every metric; each statistic of a distribution counts as one.
 pub fn every() -> impl Iterator<Item = Named> {
     ALL.iter().flat_map(|metric| {
         let whole = (!metric.distribution).then_some(Named { metric, statistic: None });
@@ -340,7 +338,7 @@ pub fn every() -> impl Iterator<Item = Named> {
     })
 }
 
-/// The ids of what schedulers are compared by, in the order of the table.
+/// Ids of the metrics in comparisons of schedulers, in the order of the table.
 pub const COMPARED: &[&str] = &[
     "cpu_use",
     "throughput",
@@ -363,14 +361,14 @@ pub const COMPARED: &[&str] = &[
     "migrations_cpu",
 ];
 
-/// The ids of what CSV has besides: figures that say little where tasks sleep.
+/// Ids of the additional metrics in CSV: figures that say little where tasks sleep.
 pub const BESIDES_IN_CSV: &[&str] =
     &["jain_by_weight", "jain_by_share", "lag_max", "owed_max", "owed_end"];
 
-/// The ids of what schedulers are compared by besides, on modelled machines.
+/// Ids of the additional metrics in comparisons on modelled machines.
 pub const COMPARED_IF_MODELLED: &[&str] = &["kernel_time", "kernel_spin", "power_mean"];
 
-/// A metric without aliases.
+/// Creates a metric without aliases.
 const fn metric(
     scope: Scope,
     id: &'static str,
@@ -391,24 +389,31 @@ const fn metric(
         distribution: false,
         json: "",
         paper: None,
+        example: "",
     }
 }
 
 impl Metric {
-    /// With its field of the JSON document.
+    /// Adds its field of the JSON document.
     const fn json(mut self, field: &'static str) -> Metric {
         self.json = field;
         self
     }
 
-    /// A distribution, with its object in the JSON document.
+    /// Makes it a distribution, with its object in the JSON document.
     const fn distribution(mut self, object: &'static str) -> Metric {
         self.distribution = true;
         self.json = object;
         self
     }
 
-    /// With its word of paper files, whose values are in the metric's own unit.
+    /// Adds a worked example.
+    const fn example(mut self, example: &'static str) -> Metric {
+        self.example = example;
+        self
+    }
+
+    /// Adds its word of paper files, with values in the metric's own unit.
     const fn paper(mut self, word: &'static str) -> Metric {
         let unit = match self.unit {
             Unit::Joules => "J",
@@ -419,19 +424,19 @@ impl Metric {
         self
     }
 
-    /// With its word of paper files, whose values are in seconds.
+    /// Adds its word of paper files, with values in seconds.
     const fn paper_s(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "s", per: 1e9 });
         self
     }
 
-    /// With its word of paper files, whose values are in milliseconds.
+    /// Adds its word of paper files, with values in milliseconds.
     const fn paper_ms(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "ms", per: 1e6 });
         self
     }
 
-    /// With its word of paper files, whose values are in seconds squared.
+    /// Adds its word of paper files, with values in seconds squared.
     const fn paper_s2(mut self, word: &'static str) -> Metric {
         self.paper = Some(PaperWord { word, unit: "s²", per: 1e18 });
         self
@@ -439,8 +444,8 @@ impl Metric {
 }
 
 impl Metric {
-    /// Where it appears, and under which name: `JSON ...; table, CSV; papers ...`. Empty if it is
-    /// in the programs' hands only.
+    /// Returns where it appears, and under which name: `JSON ...; table, CSV; papers ...`. Empty if
+    /// it is available in programs only.
     pub fn places(&self) -> String {
         let mut places = vec![];
         if !self.json.is_empty() {
@@ -496,7 +501,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Neither,
         "sum over CPUs of the time with a task as current",
-        "Busy and idle come to CPUs x length of the run, less the time off line.",
+        "Busy and idle time add up to CPUs x length of the run, less the time offline.",
     )
     .json("totals.busy_ns")
     .paper_s("busy"),
@@ -506,7 +511,7 @@ pub const ALL: &[Metric] = &[
         "idle time of all CPUs",
         Ns,
         Neither,
-        "sum over CPUs of the time on line with the idle task as current",
+        "sum over CPUs of the time online with the idle task as current",
         "Idle time while tasks wait is a balancing fault.",
     )
     .json("totals.idle_ns"),
@@ -517,16 +522,19 @@ pub const ALL: &[Metric] = &[
         Part,
         Neither,
         "busy / (busy + idle)",
-        "The textbooks' CPU utilisation, time spent in the kernel included.",
+        "The textbooks' CPU utilisation, including time in the kernel.",
     )
-    .json("totals.cpu_use"),
+    .json("totals.cpu_use")
+    .example(
+        "2 CPUs offer 20 s in 10 s. If tasks were current for 15 s of them, 75 % were used.",
+    ),
     metric(
         Run,
         "tasks_started",
         "tasks started",
         Count,
         Neither,
-        "number of tasks that came into being",
+        "number of tasks that were born",
         "",
     )
     .json("totals.tasks_started"),
@@ -553,7 +561,12 @@ pub const ALL: &[Metric] = &[
         "Pieces of work done.",
     )
     .json("totals.jobs")
-    .paper("jobs"),
+    .paper("jobs")
+    .example(
+        "A task with one phase, `loop` 10 at the task: 10 loops, 10 jobs. A task whose phase \
+         has `loop` -1 of its own never finishes a loop of the task; after 300 rounds of the \
+         phase it has done 300 jobs. A task that ends without a loop has done 1.",
+    ),
     metric(
         Run,
         "throughput",
@@ -563,7 +576,10 @@ pub const ALL: &[Metric] = &[
         "jobs / length of the run",
         "The textbooks' throughput.",
     )
-    .json("totals.throughput_per_s"),
+    .json("totals.throughput_per_s")
+    .example(
+        "Tasks finished 5,200 jobs in a run of 5 s: 1,040 /s.",
+    ),
     metric(
         Run,
         "wait",
@@ -583,28 +599,35 @@ pub const ALL: &[Metric] = &[
         "waiting of all tasks / tasks started, rounded down",
         "The textbooks' mean waiting time.",
     )
-    .json("totals.wait_mean_ns"),
+    .json("totals.wait_mean_ns")
+    .example(
+        "4 tasks were runnable without a CPU for 2 s together: 500 ms each.",
+    ),
     metric(
         Run,
         "wait_max",
         "waiting longest",
         Ns,
         Lower,
-        "the longest single wait: from when a task is runnable without a CPU until it runs, or is \
-         not runnable any more",
-        "A wait that had not ended with the run counts as far as it got. A turn of no length that \
-         leaves the task runnable ends none: it did not run. wait_max of /proc/PID/sched, over \
-         all tasks, but that a kernel takes any turn for the end.",
+                "the longest single wait: from when a task is runnable without a CPU until it runs, or is \
+         no longer runnable",
+        "A wait that was not over when the run ended counts up to then. An interval without \
+         length that leaves the task runnable ends no wait: it did not run. wait_max of \
+         /proc/PID/sched, over all tasks, except that a kernel ends a wait with any interval.",
     )
-    .json("totals.wait_max_ns"),
+    .json("totals.wait_max_ns")
+    .example(
+        "A task is preempted at 3.0 s and next has a CPU at 3.4 s, and no task ever waits \
+         longer: 400 ms.",
+    ),
     metric(
         Run,
         "waiting_at_end",
         "tasks waiting at the end",
         Count,
         Lower,
-        "number of tasks that were in a wait when the run ended",
-        "Their last wakeup is in no latency.",
+        "number of tasks that were waiting when the run ended",
+        "Their last wakeups have no latency.",
     )
     .json("totals.waiting_at_end"),
     metric(
@@ -613,7 +636,7 @@ pub const ALL: &[Metric] = &[
         "wakeups",
         Count,
         Neither,
-        "number of wakeups, starts left out",
+        "number of wakeups, without starts",
         "nr_wakeups of /proc/PID/sched, over all tasks.",
     )
     .json("totals.wakeups"),
@@ -623,7 +646,7 @@ pub const ALL: &[Metric] = &[
         "switches",
         Count,
         Neither,
-        "number of context switches of all CPUs, those to and from idle included",
+        "number of context switches of all CPUs, including those to and from idle",
         "nr_switches, as vmstat shows it.",
     )
     .json("totals.switches")
@@ -647,7 +670,10 @@ pub const ALL: &[Metric] = &[
         "times a task left its CPU because it blocked or ended",
         "voluntary_ctxt_switches.",
     )
-    .json("totals.switches_voluntary"),
+    .json("totals.switches_voluntary")
+    .example(
+        "A task runs, sleeps, is woken, runs, and ends: 2.",
+    ),
     metric(
         Run,
         "switches_involuntary",
@@ -657,7 +683,10 @@ pub const ALL: &[Metric] = &[
         "times a task left its CPU although it was runnable: preempted, or it yielded",
         "nonvoluntary_ctxt_switches.",
     )
-    .json("totals.switches_involuntary"),
+    .json("totals.switches_involuntary")
+    .example(
+        "A task's slice is over twice, then it sleeps: 2.",
+    ),
     metric(
         Run,
         "migrations_queue",
@@ -667,18 +696,24 @@ pub const ALL: &[Metric] = &[
         "moves of a task from one CPU's runqueue to another's",
         "With one runqueue for all CPUs there are none.",
     )
-    .json("totals.migrations_queue"),
+    .json("totals.migrations_queue")
+    .example(
+        "A balancer moves a waiting task from CPU 0 to CPU 1 and back before it runs: 2.",
+    ),
     metric(
         Run,
         "migrations_cpu",
         "migrations of CPU",
         Count,
         Neither,
-        "times a task was given another CPU than it had had last",
-        "A task that is moved to and fro between two turns has none.",
+        "times a task was given another CPU than its last one",
+        "A task that is moved away and back between two intervals has none.",
     )
     .json("totals.migrations_cpu")
-    .paper("migrations"),
+    .paper("migrations")
+    .example(
+        "A task that ran on CPU 0 next runs on CPU 1, then on CPU 0: 2.",
+    ),
     metric(Run, "ticks", "ticks", Count, Neither, "number of timer ticks of all CPUs", "")
         .json("totals.ticks"),
     metric(
@@ -687,47 +722,63 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a \
+        "from a wakeup to the moment the task next has a CPU, even for no time; one value per \
          wakeup",
         "The wu_lat of rt-app, and the delay of perf sched latency, \
          which counts from preemptions too.",
     )
-    .distribution("wakeup_latency"),
+    .distribution("wakeup_latency")
+    .example(
+        "A timer wakes a task at 10.000 ms. The CPU is busy until 10.800 ms, and the task runs \
+         from then on: 800 us. Woken with an idle CPU on an idealised machine: 0.",
+    ),
     metric(
         Run,
         "start_latency",
         "start latency",
         Ns,
         Lower,
-        "first time on a CPU - start, one value a task",
+        "first time on a CPU - start, one value per task",
         "The textbooks' response time of a batch task.",
     )
-    .distribution("start_latency"),
+    .distribution("start_latency")
+    .example(
+        "A task starts at 1.0 s and first has a CPU at 1.2 s: 200 ms.",
+    ),
     metric(
         Run,
         "burst_response",
         "burst response",
         Ns,
         Lower,
-        "from a wakeup to the next time the task blocks or ends, one value a wakeup",
+        "from a wakeup to the next time the task blocks or ends, one value per wakeup",
         "The response time of an interactive task.",
     )
-    .distribution("burst_response"),
+    .distribution("burst_response")
+    .example(
+        "Woken at 10 ms, waits 1 ms, runs 2 ms, is preempted for 3 ms, runs 1 ms, sleeps at 17 \
+         ms: 7 ms.",
+    ),
     metric(
         Run,
         "slowdown",
         "slowdown",
         Ratio,
         Lower,
-        "response / demand of a burst; the burst goes from start or wakeup to the next time the task \
-         blocks or ends, response = its length, demand = CPU time in it; rounded down to a \
-         thousandth, one value a burst",
-        "At least 1: 1 = it never waited. All tasks, real-time and deadline ones too. A burst \
+        "response / demand of a burst; the burst lasts from start or wakeup to the next time the \
+         task blocks or ends, response = its length, demand = CPU time in it; rounded down to a \
+         thousandth, one value per burst",
+        "At least 1: 1 = it never waited. All tasks, including real-time and deadline tasks. A burst \
          without CPU time has none, nor has one that was not over when the run ended: a task that \
          never sleeps has one value, if it ends. Without such bursts there is no value. The time \
-         that a kernel took while the task was current is demand.",
+         that a kernel took while the task was current counts as demand.",
     )
-    .distribution("slowdown"),
+    .distribution("slowdown")
+    .example(
+        "Woken at 10 ms, waits 1 ms, runs 2 ms, is preempted for 3 ms, runs 1 ms, sleeps at 17 \
+         ms. It needed 3 ms of CPU time and took 7: 2.33. Served at once and never preempted: \
+         1. A burst of 1 us that waits 200 us for the CPU has 201.",
+    ),
     metric(
         Run,
         "idle_exit",
@@ -735,17 +786,21 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "the part of a wakeup latency in which the CPU that the task then ran on, or the one that \
-         had the interrupt, was getting out of an idle state; one value a wakeup latency",
+         had the interrupt, was leaving an idle state; one value per wakeup latency",
         "On machines whose idle states take time to leave.",
     )
-    .distribution("idle_exit"),
+    .distribution("idle_exit")
+    .example(
+        "A timer wakes a task on a CPU in a deep idle state. Leaving it takes 200 us, the \
+         interrupt and the switch 1 us: 200 of the 201 us of latency are idle exit.",
+    ),
     metric(
         Run,
         "wakeup_latency_p50_idle_exit",
         "idle exit in the median wakeup latency",
         Ns,
         Lower,
-        "mean of `idle_exit` over the latencies in one bucket of the histogram with the median",
+        "mean of `idle_exit` over the latencies in the same histogram bucket as the median",
         "",
     )
     .json("idle_exit_of.p50_ns"),
@@ -755,7 +810,7 @@ pub const ALL: &[Metric] = &[
         "idle exit in the p99 of wakeup latency",
         Ns,
         Lower,
-        "mean of `idle_exit` over the latencies in one bucket of the histogram with the p99",
+        "mean of `idle_exit` over the latencies in the same histogram bucket as the p99",
         "",
     )
     .json("idle_exit_of.p99_ns"),
@@ -765,7 +820,7 @@ pub const ALL: &[Metric] = &[
         "idle exit in the largest wakeup latency",
         Ns,
         Lower,
-        "mean of `idle_exit` over the latencies in one bucket of the histogram with the largest",
+        "mean of `idle_exit` over the latencies in the same histogram bucket as the largest",
         "",
     )
     .json("idle_exit_of.max_ns"),
@@ -775,16 +830,24 @@ pub const ALL: &[Metric] = &[
         "fairness lag",
         Ns,
         Lower,
-        "the largest abs(lag) of a burst, looked at when the task goes over from waiting to \
-         running or back and when burst or run end; lag = what a fluid machine that does the same \
-         bursts has given it - its CPU time; one value a burst of any length",
-        "How far a task was from its share while it wanted to run; behind and ahead count alike. \
-         A burst goes from start or wakeup to the next time the task blocks or ends, or to the end \
-         of the run. The lag is 0 when a burst begins, unless the task was ahead when it went to \
-         sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
-         tells all of it, and of groups and affinity. Ordinary tasks only.",
+        "the largest abs(lag) of a burst, sampled when the task changes from waiting to running or \
+         back and when burst or run end; lag = what a fluid machine with the same bursts has \
+         given it - its CPU time; one value per burst of any length",
+        "How far a task was from its share while it was runnable; behind and ahead count alike. \
+         A burst lasts from start or wakeup to the next time the task blocks or ends, or to the \
+         end of the run. The lag is 0 when a burst begins, unless the task was ahead when it went \
+         to sleep and the fluid machine has not caught up since. docs/json-schema.md, `fairness`, \
+         describes all of it, with groups and affinity. Ordinary tasks only.",
     )
-    .distribution("burst_lag"),
+    .distribution("burst_lag")
+    .example(
+        "A hog and a sleeper of equal weight on one CPU. The sleeper wakes, runs 10 ms at once \
+         and sleeps. The fluid machine has given each 5 ms by then: the sleeper is 5 ms ahead, \
+         the hog 5 ms behind. 5 ms for this burst. In the next 10 ms the hog runs alone, and \
+         the fluid machine does the rest of the sleeper's burst beside it: they are even. If \
+         the hog had kept the CPU for 100 ms first, the sleeper would have been 50 ms behind: \
+         50 ms.",
+    ),
     metric(
         Run,
         "jain_backlogged",
@@ -794,17 +857,23 @@ pub const ALL: &[Metric] = &[
         "(sum x)^2 / (n sum x^2), x = min(1, CPU time / due) over tasks; due = what the fluid \
          machine of `burst_lag` gave it while it was runnable; x = 1 where nothing was due",
         "1 = all had the same part of what was due to them, 1/n = one had it. Promptness is not \
-         punished: who had more than was due counts as one that had it. Ordinary tasks that were \
-         runnable for any time; no value without any.",
+         punished: a task that had more than was due counts as one that had it. Ordinary tasks \
+         that were runnable for any time; no value without any.",
     )
-    .json("fairness.jain_backlogged"),
+    .json("fairness.jain_backlogged")
+    .example(
+        "A hog and a sleeper of equal weight on one CPU. The sleeper needs 1 ms and has to \
+         wait 99 ms for it, every time: half of 100 ms was due to it, and it had 1/50 of that. \
+         The hog had all that was due to it. (1 + 0.02)^2 / (2 x (1 + 0.0004)) = 0.52. With \
+         the sleeper served at once: 1.",
+    ),
     metric(
         Run,
         "periods",
         "periods",
         Count,
         Neither,
-        "times that tasks came to a timer",
+        "times that tasks reached a timer",
         "rt-app's `timer` events.",
     )
     .json("totals.periods"),
@@ -814,27 +883,35 @@ pub const ALL: &[Metric] = &[
         "missed periods",
         Count,
         Lower,
-        "times that tasks came to a timer that had expired before",
+        "times that tasks reached a timer that had already expired",
         "None where there are no periods.",
     )
-    .json("totals.missed_periods"),
+    .json("totals.missed_periods")
+    .example(
+        "A task's timer has a period of 10 ms, and the task works 8 ms in each. Once it has to \
+         wait 3 ms: it reaches its timer 11 ms after the last expiry, 1 ms late. 1 missed.",
+    ),
     metric(
         Run,
         "turnaround",
         "turnaround",
         Ns,
         Lower,
-        "end - start, one value a task that ended",
+        "end - start, one value per task that ended",
         "",
     )
-    .distribution("turnaround"),
+    .distribution("turnaround")
+    .example(
+        "A task starts at 2 s, needs 1 s of CPU time, and ends at 5 s because it shared the \
+         CPU: 3 s.",
+    ),
     metric(
         Run,
         "cpu_time",
         "CPU time per task",
         Ns,
         Neither,
-        "time on a CPU, one value a task that started",
+        "time on a CPU, one value per task that started",
         "",
     )
     .distribution("cpu_time"),
@@ -845,11 +922,15 @@ pub const ALL: &[Metric] = &[
         Index,
         Higher,
         "(sum x)^2 / (n sum x^2), x = CPU time / weight, over all ordinary tasks",
-        "Jain's index: 1 = even, 1/n = one task has all. In groups x is over the task's part \
-         of the machine were all tasks runnable all the time. A task that slept counts as one \
-         that was given little.",
+        "Jain's index: 1 = even, 1/n = one task has all. In groups, x is over the task's part of the \
+         machine if all tasks were always runnable. A task that slept counts as one that was given \
+         little.",
     )
-    .json("fairness.jain_by_weight"),
+    .json("fairness.jain_by_weight")
+    .example(
+        "Two tasks of equal weight; one runs 9 s, the other sleeps most of the time and runs 1 \
+         s: (9 + 1)^2 / (2 x (81 + 1)) = 0.61, although no task took anything from it.",
+    ),
     metric(
         Run,
         "jain_by_share",
@@ -857,9 +938,14 @@ pub const ALL: &[Metric] = &[
         Index,
         Higher,
         "(sum x)^2 / (n sum x^2), x = CPU time / ideal fluid share, over tasks with a share",
-        "As above, but a task is held to what it could use.",
+        "As above, but a task is measured by what it could use.",
     )
-    .json("fairness.jain_by_share"),
+    .json("fairness.jain_by_share")
+    .example(
+        "A hog, and a sleeper that is served at once for 1 ms of every 10. When both are \
+         runnable, half of the CPU is due to each, so the sleeper had 2 x its share, and the \
+         hog 0.95 x: (2 + 0.95)^2 / (2 x (4 + 0.9)) = 0.89, although no task ever waited long.",
+    ),
     metric(
         Run,
         "lag_max",
@@ -869,7 +955,12 @@ pub const ALL: &[Metric] = &[
         "max over tasks and time of abs(fluid share so far - CPU time so far)",
         "The lag of the fluid machine (docs/json-schema.md, `fairness`).",
     )
-    .json("fairness.lag_max_ns"),
+    .json("fairness.lag_max_ns")
+    .example(
+        "A hog, and a sleeper that is served at once for 1 ms of every 10. Each time the hog \
+         is owed 0.5 ms more, and never gets it back, because the sleeper never waits: 500 ms \
+         after 10 s.",
+    ),
     metric(
         Run,
         "owed_max",
@@ -877,10 +968,15 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "max over tasks and time of (fluid share so far - CPU time so far)",
-        "The most that a task was behind. One that sleeps and is served promptly is ahead a little \
-         more every time, and its neighbours ever more behind: see `burst_lag`.",
+        "The most that a task was behind. A task that sleeps and is served promptly is ahead a \
+         little more every time, and its neighbours ever more behind: see `burst_lag`.",
     )
-    .json("fairness.owed_max_ns"),
+    .json("fairness.owed_max_ns")
+    .example(
+        "A hog, and a sleeper that is served at once for 1 ms of every 10. Each time the hog \
+         is owed 0.5 ms more, and never gets it back, because the sleeper never waits: 500 ms \
+         after 10 s.",
+    ),
     metric(
         Run,
         "ahead_max",
@@ -900,25 +996,32 @@ pub const ALL: &[Metric] = &[
         "max over tasks of the lag at the end of the run, or of the task if earlier",
         "",
     )
-    .json("fairness.owed_end_ns"),
+    .json("fairness.owed_end_ns")
+    .example(
+        "As `owed_max`, at the end of the run.",
+    ),
     metric(
         Run,
         "kernel_time",
         "kernel time",
         Ns,
         Lower,
-        "sum over CPUs of the time in scheduling code, locks waited for included, getting out \
-         of idle states left out",
+        "sum over CPUs of the time in scheduling code, including waits for locks but not leaving idle \
+         states",
         "On modelled machines. It is part of tasks' CPU time or of idle time.",
     )
-    .json("kernel.kernel_ns"),
+    .json("kernel.kernel_ns")
+    .example(
+        "1,000 context switches of 2 us each and 1,000 ticks of 1 us: 3 ms, whether a task was \
+         current or the CPU idled.",
+    ),
     metric(
         Run,
         "kernel_with_task",
         "kernel time with a task",
         Ns,
         Lower,
-        "kernel time, getting out of idle states included, that counts as CPU time of tasks",
+        "kernel time, including leaving idle states, that counts as CPU time of tasks",
         "",
     )
     .json("kernel.with_task_ns"),
@@ -928,7 +1031,7 @@ pub const ALL: &[Metric] = &[
         "kernel time while idle",
         Ns,
         Lower,
-        "kernel time, getting out of idle states included, that counts as idle time",
+        "kernel time, including leaving idle states, that counts as idle time",
         "",
     )
     .json("kernel.idle_ns"),
@@ -939,7 +1042,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "kernel time of all CPUs in schedule(), queueing and dequeueing, trees, bitmaps, \
-         locks that were free",
+         free locks",
         "",
     )
     .json("kernel.kinds[].ns")
@@ -961,11 +1064,15 @@ pub const ALL: &[Metric] = &[
         "kernel time spinning",
         Ns,
         Lower,
-        "kernel time of all CPUs in waiting for locks that other CPUs held",
+        "kernel time of all CPUs waiting for locks that other CPUs held",
         "",
     )
     .json("kernel.kinds[].ns")
-    .paper_s("kernel spin"),
+    .paper_s("kernel spin")
+    .example(
+        "Two CPUs want one runqueue's lock at once; each holds it for 1 us: one of them spins \
+         for 1 us.",
+    ),
     metric(
         Run,
         "kernel_switch",
@@ -1039,7 +1146,7 @@ pub const ALL: &[Metric] = &[
         "kernel time leaving idle states",
         Ns,
         Lower,
-        "kernel time of all CPUs in getting out of idle states",
+        "kernel time of all CPUs leaving idle states",
         "",
     )
     .json("kernel.kinds[].ns")
@@ -1077,7 +1184,10 @@ pub const ALL: &[Metric] = &[
     .paper("joules"),
     metric(Run, "power_mean", "mean power", Watts, Lower, "energy / length of the run", "")
         .json("energy.mean_watts")
-        .paper("watts"),
+        .paper("watts")
+    .example(
+        "A machine draws 500 J in a run of 5 s: 100 W.",
+    ),
     metric(
         Run,
         "idle_states",
@@ -1111,7 +1221,7 @@ pub const ALL: &[Metric] = &[
     metric(Cpu, "cpu_busy", "CPU time", Ns, Neither, "time with a task as current", "")
         .json("cpus[].busy_ns")
         .paper_s("cpu-busy"),
-    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time on line with the idle task as current", "")
+    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time online with the idle task as current", "")
         .json("cpus[].idle_ns"),
     metric(
         Cpu,
@@ -1119,7 +1229,7 @@ pub const ALL: &[Metric] = &[
         "switches",
         Count,
         Neither,
-        "context switches on it, those to and from idle included",
+        "context switches on it, including those to and from idle",
         "",
     )
     .json("cpus[].switches"),
@@ -1217,7 +1327,7 @@ pub const ALL: &[Metric] = &[
         "end of the last",
         Ns,
         Lower,
-        "max over the tasks that ended of when they did",
+        "max over the tasks that ended of their end",
         "The makespan, if all started at 0.",
     )
     .paper_s("end"),
@@ -1281,7 +1391,7 @@ pub const ALL: &[Metric] = &[
         "wakeup latency",
         Ns,
         Lower,
-        "from a wakeup to the moment the task next has a CPU, be it for no time; one value a \
+        "from a wakeup to the moment the task next has a CPU, even for no time; one value per \
          wakeup",
         "Percentiles for the first 256 keys only.",
     )
@@ -1312,7 +1422,7 @@ pub const ALL: &[Metric] = &[
         "CPU time by CPU",
         Ns,
         Neither,
-        "the same on each CPU",
+        "CPU time on each CPU of all tasks while they were in it or below it",
         "cpuacct.usage_percpu.",
     )
     .json("groups[].usage_percpu_ns[]"),
@@ -1342,7 +1452,7 @@ pub const ALL: &[Metric] = &[
         "end of the last",
         Ns,
         Lower,
-        "max over its tasks that ended of when they did",
+        "max over its tasks that ended of their end",
         "",
     )
     .paper_s("group-end"),
@@ -1372,7 +1482,7 @@ pub const ALL: &[Metric] = &[
         "throttled periods",
         Count,
         Lower,
-        "those of them in which it was throttled",
+        "quota periods in which it was throttled",
         "nr_throttled of cpu.stat.",
     )
     .json("groups[].throttling.nr_throttled"),
@@ -1382,7 +1492,7 @@ pub const ALL: &[Metric] = &[
         "throttled time",
         Ns,
         Lower,
-        "sum over CPUs of the time its queue was throttled",
+        "sum over CPUs of the time for which its queue was throttled",
         "throttled_usec of cpu.stat.",
     )
     .json("groups[].throttling.throttled_ns"),
@@ -1392,7 +1502,7 @@ pub const ALL: &[Metric] = &[
         "bursts",
         Count,
         Neither,
-        "periods in which it used more than its quota, from what it had saved",
+        "quota periods in which it used more than its quota, from saved time",
         "nr_bursts of cpu.stat.",
     )
     .json("groups[].throttling.nr_bursts"),
@@ -1402,11 +1512,11 @@ pub const ALL: &[Metric] = &[
         "burst time",
         Ns,
         Neither,
-        "sum over those periods of what it used beyond its quota",
+        "sum over those periods of its use beyond the quota",
         "burst_usec of cpu.stat.",
     )
     .json("groups[].throttling.burst_ns"),
-    metric(Task, "task_start", "start", Ns, Neither, "when it came into being", "")
+    metric(Task, "task_start", "start", Ns, Neither, "time of its birth", "")
         .json("tasks[].start_ns"),
     metric(
         Task,
@@ -1414,11 +1524,11 @@ pub const ALL: &[Metric] = &[
         "first time on a CPU",
         Ns,
         Neither,
-        "when it first had a CPU",
+        "time at which it first had a CPU",
         "",
     )
     .json("tasks[].first_run_ns"),
-    metric(Task, "task_end", "end", Ns, Neither, "when it ended", "").json("tasks[].end_ns"),
+    metric(Task, "task_end", "end", Ns, Neither, "time of its end", "").json("tasks[].end_ns"),
     metric(
         Task,
         "task_turnaround",
@@ -1455,9 +1565,9 @@ pub const ALL: &[Metric] = &[
         "longest wait",
         Ns,
         Lower,
-        "the longest single wait: from when it is runnable without a CPU until it runs, or is not \
-         runnable any more; a turn of no length that leaves it runnable ends none",
-        "wait_max of /proc/PID/sched, but that a kernel takes any turn for the end.",
+        "the longest single wait: from when it is runnable without a CPU until it runs, or is no \
+         longer runnable; an interval without length that leaves it runnable ends none",
+        "wait_max of /proc/PID/sched, except that a kernel ends a wait with any interval.",
     )
     .json("tasks[].wait_max_ns"),
     metric(
@@ -1466,7 +1576,7 @@ pub const ALL: &[Metric] = &[
         "wait at the end",
         Ns,
         Lower,
-        "how long its last wait had lasted when the run ended; 0 = it was not waiting",
+        "length of its last wait if it was not over when the run ended; 0 = it was not waiting",
         "",
     )
     .json("tasks[].wait_open_ns"),
@@ -1499,7 +1609,7 @@ pub const ALL: &[Metric] = &[
         "periods",
         Count,
         Neither,
-        "times it came to a timer",
+        "times it reached a timer",
         "rt-app's `timer` events.",
     )
     .json("tasks[].periods"),
@@ -1509,8 +1619,8 @@ pub const ALL: &[Metric] = &[
         "missed periods",
         Count,
         Lower,
-        "times it came to a timer that had expired before",
-        "Its slack was negative in rt-app's log. A timer that expires in that very nanosecond is \
+        "times it reached a timer that had already expired",
+        "Its slack was negative in rt-app's log. A timer that expires in the same nanosecond is \
          met.",
     )
     .json("tasks[].missed_periods"),
@@ -1533,7 +1643,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "sum of its wakeup latencies / their number, rounded down",
-        "Avg delay of perf sched latency, preemptions left out.",
+        "Avg delay of perf sched latency, without preemptions.",
     )
     .json("tasks[].latency_mean_ns"),
     metric(
@@ -1544,7 +1654,7 @@ pub const ALL: &[Metric] = &[
         Lower,
         "nearest rank among its wakeup latencies: the k-th smallest, k = ceil(0.99 n)",
         "Less than 0.4 % above the exact value. None for tasks beyond the first 256, and for \
-         those that were forked.",
+         forked tasks.",
     )
     .json("tasks[].latency_p99_ns"),
     metric(
@@ -1554,7 +1664,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "max of its wakeup latencies",
-        "Max delay of perf sched latency, preemptions left out.",
+        "Max delay of perf sched latency, without preemptions.",
     )
     .json("tasks[].latency_max_ns"),
     metric(
@@ -1603,7 +1713,7 @@ pub const ALL: &[Metric] = &[
         "migrations of CPU",
         Count,
         Neither,
-        "times it was given another CPU than it had had last",
+        "times it was given another CPU than its last one",
         "",
     )
     .json("tasks[].migrations_cpu"),
@@ -1614,7 +1724,7 @@ pub const ALL: &[Metric] = &[
         Ns,
         Neither,
         "integral of its rate on the fluid machine",
-        "None for real-time and deadline tasks, like what follows.",
+        "None for real-time and deadline tasks; the same holds for the metrics below.",
     )
     .json("tasks[].share_ns"),
     metric(

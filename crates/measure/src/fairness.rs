@@ -1,4 +1,4 @@
-//! How fair a run was: [`Fairness`] follows an ideal machine beside the real one, and compares.
+//! Fairness of a run: [`Fairness`] follows an ideal machine alongside the real one, and compares.
 //!
 //! # The fluid machine
 //!
@@ -12,71 +12,67 @@
 //!                         by weight
 //! ```
 //!
-//! So where there are no more tasks than CPUs, each gets a whole one. What a task would have got so
-//! far is the integral S_i(t) of its rate; what it did get is its CPU time c_i(t); its **lag** is
-//! S_i - c_i, positive if it is owed time.
+//! With no more tasks than CPUs, each task thus gets a whole CPU. What a task would have got so far
+//! is the integral S_i(t) of its rate. What it did get is its CPU time c_i(t). Its **lag** is S_i -
+//! c_i, positive if it is owed time.
 //!
 //! Weights are those of the kernel's nice values (nice 0 = 1024). A task in a group counts with its
-//! share of its group's share of what the group's parent has, and so on up, counting only those
-//! that are runnable. All schedulers are held to this one standard, also those that never promised
-//! it.
+//! share of its group's share of what the group's parent has, and so on up, counting only runnable
+//! tasks. All schedulers are measured against this one standard, even those that never promised it.
 //!
-//! # Who stands outside
+//! # Tasks outside the fluid machine
 //!
-//! Real-time and deadline tasks have no weight, and no share that could be fair. They take what
-//! they take: at every moment the fluid machine has as many CPUs as are *not* running such a task
-//! just then, and shares those among the ordinary ones. They have no lag, and are in none of the
-//! figures. A task that changes its policy is counted for the time that it was ordinary.
+//! Real-time and deadline tasks have no weight, and no share that could be fair. At every moment
+//! the fluid machine has as many CPUs as are *not* running such a task, and shares them among the
+//! ordinary tasks. Real-time and deadline tasks have no lag and are in none of the figures. A task
+//! that changes its policy counts for the time that it was ordinary.
 //!
-//! A CPU that is off line is none: the fluid machine has as many as are on line.
+//! Offline CPUs do not count: the fluid machine has as many CPUs as are online.
 //!
-//! The lag so far never forgets. Where tasks sleep, the lag within a burst says more:
-//! `fairness/bursts.rs`.
+//! The lag since the start never forgets. Where tasks sleep, the lag within a burst is more
+//! informative: `fairness/bursts.rs`.
 //!
-//! Affinity is left out of account: a task that is tied to a busy CPU is owed what the others give
-//! away elsewhere.
+//! Affinity is ignored: a task that is bound to a busy CPU is owed what the other tasks get
+//! elsewhere.
 //!
 //! # How it is computed
 //!
-//! Tasks of one group and one weight have the same rate, so one integral for each such **class**
-//! will do; a task keeps the difference between its own and its class's. Rates change only when the
-//! set of runnable tasks does (or a real-time task gets or leaves a CPU): O(groups + classes) then,
-//! whatever the number of tasks, and O(1) for a switch. Between two switches of its own a task's
-//! lag only rises (waiting) or only falls (running), so looking at it at its switches finds every
-//! extreme.
+//! Tasks of one group and one weight have the same rate, so one integral for each such **class** is
+//! enough. A task keeps the difference between its own integral and its class's. Rates change only
+//! when the set of runnable tasks does (or a real-time task gets or leaves a CPU). Such a change
+//! costs O(groups + classes), whatever the number of tasks; a switch costs O(1). Between two
+//! switches of its own, a task's lag only rises (waiting) or only falls (running), so sampling it
+//! at its switches finds every extreme.
 //!
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
-//! 2^-56 CPUs; everything that is summed up is an integer.
+//! 2^-56 CPUs. All sums are integers.
 
 mod bursts;
 mod fluid;
 
 use crate::histogram::Histogram;
 use bursts::Bursts;
-use fluid::FluidMachine;
+pub use fluid::Group;
+use fluid::{FluidMachine, SHIFT, to_ns};
 use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
 
-/// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
-const SHIFT: u32 = 56;
-/// One whole CPU.
-const ONE: u64 = 1 << SHIFT;
-
-/// What share of the machine each priority is entitled to.
+/// Weight of each priority: its claim to the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// The weights of nice -20 to 19; that of nice 0 is 1024.
+    /// Weights of nice -20 to 19; that of nice 0 is 1024.
     pub by_nice: [u64; 40],
-    /// The weight of `SCHED_IDLE`.
+    /// Weight of `SCHED_IDLE`.
     pub idle: u64,
 }
 
 impl Weights {
-    /// From the tables of the fair classes.
+    /// Converts the tables of the fair classes.
     pub fn new(by_nice: &[u32; 40], idle: u32) -> Weights {
         Weights { by_nice: by_nice.map(u64::from), idle: u64::from(idle) }
     }
 
-    /// The weight of a task with these attributes, at least 1. None if it stands outside.
+    /// Returns the weight of a task with these attributes, at least 1; `None` if it is outside the
+    /// fluid machine.
     pub fn of(&self, attr: &SchedAttr) -> Option<u64> {
         match attr.policy {
             Policy::Other | Policy::Batch => {
@@ -89,90 +85,81 @@ impl Weights {
     }
 }
 
-/// A task group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Group {
-    /// The group that it is in; made before it.
-    pub parent: GroupId,
-    /// Its weight among the tasks and groups beside it; 1024 = a task of nice 0.
-    pub shares: u64,
-}
-
 /// Follows the fluid machine; an observer. Its figures are complete once the run is finished.
 #[derive(Clone, Debug)]
 pub struct Fairness {
     weights: Weights,
-    /// The machine that serves who is runnable here.
+    /// Machine that serves the tasks that are runnable on the real one.
     fluid: FluidMachine,
-    /// The machine that does the same bursts.
+    /// Machine with the same bursts.
     bursts: Bursts,
     tasks: TaskTable<Account>,
 }
 
-/// What is kept of a task.
+/// State of a task.
 #[derive(Clone, Debug, Default)]
 struct Account {
-    /// None: it stands outside, or has not come into being.
+    /// `None`: it is outside the fluid machine, or has not been born.
     class: Option<u32>,
     group: u32,
     known: bool,
     runnable: bool,
-    /// What it would have got, 2^-56 ns; while it is runnable, less its class's service.
+    /// Service that it would have got, 2^-56 ns. While it is runnable, less its class's service.
     share: i128,
-    /// CPU time that it had as an ordinary task, up to its last switch, ns.
+    /// CPU time as an ordinary task, up to its last switch, ns.
     cpu_ns: u64,
-    /// Since when it has had its CPU, ns.
+    /// Time since which it has had its CPU, ns.
     running: Option<u64>,
     owed_max_ns: i64,
     ahead_max_ns: i64,
     lag_end_ns: i64,
 }
 
-/// How a task fared against the fluid machine.
+/// Figures of a task against the fluid machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskFairness {
     /// CPU time that it had as an ordinary task, ns.
     pub cpu_ns: u64,
-    /// What the fluid machine would have given it, ns.
+    /// Time that the fluid machine would have given it, ns.
     pub share_ns: u64,
-    /// The most that it was owed at any time, ns.
+    /// Maximum time that it was owed, ns.
     pub owed_max_ns: u64,
-    /// The most that it was ahead at any time, ns.
+    /// Maximum time that it was ahead, ns.
     pub ahead_max_ns: u64,
-    /// Its lag when the run ended, ns; positive = owed.
+    /// Its lag at the end of the run, ns; positive: owed.
     pub lag_end_ns: i64,
-    /// The largest |lag| within any of its bursts, ns.
+    /// Largest |lag| within any of its bursts, ns.
     pub burst_lag_max_ns: u64,
-    /// What was due to it in its bursts, as their lags count it, ns. None if it was never runnable
-    /// for any time.
+    /// Time that was due to it in its bursts, as their lags count it, ns. `None` if it was never
+    /// runnable for any time.
     pub due_ns: Option<i64>,
 }
 
-/// How fair a whole run was.
+/// Fairness of a whole run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FairnessReport {
     /// Jain's index over CPU time / what the fluid machine would have given. It credits a task that
-    /// slept with no more than it asked for. None if no ordinary task was ever runnable.
+    /// slept with no more than it asked for. `None` if no ordinary task was ever runnable.
     pub jain_by_share: Option<f64>,
-    /// Jain's index over CPU time / weight (in groups: its part of the machine, were all tasks of
-    /// the run runnable all the time). A task that slept counts as one that was given little. None
-    /// if no ordinary task had CPU time.
+    /// Jain's index over CPU time / weight (in groups: its part of the machine if all tasks of the
+    /// run were always runnable). A task that slept counts as one that was given little. `None` if
+    /// no ordinary task had CPU time.
     pub jain_by_weight: Option<f64>,
     /// Jain's index over min(1, CPU time / what was due) of the tasks that were runnable for any
-    /// time; 1 where nothing was due. None if there are none.
+    /// time; 1 where nothing was due. `None` if there are none.
     pub jain_backlogged: Option<f64>,
-    /// The largest |lag| of any task at any time, ns.
+    /// Largest |lag| of any task at any time, ns.
     pub lag_max_ns: u64,
-    /// The most that any task was owed at any time, ns, and who (the first to be so).
+    /// Maximum time that any task was owed, ns, and the task (the first with that value).
     pub owed_max: Option<(u64, TaskId)>,
-    /// The most that any task was ahead at any time, ns, and who.
+    /// Maximum time that any task was ahead, ns, and the task.
     pub ahead_max: Option<(u64, TaskId)>,
-    /// The most that any task was owed at the end, ns, and who.
+    /// Maximum time that any task was owed at the end, ns, and the task.
     pub owed_end: Option<(u64, TaskId)>,
 }
 
-/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same). None if
-/// there are no values, or all are 0.
+/// Returns Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same).
+/// `None` if there are no values, or all are 0.
 pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for value in values {
@@ -180,13 +167,13 @@ pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
         sum += value;
         squares += value * value;
     }
-    // Where all are equal, rounding must not make it more than even.
+    // If all are equal, rounding must not raise it above 1.
     (squares > 0.0).then(|| (sum * sum / (count * squares)).min(1.0))
 }
 
 impl Fairness {
-    /// For a machine of `cpus` CPUs. `groups[i]` is group i + 1 (the root is not among them). There
-    /// is room for `tasks` tasks before more has to be made.
+    /// Creates an observer of a machine with `cpus` CPUs. `groups[i]` is group i + 1 (without the
+    /// root). Room for `tasks` tasks is allocated in advance.
     ///
     /// # Panics
     /// If a group's parent does not come before it.
@@ -203,7 +190,7 @@ impl Fairness {
         }
     }
 
-    /// The largest |lag| of every burst that took any time, ns.
+    /// Returns the largest |lag| of every burst that took any time, ns.
     pub fn burst_lags(&self) -> &Histogram {
         &self.bursts.lags
     }
@@ -231,7 +218,7 @@ impl Fairness {
         self.fluid.remove(class);
     }
 
-    /// What the fluid machine has given `task` up to `now_ns`, 2^-56 ns.
+    /// Returns what the fluid machine has given `task` up to `now_ns`, 2^-56 ns.
     fn share_of(&mut self, now_ns: u64, task: TaskId) -> i128 {
         self.fluid.refresh_rates();
         let account = &self.tasks[task];
@@ -241,7 +228,7 @@ impl Fairness {
         }
     }
 
-    /// Looks at the lag of `task`, whose CPU time is up to date.
+    /// Samples the lag of `task`; its CPU time must be up to date.
     fn look(&mut self, now_ns: u64, task: TaskId) {
         if self.tasks[task].class.is_none() {
             return;
@@ -281,7 +268,7 @@ impl Fairness {
         }
     }
 
-    /// `task` has another weight, or is in another group, from now on.
+    /// Gives `task` another weight or group from now on.
     fn reclass(&mut self, now_ns: u64, task: TaskId, group: u32, weight: Option<u64>) {
         let class = weight.map(|weight| self.fluid.class(group as usize, weight));
         self.bursts.make_room(task);
@@ -309,7 +296,7 @@ impl Fairness {
         }
     }
 
-    /// How `task` fared. None if it was never an ordinary task.
+    /// Returns the figures of `task`; `None` if it was never an ordinary task.
     pub fn task(&self, task: TaskId) -> Option<TaskFairness> {
         if task.index() >= self.tasks.len() {
             return None;
@@ -328,8 +315,8 @@ impl Fairness {
         })
     }
 
-    /// What `task` is owed now, ns; less than 0: it is ahead. `now_ns` is not before the last
-    /// event. None if it has no lag, or is not runnable.
+    /// Returns what `task` is owed now, ns; negative: it is ahead. `now_ns` is not before the last
+    /// event. `None` if it has no lag, or is not runnable.
     pub fn lag_ns(&mut self, now_ns: u64, task: TaskId) -> Option<i64> {
         let account = (task.index() < self.tasks.len()).then(|| &self.tasks[task])?;
         account.class.filter(|_| account.runnable)?;
@@ -338,7 +325,7 @@ impl Fairness {
         Some(to_ns(share - (i128::from(cpu_ns) << SHIFT)) as i64)
     }
 
-    /// How fair the run was. Looks at every task.
+    /// Returns the fairness of the run. Visits every task.
     pub fn report(&self) -> FairnessReport {
         let ordinary = || {
             let all = self.tasks.iter();
@@ -370,8 +357,8 @@ impl Fairness {
         }
     }
 
-    /// For each class what part of the machine one of its tasks would be entitled to if all tasks
-    /// of the run were runnable.
+    /// Returns, by class, the part of the machine to which one of its tasks would be entitled if
+    /// all tasks of the run were runnable.
     fn static_parts(&self) -> Vec<f64> {
         let mut all = self.fluid.emptied();
         for (_, account) in self.tasks.iter() {
@@ -384,16 +371,11 @@ impl Fairness {
     }
 }
 
-/// The largest of all figures with its task, the first among equals; none if all are 0.
+/// Returns the largest figure with its task, the first among equals; `None` if all are 0.
 fn first_largest(figures: impl Iterator<Item = (u64, TaskId)>) -> Option<(u64, TaskId)> {
     figures
         .filter(|&(figure, _)| figure > 0)
         .max_by_key(|&(figure, task)| (figure, std::cmp::Reverse(task)))
-}
-
-/// From 2^-56 ns to ns, to the nearest.
-fn to_ns(fine: i128) -> i128 {
-    (fine + (1 << (SHIFT - 1))) >> SHIFT
 }
 
 impl Observer for Fairness {
@@ -469,7 +451,7 @@ impl Fairness {
         }
     }
 
-    /// A CPU came, or went.
+    /// A CPU goes online or offline.
     #[cold]
     fn online_changed(&mut self, now_ns: u64, online: bool) {
         self.fluid.advance(now_ns);
@@ -484,7 +466,7 @@ impl Fairness {
             self.leave_cpu(now_ns, task);
             self.look(now_ns, task);
             self.bursts.finish(now_ns, task);
-            // From here on the account holds all of the task's share.
+            // From here on the account holds the task's whole share.
             self.deactivate(now_ns, task);
         }
     }
@@ -498,8 +480,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Weights by nice value that are easy on the eye: nice n weighs n, for n from 1 on; nice 0
-    /// weighs 1024.
+    /// Simple weights by nice value: nice n weighs n, for n from 1; nice 0 weighs 1024.
     fn plain_weights() -> Weights {
         let mut by_nice = [1; 40];
         by_nice[20] = 1024;
@@ -524,7 +505,7 @@ mod tests {
         fairness
     }
 
-    /// What each task has been given after a second, ns.
+    /// Returns what each task has been given after a second, ns.
     fn after_a_second(mut fairness: Fairness) -> Vec<u64> {
         fairness.on(SECOND, Event::Finished);
         let tasks: Vec<TaskId> = fairness.tasks.iter().map(|(task, _)| task).collect();
@@ -547,14 +528,15 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_off_line_serves_nobody() {
-        // Of two tasks of the same weight each has a CPU, and while one is off line half of one.
+        // Each of two tasks of the same weight has a CPU, and half of one while the other CPU is
+        // offline.
         let mut fairness = machine(2, &[], &flat(&[0, 0]));
         let online = |online| Event::Online { cpu: CpuId(1), online };
         fairness.on(SECOND / 4, online(false));
         fairness.on(SECOND * 3 / 4, online(true));
         assert_eq!(after_a_second(fairness), [SECOND * 3 / 4; 2]);
-        // One has the CPU that is left all the time: it is ahead by half of the time, and the other
-        // is owed that much, in the burst as well.
+        // One task has the remaining CPU all the time: it is ahead by half of the time, and the
+        // other is owed that much, in the burst as well.
         let mut fairness = machine(2, &[], &flat(&[0, 0]));
         fairness.on(0, online(false));
         fairness.on(0, Event::switched(CpuId(0), None, false, Some(TaskId(0))));
@@ -577,7 +559,7 @@ mod tests {
             after_a_second(machine(1, &groups, &tasks)),
             [SECOND / 2, SECOND / 8, SECOND * 3 / 16, SECOND * 3 / 16]
         );
-        // With two CPUs the first gets one of them, the others share the second.
+        // With two CPUs the first task gets one of them, and the others share the second.
         assert_eq!(
             after_a_second(machine(2, &groups, &tasks)),
             [SECOND, SECOND / 4, SECOND * 3 / 8, SECOND * 3 / 8]
@@ -695,7 +677,7 @@ mod tests {
             .on(100, Event::AttrChanged { task: a, attr: &SchedAttr::realtime(Policy::Fifo, 1) });
         fairness.on(300, Event::AttrChanged { task: a, attr: &SchedAttr::nice(0) });
         fairness.on(400, Event::Finished);
-        // Shared 0..100 and 300..400; in between the whole machine was taken.
+        // Shared 0..100 and 300..400; in between the real-time task had the whole machine.
         let (a, b) = (fairness.task(a).unwrap(), fairness.task(TaskId(1)).unwrap());
         assert_eq!((a.cpu_ns, a.share_ns), (200, 100));
         assert_eq!((b.cpu_ns, b.share_ns), (0, 100));

@@ -1,22 +1,22 @@
-//! A stretch of a run that can be looked at to and fro: [`Film`], in bounded memory.
+//! The last part of a run, with access to every moment: [`Film`], in bounded memory.
 //!
-//! What happens is kept as [`Note`]s, in pieces that each begin with the [`Scene`] as it then was.
-//! When there is no more room the oldest piece goes; who wants to see it again has to run again.
+//! Events are kept as [`Note`]s, in pieces that each begin with the [`Scene`] at that time. When
+//! there is no more room, the oldest piece is dropped. To see it again, run again.
 
 use crate::scene::{Note, Scene};
 use schedlab_core::{Event, Observer, TaskTable};
 use std::collections::VecDeque;
 
-/// So many notes at least are in a piece; more where there are many tasks, so that most of the room
+/// Minimum number of notes in a piece. With many tasks pieces have more, so that most of the room
 /// is for notes.
 const NOTES: usize = 4096;
 
 /// A piece of a film.
 #[derive(Clone, Debug)]
 struct Piece {
-    /// Before the first note.
+    /// Scene before the first note.
     before: Scene,
-    /// With the times, ns.
+    /// Notes with their times, ns.
     notes: Vec<(u64, Note)>,
 }
 
@@ -25,41 +25,41 @@ impl Piece {
         self.before.bytes() + self.notes.capacity() * size_of::<(u64, Note)>()
     }
 
-    /// The place of the first note after `at_ns`.
+    /// Returns the index of the first note after `at_ns`.
     fn end_of(&self, at_ns: u64) -> usize {
         self.notes.partition_point(|&(when_ns, _)| when_ns <= at_ns)
     }
 }
 
-/// What a film can say.
+/// Result of a search in a film.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen<T> {
-    /// This.
-    Yes(T),
-    /// There is none.
-    No,
-    /// What was there is no longer in the film.
+pub enum Lookup<T> {
+    /// The value that was found.
+    Found(T),
+    /// There is no such value.
+    Absent,
+    /// The film no longer holds that part of the run.
     Gone,
 }
 
 /// An observer that keeps the last part of a run.
 #[derive(Clone, Debug)]
 pub struct Film {
-    /// Oldest first; the last is being filled.
+    /// Oldest first; the last piece is being filled.
     pieces: VecDeque<Piece>,
-    /// After all notes.
+    /// Scene after all notes.
     now: Scene,
-    /// Names of tasks, by number. They stay.
+    /// Names of tasks, by number. They are never dropped.
     names: TaskTable<String>,
-    /// Bytes that pieces may take, and take but for the last.
+    /// Bytes that pieces may take, and bytes that all but the last take.
     room: usize,
     taken: usize,
-    /// Pieces were dropped.
+    /// Whether pieces were dropped.
     cut: bool,
 }
 
 impl Film {
-    /// Of a machine of so many CPUs; pieces take about `room` bytes at most.
+    /// Creates a film of a machine with `cpus` CPUs; pieces take at most about `room` bytes.
     pub fn new(cpus: u32, room: usize) -> Film {
         let now = Scene::new(cpus);
         let first = Piece { before: now.clone(), notes: vec![] };
@@ -73,22 +73,22 @@ impl Film {
         }
     }
 
-    /// After all that has happened.
+    /// Returns the scene after all events.
     pub fn now(&self) -> &Scene {
         &self.now
     }
 
-    /// Tasks' names, by number; empty of those that have not been there.
+    /// Returns the names of tasks, by number; empty for tasks that have not appeared.
     pub fn names(&self) -> &TaskTable<String> {
         &self.names
     }
 
-    /// Whether everything since the beginning is there.
+    /// Whether the film holds everything from the beginning.
     pub fn is_whole(&self) -> bool {
         !self.cut
     }
 
-    /// From when on, ns, it can be looked at.
+    /// Returns the earliest time that the film holds, ns.
     pub fn from_ns(&self) -> u64 {
         if !self.cut {
             return 0;
@@ -96,13 +96,14 @@ impl Film {
         self.pieces[0].notes.first().map_or(u64::MAX, |&(at_ns, _)| at_ns)
     }
 
-    /// The piece that `at_ns` falls into. All notes on that nanosecond are in it or before it.
+    /// Returns the index of the piece for `at_ns`. All notes of that nanosecond are in it or before
+    /// it.
     fn piece(&self, at_ns: u64) -> usize {
         let begins = |piece: &Piece| piece.notes.first().is_some_and(|&(first, _)| first <= at_ns);
         self.pieces.partition_point(begins).saturating_sub(1)
     }
 
-    /// How things stood when all that falls on `at_ns` had happened; none: that is gone.
+    /// Returns the scene after all events at `at_ns`; `None`: the film no longer holds that time.
     pub fn scene(&self, at_ns: u64) -> Option<Scene> {
         if at_ns < self.from_ns() {
             return None;
@@ -115,41 +116,41 @@ impl Film {
         Some(scene)
     }
 
-    /// The time of the first decision after `at_ns`, of those that have happened.
-    pub fn next_decision(&self, at_ns: u64) -> Seen<u64> {
+    /// Returns the time of the first decision after `at_ns`, among events so far.
+    pub fn next_decision(&self, at_ns: u64) -> Lookup<u64> {
         if at_ns < self.from_ns() {
-            return Seen::Gone;
+            return Lookup::Gone;
         }
         let first = self.piece(at_ns);
         let notes = self.pieces.range(first..).flat_map(|piece| &piece.notes);
         let found = notes.filter(|(when_ns, _)| *when_ns > at_ns).find(|(_, it)| it.is_decision());
-        found.map_or(Seen::No, |&(when_ns, _)| Seen::Yes(when_ns))
+        found.map_or(Lookup::Absent, |&(when_ns, _)| Lookup::Found(when_ns))
     }
 
-    /// The time of the last decision before `at_ns`.
-    pub fn previous_decision(&self, at_ns: u64) -> Seen<u64> {
+    /// Returns the time of the last decision before `at_ns`.
+    pub fn previous_decision(&self, at_ns: u64) -> Lookup<u64> {
         let last = self.piece(at_ns);
         let notes = self.pieces.range(..=last).rev().flat_map(|piece| piece.notes.iter().rev());
         let found = notes.filter(|(when_ns, _)| *when_ns < at_ns).find(|(_, it)| it.is_decision());
         match found {
-            // The first instant of what is left may have lost its beginning; its time is right.
-            Some(&(when_ns, _)) => Seen::Yes(when_ns),
-            None if self.cut => Seen::Gone,
-            None => Seen::No,
+            // The first instant that is left may have lost its beginning; its time is right.
+            Some(&(when_ns, _)) => Lookup::Found(when_ns),
+            None if self.cut => Lookup::Gone,
+            None => Lookup::Absent,
         }
     }
 
-    /// The decisions of one nanosecond, in order.
+    /// Returns the decisions of one nanosecond, in order.
     pub fn decisions_at(&self, at_ns: u64) -> Vec<Note> {
         let last = self.piece(at_ns);
-        // They may have begun in the pieces before.
+        // They may begin in earlier pieces.
         let first = at_ns.checked_sub(1).map_or(0, |before_ns| self.piece(before_ns));
         let notes = self.pieces.range(first..=last).flat_map(|piece| &piece.notes);
         let found = notes.filter(|(when_ns, it)| *when_ns == at_ns && it.is_decision());
         found.map(|&(_, note)| note).collect()
     }
 
-    /// A new piece begins.
+    /// Begins a new piece.
     fn cut(&mut self) {
         self.taken += self.pieces.back().map_or(0, Piece::bytes);
         while self.taken > self.room && self.pieces.len() > 2 {
@@ -187,7 +188,7 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    /// Two tasks take turns: task (n mod 2) has the CPU from 10 n on.
+    /// Two tasks alternate: task (n mod 2) has the CPU from 10 n on.
     fn turns(film: &mut Film, turns: u64) {
         for task in [0, 1] {
             film.on(0, Event::Named { task: TaskId(task), name: "hog" });
@@ -207,23 +208,23 @@ mod tests {
         turns(&mut film, 20_000);
         assert!(film.is_whole() && film.pieces.len() > 3);
         for turn in [0, 1, 4093, 4094, 4095, 4096, 4097, 8191, 8192, 19_999] {
-            let scene = film.scene(10 * turn + 9).expect("it is whole");
+            let scene = film.scene(10 * turn + 9).expect("the film holds the whole run");
             assert_eq!(scene.cpus[0].current, Some(TaskId((turn % 2) as u32)), "{turn}");
             assert_eq!(scene.cpus[0].switches, turn + 1);
-            let row = scene.task(TaskId(0)).expect("it is there");
+            let row = scene.task(TaskId(0)).expect("the task has appeared");
             let (full, part) = ((turn / 2) * 10, if turn % 2 == 0 { 9 } else { 10 });
             assert_eq!(row.cpu_ns(10 * turn + 9), full + part, "{turn}");
             assert_eq!(
                 film.next_decision(10 * turn - u64::from(turn > 0)),
                 match turn {
-                    0 => Seen::Yes(10),
-                    turn => Seen::Yes(10 * turn),
+                    0 => Lookup::Found(10),
+                    turn => Lookup::Found(10 * turn),
                 }
             );
-            assert_eq!(film.previous_decision(10 * turn + 1), Seen::Yes(10 * turn));
+            assert_eq!(film.previous_decision(10 * turn + 1), Lookup::Found(10 * turn));
         }
-        assert_eq!(film.next_decision(199_990), Seen::No);
-        assert_eq!(film.previous_decision(0), Seen::No);
+        assert_eq!(film.next_decision(199_990), Lookup::Absent);
+        assert_eq!(film.previous_decision(0), Lookup::Absent);
         assert_eq!(film.decisions_at(0).len(), 3);
         assert_eq!(film.decisions_at(11), []);
         assert_eq!(film.names()[TaskId(1)], "hog");
@@ -237,17 +238,17 @@ mod tests {
         assert!(!film.is_whole() && film.taken < 2 * room);
         let from_ns = film.from_ns();
         assert!(from_ns > 500_000 && film.scene(from_ns - 1).is_none());
-        assert_eq!(film.next_decision(from_ns - 1), Seen::Gone);
-        assert_eq!(film.previous_decision(from_ns), Seen::Gone);
-        let scene = film.scene(from_ns).expect("it is there");
+        assert_eq!(film.next_decision(from_ns - 1), Lookup::Gone);
+        assert_eq!(film.previous_decision(from_ns), Lookup::Gone);
+        let scene = film.scene(from_ns).expect("the film holds that time");
         assert_eq!(scene.cpus[0].switches, from_ns / 10 + 1);
-        let end = film.scene(999_999).expect("it is there");
+        let end = film.scene(999_999).expect("the film holds that time");
         assert_eq!(end.task(TaskId(0)).map(|row| row.cpu_ns(1_000_000)), Some(500_000));
         assert_eq!(end.task(TaskId(0)).map(|row| row.doing), Some(Doing::Waiting));
-        assert_eq!(film.next_decision(999_990), Seen::No);
+        assert_eq!(film.next_decision(999_990), Lookup::Absent);
     }
 
-    /// Notes of one nanosecond that fall into two pieces are seen together.
+    /// Notes of one nanosecond that fall into two pieces are returned together.
     #[test]
     fn an_instant_is_one_even_if_a_piece_ends_in_it() {
         let mut film = Film::new(1, usize::MAX);
@@ -259,11 +260,11 @@ mod tests {
         }
         film.on(8, Event::switched(CPU, None, false, Some(TaskId(0))));
         assert!(film.pieces.len() > 1);
-        let scene = film.scene(7).expect("it is whole");
+        let scene = film.scene(7).expect("the film holds the whole run");
         assert_eq!(scene.cpus[0].switches, 5000);
         assert_eq!(film.decisions_at(7).len(), 5001);
-        assert_eq!(film.next_decision(6), Seen::Yes(7));
-        assert_eq!(film.previous_decision(8), Seen::Yes(7));
-        assert_eq!(film.scene(6).expect("it is whole").tasks.len(), 0);
+        assert_eq!(film.next_decision(6), Lookup::Found(7));
+        assert_eq!(film.previous_decision(8), Lookup::Found(7));
+        assert_eq!(film.scene(6).expect("the film holds the whole run").tasks.len(), 0);
     }
 }

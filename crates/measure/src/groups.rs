@@ -1,25 +1,26 @@
-//! CPU time of control groups, as `cpuacct.usage` and `cpuacct.usage_percpu` count it: of all
-//! tasks, of any policy, by the group that each was in at the time; with a group, all below it.
+//! CPU time of control groups, counted as in `cpuacct.usage` and `cpuacct.usage_percpu`: of all
+//! tasks, of any policy, by the group that each was in at the time. A group includes all its
+//! descendants.
 
 use schedlab_core::{CpuId, Event, GroupId, Observer, TaskAttr, TaskId, TaskTable};
 
-/// Adds up who had which CPU, by group.
+/// Sums CPU time by group.
 #[derive(Clone, Debug)]
 pub struct GroupUsage {
-    /// The group that each is in, by number from 1 on.
+    /// Parent of each group, by number from 1.
     parents: Vec<GroupId>,
     cpus: usize,
-    /// CPU time of the tasks in each group itself, ns, a row of all CPUs for each group; the root
-    /// first.
+    /// CPU time of the tasks in each group itself, ns. Each group has a row of all CPUs; the root
+    /// is first.
     own_ns: Vec<u64>,
     group_of: TaskTable<GroupId>,
-    /// For each CPU the group of the task that it runs, and since when.
+    /// By CPU: the running task with its group, and the time since which it has been counted.
     current: Vec<(Option<(TaskId, GroupId)>, u64)>,
 }
 
 impl GroupUsage {
-    /// Nothing has been used on `cpus` CPUs. `parents`: the group that each group is in, from group
-    /// 1 on; parents have lower numbers.
+    /// Creates a counter for `cpus` CPUs. `parents`: the parent of each group, from group 1;
+    /// parents have lower numbers.
     pub fn new(cpus: u32, parents: Vec<GroupId>) -> GroupUsage {
         let cpus = cpus as usize;
         GroupUsage {
@@ -31,7 +32,7 @@ impl GroupUsage {
         }
     }
 
-    /// The CPU time on each CPU of all that were in `group` or below it, ns.
+    /// Returns the CPU time on each CPU of all tasks that were in `group` or below it, ns.
     pub fn usage_percpu_ns(&self, group: GroupId) -> Vec<u64> {
         let mut usage = vec![0; self.cpus];
         for (number, own_ns) in self.own_ns.chunks(self.cpus).enumerate() {
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_group_has_what_is_below_it_and_a_move_divides_the_time() {
-        // 1 in the root, 2 in 1, 3 in the root.
+        // Task 1 is in the root, 2 in group 1, 3 in the root.
         let mut usage = GroupUsage::new(2, vec![GroupId::ROOT, GroupId(1), GroupId::ROOT]);
         for (task, group) in [(0, 2), (1, 3)] {
             let attr = TaskAttr { group: GroupId(group), ..TaskAttr::default() };

@@ -1,20 +1,21 @@
-//! How durations are spread: [`Histogram`].
+//! Distributions of durations: [`Histogram`].
 //!
-//! Values up to 511 ns stand in a bucket each. Above, every power of two is cut into 256 equal
-//! buckets, so a value read back is at most 1/256 (under 0.4 %) above the true one, at any size.
-//! Count, sum, smallest and largest are exact.
+//! Each value up to 511 ns has a bucket of its own. Above, every power of two is divided into 256
+//! equal buckets. A value read back is therefore at most 1/256 (under 0.4 %) above the true one, at
+//! any magnitude. Count, sum, smallest and largest value are exact.
 
-/// Linear buckets to a power of two.
+/// Number of linear buckets per power of two.
 const PER_POWER: u64 = 256;
-/// Below this every value has a bucket of its own (the width of a bucket would be 1 or less).
+/// Values below this have a bucket each (the width of a bucket would be 1 or less).
 const EXACT_BELOW: u64 = 2 * PER_POWER;
-/// Buckets for all of `u64`: the exact ones, and 256 for each power of two from 2^9 to 2^63.
+/// Number of buckets for all of `u64`: the exact ones, and 256 for each power of two from 2^9 to
+/// 2^63.
 pub(crate) const BUCKETS: usize = (EXACT_BELOW + PER_POWER * (64 - 9)) as usize;
 
 /// A histogram of durations in ns.
 ///
-/// All buckets are there from the start (about 115 KB of zeros, of which an operating system hands
-/// out only the pages that are written), so noting a value never allocates.
+/// All buckets exist from the start (about 115 KB of zeros, of which the operating system allocates
+/// only the pages that are written), so recording a value never allocates.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -28,36 +29,36 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Nothing noted yet.
+    /// Creates an empty histogram.
     pub fn new() -> Histogram {
         Histogram { buckets: vec![0; BUCKETS], moments: Moments::default() }
     }
 
-    /// Notes one value.
+    /// Records a value.
     #[inline]
     pub fn note(&mut self, value: u64) {
         self.buckets[bucket_of(value)] += 1;
         self.moments.note(value);
     }
 
-    /// How many values, their sum, and the exact extremes.
+    /// Returns the number of values, their sum, and the exact extremes.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// The percentile by nearest rank: the k-th smallest value with k = ceil(numerator /
-    /// denominator x count), at least 1. `percentile(99, 100)` is the 99th percentile. None if
-    /// nothing was noted.
+    /// Returns a percentile by nearest rank: the k-th smallest value with k = ceil(numerator /
+    /// denominator x count), at least 1. `percentile(99, 100)` is the 99th percentile. `None`
+    /// without values.
     ///
-    /// What is returned is the upper end of the value's bucket, or the exact maximum if that is
-    /// less: never below the true value, and less than 0.4 % above it.
+    /// The result is the upper end of the value's bucket, or the exact maximum if that is less. It
+    /// is never below the true value, and less than 0.4 % above it.
     pub fn percentile(&self, numerator: u64, denominator: u64) -> Option<u64> {
         let (bucket, _) = self.bucket_of_percentile(numerator, denominator)?;
         Some(upper_end(bucket).min(self.moments.max))
     }
 
-    /// The number of the bucket in which a [percentile](Histogram::percentile) stands, and how many
-    /// values are in it. None if nothing was noted.
+    /// Returns the index of the bucket of a [percentile](Histogram::percentile), and the number of
+    /// values in it. `None` without values.
     pub(crate) fn bucket_of_percentile(
         &self,
         numerator: u64,
@@ -71,15 +72,15 @@ impl Histogram {
         })
     }
 
-    /// The buckets that hold anything, rising: smallest and largest value that belong there, and
-    /// how many were noted.
+    /// Iterates over the non-empty buckets in ascending order: smallest and largest value of the
+    /// bucket, and the number of values in it.
     pub fn filled(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let filled = self.buckets.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(bucket, &count)| (lower_end(bucket), upper_end(bucket), count))
     }
 }
 
-/// The rank of a percentile among `count` values, from 1. None if there are none.
+/// Returns the rank of a percentile among `count` values, from 1; `None` if there are none.
 pub fn nearest_rank(numerator: u64, denominator: u64, count: u64) -> Option<u64> {
     debug_assert!(denominator > 0 && numerator <= denominator);
     if count == 0 {
@@ -89,14 +90,14 @@ pub fn nearest_rank(numerator: u64, denominator: u64, count: u64) -> Option<u64>
     Some((rank as u64).max(1))
 }
 
-/// The percentile of values that are at hand, sorted rising; exact.
+/// Returns an exact percentile of values sorted in ascending order.
 pub fn percentile_of_sorted(sorted: &[u64], numerator: u64, denominator: u64) -> Option<u64> {
     let rank = nearest_rank(numerator, denominator, sorted.len() as u64)?;
     Some(sorted[rank as usize - 1])
 }
 
-/// The median of values that are at hand, sorted rising: the middle one, or the mean of the two in
-/// the middle. None of nothing.
+/// Returns the median of values sorted in ascending order: the middle value, or the mean of the two
+/// middle values. `None` without values.
 pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     let upper = *sorted.get(middle)?;
@@ -106,13 +107,13 @@ pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// The number of the bucket that `value` belongs to.
+/// Returns the index of the bucket of `value`.
 #[inline]
 pub(crate) fn bucket_of(value: u64) -> usize {
     if value < EXACT_BELOW {
         return value as usize;
     }
-    // The power of two that it is in, and the 8 bits behind the leading one.
+    // The power of two below it, and the 8 bits after the leading one.
     let power = u64::from(value.ilog2());
     let within = (value >> (power - 8)) - PER_POWER;
     (EXACT_BELOW + (power - 9) * PER_POWER + within) as usize
@@ -135,18 +136,18 @@ fn upper_end(bucket: usize) -> u64 {
     }
 }
 
-/// Count, sum, sum of squares and extremes of values; all exact, in integers.
+/// Count, sum, sum of squares and extremes of values; all exact integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moments {
-    /// How many.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: u128,
-    /// The sum of their squares (it saturates, far above what 10^9 values of 100 hours come to).
+    /// Sum of their squares (it saturates, far above the sum for 10^9 values of 100 hours).
     pub sum_of_squares: u128,
-    /// The smallest; [`u64::MAX`] if there are none.
+    /// Smallest value; [`u64::MAX`] without values.
     pub min: u64,
-    /// The largest; 0 if there are none.
+    /// Largest value; `0` without values.
     pub max: u64,
 }
 
@@ -157,7 +158,7 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Notes one value.
+    /// Records a value.
     #[inline]
     pub fn note(&mut self, value: u64) {
         self.count += 1;
@@ -168,25 +169,25 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
-    /// The mean, rounded down. None if there are no values.
+    /// Returns the mean, rounded down; `None` without values.
     pub fn mean(&self) -> Option<u64> {
         (self.count > 0).then(|| (self.sum / u128::from(self.count)) as u64)
     }
 
-    /// The variance of the values as the whole population (divisor n). None if there are none.
+    /// Returns the population variance (divisor n); `None` without values.
     pub fn population_variance(&self) -> Option<f64> {
         (self.count > 0).then(|| self.squared_deviations() / self.count as f64)
     }
 
-    /// The variance of the values as a sample (divisor n - 1). None for fewer than two.
+    /// Returns the sample variance (divisor n - 1); `None` for fewer than two values.
     pub fn sample_variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squared_deviations() / (self.count - 1) as f64)
     }
 
-    /// The sum of squared deviations from the mean: sum of squares - sum^2 / n.
+    /// Returns the sum of squared deviations from the mean: sum of squares - sum^2 / n.
     fn squared_deviations(&self) -> f64 {
         let count = u128::from(self.count);
-        // With sum = q n + r: sum^2 / n = q sum + r q + r^2 / n. The whole part of the difference
+        // With sum = q n + r: sum^2 / n = q sum + r q + r^2 / n. The integer part of the difference
         // is exact.
         let (q, r) = (self.sum / count, self.sum % count);
         let whole =
@@ -250,7 +251,7 @@ mod tests {
         let one: Moments = [5].into_iter().collect();
         assert_eq!((one.population_variance(), one.sample_variance()), (Some(0.0), None));
         assert_eq!(Moments::default().population_variance(), None);
-        // Large values that differ by little: nothing is lost.
+        // Large values with small differences lose no precision.
         let far: Moments = [1 << 40, (1 << 40) + 2].into_iter().collect();
         assert_eq!(far.population_variance(), Some(1.0));
         let odd: Moments = [1 << 40, (1 << 40) + 1].into_iter().collect();

@@ -1,21 +1,21 @@
-//! Observers of a run: what is worth knowing about it, computed from the stream of events.
+//! Observers of a run: metrics and records, computed from the stream of events.
 //!
 //! Each observer is one file, keeps only what it needs, and costs nothing when it is left out of
-//! the machine's type. Two in a pair are one observer: `(Stats, (Fairness, SliceRecorder))`. None
-//! allocates while the run goes on, but for making room for tasks that are forked and for the
-//! slices and spans that are recorded.
+//! the machine's type. A pair of observers is an observer: `(Stats, (Fairness, SliceRecorder))`.
+//! Observers do not allocate during a run, except for tasks that are forked and for recorded slices
+//! and spans.
 //!
 //! * [`stats`]: CPU time, waiting, latencies, switches and migrations, for each task, each CPU and
 //!   the whole machine.
-//! * [`fairness`]: how far each task was from what an ideal machine would have given it.
-//! * [`slices`]: who ran where and when.
-//! * [`spans`]: who wanted to run when.
-//! * [`history`]: all of it for the eye, and sums over time, in bounded memory.
-//! * [`scene`]: how CPUs and tasks stand at a moment; [`film`]: the last part of a run, to be
-//!   looked at to and fro.
-//! * [`groups`]: the CPU time of control groups.
-//! * [`refusals`]: what tasks asked for and did not get.
-//! * [`histogram`]: how durations are spread.
+//! * [`fairness`]: the distance of each task from what an ideal machine would have given it.
+//! * [`slices`]: which task ran where and when.
+//! * [`spans`]: which task was runnable when.
+//! * [`history`]: a run prepared for display, and sums over time, in bounded memory.
+//! * [`scene`]: the state of CPUs and tasks at a moment; [`film`]: the last part of a run, with
+//!   access to every moment.
+//! * [`groups`]: CPU time of control groups.
+//! * [`refusals`]: requests of tasks that were refused.
+//! * [`histogram`]: distributions of durations.
 //! * [`catalogue`]: every metric by name, with its unit, its definition, and which value is better.
 
 pub mod catalogue;

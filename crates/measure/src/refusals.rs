@@ -1,53 +1,53 @@
-//! What tasks were refused: policies, affinities, groups, forks.
+//! Requests of tasks that were refused: policies, affinities, groups, forks.
 
 use schedlab_core::{Errno, Event, Observer, Policy, Request, TaskId};
 
-/// So many are kept in full.
+/// Number of refusals kept in full.
 pub const REFUSALS_KEPT: usize = 100;
 
-/// Something that a task was refused.
+/// A refused request of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// Who.
+    /// Task.
     pub task: TaskId,
-    /// What was asked.
+    /// Refused request.
     pub request: Request,
-    /// Why not.
+    /// Reason.
     pub errno: Errno,
-    /// The policy that it goes on with.
+    /// Policy that stays in force.
     pub policy: Policy,
-    /// Whether somebody asked who acts on the machine from outside (a timetable), and was told.
+    /// Whether the request came from outside the machine (a timetable) and its author was notified.
     pub from_outside: bool,
 }
 
-/// Takes note of all refusals: of the first ones in full, of the others how many there were.
+/// Records the first refusals in full, and counts all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Refusals {
     kept: Vec<Refusal>,
     count: u64,
-    /// By task: how many, and the policy in force.
+    /// By task: number of refusals, and the policy in force.
     tasks: Vec<(u64, Policy)>,
 }
 
 impl Refusals {
-    /// None yet.
+    /// Creates an empty recorder.
     pub fn new() -> Refusals {
         Refusals::default()
     }
 
-    /// The first of them, at most [`REFUSALS_KEPT`].
+    /// Returns the first refusals, at most [`REFUSALS_KEPT`].
     pub fn kept(&self) -> &[Refusal] {
         &self.kept
     }
 
-    /// How many there were.
+    /// Returns the number of refusals.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many `task` had.
+    /// Returns the number of refusals of `task`.
     pub fn of_task(&self, task: TaskId) -> u64 {
         self.tasks.get(task.index()).map_or(0, |&(count, _)| count)
     }

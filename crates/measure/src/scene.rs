@@ -1,13 +1,13 @@
-//! How a machine stands at a moment: [`Scene`], made of events one by one, each kept as a [`Note`].
+//! State of a machine at a moment: [`Scene`], built from events, each kept as a [`Note`].
 //!
-//! Words are those of [`stats`](crate::stats): a task is running, waiting (runnable without a CPU)
-//! or asleep, and its time is divided among these without gap or overlap.
+//! The terms are those of [`stats`](crate::stats): a task is running, waiting (runnable without a
+//! CPU) or asleep, and its time is divided among these without gap or overlap.
 
 use schedlab_core::{
     BlockReason, CpuId, Event, GroupId, Policy, Rule, SchedAttr, TaskId, TaskTable, Waker,
 };
 
-/// What a task is doing.
+/// Activity of a task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Doing {
     /// It has not started.
@@ -17,9 +17,9 @@ pub enum Doing {
     Running,
     /// It is runnable and has no CPU.
     Waiting,
-    /// It sleeps, and a signal can end that.
+    /// It sleeps interruptibly.
     Sleeping,
-    /// It waits for a device or the like.
+    /// It waits for a device or similar.
     Uninterruptible,
     /// It is stopped or frozen.
     Stopped,
@@ -34,7 +34,7 @@ impl Doing {
     }
 }
 
-/// By what a task is preferred, in short.
+/// Priority of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Prio {
     /// The policy.
@@ -55,60 +55,60 @@ impl From<&SchedAttr> for Prio {
     }
 }
 
-/// A task at a moment. Sums are as of [`since_ns`](TaskNow::since_ns); the methods bring them up to
-/// a time.
+/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns); the methods
+/// return them as of a given time.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TaskNow {
-    /// What it is doing.
+pub struct TaskSnapshot {
+    /// Its activity.
     pub doing: Doing,
-    /// Since when, ns.
+    /// Time since which it has been doing that, ns.
     pub since_ns: u64,
-    /// When it came into being, ns.
+    /// Time of birth, ns.
     pub start_ns: u64,
     /// The CPU to whose runqueue it belongs.
     pub cpu: Option<CpuId>,
-    /// By what it is preferred.
+    /// Its priority.
     pub prio: Prio,
     /// Its group.
     pub group: GroupId,
-    /// The latency of the last wakeup after which it got a CPU, ns.
+    /// Latency of the last wakeup after which it got a CPU, ns.
     pub latency_ns: u64,
-    /// The largest of them, ns.
+    /// Largest of these latencies, ns.
     pub latency_max_ns: u64,
-    /// How many there were.
+    /// Number of these latencies.
     pub latencies: u64,
-    /// Times it was given a CPU.
+    /// Number of times that it was given a CPU.
     pub switches: u64,
-    /// Times it left its CPU although it was runnable.
+    /// Number of times that it left its CPU although it was runnable.
     pub involuntary: u64,
-    /// Times it was given another CPU than it had had last.
+    /// Number of times that it was given another CPU than its last one.
     pub migrations: u64,
     cpu_ns: u64,
     wait_ns: u64,
     wait_max_ns: u64,
-    /// When the present wait began, ns; while it runs, the one that goes on if it has run for no
-    /// time.
+    /// Start of the current wait, ns. While the task runs: start of the wait that continues if it
+    /// has run for no time.
     waits_ns: u64,
-    /// The wakeup whose latency is not yet known, ns.
+    /// Wakeup with a latency that is not yet known, ns.
     woken_ns: Option<u64>,
-    /// The CPU whose current task it is, and the one that it had last.
+    /// CPU on which it is current, and the CPU that it had last.
     on_cpu: Option<CpuId>,
     last_cpu: Option<CpuId>,
 }
 
-impl TaskNow {
-    /// Time on a CPU up to `at_ns`, ns.
+impl TaskSnapshot {
+    /// Returns its time on a CPU up to `at_ns`, ns.
     pub fn cpu_ns(&self, at_ns: u64) -> u64 {
         self.cpu_ns + self.passed(at_ns, Doing::Running)
     }
 
-    /// Time runnable without a CPU up to `at_ns`, ns.
+    /// Returns its time runnable without a CPU up to `at_ns`, ns.
     pub fn wait_ns(&self, at_ns: u64) -> u64 {
         self.wait_ns + self.passed(at_ns, Doing::Waiting)
     }
 
-    /// The longest wait in one piece up to `at_ns`, ns; one that is not over counts as far as it
-    /// got.
+    /// Returns its longest single wait up to `at_ns`, ns. A wait that is not over counts up to
+    /// `at_ns`.
     pub fn wait_max_ns(&self, at_ns: u64) -> u64 {
         let waited_ns = match self.doing {
             Doing::Waiting => at_ns.saturating_sub(self.waits_ns),
@@ -128,7 +128,7 @@ impl TaskNow {
         (self.doing, self.since_ns) = (doing, now_ns);
     }
 
-    /// The wakeup after which it now has a CPU was so long ago.
+    /// Records the latency of the wakeup after which it now has a CPU.
     fn note_latency(&mut self, now_ns: u64) {
         if let Some(woken_ns) = self.woken_ns.take() {
             self.latency_ns = now_ns - woken_ns;
@@ -137,7 +137,7 @@ impl TaskNow {
         }
     }
 
-    /// Woken as it ran, it never had to wait.
+    /// It was woken while it ran, and never had to wait.
     fn never_waited(&mut self) {
         if let Some(woken_ns) = self.woken_ns {
             self.note_latency(woken_ns);
@@ -145,118 +145,118 @@ impl TaskNow {
     }
 }
 
-/// A CPU at a moment.
+/// State of a CPU at a moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CpuNow {
-    /// Who runs; none = idle.
+pub struct CpuSnapshot {
+    /// Running task; `None`: it idles.
     pub current: Option<TaskId>,
-    /// Since when, ns.
+    /// Time since which it runs, ns.
     pub since_ns: u64,
-    /// By which rule it was picked.
+    /// Rule by which it was picked.
     pub why: Rule,
-    /// Switches.
+    /// Number of switches.
     pub switches: u64,
     busy_ns: u64,
 }
 
-impl CpuNow {
-    /// Time that it ran tasks up to `at_ns`, ns.
+impl CpuSnapshot {
+    /// Returns the time for which it ran tasks up to `at_ns`, ns.
     pub fn busy_ns(&self, at_ns: u64) -> u64 {
         let passed_ns = at_ns.saturating_sub(self.since_ns);
         self.busy_ns + if self.current.is_some() { passed_ns } else { 0 }
     }
 }
 
-/// Something that happened, as far as a scene is changed by it.
+/// An event, as far as it changes a scene.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Note {
     /// [`Event::Born`].
     Born {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// By what it is preferred.
+        /// Its priority.
         prio: Prio,
         /// Its group.
         group: GroupId,
     },
     /// [`Event::Started`].
     Started {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// Where it waits.
+        /// CPU on which it waits.
         cpu: CpuId,
-        /// Why there.
+        /// Rule by which that CPU was chosen.
         placed: Rule,
-        /// Whether it preempts, and why.
+        /// Rule by which it preempts there, or does not.
         preempts: Rule,
     },
     /// [`Event::Woken`].
     Woken {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// Where it waits.
+        /// CPU on which it waits.
         cpu: CpuId,
-        /// The task that woke it, if one did.
+        /// Task that woke it, if any.
         by: Option<TaskId>,
-        /// Why there.
+        /// Rule by which that CPU was chosen.
         placed: Rule,
-        /// Whether it preempts, and why.
+        /// Rule by which it preempts there, or does not.
         preempts: Rule,
     },
     /// [`Event::Blocked`].
     Blocked {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// How.
+        /// Kind of sleep.
         reason: BlockReason,
     },
     /// [`Event::Killed`].
     Killed {
-        /// Which.
+        /// Task.
         task: TaskId,
     },
     /// [`Event::Switched`].
     Switched {
-        /// Which CPU.
+        /// CPU.
         cpu: CpuId,
-        /// Who ran; none = idle.
+        /// Previous task; `None`: the CPU was idle.
         prev: Option<TaskId>,
         /// Whether `prev` is still runnable.
         prev_runnable: bool,
-        /// Who runs; none = idle.
+        /// Next task; `None`: the CPU idles.
         next: Option<TaskId>,
-        /// By which rule.
+        /// Rule by which `next` was picked.
         why: Rule,
     },
     /// [`Event::Migrated`].
     Migrated {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// From this CPU's runqueue.
+        /// Old runqueue.
         from: CpuId,
-        /// To that CPU's.
+        /// New runqueue.
         to: CpuId,
-        /// By which rule.
+        /// Rule by which it was moved.
         why: Rule,
     },
     /// [`Event::AttrChanged`].
     Prio {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// From now on.
+        /// New priority.
         prio: Prio,
     },
     /// [`Event::GroupChanged`].
     Group {
-        /// Which.
+        /// Task.
         task: TaskId,
-        /// From now on.
+        /// New group.
         group: GroupId,
     },
 }
 
 impl Note {
-    /// What is noted of an event.
+    /// Returns the note of an event, if the event changes a scene.
     pub fn of(event: &Event<'_>) -> Option<Note> {
         Some(match *event {
             Event::Born { task, attr, .. } => {
@@ -284,7 +284,7 @@ impl Note {
         })
     }
 
-    /// Whether a scheduler decided it: where a task is put, that it moves, who runs next.
+    /// Whether it is a decision of a scheduler: the placement or migration of a task, or a switch.
     pub fn is_decision(&self) -> bool {
         matches!(
             self,
@@ -296,34 +296,34 @@ impl Note {
     }
 }
 
-/// A machine at a moment.
+/// State of a machine at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     /// CPUs.
-    pub cpus: Vec<CpuNow>,
+    pub cpus: Vec<CpuSnapshot>,
     /// Tasks; those that have not started are [`Doing::NotThere`].
-    pub tasks: TaskTable<TaskNow>,
+    pub tasks: TaskTable<TaskSnapshot>,
 }
 
 impl Scene {
-    /// A machine of so many CPUs on which nothing has happened.
+    /// Creates the scene of a machine with `cpus` CPUs before the first event.
     pub fn new(cpus: u32) -> Scene {
-        Scene { cpus: vec![CpuNow::default(); cpus as usize], tasks: TaskTable::new() }
+        Scene { cpus: vec![CpuSnapshot::default(); cpus as usize], tasks: TaskTable::new() }
     }
 
-    /// The task, if it has been heard of.
-    pub fn task(&self, task: TaskId) -> Option<&TaskNow> {
+    /// Returns the task, if it has appeared.
+    pub fn task(&self, task: TaskId) -> Option<&TaskSnapshot> {
         (task.index() < self.tasks.len()).then(|| &self.tasks[task])
     }
 
-    fn row(&mut self, task: TaskId) -> &mut TaskNow {
+    fn row(&mut self, task: TaskId) -> &mut TaskSnapshot {
         if task.index() >= self.tasks.len() {
-            self.tasks.insert(task, TaskNow::default());
+            self.tasks.insert(task, TaskSnapshot::default());
         }
         &mut self.tasks[task]
     }
 
-    /// `note` happens at `now_ns`.
+    /// Applies `note`, an event at `now_ns`.
     pub fn apply(&mut self, now_ns: u64, note: &Note) {
         match *note {
             Note::Born { task, prio, group } => {
@@ -339,7 +339,7 @@ impl Scene {
                 let row = self.row(task);
                 row.cpu = Some(cpu);
                 (row.woken_ns, row.waits_ns) = (Some(now_ns), now_ns);
-                // One woken in the instant in which it blocked may still be current.
+                // A task that was woken in the instant in which it blocked may still be current.
                 let keeps = row.on_cpu.is_some();
                 row.becomes(now_ns, if keeps { Doing::Running } else { Doing::Waiting });
             }
@@ -396,7 +396,7 @@ impl Scene {
                     if row.woken_ns.is_some_and(|woken_ns| woken_ns < now_ns) {
                         row.never_waited();
                     }
-                    // A turn of no length ends no wait.
+                    // An interval without length ends no wait.
                     if row.since_ns < now_ns {
                         row.waits_ns = now_ns;
                     }
@@ -414,9 +414,9 @@ impl Scene {
         }
     }
 
-    /// Who waits for `cpu`, those first that have waited longest.
+    /// Returns the tasks that wait for `cpu`, those that have waited longest first.
     pub fn queue(&self, cpu: CpuId) -> Vec<TaskId> {
-        let waits = |row: &TaskNow| row.doing == Doing::Waiting && row.cpu == Some(cpu);
+        let waits = |row: &TaskSnapshot| row.doing == Doing::Waiting && row.cpu == Some(cpu);
         let mut queue: Vec<(u64, TaskId)> = self
             .tasks
             .iter()
@@ -427,9 +427,9 @@ impl Scene {
         queue.into_iter().map(|(_, task)| task).collect()
     }
 
-    /// Memory, bytes.
+    /// Returns the memory used, bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.cpus.len() * size_of::<CpuNow>() + self.tasks.len() * size_of::<TaskNow>()
+        self.cpus.len() * size_of::<CpuSnapshot>() + self.tasks.len() * size_of::<TaskSnapshot>()
     }
 }
 
@@ -437,14 +437,14 @@ impl Scene {
 mod tests {
     use super::*;
 
-    /// Two hogs and a sleeper on one CPU. The hogs take turns of 10; the sleeper, woken at 25,
+    /// Two hogs and a sleeper on one CPU. The hogs take turns of 10. The sleeper, woken at 25,
     /// waits for 5 and then runs for 2.
     #[test]
     fn two_hogs_and_a_sleeper() {
         let (a, b, sleeper, cpu) = (TaskId(0), TaskId(1), TaskId(2), CpuId(0));
         let mut scene = Scene::new(1);
         let mut on = |at_ns: u64, event: Event<'_>| {
-            scene.apply(at_ns, &Note::of(&event).expect("it is of interest"));
+            scene.apply(at_ns, &Note::of(&event).expect("the event changes the scene"));
         };
         on(0, Event::started(sleeper, cpu));
         on(0, Event::switched(cpu, None, false, Some(sleeper)));
@@ -458,7 +458,7 @@ mod tests {
         on(25, Event::switched(cpu, Some(b), true, Some(a)));
         let then = scene.clone();
         // At 28: a runs since 25, b waits since then, the sleeper since its wakeup.
-        let row = |scene: &Scene, task| *scene.task(task).expect("it is there");
+        let row = |scene: &Scene, task| *scene.task(task).expect("the task has appeared");
         assert_eq!(
             [a, b, sleeper].map(|task| (row(&then, task).doing, row(&then, task).since_ns)),
             [(Doing::Running, 25), (Doing::Waiting, 25), (Doing::Waiting, 25)]
@@ -468,7 +468,9 @@ mod tests {
         assert_eq!([a, b, sleeper].map(|task| row(&then, task).wait_max_ns(28)), [10, 10, 3]);
         assert_eq!(then.queue(cpu), [b, sleeper]);
         assert_eq!((then.cpus[0].busy_ns(28), then.cpus[0].switches), (24, 5));
-        let mut on = |at_ns, event| scene.apply(at_ns, &Note::of(&event).expect("as above"));
+        let mut on = |at_ns, event| {
+            scene.apply(at_ns, &Note::of(&event).expect("the event changes the scene"))
+        };
         on(30, Event::switched(cpu, Some(a), true, Some(sleeper)));
         on(32, Event::blocked(sleeper, cpu, BlockReason::Uninterruptible));
         on(32, Event::switched(cpu, Some(sleeper), false, Some(b)));
@@ -482,7 +484,8 @@ mod tests {
         assert!(scene.queue(cpu).is_empty());
     }
 
-    /// A task that is woken in the nanosecond in which it blocks, and keeps its CPU, never waited.
+    /// A task that is woken in the nanosecond in which it blocks, and keeps its CPU, has not
+    /// waited.
     #[test]
     fn woken_before_it_has_left_its_cpu() {
         let (task, cpu) = (TaskId(0), CpuId(0));
@@ -495,7 +498,7 @@ mod tests {
             (9, Event::blocked(task, cpu, BlockReason::Interruptible)),
             (9, Event::switched(cpu, Some(task), false, None)),
         ] {
-            scene.apply(at_ns, &Note::of(&event).expect("it is of interest"));
+            scene.apply(at_ns, &Note::of(&event).expect("the event changes the scene"));
         }
         let row = scene.tasks[task];
         assert_eq!((row.cpu_ns(20), row.wait_ns(20), row.doing), (9, 0, Doing::Sleeping));

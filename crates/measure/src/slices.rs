@@ -1,33 +1,33 @@
-//! Who ran where and when.
+//! Which task ran where and when.
 
 use schedlab_core::{CpuId, Event, Observer, TaskId};
 
-/// A stretch of time that a task had a CPU.
+/// Period in which a task had a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// Where.
+    /// CPU.
     pub cpu: CpuId,
-    /// From, ns.
+    /// Start, ns.
     pub start_ns: u64,
-    /// To, ns; later than `start_ns`.
+    /// End, ns; later than `start_ns`.
     pub end_ns: u64,
-    /// Who.
+    /// Task.
     pub task: TaskId,
 }
 
-/// How much is recorded of a run.
+/// Part of a run that is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// Of what ends after this time, ns ...
+    /// Only what ends after this time, ns ...
     pub from_ns: u64,
-    /// ... and begins before this, ns;
+    /// ... and begins before this time, ns.
     pub until_ns: u64,
-    /// if it is at most so many: of more, none.
+    /// Maximum number of entries. If there are more, none is kept.
     pub most: usize,
 }
 
 impl Default for Extent {
-    /// All of it.
+    /// The whole run.
     fn default() -> Extent {
         Extent { from_ns: 0, until_ns: u64::MAX, most: usize::MAX }
     }
@@ -39,49 +39,49 @@ impl Extent {
     }
 }
 
-/// Records all slices. Adjoining slices of one task on one CPU are one; those without length are
-/// left out.
+/// Records all slices. Adjoining slices of one task on one CPU are merged. Slices without length
+/// are left out.
 #[derive(Clone, Debug, Default)]
 pub struct SliceRecorder {
     extent: Extent,
-    /// There were too many.
+    /// Whether there were more slices than allowed.
     is_over: bool,
     slices: Vec<Slice>,
-    /// For each CPU the task that runs, since when, and where in `slices` its last slice is.
-    cpus: Vec<Lane>,
+    /// By CPU: the running task with its start, and the index of its last slice.
+    cpus: Vec<CurrentRun>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
+struct CurrentRun {
     running: Option<(TaskId, u64)>,
     last: Option<usize>,
 }
 
 impl SliceRecorder {
-    /// Nothing recorded yet.
+    /// Creates a recorder of all slices.
     pub fn new() -> SliceRecorder {
         SliceRecorder::default()
     }
 
-    /// Nothing recorded yet; no more than `extent` says will be.
+    /// Creates a recorder of the slices within `extent`.
     pub fn within(extent: Extent) -> SliceRecorder {
         SliceRecorder { extent, ..SliceRecorder::default() }
     }
 
-    /// Whether there were more slices than were to be recorded: there are none then.
+    /// Whether there were more slices than allowed. In that case none is kept.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    fn lane(&mut self, cpu: CpuId) -> &mut Lane {
+    fn current_run(&mut self, cpu: CpuId) -> &mut CurrentRun {
         if cpu.index() >= self.cpus.len() {
-            self.cpus.resize(cpu.index() + 1, Lane::default());
+            self.cpus.resize(cpu.index() + 1, CurrentRun::default());
         }
         &mut self.cpus[cpu.index()]
     }
 
     fn close(&mut self, cpu: CpuId, now_ns: u64) {
-        let Lane { running, last } = *self.lane(cpu);
+        let CurrentRun { running, last } = *self.current_run(cpu);
         let Some((task, start_ns)) = running else { return };
         if start_ns == now_ns || self.is_over || !self.extent.covers(start_ns, now_ns) {
             return;
@@ -98,11 +98,11 @@ impl SliceRecorder {
             self.slices = Vec::new();
             return;
         }
-        self.lane(cpu).last = Some(self.slices.len());
+        self.current_run(cpu).last = Some(self.slices.len());
         self.slices.push(Slice { cpu, start_ns, end_ns: now_ns, task });
     }
 
-    /// All slices by start, then CPU. Complete once the run is finished.
+    /// Returns all slices by start, then CPU. Complete once the run is finished.
     pub fn into_slices(self) -> Vec<Slice> {
         let mut slices = self.slices;
         slices.sort_unstable_by_key(|slice| (slice.start_ns, slice.cpu));
@@ -124,7 +124,7 @@ impl Observer for SliceRecorder {
 impl SliceRecorder {
     fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         self.close(cpu, now_ns);
-        self.lane(cpu).running = next.map(|task| (task, now_ns));
+        self.current_run(cpu).running = next.map(|task| (task, now_ns));
     }
 
     fn finished(&mut self, now_ns: u64) {
@@ -153,7 +153,7 @@ mod tests {
         let all = Extent::default();
         assert_eq!(run(Extent { most: 10, ..all }).1.len(), 10);
         assert_eq!(run(Extent { most: 9, ..all }), (true, vec![]));
-        // Those that reach into the window are whole.
+        // Slices that reach into the window are kept whole.
         let (over, slices) = run(Extent { from_ns: 15, until_ns: 40, most: 3 });
         assert_eq!((over, slices[0].start_ns, slices[2].end_ns), (false, 10, 40));
     }

@@ -1,44 +1,44 @@
-//! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had
-//! or not. Together with the slices they separate waiting from sleeping.
+//! Which task was runnable when: from start or wakeup to the next sleep or the end, with or without
+//! a CPU. Together with the slices, spans separate waiting from sleeping.
 
 use crate::slices::Extent;
 use schedlab_core::{Event, Observer, TaskId, TaskTable};
 
-/// A stretch of time in which a task was runnable.
+/// Period in which a task was runnable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// From, ns.
+    /// Start, ns.
     pub start_ns: u64,
-    /// To, ns; later than `start_ns`.
+    /// End, ns; later than `start_ns`.
     pub end_ns: u64,
-    /// Who.
+    /// Task.
     pub task: TaskId,
 }
 
-/// Records all spans. Those without length are left out; one that follows on another without a gap
-/// stays apart from it only if the task slept in between, for no time.
+/// Records all spans. Spans without length are left out. Two spans without a gap between them are
+/// separate only if the task slept in between, for no time.
 #[derive(Clone, Debug, Default)]
 pub struct SpanRecorder {
     extent: Extent,
-    /// There were too many.
+    /// Whether there were more spans than allowed.
     is_over: bool,
     spans: Vec<Span>,
-    /// For each task since when it has been runnable; none = it is not.
+    /// By task: time since which it has been runnable; `None`: it is not runnable.
     since: TaskTable<Option<u64>>,
 }
 
 impl SpanRecorder {
-    /// Nothing recorded yet.
+    /// Creates a recorder of all spans.
     pub fn new() -> SpanRecorder {
         SpanRecorder::default()
     }
 
-    /// Nothing recorded yet; no more than `extent` says will be.
+    /// Creates a recorder of the spans within `extent`.
     pub fn within(extent: Extent) -> SpanRecorder {
         SpanRecorder { extent, ..SpanRecorder::default() }
     }
 
-    /// Whether there were more spans than were to be recorded: there are none then.
+    /// Whether there were more spans than allowed. In that case none is kept.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -58,7 +58,7 @@ impl SpanRecorder {
         }
     }
 
-    /// All spans by start, then task. Complete once the run is finished.
+    /// Returns all spans by start, then task. Complete once the run is finished.
     pub fn into_spans(self) -> Vec<Span> {
         let mut spans = self.spans;
         spans.sort_unstable_by_key(|span| (span.start_ns, span.task));

@@ -1,7 +1,7 @@
-//! What each task, each CPU and the whole machine did: [`Stats`].
+//! Activity of each task, each CPU and the whole machine: [`Stats`].
 //!
-//! A task is at every moment in one of four states, and its time is divided among them without gap
-//! or overlap:
+//! A task is always in one of four states, and its time is divided among them without gap or
+//! overlap:
 //!
 //! ```text
 //!            started                switched in
@@ -13,49 +13,48 @@
 //!   turnaround = end - start = waiting + running + blocked
 //! ```
 //!
-//! A task that is woken in the very nanosecond in which it blocked, and keeps its CPU, never
+//! A task that is woken in the same nanosecond in which it blocked, and keeps its CPU, never
 //! stopped running: its latency is 0.
 //!
-//! A **wait** goes from the moment a task is runnable without a CPU until it runs, is not runnable
-//! any more, or the run ends. A turn of no length that leaves the task runnable (it gets a CPU and
-//! is preempted, or yields, in the same nanosecond) ends no wait: it did not run.
+//! A **wait** lasts from the moment a task is runnable without a CPU until it runs, is no longer
+//! runnable, or the run ends. An interval without length that leaves the task runnable (it gets a
+//! CPU and is preempted, or yields, in the same nanosecond) ends no wait: it did not run.
 //!
-//! # Words
+//! # Terms
 //!
-//! * **wakeup latency**: from a wakeup to the moment the task next has a CPU, be it for no time, as
-//!   the tracepoints tell it. The first time on a CPU after the start is counted apart, as the
+//! * **wakeup latency**: from a wakeup to the moment the task next has a CPU, even for no time, as
+//!   tracepoints report it. The first time on a CPU after the start is counted separately, as the
 //!   **start latency** (the textbooks' response time of a batch task).
 //! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time
 //!   of an interactive task).
-//! * **slowdown** of a burst: response / demand, where a burst goes from start or wakeup to the
-//!   next time the task blocks or ends, the response is its length, and the demand the CPU time
-//!   that the task had in it. 1 = it never waited. A burst without CPU time has none, nor has one
-//!   that was not over when the run ended.
+//! * **slowdown** of a burst: response / demand. A burst lasts from start or wakeup to the next
+//!   time the task blocks or ends. The response is its length, and the demand is the CPU time of
+//!   the task in it. 1: it never waited. A burst without CPU time has no slowdown, nor has one that
+//!   was not over when the run ended.
 //! * **idle exit**: the part of a wakeup latency in which the CPU that the task then ran on, or the
-//!   one whose interrupt woke it, was getting out of an idle state.
+//!   CPU with the interrupt that woke it, was leaving an idle state.
 //! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
 //!   yield counts as involuntary, as in the kernel.
 //! * **queue migration**: the task moved from one CPU's runqueue to another's, as the scheduler
-//!   reports. **CPU migration**: it got another CPU than the one it had had last. With one runqueue
-//!   for all CPUs there are only the latter; a task that is moved to and fro between two turns has
-//!   only the former.
+//!   reports. **CPU migration**: it got another CPU than its last one. With one runqueue for all
+//!   CPUs there are only CPU migrations. A task that is moved away and back between two intervals
+//!   has only queue migrations.
 
 use crate::histogram::{BUCKETS, Histogram, Moments, bucket_of};
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, TaskTable, Waker};
 use std::collections::BTreeMap;
 
-/// So many keys at most have a latency histogram of their own; those after them have count, sum and
+/// Maximum number of keys with latency histograms of their own. Later keys have count, sum and
 /// maximum only.
 pub const KEY_HISTOGRAMS_MAX: usize = 256;
 
-/// So many tasks at most have a latency histogram of their own: the first ones of those that the
-/// run begins with.
+/// Maximum number of tasks with latency histograms of their own: the first of the initial tasks.
 pub const TASK_HISTOGRAMS_MAX: usize = 256;
 
-/// Slowdowns are counted in so many parts of 1.
+/// Slowdowns are counted in this fraction of 1.
 pub const SLOWDOWN_PARTS: u64 = 1000;
 
-/// Numbers the tasks' keys in the order in which they first appear: what [`Stats::new`] wants.
+/// Numbers the tasks' keys in the order of their first appearance, for [`Stats::new`].
 pub fn key_numbers<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<u32> {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     keys.map(|key| {
@@ -65,64 +64,63 @@ pub fn key_numbers<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<u32> {
     .collect()
 }
 
-/// What a task did.
+/// Activity of a task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskStats {
-    /// When it came into being, ns. None: it never did.
+    /// Time of birth, ns. `None`: it was never born.
     pub start_ns: Option<u64>,
-    /// When it first had a CPU, ns.
+    /// First time on a CPU, ns.
     pub first_run_ns: Option<u64>,
-    /// When it ended, ns.
+    /// Time of its end, ns.
     pub end_ns: Option<u64>,
     /// Time on a CPU, ns.
     pub cpu_ns: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
-    /// The longest single wait, ns; one that had not ended with the run counts as far as it got.
+    /// Longest single wait, ns. A wait that was not over when the run ended counts up to then.
     pub wait_max_ns: u64,
-    /// Of a wait that had not ended with the run: how long it was by then, ns; 0 = it was not
-    /// waiting.
+    /// Length of a wait that was not over when the run ended, ns; `0`: it was not waiting.
     pub wait_open_ns: u64,
     /// Time asleep or stopped, ns.
     pub blocked_ns: u64,
-    /// Times it was woken.
+    /// Number of wakeups.
     pub wakeups: u64,
-    /// Wakeups after which it got a CPU: those whose latency is known.
+    /// Number of wakeups after which it got a CPU: those with a known latency.
     pub latencies: u64,
-    /// The sum of its wakeup latencies, ns.
+    /// Sum of its wakeup latencies, ns.
     pub latency_sum_ns: u64,
-    /// The largest wakeup latency, ns.
+    /// Largest wakeup latency, ns.
     pub latency_max_ns: u64,
-    /// Times it was given a CPU.
+    /// Number of times that it was given a CPU.
     pub switches_in: u64,
-    /// Times it left its CPU because it had blocked or ended.
+    /// Number of times that it left its CPU because it had blocked or ended.
     pub voluntary: u64,
-    /// Times it left its CPU although it was runnable.
+    /// Number of times that it left its CPU although it was runnable.
     pub involuntary: u64,
-    /// Moves from one runqueue to another.
+    /// Number of moves from one runqueue to another.
     pub queue_migrations: u64,
-    /// Times it was given another CPU than it had had last.
+    /// Number of times that it was given another CPU than its last one.
     pub cpu_migrations: u64,
 
     state: State,
-    /// Since when it has been in `state`, ns.
+    /// Time since which it has been in `state`, ns.
     since_ns: u64,
-    /// When the present wait began, ns; while it runs, the one that goes on if it has run for no
-    /// time.
+    /// Start of the current wait, ns. While the task runs: start of the wait that continues if it
+    /// has run for no time.
     waits_ns: u64,
-    /// The wakeup whose latency is not yet known, ns.
+    /// Wakeup with a latency that is not yet known, ns.
     woken_ns: Option<u64>,
-    /// The wakeup that began the present burst, ns.
+    /// Wakeup that began the current burst, ns.
     burst_ns: Option<u64>,
-    /// Its CPU time and its waiting when the present burst began (by a wakeup or its start), ns.
+    /// Its CPU time and waiting when the current burst began (by a wakeup or its start), ns.
     before_burst_ns: (u64, u64),
-    /// The CPU whose interrupt woke it.
+    /// CPU with the interrupt that woke it.
     woken_on: Option<CpuId>,
-    /// The CPU whose current task it is.
+    /// CPU on which it is current.
     on_cpu: Option<CpuId>,
-    /// The CPU it had last.
+    /// CPU that it had last.
     last_cpu: Option<CpuId>,
-    /// What its latencies are counted under.
+    /// Key under which its latencies are counted.
     key: Option<u32>,
 }
 
@@ -137,17 +135,17 @@ enum State {
 }
 
 impl TaskStats {
-    /// From start to end, ns. None if it has not ended.
+    /// Returns the time from start to end, ns; `None` if it has not ended.
     pub fn turnaround_ns(&self) -> Option<u64> {
         Some(self.end_ns? - self.start_ns?)
     }
 
-    /// From start to its first time on a CPU, ns. None if it never had one.
+    /// Returns the time from start to its first time on a CPU, ns; `None` if it never had one.
     pub fn start_latency_ns(&self) -> Option<u64> {
         Some(self.first_run_ns? - self.start_ns?)
     }
 
-    /// Adds what has passed of the present state, up to `now_ns`.
+    /// Adds the time in the current state, up to `now_ns`.
     #[inline]
     fn account(&mut self, now_ns: u64) {
         let passed_ns = now_ns - self.since_ns;
@@ -164,21 +162,21 @@ impl TaskStats {
     }
 }
 
-/// What a CPU did.
+/// Activity of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuStats {
-    /// Time it ran tasks, ns.
+    /// Time for which it ran tasks, ns.
     pub busy_ns: u64,
-    /// Time it idled, on line, ns.
+    /// Time for which it idled while online, ns.
     pub idle_ns: u64,
-    /// Switches from one task to another, or to or from idle.
+    /// Switches from one task to another, or from or to idle.
     pub switches: u64,
     /// Ticks.
     pub ticks: u64,
 
     current: Option<TaskId>,
     since_ns: u64,
-    /// When it last got out of an idle state, ns: from, until.
+    /// Start and end of its last exit from an idle state, ns.
     left_idle_ns: (u64, u64),
     is_offline: bool,
 }
@@ -188,7 +186,7 @@ pub struct CpuStats {
 pub struct KeyStats {
     /// Wakeup latencies.
     pub latency: Moments,
-    /// The same, spread. None for keys beyond [`KEY_HISTOGRAMS_MAX`].
+    /// Distribution of the latencies; `None` for keys beyond [`KEY_HISTOGRAMS_MAX`].
     pub histogram: Option<Histogram>,
 }
 
@@ -203,18 +201,18 @@ pub struct Stats {
     burst: Histogram,
     slowdown: Histogram,
     idle_exit: Histogram,
-    /// For the first tasks: their wakeup latencies.
+    /// Wakeup latencies of the first tasks.
     task_latency: Vec<Histogram>,
-    /// For each bucket of `latency`, the idle exits of its latencies, ns. Empty while there were
+    /// By bucket of `latency`: the idle exits of its latencies, ns. Empty as long as there are
     /// none.
     idle_exits_ns: Vec<u64>,
     end_ns: u64,
 }
 
 impl Stats {
-    /// For a machine of `cpus` CPUs. `keys[i]` is the key of task i (any small number; tasks of one
-    /// key have a latency histogram in common). Tasks beyond the end have no key, but for those
-    /// that a task with a key forks: they have their parent's.
+    /// Creates an observer of a machine with `cpus` CPUs. `keys[i]` is the key of task i (any small
+    /// number; tasks of one key share a latency histogram). Tasks beyond the end have no key,
+    /// except that the children of tasks with keys have their parents' keys.
     pub fn new(cpus: u32, keys: &[u32]) -> Stats {
         let mut tasks = TaskTable::new();
         if let Some(last) = keys.len().checked_sub(1) {
@@ -245,77 +243,79 @@ impl Stats {
         }
     }
 
-    /// With a latency histogram for each of the first [`TASK_HISTOGRAMS_MAX`] tasks that have keys.
+    /// Adds a latency histogram for each of the first [`TASK_HISTOGRAMS_MAX`] tasks with keys.
     pub fn with_task_histograms(mut self) -> Stats {
         let count = self.tasks.len().min(TASK_HISTOGRAMS_MAX);
         self.task_latency = (0..count).map(|_| Histogram::new()).collect();
         self
     }
 
-    /// All tasks, rising.
+    /// Iterates over all tasks, in ascending order.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &TaskStats)> {
         self.tasks.iter()
     }
 
-    /// One task. None if its number was never seen.
+    /// Returns a task; `None` if its number has not appeared.
     pub fn task(&self, task: TaskId) -> Option<&TaskStats> {
         (task.index() < self.tasks.len()).then(|| &self.tasks[task])
     }
 
-    /// One more than the largest task number seen.
+    /// Returns one more than the largest task number that has appeared.
     pub fn task_count(&self) -> usize {
         self.tasks.len()
     }
 
-    /// All CPUs, rising.
+    /// Returns all CPUs, in ascending order.
     pub fn cpus(&self) -> &[CpuStats] {
         &self.cpus
     }
 
-    /// Latencies by key.
+    /// Returns the latencies by key.
     pub fn keys(&self) -> &[KeyStats] {
         &self.keys
     }
 
-    /// The key of a task, if it has one.
+    /// Returns the key of a task, if it has one.
     pub fn key_of(&self, task: TaskId) -> Option<u32> {
         self.tasks[task].key
     }
 
-    /// Wakeup latencies of all tasks.
+    /// Returns the wakeup latencies of all tasks.
     pub fn latency(&self) -> &Histogram {
         &self.latency
     }
 
-    /// Start latencies: from each task's start to its first time on a CPU.
+    /// Returns the start latencies: from each task's start to its first time on a CPU.
     pub fn start_latency(&self) -> &Histogram {
         &self.start_latency
     }
 
-    /// Burst responses: from each wakeup to the next time that task blocked or ended.
+    /// Returns the burst responses: from each wakeup to the next time that the task blocked or
+    /// ended.
     pub fn burst(&self) -> &Histogram {
         &self.burst
     }
 
-    /// Slowdowns of all bursts that ended, beyond 1, in thousandths ([`SLOWDOWN_PARTS`]), each
-    /// rounded down: 500 = the response was one and a half times the demand.
+    /// Returns the slowdowns of all bursts that ended, beyond 1, in thousandths
+    /// ([`SLOWDOWN_PARTS`]), each rounded down: 500 means that the response was one and a half
+    /// times the demand.
     pub fn slowdown(&self) -> &Histogram {
         &self.slowdown
     }
 
-    /// Wakeup latencies of one task. None if it has no histogram of its own.
+    /// Returns the wakeup latencies of a task; `None` if it has no histogram of its own.
     pub fn task_latency(&self, task: TaskId) -> Option<&Histogram> {
         self.task_latency.get(task.index())
     }
 
-    /// Idle exits: of each wakeup latency the part in which a CPU was getting out of an idle state.
-    /// Nothing is in it if that never was.
+    /// Returns the idle exits: the part of each wakeup latency in which a CPU was leaving an idle
+    /// state. Empty if that never happened.
     pub fn idle_exit(&self) -> &Histogram {
         &self.idle_exit
     }
 
-    /// The mean idle exit, ns, of the wakeup latencies that stand in one bucket with this
-    /// percentile of them. None if there are no idle exits at all.
+    /// Returns the mean idle exit, ns, of the wakeup latencies in the same bucket as this
+    /// percentile of them; `None` if there are no idle exits at all.
     pub fn idle_exit_at(&self, numerator: u64, denominator: u64) -> Option<u64> {
         if self.idle_exits_ns.is_empty() {
             return None;
@@ -324,13 +324,13 @@ impl Stats {
         Some(self.idle_exits_ns[bucket] / count)
     }
 
-    /// When the run ended, ns. It began at 0.
+    /// Returns the end of the run, ns. It began at 0.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Notes that the latency of the pending wakeup of `task` is `latency_ns`, `exit_ns` of them
-    /// for getting out of idle states.
+    /// Records `latency_ns` as the latency of the pending wakeup of `task`; `exit_ns` of it is idle
+    /// exit.
     fn note_latency(&mut self, task: TaskId, latency_ns: u64, exit_ns: u64) {
         let stats = &mut self.tasks[task];
         stats.woken_ns = None;
@@ -354,9 +354,9 @@ impl Stats {
         }
     }
 
-    /// `task`, runnable or running, is so no longer.
+    /// Ends the burst of `task`, which was runnable or running.
     fn end_burst(&mut self, now_ns: u64, task: TaskId) {
-        // Woken as it ran: it never had to wait.
+        // It was woken while it ran, and never had to wait.
         if self.tasks[task].state == State::Running && self.tasks[task].woken_ns.is_some() {
             self.note_latency(task, 0, 0);
         }
@@ -424,7 +424,7 @@ impl Stats {
         }
     }
 
-    /// From now on idle exits are counted; before, there were none.
+    /// Starts counting idle exits; there were none before.
     #[cold]
     fn begin_idle_exits(&mut self) {
         self.idle_exits_ns = vec![0; BUCKETS];
@@ -434,7 +434,7 @@ impl Stats {
     }
 }
 
-/// The slowdown of a burst beyond 1, in [`SLOWDOWN_PARTS`]. None if it had no CPU time.
+/// Returns the slowdown of a burst beyond 1, in [`SLOWDOWN_PARTS`]; `None` if it had no CPU time.
 #[inline]
 fn excess(cpu_ns: u64, wait_ns: u64) -> Option<u64> {
     match wait_ns.checked_mul(SLOWDOWN_PARTS) {
@@ -446,7 +446,7 @@ fn excess(cpu_ns: u64, wait_ns: u64) -> Option<u64> {
     }
 }
 
-/// How much of `within` is in one of two other stretches, or both.
+/// Returns the length of the part of `within` that lies in one of two other periods, or both.
 fn overlap_ns(within: (u64, u64), others: [(u64, u64); 2]) -> u64 {
     let cut =
         |(from_ns, until_ns): (u64, u64), to: (u64, u64)| (from_ns.max(to.0), until_ns.min(to.1));
@@ -534,7 +534,7 @@ impl Stats {
         self.tasks[task].account(now_ns);
         self.end_burst(now_ns, task);
         let stats = &mut self.tasks[task];
-        // One that was to end before it was born came and went at once.
+        // A task that ended before it was born came and went at once.
         stats.start_ns = stats.start_ns.or(Some(now_ns));
         stats.end_ns = Some(now_ns);
         stats.state = State::Ended;
@@ -682,7 +682,7 @@ mod tests {
         assert_eq!((cpu.busy_ns, cpu.idle_ns, cpu.switches, cpu.ticks), (38, 22, 6, 1));
         assert_eq!(stats.latency.percentile(50, 100), Some(3));
         assert_eq!(stats.keys[0].latency.count, 1);
-        // B ran the moment it started; A two ns after.
+        // B ran the moment it started, A two ns later.
         assert_eq!((stats.start_latency.moments().min, stats.start_latency.moments().max), (0, 2));
         // From the wakeup at 40 to the end at 50.
         assert_eq!(stats.burst.moments().max, 10);
@@ -691,7 +691,8 @@ mod tests {
     #[test]
     fn slowdown_is_the_length_of_a_burst_by_its_cpu_time() {
         // A: starts at 0, waits 5, runs 10, waits 5, runs 10, sleeps: 30 / 20. Woken at 40, it has
-        // its CPU for no time: none. Woken at 50 it runs at once: 1. The last never ends.
+        // its CPU for no time: no slowdown. Woken at 50, it runs at once: 1. The last burst never
+        // ends.
         let mut stats = Stats::new(1, &[]);
         start(&mut stats, 0, A);
         let turn = |stats: &mut Stats, from_ns, until_ns| {
@@ -731,7 +732,8 @@ mod tests {
         stats.on(10, Event::woken(A, CPU0, IRQ));
         stats.on(10, Event::switched(CPU0, None, false, Some(A)));
         sleep(&mut stats, 12, CPU0);
-        // CPU 0 takes the interrupt, and 20 to get out of its state; CPU 1, on which it runs, 30.
+        // CPU 0 takes the interrupt, and needs 20 to leave its state; CPU 1, on which the task
+        // runs, needs 30.
         for (cpu, until_ns) in [(CPU0, 120), (CPU1, 130)] {
             stats.on(100, Event::LeavesIdle { cpu, from_ns: 100, until_ns });
         }
@@ -780,7 +782,7 @@ mod tests {
         assert_eq!((a.latencies, a.latency_sum_ns, a.involuntary), (1, 3, 1));
     }
 
-    /// A turn of no length ends no wait, unless the task blocks in it.
+    /// An interval without length ends no wait, unless the task blocks in it.
     #[test]
     fn a_turn_of_no_length_ends_no_wait() {
         let mut stats = Stats::new(1, &[]);
@@ -798,8 +800,9 @@ mod tests {
         }
         switch(&mut stats, 60, Some(A), Some(B));
         assert_eq!((stats.tasks[A].wait_ns, stats.tasks[A].wait_max_ns), (50, 50));
-        // B ran at 60 for the first time. It blocks at 65, and is woken at 70. In its turn of no
-        // length at 90 it blocks and is woken again, so that a wait ends there and another begins.
+        // B ran at 60 for the first time. It blocks at 65, and is woken at 70. In its interval
+        // without length at 90 it blocks and is woken again, so a wait ends there and another
+        // begins.
         stats.on(65, Event::blocked(B, CPU0, SLEEP));
         stats.on(65, Event::switched(CPU0, Some(B), false, None));
         stats.on(70, Event::woken(B, CPU0, IRQ));
@@ -807,14 +810,15 @@ mod tests {
         stats.on(90, Event::blocked(B, CPU0, SLEEP));
         stats.on(90, Event::woken(B, CPU0, IRQ));
         switch(&mut stats, 90, Some(B), None);
-        // Both have a CPU for no time when the run ends: B since then, A not any more.
+        // Both have a CPU for no time when the run ends: B since then, A no longer.
         switch(&mut stats, 200, None, Some(A));
         switch(&mut stats, 200, Some(A), Some(B));
         stats.on(200, Event::Finished);
         let (a, b) = (&stats.tasks[A], &stats.tasks[B]);
         assert_eq!((a.wait_ns, a.wait_max_ns, a.wait_open_ns), (50 + 140, 140, 140));
         assert_eq!((b.wait_ns, b.wait_max_ns, b.wait_open_ns), (50 + 20 + 110, 110, 110));
-        // Turns are turns, whatever their length, and latencies end with them: as tracepoints tell.
+        // Every interval counts, whatever its length, and latencies end with it, as tracepoints
+        // report.
         assert_eq!((a.switches_in, a.first_run_ns), (5, Some(20)));
         assert_eq!((b.latencies, b.latency_sum_ns), (2, 20 + 110));
     }
@@ -825,12 +829,12 @@ mod tests {
         start(&mut stats, 0, A);
         stats.on(0, Event::switched(CPU0, None, false, Some(A)));
         stats.on(5, Event::switched(CPU0, Some(A), true, None));
-        // To the other queue and back, and it runs where it ran.
+        // To the other queue and back, and it runs where it ran before.
         stats.on(6, Event::migrated(A, CPU0, CPU1));
         stats.on(7, Event::migrated(A, CPU1, CPU0));
         stats.on(8, Event::switched(CPU0, None, false, Some(A)));
         stats.on(9, Event::switched(CPU0, Some(A), true, None));
-        // Elsewhere, out of one queue for all.
+        // On another CPU, from one queue for all.
         stats.on(9, Event::switched(CPU1, None, false, Some(A)));
         stats.on(10, Event::Finished);
         let a = &stats.tasks[A];

@@ -1,4 +1,4 @@
-//! Whatever happens on a machine, the books balance.
+//! The accounting is consistent, whatever happens on a machine.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{OneQueue, Script};
 
 fn weights() -> Weights {
     let mut by_nice = [0; 40];
-    // Not the kernel's table, but as steep: 5/4 a step, and 1024 in the middle.
+    // Not the kernel's table, but as steep: 5/4 per step, and 1024 at nice 0.
     let mut weight = 88_818.0;
     for row in &mut by_nice {
         *row = weight as u64;
@@ -25,7 +25,7 @@ fn op() -> impl Strategy<Value = Op> {
     let reason = BlockReason::Interruptible;
     prop_oneof![
         4 => (1u64..30_000_000).prop_map(|ns| Op::Run { ns }),
-        // Often whole ticks, so that much falls on one nanosecond.
+        // Often whole ticks, so that many events fall on one nanosecond.
         2 => (1u64..4).prop_map(|ticks| Op::Run { ns: ticks * 10_000_000 }),
         2 => (0u64..40_000_000).prop_map(move |until_ns| Op::Sleep { until_ns, reason }),
         2 => (1u64..4).prop_map(move |ticks| Op::Sleep { until_ns: ticks * 10_000_000, reason }),
@@ -60,7 +60,7 @@ fn script() -> impl Strategy<Value = Script> {
     (prop::collection::vec(task, 8..9), child).prop_map(|(tasks, child)| Script::new(tasks, child))
 }
 
-/// Runs the script and checks everything that must add up.
+/// Runs the script and checks all sums.
 fn check(cpus: u32, scheduler: impl Scheduler, script: Script) -> Result<(), TestCaseError> {
     let observer = (
         (Stats::new(cpus, &[0; 8]), Fairness::new(cpus, weights(), &[], 8)),
@@ -97,7 +97,7 @@ fn check(cpus: u32, scheduler: impl Scheduler, script: Script) -> Result<(), Tes
         );
         prop_assert!(task.wait_max_ns <= task.wait_ns && task.wait_open_ns <= task.wait_max_ns);
         prop_assert!(task.latencies <= task.wakeups && task.latency_sum_ns <= task.wait_ns);
-        // It is out as often as it was in, but for the last time.
+        // It leaves a CPU as often as it gets one, except the last time.
         let out = task.voluntary + task.involuntary;
         prop_assert!(task.switches_in == out || task.switches_in == out + 1);
         let in_slices: u64 =
@@ -124,8 +124,8 @@ fn check(cpus: u32, scheduler: impl Scheduler, script: Script) -> Result<(), Tes
     for (id, task) in stats.tasks() {
         let Some(fared) = fairness.task(id) else { continue };
         prop_assert!(fared.cpu_ns <= task.cpu_ns);
-        // Nobody is given more than he wanted to run for, nor (but for the rounding) owed what he
-        // was given.
+        // No task is given more than the time that it wanted to run, nor (apart from rounding) owed
+        // what it was given.
         prop_assert!(fared.share_ns <= task.cpu_ns + task.wait_ns + 1);
         prop_assert!(fared.lag_end_ns.abs_diff(fared.share_ns as i64 - fared.cpu_ns as i64) <= 1);
         prop_assert!(fared.lag_end_ns <= fared.owed_max_ns as i64);
@@ -146,11 +146,11 @@ proptest! {
     #[test]
     fn with_round_robin(script in script()) {
         let (_, release) = registry::find("round_robin").unwrap();
-        let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
+        let make = |config: &BuildConfig| release.build(config).expect("the release can be built");
         check(1, make(&BuildConfig::flat(1, 100)), script)?;
     }
 
-    /// On one CPU that is never idle beside work, what one is owed another is ahead.
+    /// On one CPU that is never idle while there is work, what one task is owed another is ahead.
     #[test]
     fn on_one_cpu_the_lags_of_hogs_come_to_nothing(
         nices in prop::collection::vec(-20i32..20, 1..8),
@@ -168,7 +168,7 @@ proptest! {
         let fairness = machine.observer();
         let lag = |task| fairness.task(TaskId(task as u32)).unwrap().lag_end_ns;
         let lags = (0..nices.len()).map(lag);
-        // Each is rounded to a ns.
+        // Each value is rounded to a ns.
         prop_assert!(lags.sum::<i64>().unsigned_abs() <= nices.len() as u64);
     }
 }

@@ -1,9 +1,9 @@
 //! `docs/metrics.md` lists the metrics of the catalogue, all of them and no others.
 //!
-//! `SCHEDLAB_WRITE_DOCS=1 cargo test -p schedlab-measure --test metrics_doc` writes it anew.
+//! `SCHEDLAB_WRITE_DOCS=1 cargo test -p schedlab-measure --test metrics_doc` writes it again.
 
 use schedlab_measure::catalogue::{
-    ALL, BESIDES_IN_CSV, COMPARED, COMPARED_IF_MODELLED, Scope, Statistic, every, example, find,
+    ALL, BESIDES_IN_CSV, COMPARED, COMPARED_IF_MODELLED, Scope, Statistic, every, find,
 };
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ fn catalogue() -> String {
              | id | title | unit | better | definition | where |\n|---|---|---|---|---|---|\n",
             scope.title()
         )
-        .expect("a string takes all");
+        .expect("writing to a string succeeds");
         for metric in ALL.iter().filter(|metric| metric.scope == scope) {
             let ending = if metric.distribution { "_STATISTIC" } else { "" };
             let help =
@@ -36,7 +36,7 @@ fn catalogue() -> String {
                 metric.definition,
                 metric.places(),
             )
-            .expect("a string takes all");
+            .expect("writing to a string succeeds");
         }
     }
     text.push_str("\n### Statistics of a distribution\n\n");
@@ -49,7 +49,7 @@ fn catalogue() -> String {
             statistic.title(),
             statistic.definition()
         )
-        .expect("a string takes all");
+        .expect("writing to a string succeeds");
     }
     text.push('\n');
     text
@@ -58,9 +58,11 @@ fn catalogue() -> String {
 #[test]
 fn the_document_lists_the_catalogue() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
-    let document = std::fs::read_to_string(path).expect("docs/metrics.md is there");
-    let (head, rest) = document.split_once(BEGIN).expect("the catalogue begins");
-    let (written, tail) = rest.split_once(END).expect("and ends");
+    let document = std::fs::read_to_string(path).expect("docs/metrics.md can be read");
+    let (head, rest) =
+        document.split_once(BEGIN).expect("docs/metrics.md marks the beginning of the catalogue");
+    let (written, tail) =
+        rest.split_once(END).expect("docs/metrics.md marks the end of the catalogue");
     let right = catalogue();
     if std::env::var_os("SCHEDLAB_WRITE_DOCS").is_some() {
         let document = format!("{head}{BEGIN}{right}{END}{tail}");
@@ -68,12 +70,12 @@ fn the_document_lists_the_catalogue() {
         return;
     }
     for (written, right) in written.lines().zip(right.lines()) {
-        assert_eq!(written, right, "docs/metrics.md is not as the catalogue has it");
+        assert_eq!(written, right, "docs/metrics.md differs from the catalogue");
     }
     assert_eq!(written.lines().count(), right.lines().count(), "docs/metrics.md lacks a metric");
 }
 
-/// What paper files may ask for stands in their documentation, too.
+/// The words of paper files are documented in docs/papers.md, too.
 #[test]
 fn every_word_of_paper_files_is_documented() {
     let document = include_str!("../../../docs/papers.md");
@@ -115,9 +117,9 @@ fn ids_titles_and_words_are_unique_and_found() {
         assert_eq!(list.len(), count);
     }
     for id in COMPARED.iter().chain(COMPARED_IF_MODELLED).chain(BESIDES_IN_CSV) {
-        let named = find(id).expect("it is in the catalogue");
+        let named = find(id).expect("the id is in the catalogue");
         assert_eq!(named.metric.scope, Scope::Run, "{id}");
-        assert!(example(named.metric.id).is_some(), "{id} has no example");
+        assert!(!named.metric.example.is_empty(), "{id} has no example");
     }
     for metric in ALL {
         assert!(!metric.title.is_empty() && !metric.definition.is_empty(), "{}", metric.id);

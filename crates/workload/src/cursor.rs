@@ -1,11 +1,11 @@
-//! A place in a file that has been read, from which values are taken with their types and ranges
+//! A position in a file that has been read. Values are taken from it with their types and ranges
 //! checked.
 
 use crate::diagnostic::{Diagnostic, Source, Span};
 use crate::json::{Kind, Member, Value};
 use std::ops::RangeInclusive;
 
-/// A value, how one got there, and the file it stands in.
+/// A value, the path to it, and the file that contains it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     source: Source<'a>,
@@ -16,12 +16,12 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn root(source: Source<'a>, value: &'a Value) -> Cursor<'a> {
         Cursor { source, parent: None, key: "", key_span: value.span, value }
     }
 
-    /// A member of the object at the cursor.
+    /// Returns a member of the object at the cursor.
     pub fn member<'b>(&'b self, member: &'b Member) -> Cursor<'b> {
         Cursor {
             source: self.source,
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An item of the array at the cursor.
+    /// Returns an item of the array at the cursor.
     pub fn item<'b>(&'b self, item: &'b Value) -> Cursor<'b> {
         Cursor {
             source: self.source,
@@ -43,17 +43,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The key under which the value stands.
+    /// Returns the key of the value.
     pub fn key(&self) -> &'a str {
         self.key
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// The file's name.
+    /// Returns the name of the file.
     pub fn file(&self) -> &'a str {
         self.source.name
     }
@@ -69,17 +69,17 @@ impl<'a> Cursor<'a> {
         path
     }
 
-    /// The value is wrong.
+    /// Returns an error at the value.
     pub fn error(&self, message: impl Into<String>) -> Diagnostic {
         self.source.error(self.value.span, self.path(), message)
     }
 
-    /// The key is wrong.
+    /// Returns an error at the key.
     pub fn key_error(&self, message: impl Into<String>) -> Diagnostic {
         self.source.error(self.key_span, self.path(), message)
     }
 
-    /// The error that the value is not `wanted`.
+    /// Returns the error that the value is not `wanted`.
     fn unexpected(&self, wanted: &str) -> Diagnostic {
         let found = match &self.value.kind {
             Kind::Null => "null".into(),
@@ -93,12 +93,12 @@ impl<'a> Cursor<'a> {
         self.error(format!("{name} must be {wanted}, found {found}"))
     }
 
-    /// The value as it is written.
+    /// Returns the value as written.
     pub fn text(&self) -> &'a str {
         &self.source.text[self.value.span.start as usize..self.value.span.end as usize]
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub fn object(&self) -> Result<&'a [Member], Diagnostic> {
         match &self.value.kind {
             Kind::Object(members) => Ok(members),
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The items of an array.
+    /// Returns the items of an array.
     pub fn array(&self) -> Result<&'a [Value], Diagnostic> {
         match &self.value.kind {
             Kind::Array(items) => Ok(items),
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string.
+    /// Returns a string.
     pub fn string(&self) -> Result<&'a str, Diagnostic> {
         match &self.value.kind {
             Kind::String(text) => Ok(text),
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string that is not empty: a name.
+    /// Returns a string that is not empty: a name.
     pub fn name(&self) -> Result<&'a str, Diagnostic> {
         match self.string()? {
             "" => Err(self.error(format!("`{}` must name something, found \"\"", self.key))),
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// true or false.
+    /// Returns true or false.
     pub fn boolean(&self) -> Result<bool, Diagnostic> {
         match self.value.kind {
             Kind::Bool(value) => Ok(value),
@@ -138,8 +138,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number within `range`; `what` says what it counts, e.g. "a whole number of
-    /// microseconds".
+    /// Returns a whole number within `range`; `what` names what it counts, for example "a whole
+    /// number of microseconds".
     pub fn integer(&self, what: &str, range: RangeInclusive<i64>) -> Result<i64, Diagnostic> {
         match self.value.kind {
             Kind::Integer(value) if range.contains(&value) => Ok(value),
@@ -151,13 +151,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// As [`integer`](Cursor::integer), for ranges within u32.
+    /// Like [`integer`](Cursor::integer), for ranges within u32.
     pub fn small(&self, what: &str, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
         let range = i64::from(*range.start())..=i64::from(*range.end());
         Ok(self.integer(what, range)? as u32)
     }
 
-    /// The member that has the key `key`; the last if there are several.
+    /// Returns the member with the key `key`; the last if there are several.
     pub fn find(&self, key: &str) -> Result<Option<&'a Member>, Diagnostic> {
         Ok(self.object()?.iter().rev().find(|member| &*member.key == key))
     }

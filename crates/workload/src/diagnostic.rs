@@ -1,6 +1,6 @@
-//! What is wrong with a file, and where: [`Diagnostic`].
+//! Errors in files, with their positions: [`Diagnostic`].
 //!
-//! It prints in the form that compilers have made familiar:
+//! It prints in the format that compilers have made familiar:
 //!
 //! ```text
 //! error: unknown key `rum`
@@ -13,16 +13,16 @@
 
 use std::fmt;
 
-/// A stretch of a file, in bytes from its beginning.
+/// Range of a file, in bytes from its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Span {
-    /// The first byte.
+    /// First byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
-/// Something in a workload (or in a file beside it) that cannot be taken as it is.
+/// An error in a workload or in an accompanying file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     report: Box<Report>,
@@ -37,26 +37,26 @@ struct Report {
     excerpt: Option<Excerpt>,
 }
 
-/// The line of the file that a diagnostic points to.
+/// Line of the file that a diagnostic points to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Excerpt {
     line: usize,
     column: usize,
-    /// The line, or the part of a very long one around the spot.
+    /// The line, or the part of a very long one around the position.
     text: String,
-    /// How many characters of `text` stand before the spot, and how many belong to it.
+    /// Number of characters of `text` before the position, and number of marked characters.
     indent: usize,
     width: usize,
 }
 
-/// Of a longer line (machines write files of one line) only this many characters are shown.
+/// Maximum number of characters shown of a longer line (programs write files of one line).
 const EXCERPT_CHARS: usize = 100;
-/// Characters shown before the spot in a line that is cut.
+/// Number of characters shown before the position in a line that is cut.
 const EXCERPT_BEFORE: usize = 40;
 
 impl Diagnostic {
-    /// About something that stands in no file, such as a workload that was made by a program.
-    /// `file` names it, `path` tells the place in it.
+    /// Creates a diagnostic without a file, for example for a workload that was made by a program.
+    /// `file` names it, `path` is the position in it.
     pub fn without_source(file: &str, path: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             report: Box::new(Report {
@@ -69,61 +69,61 @@ impl Diagnostic {
         }
     }
 
-    /// The same place, with other words.
+    /// Returns the same diagnostic with another message.
     #[must_use]
     pub(crate) fn with_message(mut self, message: impl Into<String>) -> Diagnostic {
         self.report.message = message.into();
         self
     }
 
-    /// The same, with a hint at what would be right.
+    /// Adds a hint at how to correct the error.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {
         self.report.help = Some(help.into());
         self
     }
 
-    /// The same with `help`, if there is any.
+    /// Adds `help`, if there is any.
     #[must_use]
     pub(crate) fn with_help_if(mut self, help: Option<String>) -> Diagnostic {
         self.report.help = help.or(self.report.help.take());
         self
     }
 
-    /// The same with `help`, unless there is a hint already.
+    /// Adds `help`, unless there is a hint already.
     #[must_use]
     pub(crate) fn with_default_help(mut self, help: &str) -> Diagnostic {
         self.report.help.get_or_insert_with(|| help.into());
         self
     }
 
-    /// The file's name as the caller gave it.
+    /// Returns the file's name as the caller gave it.
     pub fn file(&self) -> &str {
         &self.report.file
     }
 
-    /// Line, from 1; 0 if there is no file.
+    /// Returns the line, from 1; 0 if there is no file.
     pub fn line(&self) -> usize {
         self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.line)
     }
 
-    /// Column in characters, from 1; 0 if there is no file.
+    /// Returns the column in characters, from 1; 0 if there is no file.
     pub fn column(&self) -> usize {
         self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.column)
     }
 
-    /// The place in terms of the file's keys, e.g. `tasks.video.phases.decode.run0`. Empty where
-    /// the file could not be understood even so far.
+    /// Returns the position in terms of the file's keys, for example
+    /// `tasks.video.phases.decode.run0`. Empty if the file could not be read that far.
     pub fn path(&self) -> &str {
         &self.report.path
     }
 
-    /// What is wrong.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.report.message
     }
 
-    /// What would be right, if that can be said.
+    /// Returns the hint at how to correct the error, if there is one.
     pub fn help(&self) -> Option<&str> {
         self.report.help.as_deref()
     }
@@ -158,7 +158,7 @@ fn digits(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// A file's name and text.
+/// Name and text of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub name: &'a str,
@@ -166,7 +166,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Something wrong at `span`, which is `path` in terms of the file's keys.
+    /// Returns an error at `span`, which is `path` in terms of the file's keys.
     pub fn error(&self, span: Span, path: String, message: impl Into<String>) -> Diagnostic {
         let mut diagnostic = Diagnostic::without_source(self.name, &path, message);
         diagnostic.report.excerpt = Some(self.excerpt(span));
@@ -182,7 +182,7 @@ impl Source<'_> {
         let marked = self.text[start..end.min(line_end)].chars().count();
         let skipped =
             if before + marked > EXCERPT_CHARS { before.saturating_sub(EXCERPT_BEFORE) } else { 0 };
-        // What would upset the layout is shown as a space.
+        // Characters that would break the layout are shown as spaces.
         let shown = |c: char| if c.is_control() { ' ' } else { c };
         let mut text: String = self.text[line_start..line_end]
             .chars()
@@ -200,17 +200,17 @@ impl Source<'_> {
         }
     }
 
-    /// `at`, or the next place after it where a character begins.
+    /// Returns `at`, or the next position after it where a character begins.
     fn boundary(&self, at: usize) -> usize {
         (at..self.text.len()).find(|&at| self.text.is_char_boundary(at)).unwrap_or(self.text.len())
     }
 }
 
-/// Those of `known` that a misspelt `word` may stand for, the closest first, at most three: about a
-/// quarter of the letters differ, or one begins with the other. Capitals and marks between words do
-/// not count.
+/// Returns the words of `known` that a misspelt `word` may stand for, the closest first, at most
+/// three: about a quarter of the letters differ, or one begins with the other. Case and punctuation
+/// do not count.
 pub fn close_names<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    /// What is longer is nobody's misspelling.
+    /// Longer words are not treated as misspellings.
     const LONGEST: usize = 64;
     let plain = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' ', '(', ')'], "");
     let wanted = plain(word);
@@ -235,7 +235,7 @@ pub fn close_names<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     found.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// "did you mean ...?", if something known is close to `word`.
+/// Returns "did you mean ...?" if a known word is close to `word`.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -243,7 +243,8 @@ pub(crate) fn did_you_mean<'a>(
     close_names(word, known).first().map(|known| format!("did you mean `{known}`?"))
 }
 
-/// Levenshtein's distance: insertions, deletions and replacements that make `b` of `a`.
+/// Returns the Levenshtein distance: the number of insertions, deletions and replacements that turn
+/// `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

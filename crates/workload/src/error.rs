@@ -1,10 +1,10 @@
-//! Why a run ended before its time: the one [`Error`] of workloads that run. What is wrong in a
-//! file is a [`Diagnostic`](crate::Diagnostic).
+//! The [`Error`] of running workloads: why a run ended before its time. Errors in files are
+//! [`Diagnostic`](crate::Diagnostic)s.
 
 use schedlab_core::TaskId;
 use std::fmt;
 
-/// A program ended the run: who, where, when and why.
+/// A program ended the run: task, position, time and reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
     at: Box<Stopped>,
@@ -19,24 +19,24 @@ struct Stopped {
     reason: Reason,
 }
 
-/// Why a program ended the run.
+/// Reason why a program ended the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// It said that the benchmark is over.
+    /// The program ended the benchmark.
     Finished,
-    /// One thread did so many events at one nanosecond that it will hardly ever get on.
+    /// One thread took too many events at one nanosecond.
     NoTimePasses {
-        /// So many.
+        /// Number of events.
         events: u32,
     },
-    /// All threads together did.
+    /// All threads together took too many events at one nanosecond.
     NoTimePassesForAny {
-        /// So many.
+        /// Number of events.
         events: u64,
     },
-    /// A fork would have made more threads than there may be.
+    /// A fork would have exceeded the maximum number of threads.
     TooManyThreads {
-        /// So many there may be.
+        /// Maximum number of threads.
         most: usize,
     },
 }
@@ -52,27 +52,27 @@ impl Error {
         Error { at: Box::new(Stopped { now_ns, task, thread, place, reason }) }
     }
 
-    /// When, ns of virtual time.
+    /// Returns the virtual time of the end, ns.
     pub fn now_ns(&self) -> u64 {
         self.at.now_ns
     }
 
-    /// Who.
+    /// Returns the task.
     pub fn task(&self) -> TaskId {
         self.at.task
     }
 
-    /// The thread's name.
+    /// Returns the name of the thread.
     pub fn thread(&self) -> &str {
         &self.at.thread
     }
 
-    /// The event and phase that it was in.
+    /// Returns the event and phase that it was in.
     pub fn place(&self) -> &str {
         &self.at.place
     }
 
-    /// Why.
+    /// Returns the reason.
     pub fn reason(&self) -> Reason {
         self.at.reason
     }
@@ -85,22 +85,24 @@ impl fmt::Display for Error {
         match reason {
             Reason::Finished => f.write_str("the benchmark is over"),
             Reason::NoTimePasses { events } => {
-                write!(f, "{events} events without time passing, and no end in sight")
+                write!(f, "{events} events without time passing; the program seems to loop")
             }
             Reason::NoTimePassesForAny { events } => {
                 write!(
                     f,
-                    "{events} events of all threads without time passing, and no end in sight"
+                    "{events} events of all threads without time passing; the programs seem to loop"
                 )
             }
-            Reason::TooManyThreads { most } => write!(f, "a fork beyond {most} threads"),
+            Reason::TooManyThreads { most } => {
+                write!(f, "a fork would exceed the maximum of {most} threads")
+            }
         }
     }
 }
 
 impl std::error::Error for Error {}
 
-/// Prints ns as seconds, all nine places.
+/// Displays ns as seconds with all nine decimals.
 pub(crate) struct Seconds(pub u64);
 
 impl fmt::Display for Seconds {

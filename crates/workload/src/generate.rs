@@ -1,7 +1,7 @@
-//! Makes workloads: plain ones for benchmarks, and random ones that use the whole language for
+//! Generates workloads: simple ones for benchmarks, and random ones that use the whole language for
 //! stress and property tests.
 //!
-//! What is made depends on the arguments alone. A workload can be saved with
+//! The result depends on the arguments only. A workload can be saved with
 //! [`rt_app::write`](crate::rt_app::write), and loaded again.
 
 mod world;
@@ -10,24 +10,25 @@ use crate::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task}
 use schedlab_machine::order::SplitMix64;
 pub use world::{Limits, world};
 
-/// `n` tasks of nice value `nice` that compute for ever. The run is endless: give it a limit.
+/// Returns `n` tasks of nice value `nice` that compute forever. The run is endless: set a limit.
 pub fn hogs(n: u32, nice: i32) -> Model {
     let mut hog = flat_task("hog", n, vec![event("run", Action::Run(10_000 * US))]);
     hog.properties.priority = Some(nice);
     model("hogs", vec![hog])
 }
 
-/// `n` tasks that compute for `run_us` and sleep for `sleep_us` by turns. The run is endless: give
-/// it a limit.
+/// Returns `n` tasks that alternately compute for `run_us` and sleep for `sleep_us`. The run is
+/// endless: set a limit.
 pub fn sleepers(n: u32, run_us: u64, sleep_us: u64) -> Model {
     let events =
         vec![event("run", Action::Run(run_us * US)), event("sleep", Action::Sleep(sleep_us * US))];
     model("sleepers", vec![flat_task("sleeper", n, events)])
 }
 
-/// `n` tasks such as a machine in use has: of ten about one hog, four that wait for people (short
-/// bursts, long sleeps), four that work by turns, and one that comes at regular times; nice values
-/// from -5 to 10. Starts are spread over the first 100 ms. The run is endless: give it a limit.
+/// Returns `n` tasks like those of a machine in use. Of ten, about one is a hog, four are
+/// interactive (short bursts, long sleeps), four alternate between work and sleep, and one is
+/// periodic. Nice values range from -5 to 10. Starts are spread over the first 100 ms. The run is
+/// endless: set a limit.
 pub fn mix(n: u32, seed: u64) -> Model {
     let mut random = SplitMix64::new(seed);
     let tasks = (0..n).map(|number| {
@@ -64,10 +65,10 @@ pub fn mix(n: u32, seed: u64) -> Model {
     model("mix", tasks.collect())
 }
 
-/// A microsecond, ns.
+/// One microsecond, ns.
 const US: u64 = 1_000;
 
-/// From `least` to `most`.
+/// Draws a number from `least` to `most`.
 fn between(random: &mut SplitMix64, least: u64, most: u64) -> u64 {
     least + random.below(most.saturating_sub(least) + 1)
 }

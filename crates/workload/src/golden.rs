@@ -1,10 +1,10 @@
-//! Golden schedules (`golden-schedule/1`): what a real kernel's scheduler did with a small
-//! workload, and the workload.
+//! Golden schedules (`golden-schedule/1`): what the scheduler of a real kernel did with a small
+//! workload, together with the workload.
 //!
-//! The workload is a subset of rt-app's language and goes through the same reader and compiler.
-//! Two things differ in all golden files: `resume` names a thread (`B-0`), and a resume that comes
-//! while that thread is not suspended is remembered. What differs from one scheduler's files to
-//! another's the file says in `machine.conventions`; where it does not, the caller does, with
+//! The workload is a subset of rt-app's language and uses the same reader and compiler. Two things
+//! differ in all golden files: `resume` names a thread (`B-0`), and a resume that comes while that
+//! thread is not suspended is remembered. Differences between the files of different schedulers are
+//! specified by the file in `machine.conventions` or, if it is missing, by the caller, with
 //! [`Conventions`].
 
 mod actions;
@@ -27,52 +27,52 @@ use std::collections::{HashMap, HashSet};
 /// A golden file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GoldenFile {
-    /// Release whose scheduler source was driven.
+    /// Release whose scheduler source was run.
     pub kernel: String,
     /// Short name of the policy.
     pub scheduler: String,
-    /// CPUs of the machine.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// How the CPUs hang together; none: flat.
+    /// Topology of the CPUs; `None`: flat.
     pub topology: Option<Topology>,
-    /// `machine.group_scheduling`: the kernel was built with group scheduling. None: the file does
-    /// not say.
+    /// `machine.group_scheduling`: whether the kernel was built with group scheduling. `None`:
+    /// unspecified.
     pub group_scheduling: Option<bool>,
-    /// `machine.reap`: the dead are reaped at once. Otherwise they stay zombies.
+    /// `machine.reap`: whether dead tasks are reaped at once. Otherwise they stay zombies.
     pub reap: bool,
-    /// `machine.address_space` is `per-key`: the threads of one task share an address space;
-    /// otherwise nobody shares one.
+    /// Whether `machine.address_space` is `per-key`: the threads of one task share an address
+    /// space. Otherwise no threads share one.
     pub address_space_per_key: bool,
-    /// How the workload was run, as `machine.conventions` says; none: the file does not say.
+    /// `machine.conventions`: how the workload was run; `None`: unspecified.
     pub conventions: Option<Conventions>,
-    /// What was set, in the kernel's own names, in the order written.
+    /// Tunables by the kernel's own names, in the order written.
     pub tunables: Vec<(String, i64)>,
-    /// Task groups in the order written, each after those above it.
+    /// Task groups in the order written, each after its ancestors.
     pub groups: Vec<GoldenGroup>,
     /// The workload.
     pub model: Model,
-    /// The threads' names: those that the run begins with in the order of their numbers, then the
-    /// forked ones, in the order in which the file first names them.
+    /// Names of the threads: the initial threads in the order of their numbers, then the forked
+    /// ones, in the order in which the file first names them.
     pub threads: Vec<String>,
-    /// What is done from outside, in order of time.
+    /// Actions from outside, in order of time.
     pub actions: Vec<GoldenAction>,
-    /// The same, in the language of timetables.
+    /// The same actions, in the language of timetables.
     pub timetable: Timetable,
-    /// What ran where, by start, then CPU.
+    /// Slices by start, then CPU.
     pub slices: Vec<GoldenSlice>,
-    /// The figures of each thread, where the file has them.
+    /// Figures of each thread, if the file has them.
     pub figures: Vec<GoldenFigures>,
-    /// When the run ends, ns.
+    /// End of the run, ns.
     pub end_ns: u64,
-    /// What a reader must know to reproduce this one.
+    /// Notes for reproducing it.
     pub notes: String,
-    /// Where things stand in the file, for messages.
+    /// Positions in the file, for messages.
     places: Places,
 }
 
-/// Where things stand in a golden file: messages that still want their words.
+/// Positions in a golden file, as messages that still lack their text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Places {
     kernel: Diagnostic,
@@ -81,7 +81,7 @@ struct Places {
     hz: Diagnostic,
 }
 
-/// Something in a golden file that can be told of when the file has been read.
+/// A key of a golden file for which errors can be reported after the file has been read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The `kernel`.
@@ -97,47 +97,47 @@ pub enum Place {
 /// A task group of a golden file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GoldenGroup {
-    /// Its path.
+    /// Path.
     pub path: String,
-    /// The group it is in, by its place in [`GoldenFile::groups`]; none = the root.
+    /// Its parent, by index in [`GoldenFile::groups`]; `None`: the root.
     pub parent: Option<usize>,
-    /// Its weight as `cpu.shares`.
+    /// Weight as `cpu.shares`.
     pub shares: u64,
-    /// Whether it is idle as a whole.
+    /// Whether the group as a whole is idle.
     pub idle: bool,
-    /// Its limit, from the beginning on.
+    /// Limit from the beginning on.
     pub quota: Option<Quota>,
 }
 
-/// A stretch of time that a task had a CPU.
+/// Period in which a task had a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GoldenSlice {
-    /// Where.
+    /// CPU.
     pub cpu: CpuId,
-    /// From, ns.
+    /// Start, ns.
     pub start_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
-    /// Who.
+    /// Task.
     pub task: TaskId,
 }
 
-/// What a golden file counts of a thread.
+/// Figures of a thread in a golden file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GoldenFigures {
-    /// Whose.
+    /// Task.
     pub task: TaskId,
     /// CPU time, ns.
     pub runtime_ns: u64,
-    /// Times it was switched to.
+    /// Number of switches to it.
     pub switches_in: u64,
-    /// Times it was woken.
+    /// Number of wakeups.
     pub wakeups: u64,
-    /// Changes of CPU.
+    /// Number of changes of CPU.
     pub migrations: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
-    /// The longest such time, ns.
+    /// Longest such time, ns.
     pub max_wait_ns: u64,
 }
 
@@ -160,10 +160,10 @@ const KEYS: [&str; 13] = [
 ];
 
 impl GoldenFile {
-    /// Reads a golden file. `name` is what messages call it.
+    /// Reads a golden file. `name` names it in messages.
     ///
     /// # Errors
-    /// The first thing in it that is not as it should be.
+    /// The first error in it.
     pub fn parse(name: &str, text: &str) -> Result<GoldenFile, Diagnostic> {
         let source = Source { name, text };
         let value = json::parse(source)?;
@@ -205,7 +205,9 @@ impl GoldenFile {
         let timetable = take_if(root, "timetable", actions::lines)?.unwrap_or_default();
         let timetable = Timetable::parse(&format!("{name}, `timetable`"), &timetable)?;
         if !actions.is_empty() && !timetable.is_empty() {
-            return Err(root.error("`actions` and `timetable`: give one of them"));
+            return Err(
+                root.error("`actions` and `timetable` exclude each other; give one of them")
+            );
         }
         let slices = take(root, "slices", |slices| read_slices(slices, cpus, &mut threads))?;
         let figures = take_if(root, "tasks", |tasks| read_figures(tasks, &mut threads))?;
@@ -233,7 +235,7 @@ impl GoldenFile {
         })
     }
 
-    /// What `message` says is wrong in `place`.
+    /// Returns an error with `message` at `place`.
     pub fn error_at(&self, place: Place, message: impl Into<String>) -> Diagnostic {
         let Places { kernel, scheduler, cpus, hz } = &self.places;
         let at = match place {
@@ -245,19 +247,19 @@ impl GoldenFile {
         at.clone().with_message(message)
     }
 
-    /// The workload, ready to run. `group_ids` are the scheduler's numbers of
-    /// [`groups`](GoldenFile::groups), in that order. Of `conventions`, the address spaces are the
-    /// file's.
+    /// Returns the workload, ready to run. `group_ids` are the scheduler's numbers of
+    /// [`groups`](GoldenFile::groups), in that order. The address spaces of `conventions` are
+    /// replaced by those of the file.
     ///
     /// # Errors
-    /// If there are not as many `group_ids` as groups.
+    /// If the number of `group_ids` differs from the number of groups.
     pub fn workload(
         &self,
         group_ids: &[GroupId],
         conventions: Conventions,
     ) -> Result<Kernel, Diagnostic> {
         if group_ids.len() != self.groups.len() {
-            let message = format!("{} numbers for {} groups", group_ids.len(), self.groups.len());
+            let message = format!("{} group ids for {} groups", group_ids.len(), self.groups.len());
             return Err(Diagnostic::without_source(&self.model.name, "groups", message));
         }
         let id_of = |path: &String| self.groups.iter().position(|group| group.path == *path);
@@ -280,11 +282,11 @@ impl GoldenFile {
     }
 }
 
-/// The threads that a file may name, by their numbers.
+/// Threads that a file may name, by their numbers.
 struct ThreadNames {
     names: Vec<String>,
     numbers: HashMap<String, TaskId>,
-    /// Keys that somebody forks, with the number that the first forked thread gets.
+    /// Keys of forked tasks, with the number of the first forked thread.
     forked: HashMap<String, u32>,
 }
 
@@ -309,8 +311,8 @@ impl ThreadNames {
         ThreadNames { names, numbers, forked }
     }
 
-    /// The number of the thread `name`: one that the run begins with, or one that may be forked,
-    /// which gets its number here.
+    /// Returns the number of the thread `name`: an initial thread, or one that may be forked and
+    /// gets its number here.
     fn find(&mut self, cursor: Cursor<'_>, name: &str) -> Result<TaskId, Diagnostic> {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
@@ -328,7 +330,7 @@ impl ThreadNames {
     }
 }
 
-/// The member `key` of `object`, which must be there.
+/// Reads the member `key` of `object`, which is required.
 fn take<'a, T>(
     object: Cursor<'a>,
     key: &str,
@@ -336,11 +338,11 @@ fn take<'a, T>(
 ) -> Result<T, Diagnostic> {
     match take_if(object, key, read)? {
         Some(value) => Ok(value),
-        None => Err(object.error(format!("there is no `{key}`"))),
+        None => Err(object.error(format!("`{key}` is missing"))),
     }
 }
 
-/// The member `key` of `object`, if it is there.
+/// Reads the member `key` of `object`, if it exists.
 fn take_if<'a, T>(
     object: Cursor<'a>,
     key: &str,
@@ -352,21 +354,21 @@ fn take_if<'a, T>(
     }
 }
 
-/// Fails at the first key that stands a second time.
+/// Fails at the first key that is repeated.
 fn once(object: Cursor<'_>) -> Result<(), Diagnostic> {
     let mut seen = HashSet::new();
     for member in object.object()? {
         if !seen.insert(&*member.key) {
             return Err(object
                 .member(member)
-                .key_error(format!("`{}` stands here a second time", member.key))
-                .with_help("which of them holds cannot be known; leave one of them out"));
+                .key_error(format!("`{}` is repeated", member.key))
+                .with_help("it is unclear which value is meant; remove one of them"));
         }
     }
     Ok(())
 }
 
-/// Fails at the first key that is not among `keys`, or that stands a second time.
+/// Fails at the first key that is not among `keys`, or that is repeated.
 fn known(object: Cursor<'_>, keys: &[&'static str]) -> Result<(), Diagnostic> {
     once(object)?;
     for member in object.object()? {
@@ -388,7 +390,7 @@ fn ns(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
     Ok(cursor.integer("a whole number of ns", 0..=i64::MAX)? as u64)
 }
 
-/// The machine that the file was made on.
+/// Machine that the file was made on.
 struct Machine {
     cpus: u32,
     hz: u32,
@@ -405,7 +407,7 @@ const MACHINE_KEYS: [&str; 7] =
 fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
     known(machine, &MACHINE_KEYS)?;
     let cpus = take(machine, "cpus", |cpus| cpus.small("a number of CPUs", 1..=4096))?;
-    let hz = take(machine, "hz", |hz| hz.small("a number of ticks a second", 1..=10_000))?;
+    let hz = take(machine, "hz", |hz| hz.small("a number of ticks per second", 1..=10_000))?;
     let topology = take_if(machine, "topology", |value| topology(value, cpus))?.flatten();
     let per_key = take_if(machine, "address_space", |space| match space.string()? {
         "per-key" => Ok(true),
@@ -423,7 +425,7 @@ fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
     })
 }
 
-/// `"flat"`, or an object as the topology of machine descriptions is.
+/// `"flat"`, or an object in the format of the topology of machine descriptions.
 fn topology(value: Cursor<'_>, cpus: u32) -> Result<Option<Topology>, Diagnostic> {
     if let Ok(name) = value.string() {
         return match name {
@@ -435,19 +437,19 @@ fn topology(value: Cursor<'_>, cpus: u32) -> Result<Option<Topology>, Diagnostic
     let topology = description::parse_topology(value.text())
         .map_err(|(place, message)| value.error(format!("{place}: {message}")))?;
     if topology.cpus() != cpus {
-        let message = format!("it has {} CPUs, and the machine {cpus}", topology.cpus());
+        let message = format!("the topology has {} CPUs, the machine {cpus}", topology.cpus());
         return Err(value.error(message));
     }
     Ok(Some(topology))
 }
 
-/// A list of the conventions that hold; the others do not.
+/// Reads a list of the conventions that are on; the others are off.
 fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
     let mut conventions = Conventions::default();
     for item in list.array()? {
         let name = list.item(item);
         conventions.set(name.string()?).map_err(|names| {
-            name.error(format!("unknown convention; there are {}", names.join(", ")))
+            name.error(format!("unknown convention; the conventions are {}", names.join(", ")))
         })?;
     }
     Ok(conventions)
@@ -470,7 +472,7 @@ fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {
         let group = groups.member(member);
         let path = normal_path(group.key()).map_err(|message| group.key_error(message))?;
         if path != group.key() || list.iter().any(|other| other.path == path) {
-            return Err(group.key_error(format!("`{}` is no new group", group.key())));
+            return Err(group.key_error(format!("`{}` is not a new group", group.key())));
         }
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let parent = list.iter().position(|other| other.path == above);
@@ -496,7 +498,7 @@ fn check_groups(
         None => Ok(()),
         Some(path) => {
             Err(scenario
-                .key_error(format!("a task is in `{path}`, which is not among the `groups`")))
+                .key_error(format!("a task is in `{path}`, which is missing from `groups`")))
         }
     }
 }

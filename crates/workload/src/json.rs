@@ -1,29 +1,28 @@
-//! A reader for JSON as workload files have it: laxer than the standard, and true to what stands in
+//! A reader for the JSON of workload files: laxer than the standard, and faithful to the text of
 //! the file.
 //!
 //! Comments (`/* */` and `//`) and trailing commas are allowed. An object is a list of members in
-//! the order written, repeated keys included, because `run`, `run` in a phase are two events. What
-//! needs no value (`"suspend",`) may have none.
-//! Everything knows where in the file it stands.
+//! the order written, including repeated keys, because `run`, `run` in a phase are two events. Keys
+//! that need no value (`"suspend",`) may have none. Every value knows its position in the file.
 //!
 //! Reading takes time in proportion to the length of the text, and nesting is limited, so no input
 //! can hang the reader or overflow its stack.
 
 use crate::diagnostic::{Diagnostic, Source, Span};
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub span: Span,
     pub kind: Kind,
 }
 
-/// What a value is.
+/// Kind of a value, with its contents.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Null,
     Bool(bool),
-    /// A number written without fraction and exponent that fits.
+    /// A number without fraction and exponent that fits.
     Integer(i64),
     /// Any other number; its text is at the value's span.
     Number,
@@ -32,7 +31,7 @@ pub(crate) enum Kind {
     Object(Vec<Member>),
 }
 
-/// One key of an object with its value.
+/// A key of an object with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub key: Box<str>,
@@ -40,10 +39,10 @@ pub(crate) struct Member {
     pub value: Value,
 }
 
-/// Objects and arrays within each other, at most.
+/// Maximum depth of nested objects and arrays.
 const DEPTH_MAX: u32 = 64;
 
-/// Reads the one value that `source` consists of.
+/// Reads the single value of `source`.
 pub(crate) fn parse(source: Source<'_>) -> Result<Value, Diagnostic> {
     if u32::try_from(source.text.len()).is_err() {
         return Err(source.error(Span::default(), String::new(), "the file is larger than 4 GiB"));
@@ -88,7 +87,7 @@ impl Parser<'_> {
         self.error(self.at, message)
     }
 
-    /// What stands at the present place, for messages.
+    /// Describes the text at the current position, for messages.
     fn found(&self) -> String {
         match self.source.text[self.at..].chars().next() {
             None => "the end of the file".into(),
@@ -123,7 +122,7 @@ impl Parser<'_> {
                 None => {
                     self.at += 2;
                     Err(self
-                        .error(start, "this comment has no end")
+                        .error(start, "this comment is not closed")
                         .with_help("close it with `*/`"))
                 }
             }
@@ -165,7 +164,7 @@ impl Parser<'_> {
                 if self.peek().is_none() {
                     error = self.unclosed(open, '{');
                 } else if self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
-                    error = error.with_help("keys stand in double quotes");
+                    error = error.with_help("write keys in double quotes");
                 }
                 return Err(error);
             }
@@ -209,7 +208,7 @@ impl Parser<'_> {
         Ok(Kind::Array(items))
     }
 
-    /// Behind a member or item: a comma, or `close` ahead.
+    /// Reads the separator after a member or item: a comma, or `close` ahead.
     fn separator(&mut self, close: u8, open: usize) -> Result<(), Diagnostic> {
         let end = self.at;
         self.space()?;
@@ -256,7 +255,7 @@ impl Parser<'_> {
                     return Ok(text.into());
                 }
                 Some(b'\\') => text.push(self.escape()?),
-                _ => return Err(self.error(start, "this string has no end")),
+                _ => return Err(self.error(start, "this string is not closed")),
             }
         }
     }
@@ -281,7 +280,7 @@ impl Parser<'_> {
         Ok(plain)
     }
 
-    /// The rest of a `\u....`, of two if they are a surrogate pair.
+    /// Reads the rest of a `\u....`, or of two in case of a surrogate pair.
     fn unicode(&mut self, start: usize) -> Result<char, Diagnostic> {
         let first = self.hex(start)?;
         let code = if (0xD800..0xDC00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u")
@@ -295,7 +294,7 @@ impl Parser<'_> {
         } else {
             first
         };
-        char::from_u32(code).ok_or_else(|| self.error(start, "this is no character"))
+        char::from_u32(code).ok_or_else(|| self.error(start, "this is not a character"))
     }
 
     fn hex(&mut self, start: usize) -> Result<u32, Diagnostic> {
@@ -344,7 +343,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether there was at least one.
+    /// Skips digits; returns whether there was at least one.
     fn digits(&mut self) -> bool {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -368,20 +367,20 @@ impl Parser<'_> {
                     "true" | "false" | "null" => {
                         error.with_help(format!("write `{}`", other.to_ascii_lowercase()))
                     }
-                    _ => error.with_help("strings stand in double quotes"),
+                    _ => error.with_help("write strings in double quotes"),
                 })
             }
         }
     }
 }
 
-/// Whether what `key` is given does not matter, so that files in wide use leave it out:
-/// `"suspend",` stands for `"suspend": "",`.
+/// Whether `key` needs no value, because files in wide use leave it out: `"suspend",` stands for
+/// `"suspend": "",`.
 fn needs_no_value(key: &str) -> bool {
     ["suspend", "yield"].iter().any(|event| key.starts_with(event))
 }
 
-/// `text` as a JSON string, quotes included.
+/// Returns `text` as a JSON string, including quotes.
 pub(crate) fn quote(text: &str) -> String {
     use std::fmt::Write;
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -416,7 +415,7 @@ mod tests {
         format!("{}:{} {}", error.line(), error.column(), error.message())
     }
 
-    /// The value in standard JSON, without white space.
+    /// Returns the value in standard JSON, without white space.
     fn plain(value: &Value, text: &str) -> String {
         match &value.kind {
             Kind::Null => "null".into(),
@@ -484,17 +483,17 @@ mod tests {
             ("{\"a\": TRUE}", "1:7 `TRUE` is not a value"),
             ("[1,,2]", "1:4 expected a value, found `,`"),
             ("{} x", "1:4 text after the end of the JSON value"),
-            ("\"abc", "1:1 this string has no end"),
-            ("\"a\nb\"", "1:1 this string has no end"),
-            ("/* x", "1:1 this comment has no end"),
+            ("\"abc", "1:1 this string is not closed"),
+            ("\"a\nb\"", "1:1 this string is not closed"),
+            ("/* x", "1:1 this comment is not closed"),
             ("/ x", "1:1 a lone `/`"),
             ("1.2.3", "1:1 `1.2.3` is not a number"),
             ("12ms", "1:1 `12ms` is not a number"),
             ("-", "1:1 `-` is not a number"),
             (r#""\q""#, "1:2 unknown escape"),
             (r#""\u12g4""#, "1:2 `\\u` needs four hexadecimal digits"),
-            (r#""\ud800""#, "1:2 this is no character"),
-            (r#""\ud800\u0041""#, "1:2 this is no character"),
+            (r#""\ud800""#, "1:2 this is not a character"),
+            (r#""\ud800\u0041""#, "1:2 this is not a character"),
         ] {
             assert_eq!(message(text), expected, "{text}");
         }

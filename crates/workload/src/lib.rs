@@ -1,14 +1,13 @@
-//! What tasks do: workload files and the programs in them.
+//! Workloads: files, and the programs in them.
 //!
-//! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is what it
-//!   makes of them.
-//! - [`programs`] is the kernel that every workload runs on: rt-app files, compiled to it, and the
-//!   programs that benchmarks are made of. [`Kernel`] is the
-//!   [`Workload`](schedlab_machine::Workload).
-//! - [`cgroups`] says which task groups a run needs and what holds in them.
+//! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is the
+//!   result of reading.
+//! - [`programs`] is the kernel that every workload runs on: compiled rt-app files, and the
+//!   programs of benchmarks. [`Kernel`] is the [`Workload`](schedlab_machine::Workload).
+//! - [`cgroups`] specifies the task groups of a run and their settings.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.
-//! - [`timetable`] says what is done to the machine while the workload runs.
-//! - [`generate`] makes workloads: for benchmarks, and random ones for tests.
+//! - [`timetable`] specifies changes to the machine during a run.
+//! - [`generate`] generates workloads: for benchmarks, and random ones for tests.
 //!
 //! ```
 //! use schedlab_workload::{Options, Target, rt_app};
@@ -29,6 +28,7 @@ pub mod generate;
 pub mod golden;
 mod json;
 pub mod model;
+mod pattern;
 pub mod programs;
 pub mod rt_app;
 pub mod timetable;
@@ -50,7 +50,7 @@ pub use timetable::Timetable;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// A time for people, to the ns: `2.5 s`.
+/// Formats a time for people, to the ns: `2.5 s`.
 pub(crate) fn format_s(ns: u64) -> String {
     let (whole, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
     if rest == 0 {

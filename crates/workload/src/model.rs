@@ -1,8 +1,8 @@
-//! A workload as rt-app's language describes it, with names still being names: what the reader
-//! makes, generators build, the writer writes and the compiler compiles.
+//! A workload in the terms of rt-app's language, with names as text. The reader and the generators
+//! produce it; the writer and the compiler consume it.
 //!
-//! Times are in ns: the language has µs, with up to three decimals. What the scheduler is told of
-//! (deadline figures, slices) is in whole µs.
+//! Times are in ns: the language has µs, with up to three decimals. Times for the scheduler
+//! (deadline figures, slices) are in whole µs.
 
 use schedlab_core::Policy;
 
@@ -11,46 +11,46 @@ pub use crate::programs::THREADS_MAX;
 /// A whole workload file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Model {
-    /// The file's name, or what the workload is called.
+    /// Name of the file or of the workload.
     pub name: String,
-    /// What concerns all tasks.
+    /// Settings for all tasks.
     pub global: Global,
-    /// The tasks in the order written. Keys differ from each other.
+    /// Tasks in the order written. Their keys are unique.
     pub tasks: Vec<Task>,
 }
 
 /// The section `global`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Global {
-    /// `duration`: when the whole run ends, ns; none = when every task has ended.
+    /// `duration`: end of the run, ns; `None`: when all tasks have ended.
     pub duration_ns: Option<u64>,
-    /// `default_policy`: of tasks that name none.
+    /// `default_policy`: policy of tasks that specify none.
     pub default_policy: Policy,
-    /// `pi_enabled`: mutexes inherit priority.
+    /// `pi_enabled`: whether mutexes inherit priority.
     pub pi_enabled: bool,
-    /// `cumulative_slack`: the log's slack is the sum over a phase's timers, not that of the last.
+    /// `cumulative_slack`: whether the log's slack is the sum over a phase's timers, not the last.
     pub cumulative_slack: bool,
-    /// Keys that mean something on a real machine only, each with its value as JSON. They are
-    /// carried along for the writer.
+    /// Keys that have an effect only on a real machine, each with its value as JSON. They are kept
+    /// for the writer.
     pub carried: Vec<(String, String)>,
 }
 
 /// A task: a key of `tasks`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// Its name; its threads are called `key-0`, `key-1` ...
+    /// Name; the threads are called `key-0`, `key-1` ...
     pub key: String,
-    /// `instance`: threads that the run begins with. 0: only `fork` makes any.
+    /// `instance`: number of initial threads. `0`: threads are created by `fork` only.
     pub instances: u32,
-    /// `delay`: so long after time 0 (or after the fork) they start, ns.
+    /// `delay`: start after time 0 (or after the fork), ns.
     pub delay_ns: u64,
-    /// `loop`: how often all phases are run.
+    /// `loop`: number of rounds of all phases.
     pub loops: Loops,
-    /// What the threads begin with.
+    /// Properties at the start of threads.
     pub properties: Properties,
-    /// Run one after the other, in this order.
+    /// Phases, run in this order.
     pub phases: Vec<Phase>,
-    /// Whether the file has the events in the task itself. There is then one phase, without name,
+    /// Whether the file has the events in the task itself. There is then one phase, without a name,
     /// and `loop` is the task's.
     pub flat: bool,
 }
@@ -58,22 +58,22 @@ pub struct Task {
 /// A phase: a key of `phases`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Phase {
-    /// Its name. A name may come twice.
+    /// Name. A name may occur twice.
     pub name: String,
-    /// `loop`: how often it is run before the next.
+    /// `loop`: number of rounds before the next phase.
     pub loops: Loops,
-    /// What it changes.
+    /// Properties that it changes.
     pub properties: Properties,
-    /// What it does, in this order.
+    /// Events in order.
     pub events: Vec<Event>,
 }
 
-/// How often.
+/// Number of rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loops {
     /// -1.
     Forever,
-    /// So many times; 0 is not at all.
+    /// This number of times; `0` is not at all.
     Times(u64),
 }
 
@@ -84,24 +84,24 @@ impl Default for Loops {
     }
 }
 
-/// What task and phase may set. None = says nothing of it.
+/// Properties that tasks and phases may set. `None`: unset.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Properties {
     /// `policy`.
     pub policy: Option<Policy>,
-    /// `priority`: nice value or real-time priority, as the policy in force has it.
+    /// `priority`: nice value or real-time priority, depending on the policy in force.
     pub priority: Option<i32>,
-    /// `dl-runtime`: budget; of an ordinary task the slice that it asks for.
+    /// `dl-runtime`: budget; for an ordinary task its slice request.
     pub dl_runtime_us: Option<u64>,
     /// `dl-deadline`.
     pub dl_deadline_us: Option<u64>,
     /// `dl-period`.
     pub dl_period_us: Option<u64>,
-    /// `slice` (schedlab's own): the slice that an ordinary task asks for.
+    /// `slice` (schedlab's own): slice request of an ordinary task.
     pub slice_us: Option<u64>,
-    /// `cpus`: where it may run.
+    /// `cpus`: affinity.
     pub cpus: Option<Vec<u32>>,
-    /// `nodes_membind`: memory nodes. Without effect here.
+    /// `nodes_membind`: memory nodes. No effect here.
     pub nodes_membind: Option<Vec<u32>>,
     /// `util_min`: utilisation clamp, 0 to 1024.
     pub util_min: Option<u32>,
@@ -111,31 +111,31 @@ pub struct Properties {
     pub taskgroup: Option<String>,
 }
 
-/// An event with the key under which it stands, such as `run0`.
+/// An event with its key, such as `run0`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The key; begins with the kind's name.
     pub key: String,
-    /// What happens.
+    /// Action.
     pub action: Action,
 }
 
-/// What an event does.
+/// Action of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// `run`: work, ns at full capacity.
+    /// `runtime`: work until this wall time has passed, ns.
     Run(u64),
-    /// `runtime`: work until so much wall time is over, ns.
+    /// `runtime`: work until this wall time has passed, ns.
     Runtime(u64),
     /// `sleep`: ns.
     Sleep(u64),
     /// `timer`: sleep until its next expiry.
     Timer {
-        /// Its name; `unique...` are the thread's own.
+        /// Name; `unique...` are the thread's own.
         name: String,
-        /// ns.
+        /// Period, ns.
         period_ns: u64,
-        /// Whether a missed expiry stays where it was rather than moving to the present.
+        /// Whether a missed expiry keeps its time instead of moving to the present.
         absolute: bool,
     },
     /// `lock` a mutex.
@@ -144,32 +144,32 @@ pub enum Action {
     Unlock(String),
     /// `wait` for a condition.
     Wait {
-        /// The condition.
+        /// Condition.
         condition: String,
-        /// Given up while waiting.
+        /// Mutex that is released while waiting.
         mutex: String,
     },
-    /// `signal`: wake one that waits for a condition.
+    /// `signal`: wake one thread that waits for a condition.
     Signal(String),
-    /// `broad`: wake all that wait for a condition.
+    /// `broad`: wake all threads that wait for a condition.
     Broad(String),
-    /// `sync`: signal and wait with the mutex held; who does not hold it locks it before and
-    /// unlocks it after.
+    /// `sync`: signal and wait with the mutex held. A thread that does not hold it locks it before
+    /// and unlocks it afterwards.
     Sync {
-        /// The condition.
+        /// Condition.
         condition: String,
-        /// The mutex.
+        /// Mutex.
         mutex: String,
     },
-    /// `barrier`: wait until all who name it have come.
+    /// `barrier`: wait until all threads that name it have arrived.
     Barrier(String),
     /// `suspend` under a name.
     Suspend(String),
-    /// `resume` all who are suspended under a name or in a task of that name.
+    /// `resume` all threads that are suspended under a name or in a task of that name.
     Resume {
-        /// Whom.
+        /// Name.
         name: String,
-        /// `resume_sync` (schedlab's own): the waker promises to sleep at once.
+        /// `resume_sync` (schedlab's own): whether the waker promises to sleep at once.
         sync: bool,
     },
     /// `sem_post`.
@@ -178,54 +178,54 @@ pub enum Action {
     SemWait(String),
     /// `yield`.
     Yield,
-    /// `fork`: one more thread of a task.
+    /// `fork`: start another thread of a task.
     Fork(String),
     /// `exec` (schedlab's own): `execve(2)`, where a kernel may choose another CPU.
     Exec,
-    /// `mem`: write so many bytes.
+    /// `mem`: write this many bytes.
     Mem(u64),
-    /// `memrun`: go through a buffer.
+    /// `memrun`: access a buffer.
     MemRun(MemRun),
-    /// `iorun`: write so many bytes to a device.
+    /// `iorun`: write this many bytes to a device.
     IoRun(u64),
 }
 
-/// What `memrun` does.
+/// Parameters of `memrun`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemRun {
     /// `type`.
     pub kind: MemRunKind,
     /// `size` of the buffer, bytes.
     pub size: u64,
-    /// `count`: bytes read or written in all, or steps of a pointer chase.
+    /// `count`: total number of bytes read or written, or of steps of a pointer chase.
     pub count: u64,
-    /// `stride`, bytes. The cost model does not ask for it.
+    /// `stride`, bytes. Ignored by the cost model.
     pub stride: Option<u64>,
-    /// `pattern`. The cost model does not ask for it.
+    /// `pattern`. Ignored by the cost model.
     pub pattern: Option<String>,
-    /// `ref`: the buffer's name. The cost model does not ask for it.
+    /// `ref`: name of the buffer. Ignored by the cost model.
     pub buffer: Option<String>,
 }
 
-/// How `memrun` goes through its buffer.
+/// How `memrun` accesses its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemRunKind {
     /// Reads it.
     Read,
     /// Writes it.
     Write,
-    /// Each step needs what the one before has read.
+    /// Each step depends on what the previous one has read.
     PointerChase,
 }
 
 impl Model {
-    /// Threads that the run begins with.
+    /// Returns the number of initial threads.
     pub fn initial_threads(&self) -> usize {
         self.tasks.iter().fold(0, |sum: usize, task| sum.saturating_add(task.instances as usize))
     }
 
-    /// The paths of the groups that tasks are in or move to, in the order in which they are first
-    /// named, each after those above it. The root is not among them.
+    /// Returns the paths of the groups that tasks are in or move to, in the order of their first
+    /// mention, each after its ancestors. The root is not included.
     pub fn group_paths(&self) -> Vec<String> {
         let mut paths = crate::groups::PathList::default();
         for task in &self.tasks {
@@ -240,7 +240,7 @@ impl Model {
         paths.into_paths()
     }
 
-    /// The policies that occur, in the order of [`Policy::ALL`].
+    /// Returns the policies that occur, in the order of [`Policy::ALL`].
     pub fn policies(&self) -> Vec<Policy> {
         let names = |policy: Policy| {
             self.tasks.iter().any(|task| {

@@ -2,33 +2,33 @@
 //!
 //! rt-app is the load generator that scheduler developers use on real kernels. A file written for
 //! it runs here unchanged, and a file that runs here can be given to rt-app. (Exceptions, both ours
-//! and unknown to rt-app: the property `slice` and the event `resume_sync`, which rt-app takes for
+//! and unknown to rt-app: the property `slice`, and the event `resume_sync`, which rt-app treats as
 //! a plain `resume`.)
 //!
-//! Reading goes in three steps: text to JSON (comments, trailing commas and repeated keys allowed),
-//! JSON to a [`Model`] (every key and value known and of the right kind), and the checks of the
-//! model as a whole (`check`): nothing that can be known to go wrong is left to go wrong in the
-//! middle of a run. [`prepare`] compiles a model to scripts and gives a [`Kernel`] that runs them.
-//! No event needs an interpreter of its own: each is one step of the kernel of programs, or two.
+//! Reading takes three steps: text to JSON (comments, trailing commas and repeated keys are
+//! allowed), JSON to a [`Model`] (every key and value is known and of the right kind), and checks
+//! of the model as a whole (`check`). Errors that can be found beforehand do not occur during a
+//! run. [`prepare`] compiles a model to scripts and returns a [`Kernel`] that runs them. No event
+//! needs an interpreter of its own: each is one step of the kernel of programs, or two.
 //!
 //! # Where the language leaves a choice
 //!
-//! - All threads share one address space, as rt-app's do (see
+//! - All threads share one address space, as in rt-app (see
 //!   [`AddressSpaces`](crate::AddressSpaces)).
 //! - `memrun` with `type` `chase` (`pointer-chase`) takes `count` steps; `read` and `write` touch
-//!   `count` bytes in all, of a buffer of `size` that they go round in. `stride`, `pattern` and
-//!   `ref` change nothing.
-//! - `sync` signals and waits with the mutex held, as the thread holds it afterwards. A thread that
-//!   does not hold the mutex locks it before and unlocks it after.
-//! - `suspend` and `yield` may stand without a value.
+//!   `count` bytes in all, cycling through a buffer of `size`. `stride`, `pattern` and `ref` have
+//!   no effect.
+//! - `sync` signals and waits with the mutex held, and the thread holds it afterwards. A thread
+//!   that does not hold the mutex locks it before and unlocks it afterwards.
+//! - `suspend` and `yield` may have no value.
 //! - Waiters for a mutex: deadline tasks before real-time ones, those with the shorter relative
 //!   deadline first.
-//! - `dl-runtime` of an ordinary task is the slice that it asks for. Slice and deadline figures are
+//! - `dl-runtime` of an ordinary task is its slice request. Slice and deadline figures are
 //!   remembered separately while the other policy is in force.
 //! - A phase without events is passed once, whatever its `loop`.
 //! - `duration` may have a fraction.
-//! - Events beside `phases`, a second `phases` or `tasks`, and a mutex that is not given back are
-//!   errors, also where rt-app would go on and do something else than was written.
+//! - Events next to `phases`, repeated `phases` or `tasks`, and a mutex that is not released are
+//!   errors, even where rt-app would continue and do something else than what was written.
 
 mod check;
 mod compile;
@@ -62,28 +62,28 @@ pub use places::{Place, place_of, place_of_property, replaced};
 pub(crate) use read::{Dialect, policy};
 pub use start::{LEAD_NS, Start};
 
-/// How a workload is to be run.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The scheduler's numbers of the groups [`Model::group_paths`], in that order. Empty: 1, 2, 3
-    /// ...
+    /// Numbers that the scheduler gives to the groups [`Model::group_paths`], in that order. Empty:
+    /// 1, 2, 3 ...
     pub group_ids: Vec<GroupId>,
-    /// What memory and I/O events cost.
+    /// Costs of memory and I/O events.
     pub costs: Costs,
-    /// What system calls cost; none: nothing, as on an idealised machine.
+    /// Costs of system calls; `None`: they are free, as on an idealised machine.
     pub calls: Option<CallCosts>,
-    /// How many lines of rt-app's log to keep at most; 0 keeps no log.
+    /// Maximum number of lines of rt-app's log; `0`: no log.
     pub log_lines: usize,
     /// Deviations from rt-app.
     pub conventions: Conventions,
-    /// How the threads of the beginning begin.
+    /// How initial threads begin.
     pub start: Start,
 }
 
-/// Reads a workload file. `name` is what messages call it; `target` is what it is to run on.
+/// Reads a workload file. `name` names it in messages; `target` describes where it will run.
 ///
 /// # Errors
-/// The first thing in it that cannot be run as meant, with its place.
+/// The first part of it that cannot be run as intended, with its position.
 pub fn load(name: &str, text: &str, target: &Target) -> Result<Model, Diagnostic> {
     let source = Source { name, text };
     let value = json::parse(source)?;
@@ -103,10 +103,10 @@ pub(crate) fn load_value(
     }
 }
 
-/// Checks a model that comes from no file.
+/// Checks a model that does not come from a file.
 ///
 /// # Errors
-/// As [`load`], but without a place in a file.
+/// As [`load`], but without a position in a file.
 pub fn check(model: &Model, target: &Target) -> Result<(), Diagnostic> {
     check_as(model, Dialect::RtApp, target)
 }
@@ -115,12 +115,12 @@ pub(crate) fn check_as(model: &Model, dialect: Dialect, target: &Target) -> Resu
     check::check(model, dialect, target).map_err(|error| error.without_source(model))
 }
 
-/// The model as a file in rt-app's language. [`load`] makes the same model of it again.
+/// Returns the model as a file in rt-app's language. [`load`] turns it into the same model.
 pub fn write(model: &Model) -> String {
     write::write(model)
 }
 
-/// The scripts that [`prepare`] runs, for whoever executes them elsewhere than in a [`Kernel`].
+/// Returns the scripts that [`prepare`] runs, for use outside of a [`Kernel`].
 ///
 /// # Errors
 /// As [`prepare`].
@@ -129,10 +129,11 @@ pub fn scripts(model: &Model, target: &Target, costs: &Costs) -> Result<Scripts,
     Ok(compile::compile(model, Dialect::RtApp, costs))
 }
 
-/// Makes `model` ready to run on `target`.
+/// Prepares `model` to run on `target`.
 ///
 /// # Errors
-/// If the model cannot be run as meant; never for one that [`load`] has given for the same target.
+/// If the model cannot be run as intended; never for a model that [`load`] returned for the same
+/// target.
 pub fn prepare(model: &Model, target: &Target, options: Options) -> Result<Kernel, Diagnostic> {
     prepare_as(model, Dialect::RtApp, target, options)
 }
@@ -150,7 +151,7 @@ pub(crate) fn prepare_as(
     }
     let (given, groups) = (options.group_ids.len(), scripts.groups.len() - 1);
     if given != 0 && given != groups {
-        let message = format!("{given} numbers for {groups} groups");
+        let message = format!("{given} group ids for {groups} groups");
         return Err(Diagnostic::without_source(&model.name, "", message));
     }
     let Options { group_ids, calls, log_lines, conventions, start, .. } = options;

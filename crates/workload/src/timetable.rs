@@ -1,7 +1,7 @@
-//! A timetable: what somebody does to the machine while the workload runs.
+//! Timetables: changes made to the machine while the workload runs.
 //!
-//! It is read from a file beside the workload, an action a line, or given as options, an action
-//! each:
+//! A timetable is read from a file next to the workload, with one action per line, or from options,
+//! with one action each:
 //!
 //! ```text
 //! # when                      what
@@ -13,8 +13,8 @@
 //! at 4s                       kill hog-*
 //! ```
 //!
-//! * [`Timetable::parse`] and [`Timetable::parse_option`] read it;
-//! * [`Timetable::check`] finds names that mean nothing, before the run;
+//! * [`Timetable::parse`] and [`Timetable::parse_option`] read it.
+//! * [`Timetable::check`] finds unknown names before the run.
 //! * [`Timetable::run`] runs a machine by it.
 //!
 //! `docs/timetable.md` describes the language.
@@ -25,14 +25,14 @@ mod groups;
 mod notes;
 mod parse;
 
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
+pub use crate::pattern::matches;
 pub use check::Surroundings;
-pub use check::matches;
 pub use drive::{Drive, Outcome, Refusal};
 use schedlab_core::{CpuId, CpuSet, Policy};
 
-/// Actions with their times, in the order in which they are written.
+/// Actions with their times, in the order written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Timetable {
     entries: Vec<Entry>,
@@ -46,17 +46,17 @@ struct Entry {
     origin: Origin,
 }
 
-/// When something is done.
+/// Times of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct When {
     from_ns: u64,
-    /// Once again after so long, at least 1; none = once only.
+    /// Period, at least 1; `None`: once only.
     period_ns: Option<u64>,
-    /// Not at this time or later.
+    /// The action does not happen at this time or later.
     until_ns: u64,
 }
 
-/// What is done.
+/// Action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Change {
     Nice(Tasks, i32),
@@ -74,7 +74,7 @@ enum Change {
     Thaw(Tasks),
 }
 
-/// What `chrt` sets; the nice value stays.
+/// Policy that `chrt` sets; the nice value stays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct NewPolicy {
     policy: Policy,
@@ -84,28 +84,28 @@ struct NewPolicy {
     period_ns: u64,
 }
 
-/// Which tasks are meant.
+/// Tasks of an action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Tasks {
-    /// Those of which one of these is the thread's name, its key, or a pattern of either.
+    /// Tasks whose thread name or key is in the list or matches a pattern in it.
     Named(Vec<String>),
-    /// All that are in a group or in groups below it; "" is the root.
+    /// All tasks in a group or its descendants; "" is the root.
     InGroup(String),
 }
 
-/// Where an entry stands, for messages.
+/// Position of an entry, for messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Origin {
     file: String,
-    /// The text of the line alone, and which line it is, from 1; 0 = it stands in no file.
+    /// Text of the line, and its number, from 1; 0: it is not in a file.
     text: String,
     line: usize,
-    /// The words that name something, as places in `text`.
+    /// Words that name an object, as positions in `text`.
     names: Vec<Span>,
 }
 
 impl Origin {
-    /// Something is wrong with word `number` of those that name something.
+    /// Returns an error at word `number` of the words that name an object.
     fn error(&self, number: usize, message: impl Into<String>) -> Diagnostic {
         let span = self.names.get(number).copied().unwrap_or_default();
         let padded = format!("{}{}", "\n".repeat(self.line.saturating_sub(1)), self.text);
@@ -116,7 +116,7 @@ impl Origin {
 }
 
 impl Timetable {
-    /// Everything is done so much later.
+    /// Delays all actions by `by_ns`.
     pub fn put_off(&mut self, by_ns: u64) {
         for Entry { when, .. } in &mut self.entries {
             when.from_ns = when.from_ns.saturating_add(by_ns);
@@ -124,7 +124,7 @@ impl Timetable {
         }
     }
 
-    /// Puts in place of each name of tasks those that `names` gives for it.
+    /// Replaces each name of tasks by those that `names` returns for it.
     pub fn rename(&mut self, names: impl Fn(&str) -> Vec<String>) {
         for entry in &mut self.entries {
             if let Change::Nice(Tasks::Named(all), _)
@@ -142,17 +142,17 @@ impl Timetable {
         }
     }
 
-    /// Whether nothing is ever done.
+    /// Whether it contains no action.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Adds what `other` says, behind.
+    /// Appends the actions of `other`.
     pub fn add(&mut self, other: Timetable) {
         self.entries.extend(other.entries);
     }
 
-    /// The policies that it gives tasks.
+    /// Returns the policies that it sets.
     pub fn policies(&self) -> Vec<Policy> {
         let mut all = Vec::new();
         for entry in &self.entries {
@@ -173,16 +173,17 @@ impl Timetable {
 
     /// Whether it limits the CPU time of groups.
     pub fn sets_limits(&self) -> bool {
-        self.writes()
-            .any(|write| matches!(write, Write::Quota(Some(_), _) | Write::QuotaPercent(_)))
+        self.writes().any(|write| {
+            matches!(write, Write::Quota { quota_us: Some(_), .. } | Write::QuotaPercent(_))
+        })
     }
 
-    /// Whether it makes groups idle as a whole.
+    /// Whether it makes groups idle.
     pub fn sets_idle(&self) -> bool {
         self.writes().any(|write| matches!(write, Write::Idle(true)))
     }
 
-    /// What it writes to groups' files.
+    /// Returns its writes to files of groups.
     fn writes(&self) -> impl Iterator<Item = &Write> {
         let changes = self.entries.iter().map(|entry| &entry.change);
         changes
@@ -194,12 +195,12 @@ impl Timetable {
             .map(|(_, write)| write)
     }
 
-    /// Whether it takes CPUs off line.
+    /// Whether it takes CPUs offline.
     pub fn takes_cpus_offline(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.change, Change::Offline(..)))
     }
 
-    /// The tunables that it sets.
+    /// Returns the tunables that it sets.
     pub fn tunables(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| match &entry.change {
             Change::Tunable(name, _) => Some(name.as_str()),
@@ -207,8 +208,8 @@ impl Timetable {
         })
     }
 
-    /// Without the settings of tunables that are not among `known`: what it comes to under a
-    /// scheduler with those.
+    /// Returns the timetable without settings of tunables that are not among `known`, for a
+    /// scheduler with those tunables.
     #[must_use]
     pub fn for_scheduler(&self, known: &[&str]) -> Timetable {
         let has = |entry: &&Entry| match &entry.change {
@@ -220,7 +221,7 @@ impl Timetable {
 }
 
 impl Change {
-    /// Whether it may let a task go on that is stopped or frozen, or end it.
+    /// Whether it may release a task that is stopped or frozen, or end it.
     fn lets_go(&self) -> bool {
         match self {
             Change::Continue(_) | Change::Thaw(_) | Change::Kill(_) | Change::Move(..) => true,

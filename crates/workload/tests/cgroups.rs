@@ -1,17 +1,17 @@
-//! Files about control groups, whatever stands in them: the readers answer, and what is read keeps
-//! the rules of groups. The same properties are the fuzz target `groups`.
+//! Files of control groups with any content: the readers always return, and what is read obeys the
+//! rules of groups. The same properties are the fuzz target `groups`.
 
 use proptest::prelude::*;
-use schedlab_core::CpuSet;
+use schedlab_core::{CpuSet, Quota};
 use schedlab_workload::cgroups::{
     GroupSettings, PERIOD_DEFAULT_US, SHARES_DEFAULT, SHARES_IDLE, cgconfig, cgrules,
 };
 use schedlab_workload::{Diagnostic, Group, GroupPlan, groups};
 
-/// CPUs of the machine.
+/// Number of CPUs of the machine.
 const CPUS: u32 = 8;
 
-/// What is made of any text; also run by the fuzzer.
+/// Reads any text; also run by the fuzzer.
 fn read_anything(text: &str) {
     for settings in [groups::parse("any", text), groups::parse_option(text)] {
         check_settings(settings);
@@ -49,16 +49,16 @@ fn check_settings(settings: Result<GroupSettings, Diagnostic>) {
     }
 }
 
-/// The rules of groups.
+/// Checks the rules of groups.
 fn check_group(group: &Group, parent: Option<&Group>) {
     let above = parent.map_or("", |parent| &parent.path);
     let name = group.path.strip_prefix(above).and_then(|rest| rest.strip_prefix('/'));
     assert!(name.is_some_and(|name| !name.is_empty() && !name.contains('/')), "{}", group.path);
     assert!((2..=262_144).contains(&group.shares));
     assert!(!group.idle || group.shares == SHARES_IDLE);
-    assert!((1_000..=1_000_000).contains(&group.period_us));
-    if let Some(quota_us) = group.quota_us {
-        assert!((1_000..1 << 44).contains(&quota_us) && group.burst_us <= quota_us);
+    assert!((1_000..=1_000_000).contains(&group.quota.period_us));
+    if let Some(quota_us) = group.quota.quota_us {
+        assert!((1_000..1 << 44).contains(&quota_us) && group.quota.burst_us <= quota_us);
     }
     assert!(group.cpuset.first(CPUS).is_some());
     if let Some(parent) = parent {
@@ -93,7 +93,7 @@ fn check_rules(rules: &cgrules::Rules) {
     let _ = rules.notes(&accounts);
 }
 
-/// Pieces of which the files are made, and some that do not belong there.
+/// Pieces of files, and some that do not belong there.
 #[rustfmt::skip]
 const WORDS: [&str; 58] = [
     " ", " ", " ", " ", "\n", "\n", "\t", "\"", "#", "*", "%", "@", ":", "=", "=", ";", "{", "}", "{", "}", ",", "-", "/", "\\%",
@@ -198,7 +198,7 @@ fn long_input_takes_time_in_proportion() {
     }
 }
 
-/// The manual's examples are right, and its error is what is printed.
+/// The manual's examples are valid, and its error is the one that is printed.
 #[test]
 fn examples_of_the_manual() {
     let manual = include_str!("../../../docs/groups.md");
@@ -229,7 +229,7 @@ fn examples_of_the_manual() {
     assert_eq!(read, 9);
 }
 
-/// What is written to a group is what it then has.
+/// Settings of a group, and the resulting group.
 fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
     let weight = prop::option::of(1..=10_000u64);
     let limit = prop::option::of((1_000..=10_000_000u64, 1_000..=1_000_000u64));
@@ -241,9 +241,7 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 parent: None,
                 shares: SHARES_DEFAULT,
                 idle,
-                quota_us: None,
-                period_us: PERIOD_DEFAULT_US,
-                burst_us: 0,
+                quota: Quota { quota_us: None, period_us: PERIOD_DEFAULT_US, burst_us: 0 },
                 cpuset: CpuSet::All,
                 own_cpus: None,
                 frozen,
@@ -255,11 +253,13 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 group.shares = (weight as f64 * 10.24).round() as u64;
             }
             if let Some((quota_us, period_us)) = limit {
-                group.quota_us = Some(quota_us);
-                group.period_us = period_us;
-                group.burst_us = quota_us * burst / 100;
-                text +=
-                    &format!(" cpu.max={quota_us} {period_us} cpu.max.burst={}", group.burst_us);
+                group.quota.quota_us = Some(quota_us);
+                group.quota.period_us = period_us;
+                group.quota.burst_us = quota_us * burst / 100;
+                text += &format!(
+                    " cpu.max={quota_us} {period_us} cpu.max.burst={}",
+                    group.quota.burst_us
+                );
             }
             if idle {
                 text += " cpu.idle=1";

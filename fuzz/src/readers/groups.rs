@@ -88,9 +88,9 @@ fn check_settings(settings: &GroupSettings) -> Shape {
 
 fn check_group(group: &Group, parent: Option<&Group>) {
     assert!((2..=262_144).contains(&group.shares));
-    assert!((1_000..=1_000_000).contains(&group.period_us));
-    if let Some(quota_us) = group.quota_us {
-        assert!((1_000..1 << 44).contains(&quota_us) && group.burst_us <= quota_us);
+    assert!((1_000..=1_000_000).contains(&group.quota.period_us));
+    if let Some(quota_us) = group.quota.quota_us {
+        assert!((1_000..1 << 44).contains(&quota_us) && group.quota.burst_us <= quota_us);
     }
     assert!(group.cpuset.first(CPUS).is_some());
     if let Some(parent) = parent {

@@ -80,8 +80,8 @@ fn write_metric(
     let places = metric.places();
     let places = if places.is_empty() { "programs only".into() } else { places };
     lines.push(("stands in", places.replace('`', "")));
-    if let Some(example) = catalogue::example(metric.id) {
-        lines.push(("example", example.into()));
+    if !metric.example.is_empty() {
+        lines.push(("example", metric.example.into()));
     }
     for (label, text) in lines {
         if label.is_empty() {

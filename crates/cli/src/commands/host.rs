@@ -6,8 +6,8 @@ use crate::{Failure, Status, files};
 use schedlab_host::costs::Costs;
 use schedlab_host::probe::Probe;
 use schedlab_host::{
-    Error, GroupChoice, Options, Prepared, Runner, machine_file, measure, measurement, prepared,
-    result, runner, this_program,
+    Error, GroupChoice, Options, Prepared, Runner, machine_file, measurement, prepared, result,
+    runner, this_program,
 };
 use schedlab_machine::description::Description;
 use schedlab_report::table;

@@ -8,7 +8,7 @@ use crate::top_args::{SPEEDS, window};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use schedlab_core::TaskId;
 use schedlab_lab::Error;
-use schedlab_measure::film::Seen;
+use schedlab_measure::film::Lookup;
 use schedlab_report::format::duration;
 use std::time::Duration;
 
@@ -221,7 +221,7 @@ impl<'a> App<'a> {
                 all.then(|| ends.map(|(end_ns, _)| end_ns).max().unwrap_or(0))
             }
             Goal::Next => match side.player.next_decision(self.at_ns, WORK)? {
-                Some(Seen::Yes(at_ns)) => Some(at_ns),
+                Some(Lookup::Found(at_ns)) => Some(at_ns),
                 Some(_) => {
                     self.message = Some("there is no decision after this".into());
                     Some(self.at_ns)
@@ -229,7 +229,7 @@ impl<'a> App<'a> {
                 None => None,
             },
             Goal::Previous => match side.player.previous_decision(self.at_ns, WORK)? {
-                Some(Seen::Yes(at_ns)) => Some(at_ns),
+                Some(Lookup::Found(at_ns)) => Some(at_ns),
                 Some(_) => {
                     self.message = Some("there is no decision before this".into());
                     Some(0)

@@ -1,21 +1,21 @@
-//! Caches, and what it costs to find them cold.
+//! Caches, and the cost of finding them cold.
 //!
-//! A simple model, and meant to be one. Each task has a **footprint**: so much memory it goes
-//! through whenever it runs. What of it is no longer in a cache when the task gets the CPU is
-//! fetched from the next cache (or memory) at a price for each KiB; nothing else of memory's
-//! behaviour is modelled. A footprint larger than the cache counts only as far as it fits: the rest
-//! never was in there, and belongs to what the program costs anyway.
+//! The model is deliberately simple. Each task has a **footprint**: the memory that it touches
+//! whenever it runs. The part of it that is no longer in a cache when the task gets the CPU is
+//! fetched from the next cache (or memory) at a price per KiB. Nothing else of the memory system is
+//! modelled. A footprint larger than the cache counts only as far as it fits: the rest was never in
+//! the cache and belongs to the program's own cost.
 //!
-//! What is still there is reckoned from how much other tasks have brought in since: a cache keeps
-//! an odometer of the KiB fetched into it, a task remembers what it showed when the task last had
-//! its footprint there. If f KiB are the footprint, s the cache's size and d the distance since,
-//! then `min(f, s - d)` are left. Who finds all in place moves no odometer, so tasks that fit in
-//! together stay in together. A task has such a memory for each level of cache; once it has run
-//! under another cache of that level the old one has forgotten it.
+//! What is left in a cache follows from what other tasks have brought in since. A cache keeps an
+//! odometer of the KiB fetched into it. A task remembers the reading from when it last had its
+//! footprint there. If f KiB are the footprint, s the size of the cache and d the distance since,
+//! then `min(f, s - d)` are left. A task that finds everything in place moves no odometer, so tasks
+//! that fit together stay together. A task has such a memory for each level of caches. Once it has
+//! run under another cache of that level, the old one no longer counts.
 
 use schedlab_core::{CpuId, Topology};
 
-/// Who shares a cache.
+/// Part of the machine that shares a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CacheOf {
     /// The threads of a core.
@@ -29,10 +29,10 @@ pub enum CacheOf {
 }
 
 impl CacheOf {
-    /// All, the smallest first.
+    /// All kinds, the smallest first.
     pub const ALL: [CacheOf; 4] = [CacheOf::Core, CacheOf::Cache, CacheOf::Package, CacheOf::Node];
 
-    /// What files call it.
+    /// Returns the name in description files.
     pub const fn name(self) -> &'static str {
         match self {
             CacheOf::Core => "core",
@@ -46,44 +46,44 @@ impl CacheOf {
 /// A level of caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheLevel {
-    /// Who shares one.
+    /// Part of the machine that shares a cache.
     pub of: CacheOf,
     /// Its size, KiB.
     pub size_kib: u32,
-    /// What it costs to bring in 1 KiB that the next level has (memory, for the last), picoseconds.
+    /// Cost of fetching 1 KiB from the next level (from memory, for the last), picoseconds.
     pub refill_kib_ps: u64,
-    /// How many lines a set holds, if that is known: what lies at the same place of every page then
-    /// has only so many places, times the sets that it can fall into.
+    /// Number of lines in a set, if known. Data at the same offset of every page then has only this
+    /// number of places, times the sets that it can fall into.
     pub ways: Option<u32>,
 }
 
-/// What a task remembers of a level of caches.
+/// State of a task in a level of caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Memory {
-    /// Under which cache it last ran.
+    /// Cache under which it last ran.
     cache: u32,
-    /// How much of its footprint was in it then, KiB.
+    /// Part of its footprint that was in the cache then, KiB.
     kib: u32,
-    /// The odometer then.
+    /// Odometer of the cache then.
     odometer: u64,
 }
 
 const NOWHERE: Memory = Memory { cache: u32::MAX, kib: 0, odometer: 0 };
 
-/// What is in which cache.
+/// Contents of all caches.
 #[derive(Clone, Debug)]
 pub struct Residency {
     levels: Vec<CacheLevel>,
-    /// Level by level, for each CPU, which of the level's caches it is under.
+    /// By level and CPU: the cache that the CPU is under.
     cache_of: Vec<Vec<u32>>,
-    /// Level by level, for each cache, how many KiB were fetched into it.
+    /// By level and cache: KiB fetched into it.
     odometers: Vec<Vec<u64>>,
-    /// Task by task, level by level.
+    /// By task and level.
     memories: Vec<Memory>,
 }
 
 impl Residency {
-    /// Empty caches. `levels` from the nearest to the farthest.
+    /// Creates empty caches. `levels` run from the nearest to the farthest.
     pub fn new(levels: &[CacheLevel], topology: &Topology) -> Residency {
         let number = |level: &CacheLevel| -> Vec<u32> {
             let mut seen: Vec<u32> = vec![];
@@ -115,7 +115,8 @@ impl Residency {
         }
     }
 
-    /// `task` gets `cpu`: what it costs to have its footprint of `kib` at hand, picoseconds.
+    /// Returns the cost of having the footprint of `kib` of `task` at hand when it gets `cpu`,
+    /// picoseconds.
     pub fn switch_in(&mut self, cpu: CpuId, task: usize, kib: u32) -> u64 {
         let levels = self.levels.len();
         if kib == 0 || levels == 0 {
@@ -155,7 +156,8 @@ mod tests {
         Residency::new(&[level], &Topology::flat(2))
     }
 
-    /// The cost of each turn when `tasks` of `kib` each take turns on CPU 0, once warm.
+    /// Returns the cost of each turn when `tasks` tasks of `kib` KiB each take turns on CPU 0, once
+    /// the cache is warm.
     fn turn(size_kib: u32, tasks: usize, kib: u32) -> u64 {
         let mut caches = one_level(size_kib);
         let mut cost = 0;
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_footprint_counts_as_far_as_it_fits() {
-        assert_eq!(turn(256, 1, 1000), 0, "alone it has the cache to itself");
+        assert_eq!(turn(256, 1, 1000), 0, "a single task has the cache to itself");
         assert_eq!(turn(256, 2, 1000), 256);
     }
 
@@ -196,8 +198,8 @@ mod tests {
     fn what_the_package_still_has_need_not_come_from_memory() {
         let places =
             |core: u32| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
-        let topology =
-            Topology::new(vec![places(0), places(1)], &[]).expect("two cores of a package");
+        let topology = Topology::new(vec![places(0), places(1)], &[])
+            .expect("two cores of a package are a topology");
         let near = CacheLevel { of: CacheOf::Core, size_kib: 256, refill_kib_ps: 1, ways: None };
         let far =
             CacheLevel { of: CacheOf::Package, size_kib: 4096, refill_kib_ps: 100, ways: None };

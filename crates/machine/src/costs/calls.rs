@@ -1,10 +1,10 @@
-//! What programs pay: system calls, copying, processes.
+//! Costs of programs: system calls, copying, processes.
 
-/// What a program's own calls cost it, apart from what the scheduler does in them (wakeups,
-/// switches), in ns of CPU time.
+/// CPU time of a program's own calls, ns. It excludes what the scheduler does in them (wakeups,
+/// switches).
 ///
-/// The default is the reference machine of the workload specifications: what a call is said to cost
-/// where no machine is given.
+/// The default is the reference machine of the workload specifications: the costs where no machine
+/// is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallCosts {
     /// Writing one message of up to 100 bytes into a stream socket, ns.
@@ -15,21 +15,22 @@ pub struct CallCosts {
     pub pipe_write_ns: u64,
     /// Reading one message of up to 100 bytes from a pipe, ns.
     pub pipe_read_ns: u64,
-    /// Copying 1024 bytes more than those 100 in either direction, ns.
+    /// Copying 1024 bytes beyond those 100 in either direction, ns.
     pub copy_kib_ns: u64,
-    /// On top, if another CPU wrote the message: its lines come over from that CPU's cache, ns.
+    /// Additional cost if another CPU wrote the message and its lines come from that CPU's cache,
+    /// ns.
     pub message_remote_ns: u64,
-    /// For so long a message, written and read, keeps the memory bus that all CPUs share: whoever
-    /// comes meanwhile waits. It is part of what writing and reading cost; nothing on top of them
-    /// as long as the bus is free. ns.
+    /// Time for which a message, written and read, occupies the memory bus of all CPUs, ns. Other
+    /// CPUs wait meanwhile. It is part of the costs of writing and reading, and adds nothing to
+    /// them while the bus is free.
     pub message_bus_ns: u64,
     /// A call on a semaphore or a futex that enters the kernel, ns.
     pub futex_ns: u64,
-    /// One try at a user-space lock, ns.
+    /// One attempt at a user-space lock, ns.
     pub try_lock_ns: u64,
     /// Reading the clock, ns.
     pub clock_ns: u64,
-    /// `fork(2)`, of the parent's time, ns.
+    /// `fork(2)`, in the parent's time, ns.
     pub fork_ns: u64,
     /// `execve(2)`, ns.
     pub exec_ns: u64,
@@ -42,7 +43,26 @@ pub struct CallCosts {
 }
 
 impl CallCosts {
-    /// What files and options call them, in the order above.
+    /// Calls that cost nothing, as on an idealised machine.
+    pub const FREE: CallCosts = CallCosts {
+        socket_write_ns: 0,
+        socket_read_ns: 0,
+        pipe_write_ns: 0,
+        pipe_read_ns: 0,
+        copy_kib_ns: 0,
+        message_remote_ns: 0,
+        message_bus_ns: 0,
+        futex_ns: 0,
+        try_lock_ns: 0,
+        clock_ns: 0,
+        fork_ns: 0,
+        exec_ns: 0,
+        yield_ns: 0,
+        block_io_ns: 0,
+        touch_kib_ns: 0,
+    };
+
+    /// Names in files and options, in the order above.
     pub const NAMES: [&'static str; 15] = [
         "socket_write",
         "socket_read",
@@ -82,16 +102,16 @@ impl CallCosts {
         }
     }
 
-    /// Sets one by name, ns; fractions are rounded.
+    /// Sets a cost by name, ns; fractions are rounded.
     ///
     /// # Errors
-    /// If there is none of that name, or a yield is to cost nothing.
+    /// If the name does not exist, or a yield would cost nothing.
     pub fn set(&mut self, name: &str, ns: f64) -> Result<(), String> {
         let ps = super::kernel::picoseconds(ns)?;
         let names = CallCosts::NAMES.join(", ");
         let field = self
             .field(name)
-            .ok_or_else(|| format!("there is no call {name}; there are {names}"))?;
+            .ok_or_else(|| format!("there is no call {name}; the calls are {names}"))?;
         if name == "yield" && ps < 500 {
             return Err("a yield must cost something, or yield loops would stand still".into());
         }
@@ -99,7 +119,7 @@ impl CallCosts {
         Ok(())
     }
 
-    /// One by name, ns.
+    /// Returns a cost by name, ns.
     pub fn get(mut self, name: &str) -> Option<u64> {
         self.field(name).copied()
     }
@@ -138,11 +158,11 @@ mod tests {
             assert!(costs.set("yield", ns).is_err(), "{ns}");
         }
         for (ns, rounded) in [(0.5, 1), (1.4, 1), (1.5, 2)] {
-            costs.set("yield", ns).expect("it is something");
+            costs.set("yield", ns).expect("the cost is not zero");
             assert_eq!(costs.get("yield"), Some(rounded));
         }
-        // Others may be free.
-        costs.set("clock", 0.0).expect("it may be");
+        // Other calls may be free.
+        costs.set("clock", 0.0).expect("a clock may be free");
         assert_eq!(costs.get("clock"), Some(0));
         assert!(costs.set("no_such", 1.0).is_err());
     }

@@ -1,29 +1,29 @@
-//! What the kernel's own operations cost.
+//! Costs of the kernel's own operations.
 
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
-/// Something that a modelled machine spends time on in the kernel.
+/// Operation of the kernel that takes time on a modelled machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(usize)]
 pub enum Cost {
-    /// A task that a linear scan looks at.
+    /// Looking at a task in a linear scan.
     Scan,
-    /// On top, if the task is in none of the CPU's caches.
+    /// Additional cost of a scanned task that is in none of the CPU's caches.
     ScanMiss,
-    /// A task whose ticks are given out anew in 2.4's and 1.x's recalculation loop.
+    /// Recomputing the ticks of a task in the recalculation loop of 2.4 and 1.x.
     Recalculate,
-    /// A level of a tree.
+    /// Descending a level of a tree.
     Level,
-    /// A word of a bitmap.
+    /// Testing a word of a bitmap.
     Word,
-    /// Exchange of the active and the expired array.
+    /// Exchanging the active and the expired array.
     Swap,
     /// Putting a task on a queue.
     Enqueue,
     /// Taking a task off a queue.
     Dequeue,
-    /// Another CPU's queue looked at.
+    /// Looking at another CPU's queue.
     Queue,
     /// Beginning a balancing pass.
     Balance,
@@ -31,44 +31,44 @@ pub enum Cost {
     Move,
     /// Reading the scheduler's clock.
     Clock,
-    /// `schedule()` itself, without what it looks at.
+    /// `schedule()` itself, without its searches.
     Pick,
     /// A context switch: registers, stack, address space.
     Switch,
-    /// A task goes on where a cache is shared with where it ran last.
+    /// Continuing a task on a CPU that shares a cache with its last CPU.
     MigrateNear,
-    /// A task goes on where no cache is shared with where it ran last.
+    /// Continuing a task on a CPU that shares no cache with its last CPU.
     MigrateFar,
-    /// `try_to_wake_up()` itself, without what it looks at.
+    /// `try_to_wake_up()` itself, without its searches.
     Wakeup,
     /// The scheduler's part of a fork.
     NewTask,
-    /// The timer tick with its accounting, interrupt apart.
+    /// The timer tick with its accounting, without the interrupt.
     Tick,
     /// Entering and leaving an interrupt.
     Interrupt,
     /// Sending an inter-processor interrupt.
     IpiSend,
-    /// Receiving one.
+    /// Receiving an inter-processor interrupt.
     IpiReceive,
-    /// Taking and releasing a runqueue lock that is free.
+    /// Taking and releasing a free runqueue lock.
     Lock,
-    /// On top, if another CPU held it last: lock and queue come over from its cache.
+    /// Additional cost if another CPU held the lock last: lock and queue come from its cache.
     LockRemote,
     /// An instruction of a sched_ext policy.
     ScxInsn,
-    /// A helper that it calls.
+    /// A helper called by a policy.
     ScxHelper,
-    /// A kernel function that it calls.
+    /// A kernel function called by a policy.
     ScxKfunc,
-    /// On top of the helper: finding, writing or deleting an entry of a map.
+    /// Additional cost of finding, writing or deleting an entry of a map.
     ScxMap,
-    /// A level of a queue by virtual time that an insertion walks.
+    /// Walking a level of a queue ordered by virtual time on insertion.
     ScxVtime,
 }
 
 impl Cost {
-    /// All of them.
+    /// All costs.
     pub const ALL: [Cost; 29] = [
         Cost::Scan,
         Cost::ScanMiss,
@@ -101,7 +101,7 @@ impl Cost {
         Cost::ScxVtime,
     ];
 
-    /// What files and options call it.
+    /// Returns the name in files and options.
     pub const fn name(self) -> &'static str {
         match self {
             Cost::Scan => "scan",
@@ -136,7 +136,7 @@ impl Cost {
         }
     }
 
-    /// The one of that name.
+    /// Returns the cost called `name`.
     pub fn find(name: &str) -> Option<Cost> {
         Cost::ALL.into_iter().find(|cost| cost.name() == name)
     }
@@ -148,12 +148,12 @@ impl fmt::Display for Cost {
     }
 }
 
-/// What each kernel operation costs, in picoseconds. The default is nothing.
+/// Cost of each kernel operation, picoseconds. The default is zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KernelCosts([u64; Cost::ALL.len()]);
 
 impl KernelCosts {
-    /// All of them become so many times as much, at most [`COST_MAX_NS`].
+    /// Multiplies all costs by `times`, up to [`COST_MAX_NS`].
     pub fn scale(&mut self, times: f64) {
         for ps in &mut self.0 {
             *ps = (*ps as f64 * times).clamp(0.0, COST_MAX_NS * 1000.0).round() as u64;
@@ -176,36 +176,36 @@ impl IndexMut<Cost> for KernelCosts {
     }
 }
 
-/// Which costs were charged at least once, whatever they came to.
+/// Costs that were charged at least once, whatever the amount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Charged(u32);
 
 impl Charged {
-    /// So many times `cost`; returns what that is, given what one is, in picoseconds.
+    /// Charges `times` times `cost` and returns the sum according to `costs`, picoseconds.
     #[inline]
     pub fn times(&mut self, cost: Cost, times: u64, costs: &KernelCosts) -> u64 {
         self.0 |= u32::from(times > 0) << cost as u32;
         times * costs[cost]
     }
 
-    /// Those that were charged.
+    /// Iterates over the charged costs.
     pub fn iter(self) -> impl Iterator<Item = Cost> {
         Cost::ALL.into_iter().filter(move |cost| self.0 >> *cost as u32 & 1 == 1)
     }
 }
 
-/// The largest cost that a file may give, ns: a second.
+/// Largest cost in a file, ns: one second.
 pub const COST_MAX_NS: f64 = 1e9;
 
-/// A cost in ns as files and options have it, in picoseconds.
+/// Converts a cost from ns, as in files and options, to picoseconds.
 ///
 /// # Errors
-/// If it is negative, not a number or beyond [`COST_MAX_NS`].
+/// If it is negative, not a number, or above [`COST_MAX_NS`].
 pub fn picoseconds(ns: f64) -> Result<u64, String> {
     if (0.0..=COST_MAX_NS).contains(&ns) {
         return Ok((ns * 1000.0).round() as u64);
     }
-    Err(format!("{ns} ns; a cost is 0 to {COST_MAX_NS} ns"))
+    Err(format!("{ns} ns is out of range; a cost is 0 to {COST_MAX_NS} ns"))
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
         costs[Cost::LockRemote] = 250_000;
         let mut charged = Charged::default();
         assert_eq!(charged.times(Cost::LockRemote, 3, &costs), 750_000);
-        assert_eq!(charged.times(Cost::Scan, 2, &costs), 0, "it is free here, and charged");
+        assert_eq!(charged.times(Cost::Scan, 2, &costs), 0, "a free operation is charged, too");
         assert_eq!(charged.times(Cost::Tick, 0, &costs), 0);
         assert!(charged.iter().eq([Cost::Scan, Cost::LockRemote]));
     }

@@ -1,25 +1,25 @@
-//! How late timers come: tables of quantiles from which a latency is drawn for each wakeup.
+//! Latency of timers: tables of quantiles from which a latency is drawn for each wakeup.
 //!
-//! A wakeup by a timer does not come at its time: the interrupt is late, and takes its own time.
-//! How much that is differs from one to the next, and one number would hide it: with it a periodic
-//! task would meet the tick in the same place for ever.
+//! A wakeup by a timer does not come at its nominal time: the interrupt is late and takes time
+//! itself. The amount varies, and a single number would hide that: a periodic task would then
+//! always meet the tick at the same place.
 
 use crate::order::SplitMix64;
 
-/// A table of quantiles: pairs of a share (0 to 1) and a time, ns, linear between them.
+/// A table of quantiles: pairs of a share (0 to 1) and a time, ns, with linear interpolation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LatencyTable {
     points: Vec<(f64, f64)>,
 }
 
-/// No timer is later than this, ns.
+/// Maximum latency of a timer, ns.
 pub const LATENCY_MAX_NS: f64 = 1e9;
 
 impl LatencyTable {
-    /// Checks a table: the first share is 0, the last 1, shares rise, times do not fall.
+    /// Checks a table: the first share is 0, the last is 1, shares rise, times do not fall.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// A description of the error and of a correct table.
     pub fn new(points: Vec<(f64, f64)>) -> Result<LatencyTable, String> {
         const FORM: &str = "give [share, ns] from [0, ...] to [1, ...], shares rising";
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -36,7 +36,7 @@ impl LatencyTable {
         for pair in points.windows(2) {
             let ((before, earlier), (share, later)) = (pair[0], pair[1]);
             if share.partial_cmp(&before) != Some(std::cmp::Ordering::Greater) {
-                return Err(format!("share {share} comes after {before}; {FORM}"));
+                return Err(format!("share {share} follows {before}; {FORM}"));
             }
             if later < earlier {
                 return Err(format!("{later} ns at {share} is less than {earlier} ns before it"));
@@ -45,19 +45,19 @@ impl LatencyTable {
         Ok(LatencyTable { points })
     }
 
-    /// The pairs of share and ns.
+    /// Returns the pairs of share and time, ns.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 
-    /// All times become so many times as long, up to [`LATENCY_MAX_NS`].
+    /// Multiplies all times by `times`, up to [`LATENCY_MAX_NS`].
     pub fn scale(&mut self, times: f64) {
         for (_, ns) in &mut self.points {
             *ns = (*ns * times).clamp(0.0, LATENCY_MAX_NS);
         }
     }
 
-    /// The latency at a share, ns.
+    /// Returns the latency at `share`, ns.
     pub fn at(&self, share: f64) -> f64 {
         let next = self.points.partition_point(|&(point, _)| point <= share);
         if next == 0 {
@@ -82,7 +82,7 @@ mod tests {
 
     fn table() -> LatencyTable {
         LatencyTable::new(vec![(0.0, 2500.0), (0.5, 5000.0), (0.95, 11_000.0), (1.0, 60_000.0)])
-            .expect("it is well formed")
+            .expect("the table is well formed")
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             (vec![(0.0, 5.0), (1.0, f64::NAN)], "out of range"),
             (vec![(0.0, 5.0), (f64::NAN, 5.0), (1.0, 6.0)], "rising"),
         ] {
-            let error = LatencyTable::new(points).expect_err("it is none");
+            let error = LatencyTable::new(points).expect_err("the table is invalid");
             assert!(error.contains(what), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! What the kernel's time went into.
+//! Kernel time spent, by kind.
 
 use super::kernel::Charged;
 
@@ -6,7 +6,7 @@ use super::kernel::Charged;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(usize)]
 pub enum Overhead {
-    /// `schedule()`, queueing and dequeueing, trees, bitmaps, locks that were free.
+    /// `schedule()`, queueing and dequeueing, trees, bitmaps, and free locks.
     Pick,
     /// Linear scans of the runqueue, and recalculation loops.
     Scan,
@@ -24,12 +24,12 @@ pub enum Overhead {
     Interrupt,
     /// Balancing, and looking for a CPU.
     Balance,
-    /// Getting out of idle states.
+    /// Leaving idle states.
     Awaken,
 }
 
 impl Overhead {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Overhead; 10] = [
         Overhead::Pick,
         Overhead::Scan,
@@ -43,7 +43,7 @@ impl Overhead {
         Overhead::Awaken,
     ];
 
-    /// What reports call it.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Overhead::Pick => "pick",
@@ -63,13 +63,13 @@ impl Overhead {
 /// The kernel time of one CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuOverheads {
-    /// By kind, picoseconds. Together at most a nanosecond off the sum of the two below, which go
-    /// by what has passed.
+    /// By kind, picoseconds. The total differs by at most a nanosecond from the sum of the two
+    /// fields below, which count time that has passed.
     kinds_ps: [u64; Overhead::ALL.len()],
-    /// While a task was the CPU's current one, ns: part of what counts as that task's CPU time.
-    /// With getting out of idle states, like the next.
+    /// Time while a task was current on the CPU, ns: part of that task's CPU time. Includes leaving
+    /// idle states, as does the next field.
     pub with_task_ns: u64,
-    /// While the CPU idled, ns: part of what counts as idle time.
+    /// Time while the CPU idled, ns: part of its idle time.
     pub idle_ns: u64,
 }
 
@@ -79,39 +79,39 @@ impl CpuOverheads {
         self.kinds_ps[kind as usize] += ps;
     }
 
-    /// Time of this kind, ns.
+    /// Returns the time of this kind, ns.
     pub fn ns(&self, kind: Overhead) -> u64 {
         self.kinds_ps[kind as usize] / 1000
     }
 
-    /// Kernel time, waiting for locks included and getting out of idle states left out, ns.
+    /// Returns the kernel time, including waits for locks but not leaving idle states, ns.
     pub fn kernel_ns(&self) -> u64 {
         (self.with_task_ns + self.idle_ns).saturating_sub(self.ns(Overhead::Awaken))
     }
 }
 
-/// The kernel time of all CPUs, from the start on. What had been begun and not ended when it was
-/// asked for is in the kinds in full.
+/// Kernel time of all CPUs, from the start. Operations that are under way count in full in the
+/// kinds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Overheads {
     /// By CPU.
     pub cpus: Vec<CpuOverheads>,
-    /// Inter-processor interrupts.
+    /// Number of inter-processor interrupts.
     pub interrupts: u64,
-    /// Times that a lock was found held.
+    /// Number of times that a lock was found held.
     pub contended: u64,
-    /// Which of the kernel's costs were charged at all.
+    /// Kernel costs that were charged at least once.
     pub charged: Charged,
 }
 
 impl Overheads {
-    /// Time of this kind, all CPUs together, ns.
+    /// Returns the time of this kind on all CPUs, ns.
     pub fn ns(&self, kind: Overhead) -> u64 {
         self.cpus.iter().map(|cpu| cpu.kinds_ps[kind as usize]).sum::<u64>() / 1000
     }
 
-    /// Kernel time, waiting for locks included and getting out of idle states left out, all CPUs
-    /// together, ns.
+    /// Returns the kernel time of all CPUs, including waits for locks but not leaving idle states,
+    /// ns.
     pub fn kernel_ns(&self) -> u64 {
         self.cpus.iter().map(CpuOverheads::kernel_ns).sum()
     }

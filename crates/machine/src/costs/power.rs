@@ -1,81 +1,81 @@
-//! What the machine draws.
+//! Power consumption of the machine.
 //!
-//! A CPU that works draws one power, one that idles another, the less the deeper it sleeps. Each
-//! **idle state** pays only if the sleep lasts long enough (its target residency), and it takes
-//! time at full power to get out of it (its exit latency). How long an idle period lasts is known
-//! when it ends; the CPU is taken to have been in the deepest state that the period was long enough
-//! for, as a perfect governor would have chosen. An idle CPU that ticks is woken by each tick. A
-//! package is awake while any of its CPUs is; once all sleep it has idle states of its own.
+//! A busy CPU draws one power. An idle CPU draws less, depending on how deeply it sleeps. Each
+//! **idle state** pays off only if the sleep lasts long enough (its target residency), and leaving
+//! it takes time at full power (its exit latency). The length of an idle period is known when it
+//! ends. The CPU is then assumed to have been in the deepest state that the period was long enough
+//! for, as a perfect governor would have chosen. Ticks wake an idle CPU that has them. A package is
+//! awake while any of its CPUs is. Once all of them sleep, it has idle states of its own.
 
 use schedlab_core::{CpuId, Topology};
 
-/// A state in which a CPU, or a package, idles.
+/// Idle state of a CPU or a package.
 #[derive(Clone, PartialEq, Debug)]
 pub struct IdleState {
-    /// Its name: `C1`, `C6`.
+    /// Name: `C1`, `C6`.
     pub name: String,
-    /// What is drawn in it, W.
+    /// Power in this state, W.
     pub watts: f64,
-    /// The shortest sleep for which it pays, ns.
+    /// Shortest sleep for which it pays off, ns.
     pub residency_ns: u64,
-    /// How long it takes to get out of it, ns.
+    /// Time to leave it, ns.
     pub exit_ns: u64,
 }
 
-/// What a machine draws.
+/// Power consumption of a machine.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Power {
-    /// What is drawn always: memory, disks, losses of the power supply, W.
+    /// Constant power: memory, disks, losses of the power supply, W.
     pub base_watts: f64,
-    /// A CPU that works, W.
+    /// Power of a busy CPU, W.
     pub cpu_watts: f64,
-    /// A CPU's idle states, the lightest first. If an idle period is too short for any, it is spent
-    /// in the first.
+    /// Idle states of a CPU, the lightest first. An idle period that is too short for all of them
+    /// is spent in the first.
     pub cpu_idle: Vec<IdleState>,
-    /// What a package draws beside its CPUs while one of them works, W.
+    /// Power of a package, apart from its CPUs, while one of them is busy, W.
     pub package_watts: f64,
-    /// A package's idle states, the lightest first. While an idle period is too short for any, the
-    /// package counts as awake.
+    /// Idle states of a package, the lightest first. While an idle period is too short for all of
+    /// them, the package counts as awake.
     pub package_idle: Vec<IdleState>,
 }
 
-/// The deepest state that pays for a sleep of `ns`.
+/// Returns the deepest state that pays off for a sleep of `ns`.
 fn deepest(states: &[IdleState], ns: u64) -> Option<usize> {
     states.iter().rposition(|state| state.residency_ns <= ns)
 }
 
-/// What a run has drawn.
+/// Energy used by a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Energy {
     /// Energy, J.
     pub joules: f64,
     /// Mean power, W.
     pub mean_watts: f64,
-    /// By idle state, by name, the lightest first: how long CPUs were in it, ns, all together.
+    /// Total time of CPUs in each idle state, by name, the lightest first, ns.
     pub idle_ns: Vec<(String, u64)>,
-    /// How often idle CPUs woke up.
+    /// Number of wakeups of idle CPUs.
     pub wakeups: u64,
 }
 
-/// Keeps account of how long and how deeply each CPU sleeps.
+/// Records how long and how deeply each CPU sleeps.
 #[derive(Clone, Debug)]
 pub struct PowerMeter {
     power: Power,
-    /// Since when each CPU has idled; none = it does not.
+    /// Time since which each CPU has idled; `None`: it does not idle.
     idle_since_ns: Vec<Option<u64>>,
-    /// For each CPU its package, and for each package its CPUs.
+    /// Package of each CPU, and CPUs of each package.
     package_of: Vec<u32>,
     cpus_of: Vec<Vec<u32>>,
-    /// For each package how many of its CPUs do not idle.
+    /// Number of CPUs of each package that do not idle.
     awake: Vec<u32>,
-    /// By idle state: time in it, all CPUs together, ns.
+    /// Total time of all CPUs in each idle state, ns.
     cpu_ns: Vec<u64>,
     package_ns: Vec<u64>,
     wakeups: u64,
 }
 
 impl PowerMeter {
-    /// At time 0, when all CPUs idle.
+    /// Creates a meter at time 0, when all CPUs idle.
     pub fn new(power: &Power, topology: &Topology) -> PowerMeter {
         let mut packages: Vec<u32> = vec![];
         let mut cpus_of: Vec<Vec<u32>> = vec![];
@@ -104,7 +104,8 @@ impl PowerMeter {
         }
     }
 
-    /// `cpu` has something to do at `at_ns`. If it slept: how long it takes to wake up, ns.
+    /// Reports that `cpu` has something to do at `at_ns`. Returns the time that it takes to wake up
+    /// if it slept, ns.
     pub fn wake(&mut self, cpu: CpuId, at_ns: u64) -> u64 {
         let Some(since_ns) = self.idle_since_ns[cpu.index()] else {
             return 0;
@@ -142,7 +143,7 @@ impl PowerMeter {
         }
     }
 
-    /// `cpu` has nothing to do from `from_ns` on.
+    /// Reports that `cpu` has nothing to do from `from_ns` on.
     pub fn sleep(&mut self, cpu: CpuId, from_ns: u64) {
         if self.idle_since_ns[cpu.index()].is_none() {
             self.idle_since_ns[cpu.index()] = Some(from_ns);
@@ -150,12 +151,12 @@ impl PowerMeter {
         }
     }
 
-    /// What was drawn up to `now_ns`, at which a run ends that began at 0.
+    /// Returns the energy used up to `now_ns` by a run that began at 0.
     pub fn energy(&self, now_ns: u64) -> Energy {
         let mut meter = self.clone();
         for cpu in 0..meter.idle_since_ns.len() as u32 {
-            // All are asked what they have slept so far, and go on sleeping as far as packages are
-            // concerned.
+            // Adds up the sleep of all CPUs so far. As far as packages are concerned, the CPUs
+            // continue to sleep.
             if let Some(since_ns) = meter.idle_since_ns[cpu as usize] {
                 meter.note_sleep(now_ns.saturating_sub(since_ns));
             }
@@ -203,7 +204,7 @@ mod tests {
         IdleState { name: name.into(), watts, residency_ns, exit_ns }
     }
 
-    /// 10 W at work, 4 W asleep, 1 W deeply asleep; the package 20 W or 5 W.
+    /// 10 W busy, 4 W asleep, 1 W deeply asleep; the package draws 20 W or 5 W.
     fn power() -> Power {
         Power {
             base_watts: 100.0,
@@ -216,7 +217,8 @@ mod tests {
 
     fn one_package(cpus: u32) -> Topology {
         let place = |core| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
-        Topology::new((0..cpus).map(place).collect(), &[]).expect("cores of a package")
+        Topology::new((0..cpus).map(place).collect(), &[])
+            .expect("cores of a package are a topology")
     }
 
     #[test]
@@ -242,7 +244,7 @@ mod tests {
     fn a_deep_sleep_is_slow_to_end() {
         let mut meter = PowerMeter::new(&power(), &one_package(1));
         assert_eq!(meter.wake(CpuId(0), 5000), 100);
-        assert_eq!(meter.wake(CpuId(0), 6000), 0, "it is awake");
+        assert_eq!(meter.wake(CpuId(0), 6000), 0, "the CPU is awake");
     }
 
     #[test]
@@ -264,7 +266,8 @@ mod tests {
     #[test]
     fn a_package_sleeps_until_the_first_of_it_wakes() {
         let mut meter = PowerMeter::new(&power(), &one_package(2));
-        // Both sleep until 5000, the package with them; one until 8000, the package awake.
+        // Both sleep until 5000, and the package with them. One sleeps until 8000 while the package
+        // is awake.
         assert_eq!(meter.wake(CpuId(0), 5000), 100);
         assert_eq!(meter.wake(CpuId(1), 8000), 100);
         assert_eq!(meter.package_ns, [5000]);

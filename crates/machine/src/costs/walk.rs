@@ -1,39 +1,42 @@
-//! What a linear search finds in the cache.
+//! Cache misses of a linear search.
 //!
-//! A kernel that keeps each task's structure at the foot of its stack has them at multiples of the
-//! stack's size, 8 KiB. What a search looks at lies at the same place of each: of a cache's sets it
-//! can fall into one for every 8 KiB of a way, and each set holds as many lines as the cache has
-//! ways. A second-level cache of 256 KiB with 8 ways has 32 KiB a way: four sets, 32 tasks.
+//! A kernel that keeps each task's structure at the foot of its stack has the structures at
+//! multiples of the stack size, 8 KiB. A search looks at the same offset in each of them. Of the
+//! sets of a cache, this data can fall into one for every 8 KiB of a way, and each set holds as
+//! many lines as the cache has ways. A second-level cache of 256 KiB with 8 ways has 32 KiB per
+//! way: four sets, 32 tasks.
 //!
-//! Stacks lie wherever there was memory, so each task falls into any of these sets with the same
-//! probability. A search goes through all in turn, over and over; of a set that has more tasks than
-//! ways it finds none, as each was put out by those that came after it (the least recently used
-//! goes). So of n tasks, each is missed with the probability that at least as many of the n - 1
-//! others as there are ways fall into its set.
+//! Stacks lie wherever memory was free, so each task falls into any of these sets with the same
+//! probability. A search visits all tasks in turn, again and again. Of a set with more tasks than
+//! ways it finds none, because each was evicted by those after it (the least recently used line is
+//! evicted). Hence each of n tasks is missed with the probability that at least as many of the n -
+//! 1 others as there are ways fall into its set.
 //!
-//! Not modelled: what else comes into these sets between two searches (of thousands of sets it
+//! Not modelled: other data that enters these sets between two searches (it falls into these few
+//! out of thousands), and tasks that another CPU has changed meanwhile.
 //! falls into these few), and tasks that another CPU has changed meanwhile.
 
 use super::caches::CacheLevel;
 
-/// How many of so many tasks are in no cache.
+/// Number of tasks that a search finds in no cache.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walks {
-    /// By number of tasks: how many of them are missed, in thousandths. Of more than these all are.
+    /// By number of tasks: the number of misses, in thousandths. Beyond the end, all are missed.
     missed_milli: Vec<u64>,
 }
 
-/// Searches of more tasks than this find none in any cache that there is.
+/// Searches of more tasks than this find none in any existing cache.
 const TASKS_MAX: usize = 1 << 16;
 
 impl Walks {
-    /// Of a search in which the tasks lie `apart_kib` apart, past a CPU's last cache; none if it is
-    /// not known how that is divided.
+    /// Prepares a search in which the tasks lie `apart_kib` apart, beyond a CPU's last cache;
+    /// `None` if the number of ways of that cache is unknown.
     pub fn new(cache: &CacheLevel, apart_kib: u32) -> Option<Walks> {
         let ways = cache.ways.filter(|&ways| ways > 0)?;
         let sets = (cache.size_kib / ways / apart_kib.max(1)).max(1);
         let mut missed_milli = vec![0];
-        // chances[k]: that k of the others fall into the set, k below the number of ways.
+        // chances[k]: probability that k of the others fall into the set, for k below the number of
+        // ways.
         let mut chances = vec![0.0; ways as usize];
         chances[0] = 1.0;
         let here = 1.0 / f64::from(sets);
@@ -51,7 +54,7 @@ impl Walks {
         Some(Walks { missed_milli })
     }
 
-    /// How many of `tasks` a search finds in no cache, in thousandths.
+    /// Returns the number of `tasks` tasks that a search finds in no cache, in thousandths.
     #[inline]
     pub fn missed_milli(&self, tasks: u64) -> u64 {
         let known = usize::try_from(tasks).ok().and_then(|tasks| self.missed_milli.get(tasks));
@@ -66,12 +69,12 @@ mod tests {
 
     fn walks(size_kib: u32, ways: u32) -> Walks {
         let level = CacheLevel { of: CacheOf::Core, size_kib, refill_kib_ps: 1, ways: Some(ways) };
-        Walks::new(&level, 8).expect("it is known")
+        Walks::new(&level, 8).expect("the number of ways is known")
     }
 
     #[test]
     fn one_set_holds_as_many_as_it_has_ways_and_of_one_more_none() {
-        // A first-level cache of 16 KiB with 4 ways has 4 KiB a way: all fall into one set.
+        // A first-level cache of 16 KiB with 4 ways has 4 KiB per way: all tasks fall into one set.
         let walks = walks(16, 4);
         assert_eq!([0, 1, 4, 5, 9].map(|tasks| walks.missed_milli(tasks)), [0, 0, 0, 5000, 9000]);
     }
@@ -79,8 +82,8 @@ mod tests {
     #[test]
     fn four_sets_of_eight_hold_some_thirty_tasks() {
         let walks = walks(256, 8);
-        assert_eq!(walks.missed_milli(8), 0, "they fit even if all fall into one set");
-        // Of 9 tasks all are missed if all are in one set: 4 in 4^9, so nine in 65,536.
+        assert_eq!(walks.missed_milli(8), 0, "eight tasks fit into one set");
+        // All of 9 tasks are missed if all are in one set: 4 in 4^9, so nine in 65,536.
         assert_eq!(walks.missed_milli(9), 0);
         let of = |tasks: u64| walks.missed_milli(tasks) as f64 / 1000.0 / tasks as f64;
         assert!(of(16) < 0.04, "{}", of(16));

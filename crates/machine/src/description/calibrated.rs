@@ -1,12 +1,12 @@
-//! Writing what was calibrated into a description.
+//! Writes calibrated numbers into a description.
 
 use super::{Description, DescriptionError};
-use crate::costs::whose_cost;
+use crate::costs::scheduler_and_cost;
 use serde_json::{Value, json};
 
-/// The description in `text` with the numbers of `fitted` in place of its own, each marked as
-/// calibrated on `on` (for example "hackbench of 50 and 200 groups, 1 CPU, 2.6.0"). `file` is what
-/// errors call it. Names are those of [`CostModel::set`](crate::costs::CostModel::set).
+/// Returns the description in `text` with its numbers replaced by those in `fitted`, each marked as
+/// calibrated on `on` (for example "hackbench of 50 and 200 groups, 1 CPU, 2.6.0"). `file` names it
+/// in errors. Names are those of [`CostModel::set`](crate::costs::CostModel::set).
 ///
 /// # Errors
 /// If `text` is no description, or has no place for a name.
@@ -23,11 +23,11 @@ pub fn with_calibrated(
         message,
     };
     let mut whole: Value =
-        serde_json::from_str(text).map_err(|why| error("", format!("is not understood: {why}")))?;
+        serde_json::from_str(text).map_err(|why| error("", format!("is not valid JSON: {why}")))?;
     for (name, value) in fitted {
         let place = place_of(&mut whole, name)
             .ok_or_else(|| error(name, "the description has no place for this number".into()))?;
-        // As one writes them: without a fraction where there is none.
+        // As people write them: without a fraction if there is none.
         let number = (value.fract() == 0.0 && value.abs() < 1e15).then(|| json!(*value as i64));
         *place = json!({ "value": number.unwrap_or(json!(value)), "calibrated_on": on });
     }
@@ -39,7 +39,8 @@ pub fn with_calibrated(
     Ok(text)
 }
 
-/// Writes `value` as the presets are: what holds nothing that holds anything stands in a line.
+/// Writes `value` in the layout of the presets: a value that is nested at most one level stands on
+/// one line.
 fn write(value: &Value, depth: usize, to: &mut String) {
     let holds = |value: &Value| value.is_object() || value.is_array();
     let (open, close, entries): (_, _, Vec<(Option<&String>, &Value)>) = match value {
@@ -71,7 +72,7 @@ fn write(value: &Value, depth: usize, to: &mut String) {
     to.push(close);
 }
 
-/// Where the number of that name stands.
+/// Returns the number of that name.
 fn place_of<'a>(whole: &'a mut Value, name: &str) -> Option<&'a mut Value> {
     if let Some(call) = name.strip_prefix("call.") {
         return Some(&mut whole.get_mut("costs")?["calls"][call]);
@@ -84,7 +85,7 @@ fn place_of<'a>(whole: &'a mut Value, name: &str) -> Option<&'a mut Value> {
         return whole.get_mut("power")?.get_mut(part);
     }
     let costs = whole.get_mut("costs")?;
-    Some(match whose_cost(name) {
+    Some(match scheduler_and_cost(name) {
         Some((scheduler, cost)) => &mut costs["by_scheduler"][scheduler][cost],
         None => &mut costs["kernel"][name],
     })
@@ -96,7 +97,7 @@ mod tests {
     use crate::description;
 
     fn calibrated(names: &[&str]) -> Result<Description, DescriptionError> {
-        let text = description::preset_text("z800-2x6").expect("it is there");
+        let text = description::preset_text("z800-2x6").expect("the preset exists");
         let fitted: Vec<(String, f64)> =
             names.iter().map(|name| (name.to_string(), 77.5)).collect();
         Description::parse("m", &with_calibrated("m", text, &fitted, "a test")?)
@@ -133,16 +134,16 @@ mod tests {
         for name in names {
             costs.set(name, 77.5).unwrap();
         }
-        // In a file a release's own costs stand behind those of all releases. A call is whole
+        // In a file, the costs of a release follow those of all releases. A call takes whole
         // nanoseconds.
-        costs.by_scheduler.sort_by_key(|special| special.whose.contains('@'));
+        costs.by_scheduler.sort_by_key(|special| special.scheduler.contains('@'));
         assert_eq!(machine.costs.unwrap(), costs);
     }
 
     #[test]
     fn what_is_written_looks_as_the_presets_do() {
         for preset in ["pentium3-1000x1", "pentium3-700x8"] {
-            let text = description::preset_text(preset).expect("it is there");
+            let text = description::preset_text(preset).expect("the preset exists");
             assert_eq!(with_calibrated("m", text, &[], "a test").unwrap(), text);
         }
     }

@@ -1,26 +1,24 @@
-//! The form of description files, number 1.
+//! Description files of format 1.
 
 use super::Description;
+use super::mistake::Mistake;
 use super::sections::{self, Cache, Costs, Draws};
 use schedlab_core::Topology;
 use schedlab_core::topology::{CPUS_MAX, Place, TopologyError};
 use serde::Deserialize;
 
-/// The number of the form that is read here.
+/// Format that is read here.
 const FORMAT: u64 = 1;
-/// Ticks a second that a machine can have.
+/// Ticks per second that a machine can have.
 const HZ: std::ops::RangeInclusive<u32> = 1..=10_000;
 
-/// A place in the file, and what is wrong there.
-pub(super) type Mistake = (String, String);
-
-/// What every form begins with.
+/// First key of every format.
 #[derive(Deserialize)]
 struct AnyForm {
     format: Option<u64>,
 }
 
-/// A file.
+/// A description file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -40,22 +38,22 @@ struct File {
     power: Option<Draws>,
 }
 
-/// How the CPUs hang together: `flat`, `regular` or `cpus`, one of them.
+/// Topology of the CPUs: one of `flat`, `regular` and `cpus`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shape {
-    /// So many equal CPUs.
+    /// Number of equal CPUs.
     flat: Option<u32>,
-    /// All parts alike.
+    /// A machine of equal parts.
     regular: Option<Regular>,
-    /// CPU by CPU.
+    /// List of all CPUs.
     cpus: Option<Vec<Cpu>>,
-    /// Node by node, the distance to each.
+    /// Distances from each node to each node.
     #[serde(default)]
     distances: Vec<Vec<u32>>,
 }
 
-/// A machine all of whose parts are alike. Each number counts the parts of one of the part above.
+/// A machine of equal parts. Each number counts the parts of one part of the level above.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Regular {
@@ -77,21 +75,21 @@ fn one() -> u32 {
     1
 }
 
-/// Which CPU has which number.
+/// Numbering of CPUs.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Numbering {
-    /// The first threads of all cores, then the second ones: siblings are i and i + cores.
+    /// The first threads of all cores, then the second threads: siblings are i and i + cores.
     #[default]
     SiblingsApart,
-    /// The threads of a core one after the other: siblings are 2i and 2i + 1.
+    /// The threads of one core after the other: siblings are 2i and 2i + 1.
     SiblingsTogether,
-    /// As siblings apart, and core by core the packages take turns: with two of them package 0 has
-    /// the even numbers.
+    /// Like `SiblingsApart`, but the cores of the packages alternate: with two packages, package 0
+    /// has the even numbers.
     PackagesAlternate,
 }
 
-/// Where a CPU is.
+/// Position of a CPU.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cpu {
@@ -103,7 +101,7 @@ struct Cpu {
     node: u32,
 }
 
-/// Reads a file's text.
+/// Reads the text of a file.
 pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
     if text.trim().is_empty() {
         let message = "the file is empty; a machine begins with {\"format\": 1, \"name\": \"...\"";
@@ -114,12 +112,11 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
         Some(FORMAT) => {}
         Some(other) => {
             let message =
-                format!("form {other} is not known here; this program reads \"format\": {FORMAT}");
+                format!("format {other} is unknown; this program reads \"format\": {FORMAT}");
             return Err(("format".into(), message));
         }
         None => {
-            let message =
-                format!("which form the file has is missing; begin with \"format\": {FORMAT}");
+            let message = format!("the format is missing; begin with \"format\": {FORMAT}");
             return Err(("format".into(), message));
         }
     }
@@ -133,7 +130,7 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
     if let Some(hz) = file.hz
         && !HZ.contains(&hz)
     {
-        let message = format!("{hz} ticks a second; give {} to {}", HZ.start(), HZ.end());
+        let message = format!("{hz} ticks per second; give {} to {}", HZ.start(), HZ.end());
         return Err(("hz".into(), message));
     }
     let tick_phase_ns = file.tick_phase_us.map(|us| (us * 1000.0).round() as u64);
@@ -157,17 +154,17 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
     })
 }
 
-/// Reads the text of a section `topology`.
+/// Reads the text of a `topology` section.
 pub(super) fn parse_topology(text: &str) -> Result<Topology, Mistake> {
     serde_json::from_str::<Shape>(text).map_err(mistake_of)?.build()
 }
 
-/// What the JSON reader found wrong, and where.
+/// Converts an error of the JSON reader.
 fn mistake_of(error: serde_json::Error) -> Mistake {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let mut message = text.strip_suffix(&place).unwrap_or(&text).to_string();
-    // The reader names types as programs do.
+    // The reader uses the names of Rust types.
     const NUMBER: &str = "a number with its source: {\"value\": 5, \"source\": \"...\"}";
     for (type_name, plain) in [
         ("struct AnyForm", "a machine: {\"format\": 1, ...}"),
@@ -207,7 +204,8 @@ impl Shape {
                 return Err(("topology".into(), message.into()));
             }
             _ => {
-                let message = "more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them";
+                let message =
+                    "more than one of \"flat\", \"regular\" and \"cpus\"; give one of them";
                 return Err(("topology".into(), message.into()));
             }
         };
@@ -223,7 +221,7 @@ impl Shape {
     }
 }
 
-/// Equal CPUs, a package each.
+/// Returns equal CPUs, each in a package of its own.
 fn flat(cpus: u32) -> Result<Vec<Place>, Mistake> {
     if !(1..=CPUS_MAX).contains(&cpus) {
         let message = format!("a machine has 1 to {CPUS_MAX} CPUs, not {cpus}");
@@ -246,9 +244,9 @@ impl Regular {
             cpus = cpus.saturating_mul(count.into());
             if count == 0 || cpus > CPUS_MAX.into() {
                 let message = if count == 0 {
-                    "is 0; there is at least 1".into()
+                    "is 0; give at least 1".into()
                 } else {
-                    format!("{count} makes more than {CPUS_MAX} CPUs; no machine has more")
+                    format!("{count} makes more than {CPUS_MAX} CPUs, the maximum")
                 };
                 return Err((format!("topology.regular.{key}"), message));
             }
@@ -274,8 +272,8 @@ impl Regular {
 }
 
 impl Cpu {
-    /// A CPU for which no cache is given shares none with other cores. (Such caches get numbers
-    /// that nobody gives.)
+    /// A CPU without a given cache shares none with other cores. (Such caches get numbers that no
+    /// file uses.)
     fn place(self) -> Place {
         Place {
             core: self.core,

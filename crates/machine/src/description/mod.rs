@@ -1,4 +1,4 @@
-//! Machines described in small files, and those that come with the program.
+//! Machines described in small files, and presets that come with the program.
 //!
 //! ```
 //! use schedlab_machine::description;
@@ -9,12 +9,14 @@
 //! assert!(mistake.to_string().starts_with("z800: there is no such preset or file"));
 //! ```
 //!
-//! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run
-//! so, how many ticks a second it had; and, if it is a modelled machine, what things cost on it
-//! ([`CostModel`]). The file's form (`form`) carries a number, so that later ones can hold more.
+//! A description specifies the topology of the CPUs ([`Topology`]). It may also specify the tick
+//! rate, if the machine was always run with that rate, and the costs of operations ([`CostModel`]),
+//! for a modelled machine. The format of the file (`form`) carries a number, so that later formats
+//! can hold more.
 
 mod calibrated;
 mod form;
+mod mistake;
 mod sections;
 
 pub use calibrated::with_calibrated;
@@ -25,68 +27,68 @@ use schedlab_core::topology::CPUS_MAX;
 use std::fmt;
 use std::path::Path;
 
-/// A machine as a file describes it.
+/// A machine described by a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Description {
-    /// What users call it.
+    /// Name of the machine for users.
     pub name: String,
-    /// What it is, in a line.
+    /// One-line description.
     pub about: String,
-    /// Where that is known from.
+    /// Source of the description.
     pub source: String,
-    /// Its CPUs.
+    /// CPUs of the machine.
     pub topology: Topology,
-    /// Ticks a second, if the machine fixes them.
+    /// Ticks per second, if the machine fixes them.
     pub hz: Option<u32>,
-    /// When the first tick falls, ns, less than the time between two; none or 0: after a full
+    /// Time of the first tick, ns, less than the time between two; `None` or `0`: after a full
     /// period.
     pub tick_phase_ns: Option<u64>,
-    /// What things cost; none: it is an idealised machine.
+    /// Costs of operations; `None`: it is an idealised machine.
     pub costs: Option<CostModel>,
-    /// The numbers of the cost model as they stand in the file, each with its source.
+    /// Numbers of the cost model as in the file, each with its source.
     pub numbers: Vec<Sourced>,
 }
 
 impl Description {
-    /// The machine with its first CPUs only, if it is said how many.
+    /// Returns the machine with its first `cpus` CPUs only; `None`: with all.
     ///
     /// # Errors
-    /// If it has not so many.
+    /// If it has fewer CPUs.
     pub fn with_first(mut self, cpus: Option<u32>) -> Result<Description, DescriptionError> {
         if let Some(cpus) = cpus {
             let all = self.topology.cpus();
             self.topology = self.topology.first(cpus).ok_or_else(|| DescriptionError {
                 file: self.name.clone(),
                 place: String::new(),
-                message: format!("it has {all} CPUs; {cpus} of them cannot be had"),
+                message: format!("it has {all} CPUs, so {cpus} cannot be used"),
             })?;
         }
         Ok(self)
     }
 }
 
-/// A number, and where it is from.
+/// A number and its source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sourced {
-    /// Its place in the file: `costs.kernel.switch`.
+    /// Key in the file: `costs.kernel.switch`.
     pub key: String,
-    /// In the file's unit.
+    /// Value in the file's unit.
     pub value: f64,
-    /// Where it is from; if it was calibrated, on what.
+    /// Its source; for a calibrated number, the measurements.
     pub source: String,
-    /// It was fitted to measurements: those are no evidence for the model any more.
+    /// Whether it was fitted to measurements. Those measurements then no longer support the model.
     pub calibrated: bool,
 }
 
-/// Why a description cannot be taken.
+/// Reason why a description is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DescriptionError {
-    /// The file, or what was asked for.
+    /// The file, or the requested name.
     pub file: String,
-    /// Where in it: a line and column (`7:13`), or the path of a key (`topology.regular.cores`).
-    /// Empty: the file as a whole.
+    /// Position in the file: a line and column (`7:13`), or the path of a key
+    /// (`topology.regular.cores`). Empty: the file as a whole.
     pub place: String,
-    /// What is wrong, and what would be right.
+    /// The error, and how to correct it.
     pub message: String,
 }
 
@@ -103,7 +105,7 @@ impl fmt::Display for DescriptionError {
 
 impl std::error::Error for DescriptionError {}
 
-/// The machines that come with the program: name and file.
+/// Presets that come with the program: name and file.
 const PRESETS: &[(&str, &str)] = &[
     ("laptop", include_str!("../../presets/laptop.json")),
     ("laptop-2020s", include_str!("../../presets/laptop-2020s.json")),
@@ -116,19 +118,20 @@ const PRESETS: &[(&str, &str)] = &[
     ("server-2node", include_str!("../../presets/server-2node.json")),
 ];
 
-/// The name of the machine on which nothing costs anything: one CPU, or as many as are asked for.
+/// Name of the machine on which everything is free: one CPU, or the requested number.
 pub const IDEAL: &str = "ideal";
 
-/// What a flat machine is called, before the number of its CPUs.
+/// Prefix of the names of flat machines, before the number of CPUs.
 const FLAT: &str = "flat-";
 
 impl Description {
-    /// `cpus` equal CPUs, equally far from each other; None if no machine has so many.
+    /// Returns a machine of `cpus` equal CPUs, equally far from each other; `None` if no machine
+    /// has that number.
     pub fn flat(cpus: u32) -> Option<Description> {
         (1..=CPUS_MAX).contains(&cpus).then(|| Description {
             name: format!("{FLAT}{cpus}"),
             about: "equal CPUs, equally far from each other".into(),
-            source: "nobody's machine: the one of the golden schedules".into(),
+            source: "no real machine: that of the golden schedules".into(),
             topology: Topology::flat(cpus),
             hz: None,
             tick_phase_ns: None,
@@ -137,10 +140,10 @@ impl Description {
         })
     }
 
-    /// Reads a description. `file` is what errors call it.
+    /// Reads a description. `file` names it in errors.
     ///
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// The error in the text, and its position.
     pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
         form::parse(text).map_err(|(place, message)| DescriptionError {
             file: file.into(),
@@ -150,37 +153,36 @@ impl Description {
     }
 }
 
-/// Reads how CPUs hang together, in the form that the `topology` of a description has.
+/// Reads the topology of CPUs, in the format of the `topology` section of a description.
 ///
 /// # Errors
-/// A place in it, and what is wrong there.
+/// A position in it, and the error there.
 pub fn parse_topology(text: &str) -> Result<Topology, (String, String)> {
     form::parse_topology(text)
 }
 
-/// The text of a preset's file, to make another of it.
+/// Returns the text of a preset's file, as a template for another.
 pub fn preset_text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(preset, _)| *preset == name).map(|(_, text)| *text)
 }
 
-/// All machines that come with the program, flat ones apart.
+/// Returns all presets, without flat machines.
 pub fn presets() -> impl Iterator<Item = Description> {
     PRESETS
         .iter()
-        .map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
+        .map(|(name, text)| Description::parse(name, text).expect("every preset can be read"))
 }
 
-/// Whether `name` is a machine of the program's own: a preset, or `flat-8`. All other names are
-/// files'.
+/// Whether `name` is a built-in machine: a preset, or `flat-8`. All other names are files.
 pub fn is_built_in(name: &str) -> bool {
     let flat = name.strip_prefix(FLAT).is_some_and(|cpus| cpus.parse::<u32>().is_ok());
     flat || name == IDEAL || preset_text(name).is_some()
 }
 
-/// The machine that a user names: a preset, `flat-8`, or a file.
+/// Returns the machine that `name` names: a preset, `flat-8`, or a file.
 ///
 /// # Errors
-/// If there is none such, the file cannot be read, or it describes no machine.
+/// If it does not exist, the file cannot be read, or it describes no machine.
 pub fn find(name: &str) -> Result<Description, DescriptionError> {
     let error =
         |message: String| DescriptionError { file: name.into(), place: String::new(), message };
@@ -188,7 +190,7 @@ pub fn find(name: &str) -> Result<Description, DescriptionError> {
         return Description::parse(name, text);
     }
     if name == IDEAL {
-        let ideal = Description::flat(1).expect("a machine may have one CPU");
+        let ideal = Description::flat(1).expect("a machine can have one CPU");
         return Ok(Description { name: IDEAL.into(), ..ideal });
     }
     if let Some(cpus) = name.strip_prefix(FLAT).and_then(|cpus| cpus.parse().ok()) {
@@ -200,7 +202,7 @@ pub fn find(name: &str) -> Result<Description, DescriptionError> {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
             let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
             Err(error(format!(
-                "there is no such preset or file; presets are {}, {IDEAL} and {FLAT}N for N equal CPUs",
+                "there is no such preset or file; the presets are {}, {IDEAL} and {FLAT}N for N equal CPUs",
                 names.join(", ")
             )))
         }

@@ -1,19 +1,18 @@
-//! The optional sections of a description: what things cost, caches, power. Every number has its
-//! source.
+//! Optional sections of a description: costs, caches, power. Every number has its source.
 
 use super::Sourced;
-use super::form::Mistake;
+use super::mistake::Mistake;
 use crate::costs::kernel::picoseconds;
 use crate::costs::latency::LATENCY_MAX_NS;
 use crate::costs::{
-    CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, LatencyTable, Power, Special,
+    CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, LatencyTable, Power, SchedulerCost,
 };
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A number, and where it is from: one of `source` and `calibrated_on`.
+/// A number and its source: one of `source` and `calibrated_on`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Number {
@@ -22,7 +21,7 @@ pub(super) struct Number {
     calibrated_on: Option<String>,
 }
 
-/// An object whose keys are looked at one by one, in their order.
+/// An object whose keys are read one by one, in their order.
 pub(super) struct Entries<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
@@ -48,7 +47,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
     }
 }
 
-/// `costs`: names and ns.
+/// `costs`: names and times in ns.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Costs {
@@ -59,7 +58,7 @@ pub(super) struct Costs {
     idle_timer_latency: Option<Quantiles>,
 }
 
-/// A table of quantiles: shares and ns. A bare one is from where the file is from.
+/// A table of quantiles: shares and times in ns. A bare table has the source of the file.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -84,9 +83,9 @@ struct SourcedQuantiles {
 pub(super) struct Cache {
     of: String,
     size_kib: Number,
-    /// ns.
+    /// Cost per KiB, ns.
     refill_kib: Number,
-    /// Lines of a set.
+    /// Lines per set.
     ways: Option<Number>,
 }
 
@@ -111,7 +110,7 @@ struct Idle {
     exit_us: Number,
 }
 
-/// Takes numbers, checks them, and remembers their sources.
+/// Reads numbers, checks them, and records their sources.
 struct Reader {
     numbers: Vec<Sourced>,
 }
@@ -129,11 +128,11 @@ impl Reader {
             (None, Some(on)) if !on.trim().is_empty() => (on, true),
             (Some(_), Some(_)) => {
                 let message =
-                    "has both \"source\" and \"calibrated_on\"; give the one that is true";
+                    "has both \"source\" and \"calibrated_on\"; give the one that applies";
                 return Err((place, message.into()));
             }
             _ => {
-                let message = "is from nowhere; say where the number is from: \"source\": \"...\", or \"calibrated_on\"";
+                let message = "has no source; state where the number is from: \"source\": \"...\", or \"calibrated_on\"";
                 return Err((place, message.into()));
             }
         };
@@ -161,7 +160,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Each of a table's times is one of the numbers, called by its share.
+    /// Records each time of a table as a number, with its share as the name.
     fn quantiles(&mut self, key: &str, table: Quantiles) -> Result<LatencyTable, Mistake> {
         let place = format!("costs.{key}");
         let (points, source, calibrated_on) = match table {
@@ -190,7 +189,7 @@ impl Reader {
             let exit_ns = us("exit_us", state.exit_us)?;
             if read.last().is_some_and(|lighter| lighter.residency_ns > residency_ns) {
                 let message =
-                    "does not pay later than the state before it; give the lightest state first";
+                    "is shorter than that of the state before it; give the lightest state first";
                 return Err((format!("{here}.residency_us"), message.into()));
             }
             let watts = self.take(format!("{here}.watts"), state.watts, 0.0, 1e6)?;
@@ -200,8 +199,8 @@ impl Reader {
     }
 }
 
-/// What the sections say, and where each number is from. None without `costs`: then the machine is
-/// an idealised one.
+/// Reads the sections, and returns the cost model with the sources of its numbers. `None` without
+/// `costs`: the machine is idealised.
 pub(super) fn read(
     costs: Option<Costs>,
     caches: Vec<Cache>,
@@ -226,12 +225,12 @@ pub(super) fn read(
     })?;
     for (scheduler, entries) in costs.by_scheduler.map_or(vec![], |entries| entries.0) {
         reader.named(&format!("costs.by_scheduler.{scheduler}"), entries, |name, ns| {
-            model.by_scheduler.push(Special::new(&scheduler, name, ns)?);
+            model.by_scheduler.push(SchedulerCost::new(&scheduler, name, ns)?);
             Ok(())
         })?;
     }
-    // A release's own costs go before those of all releases.
-    model.by_scheduler.sort_by_key(|special| special.whose.contains('@'));
+    // The costs of a release take precedence over those of all releases.
+    model.by_scheduler.sort_by_key(|special| special.scheduler.contains('@'));
     if let Some(calls) = costs.calls {
         let mut set = CallCosts::default();
         reader.named("costs.calls", calls, |name, ns| set.set(name, ns))?;
@@ -246,10 +245,8 @@ pub(super) fn read(
     for (number, cache) in caches.into_iter().enumerate() {
         let place = format!("caches[{number}]");
         let of = CacheOf::ALL.into_iter().find(|of| of.name() == cache.of).ok_or_else(|| {
-            let message = format!(
-                "{} is nothing that has a cache; give core, cache, package or node",
-                cache.of
-            );
+            let message =
+                format!("{} cannot have a cache; give core, cache, package or node", cache.of);
             (format!("{place}.of"), message)
         })?;
         let size = reader.take(format!("{place}.size_kib"), cache.size_kib, 1.0, 1e9)?;
@@ -277,5 +274,5 @@ pub(super) fn read(
 
 fn unknown_cost(name: &str) -> String {
     let names: Vec<&str> = Cost::ALL.iter().map(|cost| cost.name()).collect();
-    format!("there is no cost {name}; there are {}", names.join(", "))
+    format!("there is no cost {name}; the costs are {}", names.join(", "))
 }

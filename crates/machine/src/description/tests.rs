@@ -1,4 +1,4 @@
-//! Descriptions of machines: what is read, and what is refused with which words.
+//! Descriptions of machines: what is read, what is refused, and the messages.
 
 use super::*;
 use schedlab_core::topology::LevelKind;
@@ -69,11 +69,11 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     assert_eq!(refuse("{\n \"name\": 3 x}"), "m.json:2:12: expected `,` or `}`");
     assert_eq!(
         refuse(r#"{"name": "m"}"#),
-        "m.json:format: which form the file has is missing; begin with \"format\": 1"
+        "m.json:format: the format is missing; begin with \"format\": 1"
     );
     assert_eq!(
         refuse(r#"{"format": 2, "costs": {}}"#),
-        "m.json:format: form 2 is not known here; this program reads \"format\": 1"
+        "m.json:format: format 2 is unknown; this program reads \"format\": 1"
     );
     let unknown = refuse("{\"format\": 1, \"name\": \"m\",\n \"coats\": {}}");
     assert_eq!(
@@ -83,7 +83,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     );
     assert_eq!(
         refuse(r#"{"format": 1, "name": "m", "hz": 0, "topology": {"flat": 1}}"#),
-        "m.json:hz: 0 ticks a second; give 1 to 10000"
+        "m.json:hz: 0 ticks per second; give 1 to 10000"
     );
     assert_eq!(
         refuse(&with_topology("{}")),
@@ -91,15 +91,15 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     );
     assert_eq!(
         refuse(&with_topology(r#"{"regular": {"cores": 0}}"#)),
-        "m.json:topology.regular.cores: is 0; there is at least 1"
+        "m.json:topology.regular.cores: is 0; give at least 1"
     );
     assert_eq!(
         refuse(&with_topology(r#"{"regular": {"cores": 2000, "threads": 4294967295}}"#)),
-        "m.json:topology.regular.threads: 4294967295 makes more than 4096 CPUs; no machine has more"
+        "m.json:topology.regular.threads: 4294967295 makes more than 4096 CPUs, the maximum"
     );
     assert_eq!(
         refuse(&with_topology(r#"{"flat": 2, "distances": [[10]], "cpus": []}"#)),
-        "m.json:topology: more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them"
+        "m.json:topology: more than one of \"flat\", \"regular\" and \"cpus\"; give one of them"
     );
     assert_eq!(
         refuse(&with_topology(r#"{"regular": {"nodes": 2}, "distances": [[10, 20]]}"#)),
@@ -142,7 +142,7 @@ fn every_number_has_its_source_and_its_unit() {
     assert_eq!(
         kernel_of("o_n@2.4.19")[crate::costs::Cost::Scan],
         2000,
-        "the release's own goes first"
+        "the cost of the release takes precedence"
     );
     assert_eq!(kernel_of("o_n@2.4.22")[crate::costs::Cost::Scan], 1000);
     assert_eq!((costs.calls.pipe_read_ns, costs.caches[0].refill_kib_ps), (900, 12_500));
@@ -162,12 +162,13 @@ fn mistakes_in_costs_are_told_with_their_place() {
     let kernel = |entry: &str| with_sections(&format!(r#""costs": {{"kernel": {{{entry}}}}}"#));
     assert!(
         refuse(&kernel(r#""switch": {"value": 1}"#)).starts_with(
-            "m.json:costs.kernel.switch: is from nowhere; say where the number is from"
+            "m.json:costs.kernel.switch: has no source; state where the number is from"
         )
     );
     assert!(
-        refuse(&kernel(r#""swatch": {"value": 1, "source": "s"}"#))
-            .starts_with("m.json:costs.kernel.swatch: there is no cost swatch; there are scan, ")
+        refuse(&kernel(r#""swatch": {"value": 1, "source": "s"}"#)).starts_with(
+            "m.json:costs.kernel.swatch: there is no cost swatch; the costs are scan, "
+        )
     );
     assert_eq!(
         refuse(&kernel(r#""switch": {"value": -1, "source": "s"}"#)),
@@ -184,7 +185,7 @@ fn mistakes_in_costs_are_told_with_their_place() {
 fn names_that_lead_nowhere_are_told_what_there_is() {
     assert_eq!(
         find("z801").unwrap_err().to_string(),
-        "z801: there is no such preset or file; presets are laptop, laptop-2020s, z800-2x6, pentium3-1000x1, pentium3-850x2, \
+        "z801: there is no such preset or file; the presets are laptop, laptop-2020s, z800-2x6, pentium3-1000x1, pentium3-850x2, \
          pentium3-700x4, pentium3-700x8, emulated-icount, server-2node, ideal and flat-N for N equal CPUs"
     );
     assert_eq!(
@@ -196,7 +197,7 @@ fn names_that_lead_nowhere_are_told_what_there_is() {
 #[test]
 fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
     let number = |machine: &Description, key: &str| {
-        machine.numbers.iter().find(|number| number.key == key).expect("it is there").clone()
+        machine.numbers.iter().find(|number| number.key == key).expect("the number exists").clone()
     };
     let calibrated = find("pentium3-1000x1").unwrap();
     let calls = ["costs.calls.socket_", "costs.by_scheduler.o_n.call.socket_"];
@@ -213,7 +214,7 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
             assert!((other.value * ghz / fitted.value - 1.0).abs() < 0.001, "{name} {key}");
         }
     }
-    // Memory does not get nearer with the clock; what is in a cache does.
+    // Memory does not get faster with the clock; the contents of a cache do.
     let miss = "costs.by_scheduler.o_n.scan_miss";
     for (name, ghz) in [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)]
     {
@@ -224,7 +225,7 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
         let (one, other) = (number(&calibrated, scan).value, number(&other, scan).value);
         assert!((other * ghz / one - 1.0).abs() < 0.01, "{name} {scan}");
     }
-    // The bus was fitted where there are eight, and is the same where there are fewer.
+    // The bus was fitted for eight CPUs, and is the same with fewer.
     let bus = |name| number(&find(name).unwrap(), "costs.calls.message_bus");
     let eight = bus("pentium3-700x8");
     assert!(eight.calibrated);
@@ -241,7 +242,7 @@ fn the_first_cpus_of_a_machine_cost_what_all_do() {
     assert_eq!((&six.costs, &six.name), (&all.costs, &all.name));
     assert_eq!(all.clone().with_first(None).unwrap(), all);
     let why = all.with_first(Some(13)).unwrap_err().to_string();
-    assert_eq!(why, "z800-2x6: it has 12 CPUs; 13 of them cannot be had");
+    assert_eq!(why, "z800-2x6: it has 12 CPUs, so 13 cannot be used");
 }
 
 #[test]
@@ -254,16 +255,16 @@ fn tables_of_latencies_are_read_and_wrong_ones_have_their_place() {
     };
     let sourced = r#"{"value": [[0, 1], [1, 2]], "source": "measured"}"#;
     for table in ["[[0, 1], [1, 2]]", sourced] {
-        let machine = Description::parse("m.json", &file(table)).expect("it is read");
-        let costs = machine.costs.expect("it has costs");
-        let read = costs.timer_latency.expect("it has a table");
+        let machine = Description::parse("m.json", &file(table)).expect("the description is valid");
+        let costs = machine.costs.expect("the description has costs");
+        let read = costs.timer_latency.expect("the costs have a table");
         assert_eq!(read.points(), [(0.0, 1.0), (1.0, 2.0)]);
         assert_eq!((costs.idle_timer_latency, machine.tick_phase_ns), (None, Some(1_500_500)));
     }
     for (table, wanted) in [
         ("[[0, 1]]", "costs.timer_latency: the table does not reach"),
         ("[[0, 1], [1, -2]]", "costs.timer_latency.1: -2 is out of range"),
-        (r#"{"value": [[0, 1], [1, 2]]}"#, "is from nowhere"),
+        (r#"{"value": [[0, 1], [1, 2]]}"#, "has no source"),
         ("5", "expected a table [[share, ns], ...]"),
     ] {
         let error = Description::parse("m.json", &file(table)).expect_err(wanted).to_string();

@@ -1,151 +1,108 @@
-//! What somebody (an administrator, a script) may do to the machine while it runs.
+//! Changes that an administrator or a script makes to the machine while it runs.
 
+use super::Machine;
+use super::action_error::ActionError;
+use super::config::TaskState;
 use super::signals::Signals;
-use super::{Machine, TaskState};
 use crate::workload::Workload;
 use schedlab_core::{
-    Command, ControlError, CpuId, CpuSet, Errno, GroupId, Observer, Quota, SchedAttr, Scheduler,
-    TaskId,
+    Command, CpuId, CpuSet, Errno, GroupId, Observer, Quota, SchedAttr, Scheduler, TaskId,
 };
-use std::fmt;
 
-/// Something done to a running machine, by [`Machine::act`].
+/// A change to a running machine, made by [`Machine::act`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Other scheduling attributes: `renice(1)`. Nothing happens if they are what they were.
+    /// Change scheduling attributes: `renice(1)`. No effect if they stay the same.
     SetAttr {
-        /// Whose.
+        /// Task to change.
         task: TaskId,
-        /// From now on.
+        /// New attributes.
         attr: SchedAttr,
     },
-    /// `sched_setscheduler(2)`, as `chrt(1)` calls it: other scheduling attributes. It is told to
-    /// the scheduler also if they are what they were.
+    /// Change scheduling attributes by `sched_setscheduler(2)`, as `chrt(1)` does. The scheduler is
+    /// notified even if they stay the same.
     SetScheduler {
-        /// Whose.
+        /// Task to change.
         task: TaskId,
-        /// From now on.
+        /// New attributes.
         attr: SchedAttr,
     },
-    /// Another affinity: `taskset(1)`.
+    /// Change the affinity of a task: `taskset(1)`.
     SetAffinity {
-        /// Whose.
+        /// Task to change.
         task: TaskId,
-        /// Where it may run from now on.
+        /// CPUs on which it may run.
         allowed: CpuSet,
     },
-    /// A task moves to another group.
+    /// Move a task to another group.
     SetGroup {
-        /// Who.
+        /// Task to move.
         task: TaskId,
-        /// Where to.
+        /// New group.
         group: GroupId,
     },
-    /// A group's `cpu.shares`.
+    /// Set `cpu.shares` of a group.
     SetShares {
-        /// Whose.
+        /// Group to change.
         group: GroupId,
-        /// 1024 is the default.
+        /// New weight; 1024 is the default.
         shares: u64,
     },
-    /// A group's limit: `cpu.max`, `cpu.max.burst`.
+    /// Set the limit of a group: `cpu.max`, `cpu.max.burst`.
     SetQuota {
-        /// Whose.
+        /// Group to change.
         group: GroupId,
-        /// The limit.
+        /// New limit.
         quota: Quota,
     },
-    /// A group's `cpu.idle`.
+    /// Set `cpu.idle` of a group.
     SetIdle {
-        /// Whose.
+        /// Group to change.
         group: GroupId,
-        /// Whether it is idle as a whole.
+        /// Whether the group as a whole is idle.
         idle: bool,
     },
-    /// A group's `cpuset.cpus`.
+    /// Set `cpuset.cpus` of a group.
     SetGroupCpus {
-        /// Whose.
+        /// Group to change.
         group: GroupId,
-        /// Its CPUs from now on; none = its parent's.
+        /// New CPUs; `None`: its parent's.
         cpus: Option<CpuSet>,
     },
-    /// `cgroup.freeze`: a group stops with all that is in it and below it ...
+    /// Freeze a group with all its tasks and descendants: `cgroup.freeze`.
     FreezeGroup(GroupId),
-    /// ... and goes on, unless a group that it is in is frozen too.
+    /// Thaw a group. It continues unless one of its ancestors is frozen, too.
     ThawGroup(GroupId),
-    /// A tunable of the scheduler.
+    /// Set a tunable of the scheduler.
     SetTunable {
-        /// Which.
+        /// Name of the tunable.
         name: String,
-        /// Its value from now on.
+        /// New value.
         value: i64,
     },
-    /// A CPU goes off line.
+    /// Take a CPU offline.
     Offline(CpuId),
-    /// A CPU comes back.
+    /// Bring a CPU online.
     Online(CpuId),
-    /// `SIGSTOP`.
+    /// Send `SIGSTOP`.
     Stop(TaskId),
-    /// `SIGCONT`.
+    /// Send `SIGCONT`.
     Continue(TaskId),
-    /// `SIGKILL`.
+    /// Send `SIGKILL`.
     Kill(TaskId),
-    /// The freezer stops this one task ...
+    /// Freeze this one task.
     Freeze(TaskId),
-    /// ... and lets it go on.
+    /// Thaw this one task.
     Thaw(TaskId),
 }
 
-/// Why an action could not be done. Nothing has changed then.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ActionError {
-    /// There is no such CPU.
-    NoSuchCpu(CpuId),
-    /// There is no such task yet.
-    NoSuchTask(TaskId),
-    /// There is no such group, or it is the root, or the machine knows no groups.
-    NoSuchGroup(GroupId),
-    /// The task has ended.
-    Ended(TaskId),
-    /// It is off line.
-    AlreadyOffline(CpuId),
-    /// It is on line.
-    AlreadyOnline(CpuId),
-    /// It is the only one that is on line.
-    LastCpu(CpuId),
-    /// The kernel refuses the system call.
-    Refused(Errno),
-    /// The scheduler refuses, or has no such thing.
-    Control(ControlError),
-}
-
-impl fmt::Display for ActionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ActionError::NoSuchCpu(cpu) => write!(f, "there is no CPU {}", cpu.0),
-            ActionError::NoSuchTask(task) => write!(f, "there is no task {}", task.0),
-            ActionError::NoSuchGroup(group) => write!(f, "there is no group {}", group.0),
-            ActionError::Ended(task) => write!(f, "task {} has ended", task.0),
-            ActionError::AlreadyOffline(cpu) => write!(f, "CPU {} is off line already", cpu.0),
-            ActionError::AlreadyOnline(cpu) => write!(f, "CPU {} is on line already", cpu.0),
-            ActionError::LastCpu(cpu) => {
-                write!(f, "EBUSY: CPU {} is the last that is on line", cpu.0)
-            }
-            ActionError::Refused(why) => f.write_str(why.name()),
-            ActionError::Control(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ActionError {}
-
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
-    /// Does something to the machine at the present instant, before anything else that falls on it.
-    /// Its consequences (who is preempted, who runs instead) follow with the next
+    /// Makes a change at the current instant, before all other events of that instant. Its
+    /// consequences (which task is preempted, which runs instead) follow in the next
     /// [`run_to`](Machine::run_to), still at this instant.
     ///
     /// # Errors
-    /// When it cannot be done; nothing has changed then.
+    /// If the change cannot be made. Nothing has changed in that case.
     pub fn act(&mut self, action: &Action) -> Result<(), ActionError> {
         self.platform.set_now_ns(self.now_ns);
         self.from_outside = true;
@@ -210,24 +167,24 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         reply.map(drop).map_err(ActionError::Control)
     }
 
-    /// Whether somebody may yet continue, thaw or kill tasks that are stopped or frozen (as is
-    /// assumed). If not, a run in which only such tasks are left is
+    /// Sets whether stopped and frozen tasks may yet be continued, thawed or killed; the default is
+    /// that they may. If not, a run in which only such tasks are left is
     /// [`Stuck`](crate::RunEnd::Stuck).
     pub fn set_releases_expected(&mut self, expected: bool) {
         self.releases_expected = expected;
     }
 
-    /// Where `task` may run by its owner's will, whether those CPUs are on line or not.
+    /// Returns the CPUs on which the owner of `task` lets it run, online or not.
     pub fn task_allowed(&self, task: TaskId) -> &CpuSet {
         &self.settings[task.index()].allowed
     }
 
-    /// The group of `task`.
+    /// Returns the group of `task`.
     pub fn task_group(&self, task: TaskId) -> GroupId {
         self.settings[task.index()].group
     }
 
-    /// What `task` was last given, or will be born with.
+    /// Returns the attributes that `task` was last given, or will have at birth.
     pub fn task_attr(&self, task: TaskId) -> SchedAttr {
         self.settings[task.index()].attr
     }
@@ -236,7 +193,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if cpu.0 < self.platform.cpus() { Ok(()) } else { Err(ActionError::NoSuchCpu(cpu)) }
     }
 
-    /// That there is such a task, born or not, and that it has not ended.
+    /// Checks that the task exists, born or not, and has not ended.
     fn living(&self, task: TaskId) -> Result<(), ActionError> {
         match self.tasks.get(task.index()) {
             None => Err(ActionError::NoSuchTask(task)),
@@ -245,7 +202,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether `task`, which there is, has not ended.
+    /// Whether `task`, which exists, has not ended.
     pub(super) fn is_living(&self, task: TaskId) -> bool {
         !matches!(self.tasks[task.index()].state, TaskState::Zombie | TaskState::Reaped)
     }

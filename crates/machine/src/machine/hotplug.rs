@@ -1,51 +1,51 @@
-//! CPUs go off line and come back.
+//! CPUs that go offline and come back online.
 //!
-//! A CPU that goes off line is first left out of the scheduler's balancing
-//! ([`Command::CpuOffline`](schedlab_core::Command::CpuOffline)). Then every task may use one CPU
-//! less, and those that are there move as they do when their affinity changes: by the release's own
-//! rules, to the lowest CPU that is left to them. A task to which none is left may from then on run
-//! on any (the kernel says so in its log: "no longer affine to CPU"). Last the CPU has nothing to
-//! run: it idles, ticks no more, and never reschedules.
+//! A CPU that goes offline is first left out of the scheduler's balancing
+//! ([`Command::CpuOffline`](schedlab_core::Command::CpuOffline)). Then the CPU is removed from
+//! every task's affinity. The tasks on it move as after any change of affinity: by the rules of the
+//! release, to the lowest CPU that is left to them. A task to which no CPU is left may from then on
+//! run on any CPU (the kernel logs: "no longer affine to CPU"). Finally the CPU has nothing to run:
+//! it idles, no longer ticks, and never reschedules.
 
 use super::Machine;
-use super::act::ActionError;
+use super::action_error::ActionError;
 use crate::workload::Workload;
 use schedlab_core::{Administer, CpuId, CpuSet, Errno, Event, Observer, Scheduler, TaskId};
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
-    /// Whether `cpu` is on line.
+    /// Whether `cpu` is online.
     pub fn is_online(&self, cpu: CpuId) -> bool {
-        !self.is_gone(cpu)
+        !self.is_offline(cpu)
     }
 
-    /// How many CPUs are on line.
+    /// Returns the number of CPUs that are online.
     pub fn online_cpus(&self) -> u32 {
         self.online.count(self.platform.cpus())
     }
 
-    /// Whether `cpu` is off line, and has rescheduled for the last time.
+    /// Whether `cpu` is offline and has rescheduled for the last time.
     #[inline]
-    pub(super) fn is_gone(&self, cpu: CpuId) -> bool {
+    pub(super) fn is_offline(&self, cpu: CpuId) -> bool {
         !self.online.contains(cpu) && self.leaving != Some(cpu)
     }
 
-    /// The CPU on which something happens to `task` that no task does: its own, or the
-    /// lowest that is on line.
+    /// Returns the CPU on which an event hits `task` that no task causes: its own CPU, or else the
+    /// lowest that is online.
     pub(super) fn cpu_near(&self, task: TaskId) -> CpuId {
         let cpu = self.scheduler.cpu_of(task);
-        if !self.is_gone(cpu) {
+        if !self.is_offline(cpu) {
             return cpu;
         }
-        self.online.first(self.platform.cpus()).expect("one is on line")
+        self.online.first(self.platform.cpus()).expect("at least one CPU is online")
     }
 
-    /// `cpu` has gone or come: gives the scheduler the affinity of the tasks that would use it.
+    /// Gives the scheduler the affinities that change because `cpu` went offline or came online.
     fn report_all(&mut self, cpu: CpuId) {
         self.groups.settle(self.platform.cpus(), &self.online);
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
             let by_group = self.groups.has_cpusets();
-            if self.is_about(task) && (by_group || self.settings[number].allowed.contains(cpu)) {
+            if self.is_alive(task) && (by_group || self.settings[number].allowed.contains(cpu)) {
                 let usable = self.narrow(task);
                 if !by_group || usable != self.settings[number].reported {
                     let _ = self.report_usable(task, usable);
@@ -54,7 +54,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// The CPUs on line, `cpu` as `online` says.
+    /// Marks `cpu` as online or offline.
     fn set_online(&mut self, cpu: CpuId, online: bool) {
         let is_online =
             |other: CpuId| if other == cpu { online } else { self.online.contains(other) };
@@ -67,7 +67,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     pub(super) fn take_offline(&mut self, cpu: CpuId) -> Result<(), ActionError> {
-        if self.is_gone(cpu) {
+        if self.is_offline(cpu) {
             return Err(ActionError::AlreadyOffline(cpu));
         }
         if self.online_cpus() == 1 {
@@ -82,11 +82,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.reschedules();
         self.leaving = None;
         if self.current[cpu.index()].is_some() {
-            // A scheduler that does not obey; nothing else can have kept a task there.
+            // The scheduler does not obey; nothing else can have kept a task there.
             self.set_online(cpu, true);
             self.report_all(cpu);
             let _ = self.scheduler.cpu_online(&mut self.platform, cpu);
-            let message = format!("CPU {} is not given up", cpu.0);
+            let message = format!("CPU {} was not given up by the scheduler", cpu.0);
             return Err(ActionError::Control(Errno::Busy.because(message).into()));
         }
         self.observer.on(self.now_ns, Event::Online { cpu, online: false });
@@ -94,14 +94,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     pub(super) fn bring_online(&mut self, cpu: CpuId) -> Result<(), ActionError> {
-        if !self.is_gone(cpu) {
+        if !self.is_offline(cpu) {
             return Err(ActionError::AlreadyOnline(cpu));
         }
         self.scheduler.cpu_online(&mut self.platform, cpu).map_err(ActionError::Control)?;
         self.set_online(cpu, true);
         self.observer.on(self.now_ns, Event::Online { cpu, online: true });
         self.report_all(cpu);
-        // Its first threads of the kernel's own have run and gone, so it looks for work.
+        // The kernel's own threads of the CPU have run and blocked, so it looks for work.
         self.platform.resched(cpu);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Small worlds for tests of what is done to a running machine.
+//! Small workloads for tests of changes to a running machine.
 #![allow(dead_code)]
 
 use schedlab_core::{
@@ -10,16 +10,16 @@ use std::convert::Infallible;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 
-/// What a task does for ever.
+/// Behaviour of a task, repeated forever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Habit {
     /// Computes.
     Hog,
-    /// Computes for so long, sleeps for so long (ns), interruptibly or not.
+    /// Computes, then sleeps, for the given times (ns), interruptibly or not.
     Sleeper(u64, u64, BlockReason),
-    /// Computes for a random time, then sleeps, yields, wakes another, forks, or computes on.
+    /// Computes for a random time, then sleeps, yields, wakes another task, forks, or computes on.
     Restless,
-    /// Computes so many ns and ends.
+    /// Computes for this many ns and ends.
     Job(u64),
 }
 
@@ -31,7 +31,7 @@ pub struct World {
     computed: Vec<bool>,
     random: SplitMix64,
     pub killed: Vec<TaskId>,
-    /// When the first tasks start; those that are not named at 0.
+    /// Start times of the first tasks; the others start at 0.
     pub starts_ns: Vec<u64>,
 }
 
@@ -113,14 +113,14 @@ impl Workload for World {
     }
 }
 
-/// Who has run how long, and whether CPUs that are off line run anything.
+/// Records the CPU time of tasks, and checks that offline CPUs run nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Books {
     pub ran_ns: Vec<u64>,
     pub busy_ns: Vec<u64>,
     pub current: Vec<Option<(TaskId, u64)>>,
     pub offline: Vec<bool>,
-    /// Switches in full: when, where, to whom.
+    /// All switches: time, CPU, next task.
     pub switches: Vec<(u64, u32, Option<u32>)>,
     pub ends: Vec<(u64, u32)>,
 }
@@ -135,20 +135,20 @@ impl Books {
         }
     }
 
-    /// CPU time of `task` up to `now_ns`.
+    /// Returns the CPU time of `task` up to `now_ns`.
     pub fn ran(&self, task: u32, now_ns: u64) -> u64 {
         let now = self.current.iter().flatten();
         let now = now.filter(|(on, _)| on.0 == task).map(|(_, since)| now_ns - since);
         self.ran_ns.get(task as usize).copied().unwrap_or(0) + now.sum::<u64>()
     }
 
-    /// For how long `cpu` was busy up to `now_ns`.
+    /// Returns the time for which `cpu` was busy up to `now_ns`.
     pub fn busy(&self, cpu: u32, now_ns: u64) -> u64 {
         let now = self.current[cpu as usize].map_or(0, |(_, since)| now_ns - since);
         self.busy_ns[cpu as usize] + now
     }
 
-    /// CPU time of all tasks up to `now_ns`.
+    /// Returns the CPU time of all tasks up to `now_ns`.
     pub fn all_ran(&self, now_ns: u64) -> u64 {
         let now = self.current.iter().flatten();
         self.ran_ns.iter().sum::<u64>() + now.map(|(_, since)| now_ns - since).sum::<u64>()
@@ -172,7 +172,7 @@ impl Books {
     fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
         assert!(
             !self.offline[cpu.index()] || next.is_none(),
-            "{next:?} runs on {cpu:?}, which is off line"
+            "{next:?} runs on {cpu:?}, which is offline"
         );
         let was = self.current[cpu.index()].take();
         assert_eq!(was.map(|(task, _)| task), prev);
@@ -191,7 +191,7 @@ impl Books {
     }
 
     fn ticked(&mut self, cpu: CpuId) {
-        assert!(!self.offline[cpu.index()], "{cpu:?} ticks, and is off line");
+        assert!(!self.offline[cpu.index()], "{cpu:?} ticks although it is offline");
     }
 
     fn blocked(&mut self, now_ns: u64, task: TaskId, reason: BlockReason) {
@@ -205,20 +205,21 @@ impl Books {
     }
 }
 
-/// Any release.
+/// Scheduler of any release.
 pub type Boxed = Box<dyn Scheduler>;
 
-/// The machine of these tests.
+/// Machine of these tests.
 pub type Running = Machine<Boxed, World, Books>;
 
 pub fn machine(release: &Release, cpus: u32, world: World) -> Running {
     let build = BuildConfig::flat(cpus, release.hz_default);
-    let scheduler: Boxed = release.build(&build).expect("it is of the registry");
+    let scheduler: Boxed = release.build(&build).expect("the release can be built");
     let config = Config::idealised(cpus, release.hz_default);
     Machine::new(config, scheduler, world, Books::new(cpus))
 }
 
-/// Nobody is lost: whoever is runnable is known, and the scheduler's books are in order.
+/// Checks that no task is lost: the scheduler knows all runnable tasks, and its state is
+/// consistent.
 pub fn audit(machine: &Running, name: &str) {
     if let Err(wrong) = machine.scheduler().inspect().audit() {
         panic!("{name} at {}: {wrong}", machine.now_ns());
@@ -226,14 +227,14 @@ pub fn audit(machine: &Running, name: &str) {
     for cpu in (0..machine.observer().offline.len()).map(|cpu| CpuId(cpu as u32)) {
         assert!(machine.is_online(cpu) || machine.current(cpu).is_none());
     }
-    // Where there is one queue for the whole machine a task waits on no CPU in particular.
+    // With one queue for the whole machine, a task waits on no particular CPU.
     let queues = ["o_1@", "rsdl@", "sd@", "cfs@", "eevdf@"].iter().any(|own| name.starts_with(own));
     for task in (0..machine.task_count() as u32).filter(|_| queues) {
         let cpu = machine.scheduler().cpu_of(TaskId(task));
         let runnable = machine.task_state(TaskId(task)) == TaskState::Running;
         assert!(
             !runnable || machine.is_online(cpu),
-            "{name}: task {task} waits on {cpu:?}, which is off line"
+            "{name}: task {task} waits on {cpu:?}, which is offline"
         );
     }
 }

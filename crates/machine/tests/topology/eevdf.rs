@@ -6,7 +6,8 @@ use schedlab_machine::Op;
 
 const RELEASES: [&str; 3] = ["eevdf@6.6", "eevdf@6.12", "eevdf@6.18"];
 
-/// Tasks that are bound to the CPUs that `first` says for 1 ms, and may then go anywhere.
+/// Returns tasks that are bound for 1 ms to the CPUs that `first` returns, and may then run
+/// anywhere.
 fn bound_at_first(tasks: u32, first: impl Fn(u32) -> CpuSet) -> Programs {
     let program = |task: u32| {
         let free = Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All };
@@ -15,7 +16,7 @@ fn bound_at_first(tasks: u32, first: impl Fn(u32) -> CpuSet) -> Programs {
     Programs::new((0..tasks).map(program).collect(), Vec::new())
 }
 
-/// How many ms tasks with these numbers ran on each node.
+/// Returns how many ms these tasks ran on each node.
 fn by_node(ran: &Ran, machine: &str, tasks: std::ops::RangeInclusive<usize>) -> [u64; 2] {
     let topology = preset(machine);
     let mut nodes = [0; 2];
@@ -71,8 +72,8 @@ fn hogs_that_are_forked_have_a_core_each() {
 
 #[test]
 fn hogs_that_start_on_threads_of_a_core_part() {
-    // Eight hogs on the eight threads of four cores; the other four idle. Active balancing takes
-    // one of each two.
+    // Eight hogs on the eight threads of four cores; the other four cores idle. Active balancing
+    // takes one of each pair.
     for spec in RELEASES {
         let topology = preset("laptop");
         let programs = bound_at_first(8, |task| CpuSet::only(CpuId(task)));
@@ -97,14 +98,14 @@ fn a_crowded_node_gives_to_an_idle_one() {
 #[test]
 fn two_tasks_more_in_a_node_are_let_be() {
     for spec in RELEASES {
-        // An eighth of a node's 32 CPUs: up to 4 tasks may run there beside an idle node, if only
-        // two are too many.
+        // An eighth of a node's 32 CPUs: up to 4 tasks may run there beside an idle node, if the
+        // imbalance is only two tasks.
         let two = bound_at_first(2, |task| CpuSet::only(CpuId(task)));
         let ran = run(spec, &preset("server-2node"), two, 1000);
         assert_eq!(by_node(&ran, "server-2node", 0..=1)[1], 0, "{spec}");
         let six = bound_at_first(6, |task| CpuSet::only(CpuId(task)));
-        // They are alone on their CPUs, so each is pushed over only after five attempts in a row
-        // that failed, 64 ms apart.
+        // They are alone on their CPUs, so each is moved only after five failed attempts in a row,
+        // 64 ms apart.
         let ran = run(spec, &preset("server-2node"), six, 2000);
         let [first, second] = by_node(&ran, "server-2node", 0..=5);
         assert!(second > 2000 && first > 7000, "{spec}: {first} and {second}");
@@ -113,7 +114,7 @@ fn two_tasks_more_in_a_node_are_let_be() {
 
 #[test]
 fn a_pair_that_wakes_each_other_stays_in_one_cache() {
-    // Each works, wakes the other, and waits. The second starts in the other node, and comes over.
+    // Each works, wakes the other, and waits. The second starts in the other node, and moves over.
     for spec in RELEASES {
         let blocks = Op::Block { reason: BlockReason::Interruptible };
         let turn = |other: u32| {
@@ -144,7 +145,7 @@ fn a_pair_that_wakes_each_other_stays_in_one_cache() {
 
 #[test]
 fn a_wakeup_prefers_a_core_that_idles_altogether() {
-    // A hog on CPU 0, and from 5 ms on another whose last CPU that was; CPU 1 is the hog's sibling.
+    // A hog on CPU 0, and from 5 ms on another one that ran there last. CPU 1 is the sibling.
     for spec in RELEASES {
         let first = (new_task(CpuSet::only(CpuId(0)), 2), vec![HOG]);
         let sleep = Op::Sleep { until_ns: 5 * MS, reason: BlockReason::Interruptible };

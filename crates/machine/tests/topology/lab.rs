@@ -1,4 +1,4 @@
-//! A small laboratory: programs, who ran where, and machines.
+//! A small laboratory: programs, where they ran, and machines.
 
 use schedlab_core::topology::Topology;
 use schedlab_core::{BuildConfig, CpuId, CpuSet, Event, Release, Scheduler, TaskAttr, TaskId};
@@ -9,10 +9,10 @@ use std::convert::Infallible;
 
 pub const MS: u64 = 1_000_000;
 
-/// What a task does, from the first operation to the last; then it ends.
+/// Operations of a task in order; then it ends.
 pub type Program = Vec<Op>;
 
-/// Tasks with their programs; those after the initial ones are forked, in this order.
+/// Tasks with their programs. Those after the initial ones are forked, in this order.
 pub struct Programs {
     initial: Vec<NewTask>,
     programs: Vec<std::vec::IntoIter<Op>>,
@@ -40,12 +40,12 @@ impl Workload for Programs {
 
     fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
         assert_eq!(child.index(), self.programs.len());
-        let program = self.waiting.next().expect("a program for each fork");
+        let program = self.waiting.next().expect("each fork has a program");
         self.programs.push(program.into_iter());
     }
 }
 
-/// Where tasks ran, by task and CPU, ns.
+/// Time of tasks on CPUs, by task and CPU, ns.
 #[derive(Default)]
 pub struct Ran {
     pub cpus: usize,
@@ -67,7 +67,7 @@ impl Ran {
         }
     }
 
-    /// The CPUs on which `task` ran, and for how many ms.
+    /// Returns the CPUs on which `task` ran, and for how many ms.
     pub fn of(&self, task: usize) -> Vec<(usize, u64)> {
         let row = self.ns[task].iter().enumerate();
         row.filter(|(_, ns)| **ns > 0).map(|(cpu, ns)| (cpu, ns / MS)).collect()
@@ -102,7 +102,8 @@ pub fn preset(name: &str) -> Topology {
     description::find(name).unwrap().topology
 }
 
-/// A regular machine: nodes, cores of each, threads of each, numbering.
+/// Returns a regular machine with these numbers of nodes, cores per node and threads per core, and
+/// this numbering.
 pub fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topology {
     let text = format!(
         r#"{{"format": 1, "name": "m", "topology": {{"regular":
@@ -113,7 +114,7 @@ pub fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topolog
 
 pub fn build(release: &Release, topology: &Topology) -> Box<dyn Scheduler> {
     let config = BuildConfig { topology: topology.clone(), hz: release.hz_default };
-    release.build(&config).expect("it is of the registry")
+    release.build(&config).expect("the release can be built")
 }
 
 pub fn scheduler(spec: &str, topology: &Topology) -> Box<dyn Scheduler> {
@@ -126,7 +127,7 @@ pub fn new_task(allowed: CpuSet, start_ms: u64) -> NewTask {
 
 pub const HOG: Op = Op::Run { ns: u64::MAX };
 
-/// Runs tasks under a scheduler until a time; where they ran.
+/// Runs tasks under a scheduler until a time, and returns where they ran.
 pub fn run(spec: &str, topology: &Topology, programs: Programs, until_ms: u64) -> Ran {
     let (_, release) = registry::find(spec).unwrap();
     let config = Config::idealised(topology.cpus(), release.hz_default);
@@ -137,7 +138,7 @@ pub fn run(spec: &str, topology: &Topology, programs: Programs, until_ms: u64) -
     machine.into_parts().2
 }
 
-/// A parent that forks `children` hogs, one a ms, and ends: the children go where fork puts them.
+/// A parent forks `children` hogs, one per ms, and ends. The children stay where fork puts them.
 pub fn forks_hogs(children: usize) -> Programs {
     let mut parent = Vec::new();
     for _ in 0..children {
@@ -148,7 +149,7 @@ pub fn forks_hogs(children: usize) -> Programs {
     Programs::new(vec![(new_task(CpuSet::All, 0), parent)], vec![vec![HOG]; children])
 }
 
-/// The spans with their groups, without the parameters.
+/// Returns the spans of the domains with their groups, without parameters.
 pub fn spans(spec: &str, topology: &Topology) -> Vec<String> {
     let text = scheduler(spec, topology).inspect().describe_domains().unwrap();
     text.lines()
@@ -159,11 +160,11 @@ pub fn spans(spec: &str, topology: &Topology) -> Vec<String> {
         .collect()
 }
 
-/// The cores on which the hogs with these numbers ran in the end.
+/// Returns the cores on which the hogs with these numbers ran most.
 pub fn cores(ran: &Ran, topology: &Topology, hogs: std::ops::RangeInclusive<usize>) -> Vec<u32> {
     let last_core = |task: usize| {
         let most = ran.of(task).into_iter().max_by_key(|&(_, ms)| ms);
-        topology.place(CpuId(most.expect("it ran").0 as u32)).core
+        topology.place(CpuId(most.expect("every hog ran").0 as u32)).core
     };
     hogs.map(last_core).collect()
 }

@@ -1,5 +1,5 @@
-//! Schedulers on machines that are not flat: the domains that they build, where they put tasks, and
-//! that they lose none.
+//! Schedulers on machines that are not flat: the domains that they build, where they place tasks,
+//! and that they lose none.
 
 mod eevdf;
 mod lab;
@@ -99,7 +99,7 @@ fn more_than_16_nodes_need_a_domain_of_their_own() {
             (0..nodes).map(|a| (0..nodes).map(|b| distance(a, b)).collect()).collect();
         Topology::new((0..nodes).map(place).collect(), &table).unwrap()
     };
-    // Twelve fit into one domain, near or far.
+    // Twelve nodes fit into one domain, near or far.
     let twelve = spans("cfs", &machine(12));
     assert_eq!(twelve, ["NODE", "0-11: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11"]);
     let eighteen = spans("cfs", &machine(18));
@@ -115,7 +115,7 @@ fn more_than_16_nodes_need_a_domain_of_their_own() {
     );
 }
 
-// ---- where tasks go ----
+// ---- where tasks run ----
 
 #[test]
 fn two_forked_hogs_go_to_different_cores_under_2_6_32() {
@@ -131,7 +131,7 @@ fn two_forked_hogs_go_to_different_cores_under_2_6_32() {
 #[test]
 fn two_hogs_on_sibling_threads_stay_there_under_2_6_32() {
     // A lone task weighs 1024 * 1024 / 589 = 1780 on a thread, more than the imbalance of one task
-    // (1024): find_busiest_queue passes over both threads. (Mended after the release.)
+    // (1024), so find_busiest_queue skips both threads. (Fixed after the release.)
     let topology = regular(1, 2, 2, "siblings_together");
     let bound_at_first = |cpu: u32| {
         let allowed = CpuSet::from_cpus([CpuId(cpu)]);
@@ -145,7 +145,7 @@ fn two_hogs_on_sibling_threads_stay_there_under_2_6_32() {
 
 #[test]
 fn four_hogs_on_a_core_of_the_laptop_spread_over_cores() {
-    // With two tasks on each of two threads there is something to pull; other cores take it.
+    // With two tasks on each of two threads there is work to pull; other cores take it.
     let topology = preset("laptop");
     let bound_at_first = |task: u32| {
         let allowed = CpuSet::from_cpus([CpuId(task % 2)]);
@@ -162,7 +162,7 @@ fn four_hogs_on_a_core_of_the_laptop_spread_over_cores() {
 
 #[test]
 fn an_idle_node_takes_from_a_crowded_one() {
-    // All twelve hogs start in the first node of the workstation and may then go where they like.
+    // All twelve hogs start in the first node of the workstation and may then run anywhere.
     let topology = preset("z800-2x6");
     let first_node = || CpuSet::from_cpus((0..6).map(CpuId));
     let program = |task: u32| {
@@ -188,7 +188,8 @@ fn forked_hogs_are_dealt_out_to_both_nodes() {
     }
 }
 
-/// A hog on CPU 0, and from 5 ms on another, whose last CPU was CPU 0 too: where that goes.
+/// Returns where a second hog goes. A hog runs on CPU 0, and from 5 ms on another one that ran
+/// there last.
 fn second_hog(spec: &str, topology: &Topology) -> Vec<(usize, u64)> {
     let first = (new_task(CpuSet::only(CpuId(0)), 2), vec![HOG]);
     let sleep = Op::Sleep { until_ns: 5 * MS, reason: BlockReason::Interruptible };
@@ -199,7 +200,7 @@ fn second_hog(spec: &str, topology: &Topology) -> Vec<(usize, u64)> {
 
 #[test]
 fn from_2_4_17_on_a_wholly_idle_core_is_preferred() {
-    // Without hyper-threading the first CPU among those that have idled for equally long is taken.
+    // Without hyper-threading the first CPU of those that have idled equally long is taken.
     assert_eq!(second_hog("o_n@2.4.20", &Topology::flat(4)), [(0, 1), (1, 100)]);
     let threads = regular(1, 2, 2, "siblings_together");
     assert_eq!(second_hog("o_n@2.4.20", &threads), [(0, 1), (2, 100)]);
@@ -210,7 +211,7 @@ fn from_2_4_17_on_a_wholly_idle_core_is_preferred() {
 #[test]
 fn bfs_looks_for_an_idle_cpu_near_by() {
     for spec in ["bfs@0.404", "bfs@0.316"] {
-        // The nearest whole core: of the same node, though CPU 1 has the lower number.
+        // The nearest idle core: on the same node, although CPU 1 has the lower number.
         let two_nodes = r#"{"format": 1, "name": "m", "topology": {"cpus": [
             {"core": 0, "package": 0, "node": 0}, {"core": 1, "package": 1, "node": 1},
             {"core": 2, "package": 0, "node": 0}, {"core": 3, "package": 1, "node": 1}
@@ -226,12 +227,12 @@ fn bfs_looks_for_an_idle_cpu_near_by() {
 
 #[test]
 fn nodes_even_out_slowly_under_2_6_0() {
-    // All twelve hogs start in the first node. Idle CPUs of the second look over every 5 ms.
+    // All twelve hogs start in the first node. Idle CPUs of the second node search every 5 ms.
     let topology = preset("z800-2x6");
     let program = |task: u32| {
         let mut program = vec![Op::Run { ns: MS / 2 }];
         if task == 0 {
-            // The first one lets all go where they like.
+            // The first task releases all of them.
             program.extend(
                 (0..12).map(|task| Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All }),
             );
@@ -244,7 +245,7 @@ fn nodes_even_out_slowly_under_2_6_0() {
         let ran = run("o_1@2.6.0", &topology, programs(), until_ms);
         ran.ns.iter().map(|row| row[6..].iter().sum::<u64>() / MS).sum::<u64>()
     };
-    assert_eq!(second_node(4), 0, "nobody looks before 5 ms");
+    assert_eq!(second_node(4), 0, "no CPU searches before 5 ms");
     assert!(second_node(10) > 0);
     assert!(second_node(200) > 6 * 150);
 }
@@ -268,8 +269,8 @@ fn releases_around_2_6_22_have_levels_too() {
 
 #[test]
 fn a_core_and_a_node_get_a_task_before_any_gets_two_under_2_6_22() {
-    // Two hogs on the threads of one core: one is pushed away. Each of four in one node: two go to
-    // the other.
+    // Two hogs on the threads of one core: one is pushed away. Four in one node: two move to the
+    // other.
     for spec in OF_2_6_22 {
         let topology = preset("laptop");
         let parts = |task: u32| {
@@ -297,10 +298,10 @@ fn who_has_no_domains_says_so() {
     }
 }
 
-// ---- nobody is lost ----
+// ---- no task is lost ----
 
-/// A random machine of up to 24 CPUs: parts of random sizes, CPUs numbered at random, distances
-/// that do or do not divide it.
+/// Returns a random machine of up to 24 CPUs: parts of random sizes, CPUs numbered at random,
+/// distances that do or do not divide it.
 fn random_topology(random: &mut SplitMix64) -> Topology {
     let nodes = 1 + random.below(4) as u32;
     let mut places = Vec::new();
@@ -334,7 +335,7 @@ fn random_topology(random: &mut SplitMix64) -> Topology {
     Topology::new(places, &distances).unwrap()
 }
 
-/// A random program that ends after some ms of CPU time.
+/// Returns a random program that ends after some ms of CPU time.
 fn random_program(random: &mut SplitMix64, cpus: u32, tasks: u32, me: u32) -> Program {
     let mut program = Vec::new();
     for _ in 0..1 + random.below(6) {
@@ -350,7 +351,7 @@ fn random_program(random: &mut SplitMix64, cpus: u32, tasks: u32, me: u32) -> Pr
         });
         program.push(Op::Run { ns });
         program.push(Op::Sleep {
-            // An absolute time: some are past, and then it is no sleep.
+            // An absolute time: some lie in the past, and then it is no sleep.
             until_ns: random.below(100 * MS),
             reason: BlockReason::Interruptible,
         });
@@ -366,8 +367,7 @@ fn random_cpus(random: &mut SplitMix64, cpus: u32) -> CpuSet {
     CpuSet::from_cpus((0..some).map(|_| CpuId(random.below(cpus.into()) as u32)))
 }
 
-/// Looks that no task runs where it may not. (Masks that change are not followed: such tasks are
-/// left out.)
+/// Checks that no task runs outside its affinity. (Tasks whose affinity changes are not checked.)
 struct Allowed {
     masks: Vec<Option<CpuSet>>,
 }

@@ -1,33 +1,33 @@
-//! Lag where tasks sleep: against a fluid machine that does the same bursts.
+//! Lag where tasks sleep, against a fluid machine with the same bursts.
 //!
-//! A **burst** is a stretch in which a task is runnable: from start or wakeup to the next time it
+//! A **burst** is a period in which a task is runnable: from start or wakeup to the next time it
 //! blocks or ends. The lag since the start of the run counts what the fluid machine gives while the
-//! task is runnable *here*: one that sleeps and is served promptly is ahead a little more with
-//! every burst, for ever, and whoever shares the machine with it is owed ever more. The machine of
-//! this file has the same bursts instead, as the literature on fair queueing has it (generalised
-//! processor sharing): each comes when it comes, and is served until it has had the CPU time that
-//! it had here.
+//! task is runnable on the *real* machine. A task that sleeps and is served promptly is therefore
+//! ahead a little more with every burst, without limit, and the tasks that share the machine with
+//! it are owed ever more. The machine of this file has the same bursts instead, as in the
+//! literature on fair queueing (generalised processor sharing): each burst begins when it begins on
+//! the real machine, and is served until it has had the same CPU time as there.
 //!
 //! ```text
-//!     a burst begins                the task is on the machine; lag = 0 if it was not still on it
-//!     time passes                   lag += (rate - 1 if it runs here) x time
-//!     it ends, and lag < 0          the task has been served before its time: it stays on the
+//!     a burst begins                the task is on the machine; lag = 0 unless it was still on it
+//!     time passes                   lag += (rate - 1 if it runs in reality) x time
+//!     it ends, and lag < 0          the task has been served early: it stays on the
 //!                                   machine until lag = 0 (as Linux 6.12 delays a dequeue)
-//!     it ends, and lag >= 0         it leaves. What it was owed those who stay have among them, in
+//!     it ends, and lag >= 0         it leaves. What it was owed goes to the tasks that stay, in
 //!                                   proportion to their rates, as far as they are ahead together
 //! ```
 //!
-//! The last clause: how long a burst would be, the machine knows when it is over here; until then
-//! it serves on. If it has served too much that has been taken from the others, and they get it
-//! back. If a CPU idled while the task waited nobody is ahead by it, and nobody gets anything.
+//! The last clause: the machine learns the length of a burst only when the burst ends on the real
+//! machine, and serves the task until then. If it has served too much, that was taken from the
+//! other tasks, and they get it back. If a CPU idled while the task waited, no task is ahead by it,
+//! and no task gets anything.
 //!
-//! The lag is looked at whenever the task goes over from waiting to running or back, and when the
-//! burst or the run ends. (If it is back in the same nanosecond nothing has happened.) What those
-//! who leave in a nanosecond hand on is given at its end, to those who are on the machine then. A
-//! task that stays leaves with the first nanosecond at which it has been served.
+//! The lag is sampled whenever the task changes from waiting to running or back, and when the burst
+//! or the run ends. (If it changes back in the same nanosecond, nothing has happened.) What tasks
+//! leave behind in a nanosecond is given, at its end, to the tasks on the machine then. A task that
+//! stays leaves in the first nanosecond at which it has been served.
 
-use super::fluid::FluidMachine;
-use super::{Group, SHIFT, to_ns};
+use super::fluid::{FluidMachine, Group, SHIFT, to_ns};
 use crate::histogram::Histogram;
 use schedlab_core::{TaskId, TaskTable};
 use std::cmp::Reverse;
@@ -38,21 +38,21 @@ use std::collections::BinaryHeap;
 pub(super) struct Bursts {
     machine: FluidMachine,
     tasks: TaskTable<Row>,
-    /// For each class those who stay: the service at which they leave, and who, with the number of
-    /// their sleep. Who has woken since is passed over.
+    /// By class, the tasks that stay: the service at which they leave, the task, and the number of
+    /// its sleep. Entries of tasks that have woken since are skipped.
     stays: Vec<BinaryHeap<Reverse<(i128, u32, u32)>>>,
-    /// When the first of them leaves, ns, if rates are fresh.
+    /// Time at which the first of them leaves, ns, if the rates are current.
     next_leaves_ns: u64,
-    /// What those who left at `left_at_ns` were owed and that was not handed on yet, 2^-56 ns.
+    /// What tasks that left at `left_at_ns` were owed and that was not given away yet, 2^-56 ns.
     left: i128,
     left_at_ns: u64,
-    /// Of all on the machine: the sums of [`Row::base`] (2^-56 ns), of CPU time up to the last
-    /// switch (ns), and since when those that run do (ns), with how many they are.
+    /// Of all tasks on the machine: the sums of [`Row::base`] (2^-56 ns), of CPU time up to the
+    /// last switch (ns), and of the times since which the running ones run (ns), with their number.
     base_sum: i128,
     cpu_sum_ns: u64,
     since_sum_ns: i128,
     running: u64,
-    /// The largest |lag| of each burst, ns.
+    /// Largest |lag| of each burst, ns.
     pub lags: Histogram,
 }
 
@@ -67,38 +67,38 @@ enum State {
     Stays,
 }
 
-/// What is kept of a task.
+/// State of a task.
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// None: it stands outside.
+    /// `None`: it is outside the fluid machine.
     class: Option<u32>,
     state: State,
-    /// How many times it stayed, or came back.
+    /// Number of times that it stayed or came back.
     sleep: u32,
     /// Its lag less its class's service, plus its CPU time; 2^-56 ns.
     base: i128,
     /// CPU time up to its last switch, ns.
     cpu_ns: u64,
-    /// Since when it has had its CPU in a burst, ns.
+    /// Time since which it has had its CPU in a burst, ns.
     running: Option<u64>,
-    /// Its burst is over, but it is its CPU's current task.
+    /// Whether its burst is over although it is its CPU's current task.
     paused: bool,
-    /// It has a CPU, and stands outside.
+    /// Whether it has a CPU and is outside the fluid machine.
     outside: bool,
-    /// Since when it has been in its burst, ns.
+    /// Time since which it has been in its burst, ns.
     since_ns: u64,
-    /// Its class's service when the burst began, or it came to that class.
+    /// Its class's service when the burst began, or when it joined that class.
     service: i128,
-    /// The largest |lag| of the burst, ns.
+    /// Largest |lag| of the burst, ns.
     lag_max_ns: u64,
-    /// When it last went over from waiting to running or back, ns, and its |lag| then, if that is
-    /// not in `lag_max_ns` yet.
+    /// Last change from waiting to running or back, ns, and its |lag| then, if that is not in
+    /// `lag_max_ns` yet.
     turned: Option<(u64, u64)>,
-    /// The largest |lag| of all bursts that are over, ns.
+    /// Largest |lag| of all bursts that are over, ns.
     all_max_ns: u64,
-    /// What was given in the bursts that are over, 2^-56 ns.
+    /// Service in the bursts that are over, 2^-56 ns.
     due: i128,
-    /// Whether one that is over took any time.
+    /// Whether a burst that is over took any time.
     any: bool,
 }
 
@@ -123,21 +123,21 @@ impl Bursts {
         }
     }
 
-    /// There is such a task.
+    /// Makes room for `task`.
     pub fn make_room(&mut self, task: TaskId) {
         if task.index() >= self.tasks.len() {
             self.tasks.insert(task, Row::default());
         }
     }
 
-    /// The largest |lag| of `task` in any burst, ns, and what was due to it in all, ns; none if it
-    /// was never runnable for any time.
+    /// Returns the largest |lag| of `task` in any burst, ns, and the total that was due to it, ns;
+    /// `None` if it was never runnable for any time.
     pub fn of(&self, task: TaskId) -> (u64, Option<i64>) {
         let row = &self.tasks[task];
         (row.all_max_ns, row.any.then(|| to_ns(row.due) as i64))
     }
 
-    /// Everything up to `now_ns` has happened on the machine: who stayed and was served has left.
+    /// Processes the machine up to `now_ns`: tasks that stayed and have been served leave.
     #[inline]
     fn catch_up(&mut self, now_ns: u64) {
         if now_ns > self.machine.at_ns
@@ -164,13 +164,13 @@ impl Bursts {
         }
     }
 
-    /// Catches up and sums up. To be called before anything changes.
+    /// Catches up and sums up. To be called before any change.
     fn advance(&mut self, now_ns: u64) {
         self.catch_up(now_ns);
         self.machine.advance(now_ns);
     }
 
-    /// Finds out when the next of those who stay leaves.
+    /// Computes when the next of the staying tasks leaves.
     fn plan_next(&mut self) {
         let Bursts { machine, tasks, stays, .. } = self;
         let mut next_ns = u64::MAX;
@@ -193,7 +193,7 @@ impl Bursts {
         self.next_leaves_ns = next_ns;
     }
 
-    /// Those who stayed and have been served by now leave.
+    /// Removes the staying tasks that have been served by now.
     fn let_go(&mut self) {
         for class in 0..self.stays.len() {
             let service = self.machine.classes[class].service;
@@ -212,7 +212,7 @@ impl Bursts {
         self.plan_next();
     }
 
-    /// `task`, which is not running, leaves the machine with this lag, at the machine's time.
+    /// Removes `task`, which is not running, with this lag, at the machine's time.
     fn leave(&mut self, task: TaskId, lag: i128) {
         let row = &mut self.tasks[task];
         row.state = State::Off;
@@ -226,7 +226,7 @@ impl Bursts {
         self.left_at_ns = self.machine.at_ns;
     }
 
-    /// `task` comes to the machine with this lag.
+    /// Adds `task` with this lag.
     fn join(&mut self, task: TaskId, class: u32, lag: i128) {
         let service = self.machine.classes[class as usize].service;
         let row = &mut self.tasks[task];
@@ -238,7 +238,7 @@ impl Bursts {
         self.machine.add(class);
     }
 
-    /// The sum of the lags of all on the machine, at its own time.
+    /// Returns the sum of the lags of all tasks on the machine, at its own time.
     fn lag_sum(&self) -> i128 {
         let served = self.machine.classes.iter();
         let served: i128 = served.map(|class| class.service * i128::from(class.active)).sum();
@@ -247,7 +247,7 @@ impl Bursts {
         served + self.base_sum - (cpu << SHIFT)
     }
 
-    /// Those who are on the machine are given what concerns them of what others left.
+    /// Gives what tasks have left behind to the tasks on the machine.
     fn hand_on(&mut self) {
         let left = std::mem::take(&mut self.left);
         if self.machine.active == 0 {
@@ -270,7 +270,7 @@ impl Bursts {
         self.plan_next();
     }
 
-    /// The lag of `task`, 2^-56 ns. None: it is in no burst.
+    /// Returns the lag of `task`, 2^-56 ns; `None`: it is in no burst.
     fn lag(&mut self, now_ns: u64, task: TaskId) -> Option<i128> {
         if self.tasks[task].state != State::Runnable {
             return None;
@@ -282,7 +282,7 @@ impl Bursts {
         Some(service + row.base - (i128::from(cpu_ns) << SHIFT))
     }
 
-    /// `task` goes over from waiting to running or back: looks at its lag.
+    /// Samples the lag of `task`, which changes from waiting to running or back.
     #[inline]
     fn look(&mut self, now_ns: u64, task: TaskId) {
         let Some(lag) = self.lag(now_ns, task) else { return };
@@ -296,7 +296,7 @@ impl Bursts {
         };
     }
 
-    /// `task` has become runnable.
+    /// Begins a burst of `task`, which has become runnable.
     pub fn begin(&mut self, now_ns: u64, task: TaskId) {
         let Some(class) = self.tasks[task].class else { return };
         self.advance(now_ns);
@@ -318,14 +318,14 @@ impl Bursts {
         self.go_on_running(now_ns, task);
     }
 
-    /// The burst of `task` is over: it has blocked or ended.
+    /// Ends the burst of `task`, which has blocked or ended.
     pub fn end(&mut self, now_ns: u64, task: TaskId) {
         if self.tasks[task].state != State::Runnable {
             return;
         }
         self.advance(now_ns);
         let Some(lag) = self.close(now_ns, task) else { return };
-        // It runs no more, though it is its CPU's current task for the rest of this nanosecond.
+        // It no longer runs, although it is its CPU's current task for the rest of this nanosecond.
         self.pause_running(now_ns, task);
         if lag >= 0 {
             self.leave(task, lag);
@@ -340,7 +340,7 @@ impl Bursts {
         self.plan_next();
     }
 
-    /// Notes the burst of `task`, which ends here. Its lag then.
+    /// Records the burst of `task`, which ends here, and returns its lag.
     fn close(&mut self, now_ns: u64, task: TaskId) -> Option<i128> {
         let lag = self.lag(now_ns, task)?;
         let row = &mut self.tasks[task];
@@ -358,12 +358,12 @@ impl Bursts {
         Some(lag)
     }
 
-    /// The run is over, and with it the burst of `task`.
+    /// Ends the burst of `task` with the run.
     pub fn finish(&mut self, now_ns: u64, task: TaskId) {
         self.close(now_ns, task);
     }
 
-    /// The CPU time of `task` is up to date, and it does not count as running.
+    /// Brings the CPU time of `task` up to date, and stops counting it as running.
     fn pause_running(&mut self, now_ns: u64, task: TaskId) {
         let row = &mut self.tasks[task];
         let Some(since_ns) = row.running.take() else { return };
@@ -377,7 +377,7 @@ impl Bursts {
         row.paused = true;
     }
 
-    /// One that was paused counts as running again, as it is in a burst.
+    /// Counts a paused task as running again, because it is in a burst.
     fn go_on_running(&mut self, now_ns: u64, task: TaskId) {
         if std::mem::take(&mut self.tasks[task].paused) {
             self.run(now_ns, task);
@@ -390,7 +390,7 @@ impl Bursts {
         self.running += 1;
     }
 
-    /// A CPU comes, or goes.
+    /// Adds or removes a CPU.
     pub fn change_cpus(&mut self, now_ns: u64, comes: bool) {
         self.advance(now_ns);
         self.machine.change_cpus(comes);
@@ -423,7 +423,7 @@ impl Bursts {
         self.look(now_ns, task);
     }
 
-    /// `task`, which has no CPU just now, is of another class from now on, or stands outside.
+    /// Moves `task`, which has no CPU now, to another class, or outside the fluid machine.
     pub fn reclass(&mut self, now_ns: u64, task: TaskId, to: Option<(usize, u64)>) {
         self.make_room(task);
         self.advance(now_ns);

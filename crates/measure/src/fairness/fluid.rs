@@ -1,15 +1,33 @@
-//! The fluid machine itself: [`FluidMachine`], which knows classes of tasks and no tasks.
+//! The fluid machine itself: [`FluidMachine`], which knows classes of tasks but no tasks.
 
-use super::{Group, ONE};
 use schedlab_core::GroupId;
+
+/// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
+pub(super) const SHIFT: u32 = 56;
+/// One whole CPU.
+pub(super) const ONE: u64 = 1 << SHIFT;
+
+/// A task group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// Group that contains it; created before it.
+    pub parent: GroupId,
+    /// Its weight among its sibling tasks and groups; 1024 is the weight of a task at nice 0.
+    pub shares: u64,
+}
+
+/// Converts 2^-56 ns to ns, rounding to the nearest.
+pub(super) fn to_ns(fine: i128) -> i128 {
+    (fine + (1 << (SHIFT - 1))) >> SHIFT
+}
 
 #[derive(Clone, Debug)]
 struct GroupState {
     parent: usize,
     shares: u64,
-    /// The weights of its active tasks, and of the groups in it that have any.
+    /// Total weight of its active tasks, and of the groups in it that have active tasks.
     active_weight: u64,
-    /// What part of the machine it is entitled to at present.
+    /// Part of the machine to which it is currently entitled.
     part: f64,
 }
 
@@ -18,16 +36,16 @@ struct GroupState {
 pub(super) struct Class {
     group: usize,
     pub weight: u64,
-    /// How many of them are active.
+    /// Number of its active tasks.
     pub active: u64,
-    /// What one of them would have got, had it been active all the time, as of
-    /// [`FluidMachine::at_ns`]; 2^-56 ns.
+    /// Service of a task of the class that had always been active, as of [`FluidMachine::at_ns`];
+    /// 2^-56 ns.
     pub service: i128,
-    /// What each active one gets at present, 2^-56 CPUs.
+    /// Current rate of each active task, 2^-56 CPUs.
     pub rate: u64,
-    /// Whether that is a whole CPU, as its part of the machine is worth more.
+    /// Whether the rate is capped at one CPU, because its part of the machine exceeds that.
     full: bool,
-    /// What part of the machine each active one is entitled to at present.
+    /// Part of the machine to which each active task is currently entitled.
     pub part: f64,
 }
 
@@ -35,21 +53,21 @@ pub(super) struct Class {
 #[derive(Clone, Debug)]
 pub(super) struct FluidMachine {
     cpus: u64,
-    /// The groups by number; the first is the root.
+    /// Groups by number, the root first.
     groups: Vec<GroupState>,
     pub classes: Vec<Class>,
-    /// Active tasks.
+    /// Number of active tasks.
     pub active: u64,
-    /// CPUs that run tasks which stand outside.
+    /// Number of CPUs that run tasks outside the fluid machine.
     taken: u64,
-    /// Up to when the classes' service has been summed up, ns.
+    /// Time up to which the classes' service has been summed up, ns.
     pub at_ns: u64,
-    /// Whether something changed since the rates were computed.
+    /// Whether the rates have to be recomputed.
     pub stale: bool,
 }
 
 impl FluidMachine {
-    /// Of `cpus` CPUs. `groups[i]` is group i + 1.
+    /// Creates a machine of `cpus` CPUs. `groups[i]` is group i + 1.
     ///
     /// # Panics
     /// If a group's parent does not come before it.
@@ -62,7 +80,7 @@ impl FluidMachine {
         };
         let mut states = vec![group_state(GroupId::ROOT.index(), 1024)];
         for group in groups {
-            assert!(group.parent.index() < states.len(), "a group's parent is made before it");
+            assert!(group.parent.index() < states.len(), "a group's parent must come before it");
             states.push(group_state(group.parent.index(), group.shares));
         }
         FluidMachine {
@@ -76,7 +94,7 @@ impl FluidMachine {
         }
     }
 
-    /// The same at time 0, with nobody on it.
+    /// Returns the same machine at time 0, without tasks.
     pub fn emptied(&self) -> FluidMachine {
         let mut groups = self.groups.clone();
         groups.iter_mut().for_each(|group| group.active_weight = 0);
@@ -85,8 +103,7 @@ impl FluidMachine {
         FluidMachine { groups, classes, active: 0, taken: 0, at_ns: 0, stale: false, ..*self }
     }
 
-    /// Sums up what has been given since the last time, up to `now_ns`. To be called before
-    /// anything changes.
+    /// Sums up the service since the last call, up to `now_ns`. To be called before any change.
     pub fn advance(&mut self, now_ns: u64) {
         let passed_ns = now_ns - self.at_ns;
         if passed_ns == 0 {
@@ -99,15 +116,15 @@ impl FluidMachine {
         self.at_ns = now_ns;
     }
 
-    /// What a class has been given up to `now_ns`, 2^-56 ns. The rates are fresh, or no time has
-    /// passed.
+    /// Returns the service of a class up to `now_ns`, 2^-56 ns. Requires current rates, or that no
+    /// time has passed.
     #[inline]
     pub fn service_at(&self, now_ns: u64, class: u32) -> i128 {
         let class = &self.classes[class as usize];
         class.service + i128::from(class.rate) * i128::from(now_ns - self.at_ns)
     }
 
-    /// Computes the rates if something has changed.
+    /// Recomputes the rates if something has changed.
     pub fn refresh_rates(&mut self) {
         if !std::mem::take(&mut self.stale) {
             return;
@@ -118,8 +135,7 @@ impl FluidMachine {
             return;
         }
         self.entitle();
-        // What part of the machine those are entitled to who have not been found to be worth more
-        // than a CPU.
+        // Total part of the machine of the classes that are not capped at a CPU.
         let mut parts = 1.0;
         loop {
             let a_part = left as f64 / parts;
@@ -143,7 +159,7 @@ impl FluidMachine {
         }
     }
 
-    /// Divides the machine among groups and classes, by the weights of who is active.
+    /// Divides the machine among groups and classes, by the weights of the active tasks.
     pub fn entitle(&mut self) {
         self.groups[0].part = 1.0;
         for number in 1..self.groups.len() {
@@ -159,7 +175,7 @@ impl FluidMachine {
         }
     }
 
-    /// The class of `weight` in `group`; made if there is none.
+    /// Returns the class of `weight` in `group`, and creates it if needed.
     pub fn class(&mut self, group: usize, weight: u64) -> u32 {
         let found =
             self.classes.iter().position(|class| class.group == group && class.weight == weight);
@@ -177,14 +193,14 @@ impl FluidMachine {
         }) as u32
     }
 
-    /// One more of `class` is active.
+    /// Adds an active task to `class`.
     pub fn add(&mut self, class: u32) {
         let class = &mut self.classes[class as usize];
         class.active += 1;
         let (mut group, mut weight) = (class.group, class.weight);
         self.active += 1;
         self.stale = true;
-        // A group counts in its parent as soon as anything in it does.
+        // A group counts in its parent as soon as it contains an active task.
         loop {
             let state = &mut self.groups[group];
             let was_empty = state.active_weight == 0;
@@ -196,7 +212,7 @@ impl FluidMachine {
         }
     }
 
-    /// One of `class` is active no more.
+    /// Removes an active task from `class`.
     pub fn remove(&mut self, class: u32) {
         let class = &mut self.classes[class as usize];
         class.active -= 1;
@@ -213,13 +229,13 @@ impl FluidMachine {
         }
     }
 
-    /// A CPU comes, or goes.
+    /// Adds or removes a CPU.
     pub fn change_cpus(&mut self, comes: bool) {
         self.cpus = if comes { self.cpus + 1 } else { self.cpus.saturating_sub(1) };
         self.stale = true;
     }
 
-    /// A task that stands outside gets a CPU, or leaves it.
+    /// A task outside the fluid machine gets a CPU, or leaves it.
     pub fn take_cpu(&mut self, takes: bool) {
         self.taken = if takes { self.taken + 1 } else { self.taken - 1 };
         self.stale = true;

@@ -1,18 +1,19 @@
-//! Sums over stretches of time: [`Buckets`].
+//! Sums over periods of equal length: [`Buckets`].
 
 use schedlab_core::{GroupId, TaskId};
 
-/// So many stretches at most; at least half as many for any run of 512 ns or more.
+/// Maximum number of periods. Any run of 512 ns or more has at least half as many.
 pub const BUCKETS: usize = 512;
 
-/// So many tasks have a row of their own; all after them share one more.
+/// Number of tasks with rows of their own; all later tasks share one more row.
 pub const TASK_ROWS: usize = 1024;
 
-/// So many groups have a row of their own, the root among them; all after them share one more.
+/// Number of groups with rows of their own, including the root; all later groups share one more
+/// row.
 pub const GROUP_ROWS: usize = 128;
 
-/// What happened in each of up to [`BUCKETS`] stretches of time of equal length. The length is a
-/// power of two ns: when time goes beyond the last stretch, each two become one. Sums are exact.
+/// Sums for each of up to [`BUCKETS`] periods of equal length. The length is a power of two ns:
+/// when time passes the last period, pairs of periods are merged. Sums are exact.
 #[derive(Clone, Debug)]
 pub struct Buckets {
     width_ns: u64,
@@ -20,22 +21,22 @@ pub struct Buckets {
     pub tasks: Rows,
     /// CPU time of the tasks in each group itself, ns.
     pub groups: Rows,
-    /// Runnable tasks (running ones too) times ns.
+    /// Number of runnable tasks (including running ones) times ns.
     pub runnable_ns: Vec<u64>,
-    /// The most tasks that were runnable at one time.
+    /// Maximum number of tasks that were runnable at one time.
     pub runnable_max: Vec<u64>,
-    /// Context switches, those to and from idle included.
+    /// Context switches, including those from and to idle.
     pub switches: Vec<u64>,
     /// Moves between runqueues.
     pub migrations: Vec<u64>,
-    /// Wakeups, starts left out.
+    /// Wakeups, without starts.
     pub wakeups: Vec<u64>,
-    /// The longest wait that ended in it, ns.
+    /// Longest wait that ended in the period, ns.
     pub wait_max_ns: Vec<u64>,
-    /// The most that a task was owed, ns; none was: 0. Lags are looked at when tasks get or leave
-    /// CPUs, and all once in a stretch.
+    /// Maximum CPU time that a task was owed, ns; `0` if none was. Lags are sampled when tasks get
+    /// or leave CPUs, and for all tasks once per period.
     pub owed_max_ns: Vec<u64>,
-    /// The most that a task was ahead, ns.
+    /// Maximum time that a task was ahead, ns.
     pub ahead_max_ns: Vec<u64>,
 }
 
@@ -59,12 +60,12 @@ impl Default for Buckets {
 }
 
 impl Buckets {
-    /// The length of a stretch, ns.
+    /// Returns the length of a period, ns.
     pub fn width_ns(&self) -> u64 {
         self.width_ns
     }
 
-    /// The stretch that the moment `at_ns` is in.
+    /// Returns the index of the period that contains `at_ns`.
     pub(super) fn at(&mut self, at_ns: u64) -> usize {
         while at_ns / self.width_ns >= BUCKETS as u64 {
             self.double();
@@ -88,8 +89,8 @@ impl Buckets {
         extremes.into_iter().for_each(|row| join(row, u64::max));
     }
 
-    /// Divides the time from `start_ns` to `end_ns` among stretches: `note` gets each that has a
-    /// part of it, and how much, ns.
+    /// Divides the time from `start_ns` to `end_ns` among periods: `note` is called with each
+    /// period and its part, ns.
     fn divide(
         &mut self,
         start_ns: u64,
@@ -108,7 +109,7 @@ impl Buckets {
         }
     }
 
-    /// `task`, which is in `group`, had a CPU.
+    /// Records that `task`, which is in `group`, had a CPU.
     pub(super) fn ran(&mut self, task: TaskId, group: GroupId, start_ns: u64, end_ns: u64) {
         self.divide(start_ns, end_ns, |buckets, bucket, ns| {
             buckets.tasks.add(task.index(), bucket, ns);
@@ -116,7 +117,7 @@ impl Buckets {
         });
     }
 
-    /// So many tasks were runnable.
+    /// Records the number of runnable tasks.
     pub(super) fn runnable(&mut self, tasks: u64, start_ns: u64, end_ns: u64) {
         self.divide(start_ns, end_ns, |buckets, bucket, ns| {
             buckets.runnable_ns[bucket] += tasks * ns;
@@ -126,7 +127,7 @@ impl Buckets {
     }
 }
 
-/// A sum for each of many things in each stretch. Things beyond the last row share it.
+/// One sum per row and period. Rows beyond the last share it.
 #[derive(Clone, Debug)]
 pub struct Rows {
     sums: Vec<u64>,
@@ -150,13 +151,13 @@ impl Rows {
         self.sums.chunks_mut(BUCKETS).for_each(|row| join(row, |a, b| a + b));
     }
 
-    /// The rows, each with a sum for every stretch, as far as there are any.
+    /// Returns the existing rows, each with a sum for every period.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[u64]> {
         self.sums.chunks(BUCKETS)
     }
 }
 
-/// Each two neighbours become one.
+/// Merges pairs of neighbours.
 fn join(row: &mut [u64], of_two: impl Fn(u64, u64) -> u64) {
     for bucket in 0..BUCKETS / 2 {
         row[bucket] = of_two(row[2 * bucket], row[2 * bucket + 1]);

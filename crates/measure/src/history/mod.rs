@@ -1,11 +1,11 @@
-//! A run for the eye: who had which CPU, how each turn came about and how it ended; and what all of
-//! it came to in some hundred equal stretches of time. Made by [`Recorder`], in bounded memory.
+//! A run prepared for display: which task had which CPU, how each interval came about and how it
+//! ended, and sums over some hundred equal periods. Made by [`Recorder`], in bounded memory.
 //!
-//! * [`Turn`]: a slice with its wait, its waker and its rules. Of more turns than there is room
-//!   for, short neighbours are put together ([`Turns`]).
-//! * [`Buckets`]: sums over stretches of time. They are made of all events and stay exact, however
-//!   much is put together.
-//! * [`Wait`]: the longest waits of all, whatever was put together.
+//! * [`RunInterval`]: a slice with its wait, its waker and its rules. If there are more intervals
+//!   than room, short neighbours are merged ([`RunIntervals`]).
+//! * [`Buckets`]: sums over periods. They are computed from all events and stay exact, however much
+//!   is merged.
+//! * [`Wait`]: the longest waits of the whole run, whatever was merged.
 
 mod buckets;
 mod recorder;
@@ -14,55 +14,55 @@ mod turns;
 
 pub use buckets::{BUCKETS, Buckets, GROUP_ROWS, TASK_ROWS};
 pub use recorder::{Recorder, WAITS_KEPT, Wait};
-pub use turns::{Left, Turn, Turns};
+pub use turns::{IntervalEnd, RunInterval, RunIntervals};
 
 use schedlab_core::{TaskId, TaskTable};
 
-/// What a task that got a CPU had waited for.
+/// Reason why a task was runnable before it got a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Came {
-    /// Nothing in particular: it had lost its CPU, and was runnable ever since.
+pub enum RunnableCause {
+    /// It had lost its CPU, and was runnable since then.
     #[default]
     Runnable,
     /// It was new.
     Started,
-    /// An interrupt (a timer, a device) had woken it.
+    /// An interrupt (of a timer or a device) woke it.
     Interrupt,
-    /// The kernel had, outside of this machine's tasks.
+    /// The kernel woke it, not a task of this machine.
     Process,
-    /// This task had.
+    /// This task woke it.
     Task(TaskId),
 }
 
-impl Came {
-    /// As a number, for files: 0 it was runnable, 1 new, 2 an interrupt, 3 the kernel, 4 + n
+impl RunnableCause {
+    /// Returns a number for files: 0 it was runnable, 1 new, 2 an interrupt, 3 the kernel, 4 + n
     /// task n.
     pub fn code(self) -> u64 {
         match self {
-            Came::Runnable => 0,
-            Came::Started => 1,
-            Came::Interrupt => 2,
-            Came::Process => 3,
-            Came::Task(task) => 4 + u64::from(task.0),
+            RunnableCause::Runnable => 0,
+            RunnableCause::Started => 1,
+            RunnableCause::Interrupt => 2,
+            RunnableCause::Process => 3,
+            RunnableCause::Task(task) => 4 + u64::from(task.0),
         }
     }
 }
 
-/// What was recorded of a run.
+/// Record of a run.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// When the run ended, ns. It began at 0.
+    /// End of the run, ns. It began at 0.
     pub end_ns: u64,
-    /// Turns by start, then CPU.
-    pub turns: Turns,
-    /// Sums over stretches of time.
+    /// Intervals by start, then CPU.
+    pub turns: RunIntervals,
+    /// Sums over periods.
     pub buckets: Buckets,
-    /// The longest waits, longest first.
+    /// Longest waits, the longest first.
     pub waits: Vec<Wait>,
-    /// Whether lags are among the sums.
+    /// Whether the sums include lags.
     pub has_lags: bool,
-    /// Who forked each task, if a task did.
+    /// By task: the task that forked it, if any.
     pub parents: TaskTable<Option<TaskId>>,
 }

@@ -1,88 +1,88 @@
-//! The observer that makes a [`History`]: [`Recorder`].
+//! The observer that records a [`History`]: [`Recorder`].
 
-use super::{Came, History, Left, TASK_ROWS, Turn, Turns};
+use super::{History, IntervalEnd, RunInterval, RunIntervals, RunnableCause, TASK_ROWS};
 use crate::Fairness;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, Rule, TaskId, TaskTable, Waker};
 
-/// So many of the longest waits are kept.
+/// Number of longest waits that are kept.
 pub const WAITS_KEPT: usize = 50;
 
-/// A stretch of time in which a task was runnable and did not run. A turn of no length ends none,
-/// as in [`stats`](crate::stats).
+/// Period in which a task was runnable and did not run. An interval without length ends no wait, as
+/// in [`stats`](crate::stats).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// Who.
+    /// Task.
     pub task: TaskId,
-    /// From, ns.
+    /// Start, ns.
     pub from_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub to_ns: u64,
-    /// Where it got a CPU, or last belonged to.
+    /// CPU that it got, or to which it last belonged.
     pub cpu: CpuId,
-    /// Why it was runnable.
-    pub came: Came,
-    /// Whether the run was over, or the task was killed, before it got a CPU.
+    /// Reason why it was runnable.
+    pub came: RunnableCause,
+    /// Whether the run ended, or the task was killed, before it got a CPU.
     pub open: bool,
 }
 
 impl Wait {
-    /// How long, ns.
+    /// Returns the length, ns.
     pub fn length_ns(&self) -> u64 {
         self.to_ns - self.from_ns
     }
 }
 
-/// What is known of a task as the run goes on.
+/// State of a task during the run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     runnable: bool,
     running: bool,
     group: u32,
     cpu: u32,
-    /// Since when it waits, while it is runnable and has no CPU.
+    /// Time since which it waits, while it is runnable without a CPU.
     since_ns: u64,
-    came: Came,
+    came: RunnableCause,
     placed: Rule,
     preempts: Rule,
     left: Option<BlockReason>,
 }
 
-/// The turn that a CPU is in.
+/// Current interval of a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Current {
-    turn: Turn,
-    /// Up to when its time has been added to the sums, ns.
+    turn: RunInterval,
+    /// Time up to which it has been added to the sums, ns.
     charged_ns: u64,
 }
 
-/// Records a run for the eye; an observer.
+/// Records a run for display; an observer.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     history: History,
     current: Vec<Option<Current>>,
     tasks: TaskTable<Row>,
     runnable: u64,
-    /// Up to when runnable tasks have been counted, ns.
+    /// Time up to which runnable tasks have been counted, ns.
     counted_ns: u64,
-    /// The longest waits, in no order; when there are twice as many as are kept, the shorter half
-    /// goes.
+    /// The longest waits, unordered. When there are twice as many as are kept, the shorter half is
+    /// dropped.
     waits: Vec<Wait>,
-    /// Only waits longer than this are among them, ns.
+    /// Only waits longer than this are kept, ns.
     wait_least_ns: u64,
     fairness: Option<Fairness>,
-    /// When all lags are looked at next, ns.
+    /// Next time at which all lags are sampled, ns.
     next_look_ns: u64,
 }
 
 impl Recorder {
-    /// Nothing recorded yet, on a machine of `cpus` CPUs, and never more than `most` turns.
-    /// `fairness`: follows the ideal machine, if lags are to be recorded.
+    /// Creates a recorder for a machine of `cpus` CPUs, with at most `most` intervals. `fairness`
+    /// follows the ideal machine, if lags are to be recorded.
     pub fn new(cpus: u32, most: usize, fairness: Option<Fairness>) -> Recorder {
         Recorder {
             history: History {
                 cpus,
                 has_lags: fairness.is_some(),
-                turns: Turns::new(cpus, most),
+                turns: RunIntervals::new(cpus, most),
                 ..History::default()
             },
             current: vec![None; cpus as usize],
@@ -96,7 +96,7 @@ impl Recorder {
         }
     }
 
-    /// What was recorded. Complete once the run is finished.
+    /// Returns the record. Complete once the run is finished.
     pub fn into_history(mut self) -> History {
         self.keep_longest();
         let mut history = self.history;
@@ -117,7 +117,7 @@ impl Recorder {
         self.waits.truncate(WAITS_KEPT);
     }
 
-    /// A wait is over.
+    /// Records the end of a wait.
     fn note_wait(&mut self, wait: Wait) {
         let length_ns = wait.length_ns();
         let bucket = self.history.buckets.at(wait.to_ns);
@@ -133,13 +133,20 @@ impl Recorder {
         }
     }
 
-    /// There are other runnable tasks from now on: counts those that there were.
+    /// Counts the runnable tasks up to now, before their number changes.
     fn count_runnable(&mut self, now_ns: u64) {
         self.history.buckets.runnable(self.runnable, self.counted_ns, now_ns);
         self.counted_ns = now_ns;
     }
 
-    fn wakes(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, came: Came, rules: (Rule, Rule)) {
+    fn wakes(
+        &mut self,
+        now_ns: u64,
+        task: TaskId,
+        cpu: CpuId,
+        came: RunnableCause,
+        rules: (Rule, Rule),
+    ) {
         self.count_runnable(now_ns);
         let row = self.row(task);
         let was_runnable = std::mem::replace(&mut row.runnable, true);
@@ -163,13 +170,13 @@ impl Recorder {
         }
     }
 
-    /// A task ends that is on no CPU.
+    /// Ends a task that is on no CPU.
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         self.end_wait_in_vain(now_ns, task);
         self.sleeps(now_ns, task, BlockReason::Dead);
     }
 
-    /// If `task` waits, it does so no longer, and got no CPU.
+    /// Ends the wait of `task`, if any, without a CPU.
     fn end_wait_in_vain(&mut self, now_ns: u64, task: TaskId) {
         let row = *self.row(task);
         if row.runnable && !row.running && row.since_ns < now_ns {
@@ -184,7 +191,7 @@ impl Recorder {
         }
     }
 
-    /// Adds what has passed of the turn on `cpu` to the sums of its task and group.
+    /// Adds the current interval of `cpu` so far to the sums of its task and group.
     fn charge(&mut self, now_ns: u64, cpu: CpuId) {
         let Some(current) = &mut self.current[cpu.index()] else { return };
         let since_ns = std::mem::replace(&mut current.charged_ns, now_ns);
@@ -193,15 +200,16 @@ impl Recorder {
         self.history.buckets.ran(task, group, since_ns, now_ns);
     }
 
-    /// The turn on `cpu` is over, if there is one.
-    fn close(&mut self, now_ns: u64, cpu: CpuId, left: Left) {
+    /// Ends the current interval of `cpu`, if any.
+    fn close(&mut self, now_ns: u64, cpu: CpuId, left: IntervalEnd) {
         self.charge(now_ns, cpu);
         let Some(Current { mut turn, .. }) = self.current[cpu.index()].take() else { return };
         let task = turn.task;
         let row = &mut self.tasks[task];
         row.running = false;
-        // A turn of no length ends no wait: unless the task blocked in it, it goes on.
-        if turn.start_ns == now_ns && row.runnable && row.came == Came::Runnable {
+        // An interval without length ends no wait: the wait continues unless the task blocked in
+        // it.
+        if turn.start_ns == now_ns && row.runnable && row.came == RunnableCause::Runnable {
             row.since_ns = turn.start_ns - turn.wait_ns;
             row.came = turn.came;
             (row.placed, row.preempts) = (turn.placed, turn.preempts);
@@ -240,15 +248,15 @@ impl Recorder {
         self.history.buckets.switches[bucket] += 1;
         let left = match self.current[cpu.index()].map(|current| self.tasks[current.turn.task].left)
         {
-            Some(Some(reason)) if !prev_runnable => Left::Blocked(reason),
-            _ if prev_runnable => Left::Runnable,
-            _ => Left::Blocked(BlockReason::Interruptible),
+            Some(Some(reason)) if !prev_runnable => IntervalEnd::Blocked(reason),
+            _ if prev_runnable => IntervalEnd::Runnable,
+            _ => IntervalEnd::Blocked(BlockReason::Interruptible),
         };
         self.close(now_ns, cpu, left);
         let Some(task) = next else { return };
         let row = self.row(task);
         let before = *row;
-        let turn = Turn {
+        let turn = RunInterval {
             cpu,
             task,
             start_ns: now_ns,
@@ -261,15 +269,15 @@ impl Recorder {
             why,
             placed: before.placed,
             preempts: before.preempts,
-            left: Left::Finished,
+            left: IntervalEnd::Finished,
         };
         row.running = true;
         row.cpu = cpu.0;
-        (row.came, row.placed, row.preempts) = (Came::Runnable, Rule::NONE, Rule::NONE);
+        (row.came, row.placed, row.preempts) = (RunnableCause::Runnable, Rule::NONE, Rule::NONE);
         self.current[cpu.index()] = Some(Current { turn, charged_ns: now_ns });
     }
 
-    /// What `task` is owed, or is ahead.
+    /// Records the lag of `task`.
     fn note_lag(&mut self, now_ns: u64, task: TaskId) {
         let Some(fairness) = &mut self.fairness else { return };
         let Some(lag_ns) = fairness.lag_ns(now_ns, task) else { return };
@@ -282,7 +290,7 @@ impl Recorder {
         *most = lag_ns.unsigned_abs().max(*most);
     }
 
-    /// Looks at the lags of all tasks (if they are not too many), once in a stretch of time: those
+    /// Samples the lags of all tasks (if they are not too many), once per period, because tasks
     /// that wait for long are seen at no switch.
     fn note_lags(&mut self, now_ns: u64) {
         if self.fairness.is_none() || now_ns < self.next_look_ns || self.tasks.len() > TASK_ROWS {
@@ -298,11 +306,11 @@ impl Recorder {
     fn finished(&mut self, now_ns: u64) {
         self.count_runnable(now_ns);
         for cpu in 0..self.current.len() {
-            self.close(now_ns, CpuId(cpu as u32), Left::Finished);
+            self.close(now_ns, CpuId(cpu as u32), IntervalEnd::Finished);
         }
         for task in 0..self.tasks.len() {
             let task = TaskId(task as u32);
-            // Those that ran to the end have waited for no time.
+            // Tasks that ran to the end have waited for no time.
             self.end_wait_in_vain(now_ns, task);
         }
         self.history.end_ns = now_ns;
@@ -320,7 +328,7 @@ impl Observer for Recorder {
                 self.history.parents.insert(task, parent);
             }
             Event::GroupChanged { task, group } => {
-                // What it has used so far belongs to its old group.
+                // Its CPU time so far belongs to its old group.
                 let row = *self.row(task);
                 if row.running {
                     self.charge(now_ns, CpuId(row.cpu));
@@ -328,15 +336,15 @@ impl Observer for Recorder {
                 self.row(task).group = group.0;
             }
             Event::Started { task, cpu, placed, preempts } => {
-                self.wakes(now_ns, task, cpu, Came::Started, (placed, preempts));
+                self.wakes(now_ns, task, cpu, RunnableCause::Started, (placed, preempts));
             }
             Event::Woken { task, cpu, waker, placed, preempts } => {
                 let bucket = self.history.buckets.at(now_ns);
                 self.history.buckets.wakeups[bucket] += 1;
                 let came = match waker {
-                    Waker::Interrupt { .. } => Came::Interrupt,
-                    Waker::Process { .. } => Came::Process,
-                    Waker::Task { task, .. } => Came::Task(task),
+                    Waker::Interrupt { .. } => RunnableCause::Interrupt,
+                    Waker::Process { .. } => RunnableCause::Process,
+                    Waker::Task { task, .. } => RunnableCause::Task(task),
                 };
                 self.wakes(now_ns, task, cpu, came, (placed, preempts));
             }
@@ -364,7 +372,7 @@ impl Observer for Recorder {
 mod tests {
     use super::*;
 
-    /// a runs, sleeps; b runs, wakes a, which preempts it; a third task never gets a CPU.
+    /// a runs and sleeps. b runs and wakes a, which preempts it. A third task never gets a CPU.
     #[test]
     fn turns_have_their_waits_wakers_and_ends() {
         let mut recorder = Recorder::new(2, 100, None);
@@ -378,7 +386,7 @@ mod tests {
         on(30, Event::switched(cpu, Some(a), false, Some(b)));
         on(50, Event::woken(a, cpu, Waker::Task { task: b, cpu, sync: false }));
         on(52, Event::switched(cpu, Some(b), true, Some(a)));
-        // b gets the CPU for no time, and waits on.
+        // b gets the CPU for no time, and continues to wait.
         on(60, Event::switched(cpu, Some(a), true, Some(b)));
         on(60, Event::switched(cpu, Some(b), true, Some(a)));
         on(64, Event::Killed { task: c });
@@ -391,15 +399,15 @@ mod tests {
             .iter()
             .map(|t| (t.task, t.start_ns, t.end_ns, t.wait_ns, t.came, t.left))
             .collect();
-        let asleep = Left::Blocked(BlockReason::Uninterruptible);
+        let asleep = IntervalEnd::Blocked(BlockReason::Uninterruptible);
         assert_eq!(
             rows,
             [
-                (a, 0, 30, 0, Came::Started, asleep),
-                (b, 30, 52, 20, Came::Started, Left::Runnable),
-                // On for no time at 60, so one turn.
-                (a, 52, 70, 2, Came::Task(b), Left::Runnable),
-                (b, 70, 80, 18, Came::Runnable, Left::Finished),
+                (a, 0, 30, 0, RunnableCause::Started, asleep),
+                (b, 30, 52, 20, RunnableCause::Started, IntervalEnd::Runnable),
+                // Interrupted for no time at 60, so one interval.
+                (a, 52, 70, 2, RunnableCause::Task(b), IntervalEnd::Runnable),
+                (b, 70, 80, 18, RunnableCause::Runnable, IntervalEnd::Finished),
             ]
         );
         let waits: Vec<_> = history.waits.iter().map(|w| (w.task, w.length_ns(), w.open)).collect();
@@ -417,8 +425,8 @@ mod tests {
         assert_eq!((history.cpus, history.end_ns), (2, 80));
     }
 
-    /// One CPU, two equal tasks: the one that waits is owed half of what passes, seen at no switch
-    /// of its own.
+    /// One CPU, two equal tasks: the waiting task is owed half of the time that passes, although it
+    /// has no switch of its own.
     #[test]
     fn who_waits_is_owed_more_and_more() {
         let weights = crate::Weights::new(&[1024; 40], 3);
@@ -430,7 +438,7 @@ mod tests {
             recorder.on(0, Event::started(TaskId(task), cpu));
         }
         recorder.on(0, Event::switched(cpu, None, false, Some(TaskId(0))));
-        // Idle for no time: the first task is looked at, and with it the second.
+        // Idle for no time: the first task is sampled, and with it the second.
         for at in [512, 1024] {
             recorder.on(at, Event::switched(cpu, Some(TaskId(0)), true, None));
             recorder.on(at, Event::switched(cpu, None, false, Some(TaskId(0))));

@@ -1,12 +1,12 @@
-//! Histories made by hand, for tests of what reads them: [`play`].
+//! Histories made by hand, for tests of their readers: [`play`].
 
 use super::{History, Recorder};
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, Waker};
 use std::collections::VecDeque;
 
-/// What `recorder` makes of `turns`: how long each is, ns, and who has it; or, if that task is not
-/// runnable, the next higher one that is. Turns go to whichever of `cpus` CPUs is done first. Every
-/// third turn ends with its task asleep, which is woken again when a CPU switches.
+/// Plays `turns` into `recorder`: the length of each turn, ns, and its task or, if that is not
+/// runnable, the next higher runnable one. A turn goes to the CPU, of `cpus`, that is done first.
+/// Every third turn ends with its task asleep; the task is woken when a CPU switches.
 pub fn play(mut recorder: Recorder, cpus: u32, tasks: u32, turns: &[(u64, u32)]) -> History {
     let mut running: Vec<(u64, Option<TaskId>)> = vec![(0, None); cpus as usize];
     let mut ready = vec![true; tasks as usize];

@@ -1,119 +1,119 @@
-//! Turns on a CPU, and how there come to be fewer of them: [`Turn`], [`Turns`].
+//! Intervals of tasks on CPUs, and how they are merged: [`RunInterval`], [`RunIntervals`].
 
-use super::Came;
+use super::RunnableCause;
 use schedlab_core::{BlockReason, CpuId, Rule, TaskId};
 
-/// How a turn ended.
+/// How an interval ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum IntervalEnd {
     /// The task was still runnable: it was preempted, or it yielded.
     Runnable,
-    /// It went to sleep, was stopped, or ended.
+    /// The task went to sleep, was stopped, or ended.
     Blocked(BlockReason),
-    /// The run was over.
+    /// The run ended.
     Finished,
 }
 
-impl Left {
-    /// As a number, for files: 0 still runnable, 1 asleep, 2 asleep and deaf to signals, 3 stopped,
-    /// 4 ended, 5 the run was over.
+impl IntervalEnd {
+    /// Returns a number for files: 0 still runnable, 1 asleep, 2 asleep and uninterruptible, 3
+    /// stopped, 4 ended, 5 the run ended.
     pub fn code(self) -> u8 {
         match self {
-            Left::Runnable => 0,
-            Left::Blocked(BlockReason::Interruptible) => 1,
-            Left::Blocked(BlockReason::Uninterruptible) => 2,
-            Left::Blocked(BlockReason::Stopped) => 3,
-            Left::Blocked(BlockReason::Dead) => 4,
-            Left::Finished => 5,
+            IntervalEnd::Runnable => 0,
+            IntervalEnd::Blocked(BlockReason::Interruptible) => 1,
+            IntervalEnd::Blocked(BlockReason::Uninterruptible) => 2,
+            IntervalEnd::Blocked(BlockReason::Stopped) => 3,
+            IntervalEnd::Blocked(BlockReason::Dead) => 4,
+            IntervalEnd::Finished => 5,
         }
     }
 }
 
-/// A stretch of time that a task had a CPU; or several such, put together.
+/// Period in which a task had a CPU, or several merged ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// Where.
+pub struct RunInterval {
+    /// CPU.
     pub cpu: CpuId,
-    /// Who. Of several: one that had at least `task_ns` of it.
+    /// Task. Of a merged interval: a task that had at least `task_ns` of it.
     pub task: TaskId,
-    /// From, ns.
+    /// Start, ns.
     pub start_ns: u64,
-    /// To, ns; later than `start_ns`.
+    /// End, ns; later than `start_ns`.
     pub end_ns: u64,
-    /// Time that tasks had the CPU; less than the whole if there were gaps between several.
+    /// Time that tasks had the CPU; less than the whole if there are gaps between merged intervals.
     pub busy_ns: u64,
-    /// How much of it `task` had, at least. All of it, of a turn that is one.
+    /// Time that `task` had at least. Equals the whole for a single interval.
     pub task_ns: u64,
-    /// How many turns there were; more than 1: what follows is of the first.
+    /// Number of merged intervals. If it exceeds 1, the fields below are those of the first.
     pub count: u32,
-    /// How long the task had been runnable before it.
+    /// Time that the task had been runnable before it.
     pub wait_ns: u64,
-    /// Why it was runnable.
-    pub came: Came,
-    /// By which rule it was picked.
+    /// Reason why it was runnable.
+    pub came: RunnableCause,
+    /// Rule by which it was picked.
     pub why: Rule,
-    /// If it was woken or new: by which rule its CPU was chosen ...
+    /// For a task that was woken or new: the rule by which its CPU was chosen ...
     pub placed: Rule,
-    /// ... and by which it preempted who ran there, or did not.
+    /// ... and the rule by which it preempted the current task there, or did not.
     pub preempts: Rule,
     /// How it ended.
-    pub left: Left,
+    pub left: IntervalEnd,
 }
 
-/// Turns in the order in which they began on their CPUs, at most so many.
+/// Intervals in the order in which they began on their CPUs, up to a maximum number.
 ///
-/// If there are more, turns on one CPU that lie together within [`grain_ns`](Turns::grain_ns)
-/// become one, and the grain is doubled until half of the room is free. What is longer than the
-/// grain always stands for itself, no CPU is ever shown busy for longer than it was, and nothing is
-/// left out.
+/// If there are more, intervals on one CPU that lie together within
+/// [`grain_ns`](RunIntervals::grain_ns) are merged, and the grain is doubled until half of the room
+/// is free. An interval longer than the grain is never merged, no CPU is ever shown busy for longer
+/// than it was, and nothing is left out.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
-    list: Vec<Turn>,
+pub struct RunIntervals {
+    list: Vec<RunInterval>,
     most: usize,
     grain_ns: u64,
-    /// Turns that there were.
+    /// Number of intervals before merging.
     count: u64,
-    /// Where in `list` the last turn of each CPU is.
+    /// By CPU: the index of its last interval in `list`.
     last: Vec<Option<usize>>,
 }
 
-/// The first grain: a microsecond.
+/// Initial grain: one microsecond.
 const GRAIN_MIN_NS: u64 = 1_000;
 
-impl Turns {
-    /// None yet, and never more than `most` (at least two a CPU).
-    pub fn new(cpus: u32, most: usize) -> Turns {
+impl RunIntervals {
+    /// Creates an empty list of at most `most` intervals (at least two per CPU).
+    pub fn new(cpus: u32, most: usize) -> RunIntervals {
         let last = vec![None; cpus as usize];
-        Turns { list: vec![], most: most.max(2 * last.len()), grain_ns: 0, count: 0, last }
+        RunIntervals { list: vec![], most: most.max(2 * last.len()), grain_ns: 0, count: 0, last }
     }
 
-    /// The turns.
-    pub fn list(&self) -> &[Turn] {
+    /// Returns the intervals.
+    pub fn list(&self) -> &[RunInterval] {
         &self.list
     }
 
-    /// How many turns there were.
+    /// Returns the number of intervals before merging.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Turns of a CPU that lie together within this time are one, ns; 0: all are there.
+    /// Returns the time within which intervals of a CPU are merged, ns; `0`: none was merged.
     pub fn grain_ns(&self) -> u64 {
         self.grain_ns
     }
 
-    /// Adds a turn, not earlier than those before it on its CPU.
-    pub fn push(&mut self, turn: Turn) {
+    /// Adds an interval that is not earlier than those before it on its CPU.
+    pub fn push(&mut self, turn: RunInterval) {
         self.count += 1;
         if let Some(last) = self.last[turn.cpu.index()] {
             let last = &mut self.list[last];
-            let goes_on = turn.came == Came::Runnable
+            let goes_on = turn.came == RunnableCause::Runnable
                 && turn.wait_ns == 0
                 && last.count == 1
                 && (last.task, last.end_ns, last.left)
-                    == (turn.task, turn.start_ns, Left::Runnable);
+                    == (turn.task, turn.start_ns, IntervalEnd::Runnable);
             if goes_on {
-                // It lost the CPU for no time.
+                // The task lost the CPU for no time.
                 self.count -= 1;
                 last.end_ns = turn.end_ns;
                 last.busy_ns += turn.busy_ns;
@@ -132,12 +132,12 @@ impl Turns {
         self.list.push(turn);
     }
 
-    /// Puts turns together until there are at most half as many as there may be.
+    /// Merges intervals until at most half of the maximum are left.
     fn halve(&mut self) {
         self.thin(self.most / 2);
     }
 
-    /// Puts turns together until there are at most `most` (or one a CPU).
+    /// Merges intervals until at most `most` (or one per CPU) are left.
     pub fn thin(&mut self, most: usize) {
         while self.list.len() > most.max(self.last.len()) {
             self.grain_ns = (2 * self.grain_ns).max(GRAIN_MIN_NS);
@@ -159,7 +159,7 @@ impl Turns {
         }
     }
 
-    /// Puts them in the order of their starts, then CPUs.
+    /// Sorts the intervals by start, then CPU.
     pub(super) fn sort(&mut self) {
         self.list.sort_unstable_by_key(|turn| (turn.start_ns, turn.cpu));
         for (at, turn) in self.list.iter().enumerate() {
@@ -168,8 +168,8 @@ impl Turns {
     }
 }
 
-/// Puts `next` to `turn` if both lie within `grain_ns`. Whether they do.
-fn merge(turn: &mut Turn, next: &Turn, grain_ns: u64) -> bool {
+/// Merges `next` into `turn` if both lie within `grain_ns`. Returns whether they do.
+fn merge(turn: &mut RunInterval, next: &RunInterval, grain_ns: u64) -> bool {
     if next.end_ns - turn.start_ns > grain_ns {
         return false;
     }
@@ -190,9 +190,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn turn(cpu: u32, task: u32, start_ns: u64, end_ns: u64) -> Turn {
+    fn turn(cpu: u32, task: u32, start_ns: u64, end_ns: u64) -> RunInterval {
         let length_ns = end_ns - start_ns;
-        Turn {
+        RunInterval {
             cpu: CpuId(cpu),
             task: TaskId(task),
             start_ns,
@@ -201,17 +201,17 @@ mod tests {
             task_ns: length_ns,
             count: 1,
             wait_ns: 1,
-            came: Came::Runnable,
+            came: RunnableCause::Runnable,
             why: Rule::NONE,
             placed: Rule::NONE,
             preempts: Rule::NONE,
-            left: Left::Runnable,
+            left: IntervalEnd::Runnable,
         }
     }
 
     #[test]
     fn short_neighbours_become_one_and_long_turns_stay() {
-        let mut turns = Turns::new(1, 8);
+        let mut turns = RunIntervals::new(1, 8);
         for (task, start_ns, end_ns) in
             [(0, 0, 400), (1, 400, 900), (2, 900, 9_000), (0, 9_000, 9_100), (1, 9_200, 9_300)]
         {
@@ -237,9 +237,9 @@ mod tests {
 
     #[test]
     fn a_task_that_loses_its_cpu_for_no_time_goes_on() {
-        let mut turns = Turns::new(1, 10);
+        let mut turns = RunIntervals::new(1, 10);
         turns.push(turn(0, 3, 0, 5));
-        turns.push(Turn { wait_ns: 0, ..turn(0, 3, 5, 9) });
+        turns.push(RunInterval { wait_ns: 0, ..turn(0, 3, 5, 9) });
         assert_eq!((turns.count(), turns.list()[0].end_ns, turns.list().len()), (1, 9, 1));
     }
 
@@ -252,7 +252,7 @@ mod tests {
             ),
             most in 8usize..60,
         ) {
-            let mut turns = Turns::new(3, most);
+            let mut turns = RunIntervals::new(3, most);
             let mut at = [0; 3];
             let mut busy = [0; 3];
             for (cpu, task, length, gap) in lengths.iter().copied() {

@@ -1,5 +1,5 @@
-//! For tests that need a whole machine: programs written down operation by operation, and a
-//! scheduler with one queue for any number of CPUs, as simple as can be.
+//! Support for tests that need a whole machine: programs written operation by operation, and a
+//! simple scheduler with one queue for any number of CPUs.
 
 use schedlab_core::{
     BlockReason, CpuId, CpuSet, Parent, Platform, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
@@ -8,12 +8,12 @@ use schedlab_machine::{NewTask, Op, Workload};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// Programs by task number; whoever comes to the end of his exits. Forked tasks run `child`.
+/// Programs by task number. A task exits at the end of its program. Forked tasks run `child`.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// When each begins, with what, and what it does. Sleeps are until so long after they begin.
+    /// By task: its start, its attributes and its operations. Sleeps are relative to their start.
     pub tasks: Vec<(u64, TaskAttr, Vec<Op>)>,
-    /// What forked tasks do.
+    /// Program of forked tasks.
     pub child: Vec<Op>,
     at: Vec<usize>,
 }
@@ -42,7 +42,7 @@ impl Workload for Script {
         let op = self.tasks[task.index()].2.get(at).cloned().unwrap_or(Op::Exit);
         Ok(match op {
             Op::Sleep { until_ns, reason } => Op::Sleep { until_ns: now_ns + until_ns, reason },
-            // Only those that there are can be woken.
+            // Only tasks that exist can be woken.
             Op::Wake { task, sync } => {
                 Op::Wake { task: TaskId(task.0 % self.tasks.len() as u32), sync }
             }
@@ -57,7 +57,7 @@ impl Workload for Script {
     }
 }
 
-/// Everybody in one queue; whoever has been on a CPU for a tick goes to its end.
+/// All tasks are in one queue. A task that has had a CPU for a tick goes to its end.
 #[derive(Debug)]
 pub struct OneQueue {
     queue: VecDeque<TaskId>,
@@ -87,7 +87,7 @@ impl Scheduler for OneQueue {
     }
     fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
         self.blocked[task.index()] = false;
-        // One that blocked a moment ago is still current, and is queued when its CPU reschedules.
+        // A task that has just blocked is still current, and is queued when its CPU reschedules.
         if !self.current.contains(&Some(task)) {
             self.enqueue(platform, task);
         }

@@ -8,7 +8,9 @@
 use super::columns::{Column, Columns};
 use super::page::{Explained, Page, Seen};
 use crate::data::{BucketRow, RunReport, Spread};
-use schedlab_measure::history::{BUCKETS, Came, Left, Turn, Turns, Wait};
+use schedlab_measure::history::{
+    BUCKETS, IntervalEnd, RunInterval, RunIntervals, RunnableCause, Wait,
+};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -100,7 +102,7 @@ fn wait_row(wait: &Wait, explained: &[Explained]) -> WaitRow {
 /// The head, and the columns of each run.
 pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String>) {
     let runs = &page.report.runs;
-    let mut turns: Vec<Option<Turns>> =
+    let mut turns: Vec<Option<RunIntervals>> =
         (0..runs.len()).map(|run| page.seen(run).map(|seen| seen.history.turns.clone())).collect();
     while turns.iter().flatten().map(|turns| turns.list().len()).sum::<usize>() > TURNS_MOST
         && thin_longest(&mut turns, 0.75)
@@ -130,7 +132,7 @@ pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String
 }
 
 /// Thins the run that has most turns to so large a part of them. Whether there are fewer then.
-fn thin_longest(turns: &mut [Option<Turns>], part: f64) -> bool {
+fn thin_longest(turns: &mut [Option<RunIntervals>], part: f64) -> bool {
     let Some(longest) = turns.iter_mut().flatten().max_by_key(|turns| turns.list().len()) else {
         return false;
     };
@@ -142,7 +144,7 @@ fn thin_longest(turns: &mut [Option<Turns>], part: f64) -> bool {
 fn columns(
     run: &RunReport,
     seen: Option<Seen<'_>>,
-    turns: &Option<Turns>,
+    turns: &Option<RunIntervals>,
     wait_unit_ns: u64,
 ) -> (Vec<Column>, String) {
     let mut columns = Columns::default();
@@ -164,7 +166,7 @@ fn bucket_count(run: &RunReport, seen: Seen<'_>) -> usize {
 fn meta<'a>(
     run: &'a RunReport,
     seen: Option<Seen<'a>>,
-    turns: Option<&Turns>,
+    turns: Option<&RunIntervals>,
     wait_unit_ns: u64,
 ) -> Meta<'a> {
     let parents: Vec<i64> = seen.map_or(vec![], |seen| {
@@ -246,13 +248,13 @@ mod kind {
 /// * `placed`, `preempts`, of kinds 1 to 4; `waker`, of kind 4.
 /// * `count`: turns put together less 1, `idle`: how much of the length the CPU had nothing to do,
 ///   ns, and `own`: how much `task` had at least, ns; of kind 6.
-fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64) {
+fn add_turns(columns: &mut Columns, turns: &[RunInterval], cpus: u32, wait_unit_ns: u64) {
     // Sorted here: thinning keeps the order of each CPU only.
-    let mut sorted: Vec<&Turn> = turns.iter().collect();
+    let mut sorted: Vec<&RunInterval> = turns.iter().collect();
     sorted.sort_by_key(|turn| (turn.start_ns, turn.cpu));
     let kinds = kinds(&sorted);
     let mut add =
-        |name, of: std::ops::RangeInclusive<u64>, number: &mut dyn FnMut(&Turn) -> u64| {
+        |name, of: std::ops::RangeInclusive<u64>, number: &mut dyn FnMut(&RunInterval) -> u64| {
             let with = sorted.iter().zip(&kinds).filter(|(_, kind)| of.contains(kind));
             columns.add(name, &with.map(|(turn, _)| number(turn)).collect::<Vec<u64>>());
         };
@@ -273,7 +275,7 @@ fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64
     add("preempts", woken, &mut |turn| u64::from(turn.preempts.0));
     add("wait", kind::STARTED..=kind::OTHER_WAIT, &mut |turn| turn.wait_ns / wait_unit_ns);
     add("waker", kind::TASK..=kind::TASK, &mut |turn| match turn.came {
-        Came::Task(task) => u64::from(task.0),
+        RunnableCause::Task(task) => u64::from(task.0),
         _ => unreachable!("that kind has a waker"),
     });
     let several = kind::SEVERAL..=kind::SEVERAL;
@@ -284,26 +286,26 @@ fn add_turns(columns: &mut Columns, turns: &[Turn], cpus: u32, wait_unit_ns: u64
 }
 
 /// The kind of each turn, in the order of their starts.
-fn kinds(sorted: &[&Turn]) -> Vec<u64> {
+fn kinds(sorted: &[&RunInterval]) -> Vec<u64> {
     let tasks = sorted.iter().map(|turn| turn.task.0 as usize + 1).max().unwrap_or(0);
     // When each task lost its CPU, if it was runnable then and that is known.
     let mut lost: Vec<Option<u64>> = vec![None; tasks];
-    let kind = |turn: &&Turn| {
+    let kind = |turn: &&RunInterval| {
         let lost = &mut lost[turn.task.0 as usize];
         let single = turn.count == 1;
-        let stays = (single && turn.left == Left::Runnable).then_some(turn.end_ns);
+        let stays = (single && turn.left == IntervalEnd::Runnable).then_some(turn.end_ns);
         let known = std::mem::replace(lost, stays);
         match turn.came {
             _ if !single => kind::SEVERAL,
-            Came::Runnable => match known {
+            RunnableCause::Runnable => match known {
                 Some(since_ns) if turn.start_ns - since_ns == turn.wait_ns => kind::RUNNABLE,
                 None if turn.wait_ns == 0 => kind::RUNNABLE,
                 _ => kind::OTHER_WAIT,
             },
-            Came::Started => kind::STARTED,
-            Came::Interrupt => kind::INTERRUPT,
-            Came::Process => kind::PROCESS,
-            Came::Task(_) => kind::TASK,
+            RunnableCause::Started => kind::STARTED,
+            RunnableCause::Interrupt => kind::INTERRUPT,
+            RunnableCause::Process => kind::PROCESS,
+            RunnableCause::Task(_) => kind::TASK,
         }
     };
     sorted.iter().map(kind).collect()

@@ -1,17 +1,17 @@
-//! Lists of CPUs as `cpuset.cpus` has them: `0-2,5`.
+//! Lists of CPUs in the format of `cpuset.cpus`: `0-2,5`.
 
 use super::text::{Fault, shown};
 use schedlab_core::{CpuId, CpuSet};
 use std::fmt;
 
-/// CPUs of the largest machine.
+/// Number of CPUs of the largest machine.
 const CPUS_MAX: u32 = 4096;
 
-/// A list of CPUs, possibly empty. However it was written, it is kept, and printed, in rising
+/// A list of CPUs, possibly empty. However it was written, it is kept and printed in ascending
 /// ranges: `1,0` is `0-1`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CpuList {
-    /// First and last CPU of each range. Rising; between two there is a gap.
+    /// First and last CPU of each range, in ascending order, with gaps between ranges.
     ranges: Vec<(u32, u32)>,
 }
 
@@ -47,12 +47,12 @@ impl CpuList {
         self.ranges.is_empty()
     }
 
-    /// The highest CPU.
+    /// Returns the highest CPU.
     pub fn last(&self) -> Option<u32> {
         self.ranges.last().map(|&(_, last)| last)
     }
 
-    /// That a machine of `cpus` CPUs has them all.
+    /// Checks that a machine of `cpus` CPUs has them all.
     pub fn check_exist(&self, cpus: u32) -> Result<(), Fault> {
         match self.last() {
             Some(last) if last >= cpus => {
@@ -66,7 +66,7 @@ impl CpuList {
         }
     }
 
-    /// The CPUs that are in both.
+    /// Returns the CPUs that are in both.
     pub fn intersection(&self, other: &CpuList) -> CpuList {
         let (mut a, mut b) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         let mut ranges = Vec::new();
@@ -84,14 +84,14 @@ impl CpuList {
         CpuList { ranges }
     }
 
-    /// The same as a set.
+    /// Converts to a set.
     pub fn to_set(&self) -> CpuSet {
         let cpus = self.ranges.iter().flat_map(|&(first, last)| first..=last);
         CpuSet::from_cpus(cpus.map(CpuId))
     }
 }
 
-/// `5` or `0-2`.
+/// Reads `5` or `0-2`.
 fn range(item: &str) -> Result<(u32, u32), Fault> {
     let cpu = |text: &str| -> Result<u32, Fault> {
         let number: Option<u64> =
@@ -100,7 +100,7 @@ fn range(item: &str) -> Result<(u32, u32), Fault> {
             Some(number) if number < u64::from(CPUS_MAX) => Ok(number as u32),
             Some(number) => Err(Fault::new(format!("there is no CPU {number}"))
                 .with_help(format!("the largest machine has CPUs 0 to {}", CPUS_MAX - 1))),
-            None => Err(Fault::new(format!("`{}` is no list of CPUs", shown(item)))
+            None => Err(Fault::new(format!("`{}` is not a list of CPUs", shown(item)))
                 .with_help("CPUs are written like `0-2,5`")),
         }
     };
@@ -109,7 +109,7 @@ fn range(item: &str) -> Result<(u32, u32), Fault> {
         None => (cpu(item)?, cpu(item)?),
     };
     if first > last {
-        return Err(Fault::new(format!("the range `{item}` is backwards"))
+        return Err(Fault::new(format!("the range `{item}` is descending"))
             .with_help(format!("write `{last}-{first}`")));
     }
     Ok((first, last))
@@ -160,16 +160,16 @@ mod tests {
     #[test]
     fn what_is_no_list() {
         for (text, expected) in [
-            ("a", "`a` is no list of CPUs"),
-            ("0,,1", "`` is no list of CPUs"),
-            ("1-", "`1-` is no list of CPUs"),
-            ("-1", "`-1` is no list of CPUs"),
-            ("+1", "`+1` is no list of CPUs"),
-            ("1-2-3", "`1-2-3` is no list of CPUs"),
-            ("5-3", "the range `5-3` is backwards"),
+            ("a", "`a` is not a list of CPUs"),
+            ("0,,1", "`` is not a list of CPUs"),
+            ("1-", "`1-` is not a list of CPUs"),
+            ("-1", "`-1` is not a list of CPUs"),
+            ("+1", "`+1` is not a list of CPUs"),
+            ("1-2-3", "`1-2-3` is not a list of CPUs"),
+            ("5-3", "the range `5-3` is descending"),
             ("4096", "there is no CPU 4096"),
             ("0-4294967296", "there is no CPU 4294967296"),
-            ("99999999999999999999", "`99999999999999999999` is no list of CPUs"),
+            ("99999999999999999999", "`99999999999999999999` is not a list of CPUs"),
         ] {
             assert_eq!(CpuList::parse(text).unwrap_err().message, expected, "{text}");
         }

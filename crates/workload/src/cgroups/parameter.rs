@@ -1,65 +1,31 @@
-//! The files of a control group: which there are, and what may be written to them.
+//! Files of a control group, and the values that may be written to them.
 //!
-//! [`PARAMETERS`] is the list. What a value has to be is here; what depends on the group as it is
-//! at that moment (a burst above the quota, a weight beside `cpu.idle`) is in
+//! [`PARAMETERS`] is the list. The format of a value is checked here. Checks that depend on the
+//! current state of the group (a burst above the quota, a weight next to `cpu.idle`) are in
 //! [`plan`](super::plan).
 
 use super::cpu_list::CpuList;
 use super::systemd;
 use super::text::{Fault, shown};
 use super::weight::{shares_of_nice, shares_of_weight};
+use super::write::{Version, Write, whole, within};
 use crate::diagnostic::did_you_mean;
-
-/// Which control groups.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Version {
-    /// One tree for each controller; `cpu.shares`.
-    V1,
-    /// One tree for all; `cpu.weight`.
-    V2,
-}
-
-/// A value that can be written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Write {
-    /// The weight, as the kernel keeps it.
-    Shares(u64),
-    /// Whether the group as a whole is SCHED_IDLE.
-    Idle(bool),
-    /// The time that the group may run in each period, us; none = no limit. The period, us, if it
-    /// is to change.
-    Quota(Option<u64>, Option<u64>),
-    /// The period, us.
-    Period(u64),
-    /// The quota in hundredths of the period.
-    QuotaPercent(u64),
-    /// Unused quota that may be carried over, us.
-    Burst(u64),
-    /// The CPUs; empty = the parent's.
-    Cpus(CpuList),
-    /// Whether the group is stopped.
-    Frozen(bool),
-    /// Right, but without effect here; says why.
-    Noted(&'static str),
-    /// What the kernel has by default: neither effect nor note.
-    Nothing,
-}
 
 /// A file of a group.
 #[derive(Debug)]
 pub(crate) struct Parameter {
     pub name: &'static str,
-    /// Whose name it is; none = both versions'.
+    /// Version that has this name; `None`: both.
     pub version: Option<Version>,
     read: Reader,
 }
 
-/// A setting by itself, such as `cpu.weight=200`, for places where a running machine is changed:
-/// its name, what is written; or what is wrong, and what would be right.
+/// Reads a single setting, such as `cpu.weight=200`, for changes to a running machine. Returns its
+/// name and the write, or the error and how to correct it.
 pub(crate) fn read_setting(setting: &str) -> Result<(&'static str, Write), Fault> {
     let wanted = "for example `cpu.weight=200`, `cpu.max=50000 100000` or `cpuset.cpus=0-3`";
     let Some((name, value)) = setting.split_once('=') else {
-        return Err(Fault::new(format!("`{}` is no setting", shown(setting))).with_help(wanted));
+        return Err(Fault::new(format!("`{}` is not a setting", shown(setting))).with_help(wanted));
     };
     let name = name.trim();
     let value = value.trim();
@@ -71,27 +37,27 @@ pub(crate) fn read_setting(setting: &str) -> Result<(&'static str, Write), Fault
         None => without_effect("its controller is not simulated"),
         Some(parameter) => match parameter.read(value)? {
             Write::Noted(why) => without_effect(why),
-            Write::Nothing => without_effect("it is so by default"),
+            Write::Nothing => without_effect("it is the default"),
             write => Ok((parameter.name, write)),
         },
     }
 }
 
-/// Takes the parameter's name and a value.
+/// Reads a value; the arguments are the parameter's name and the value.
 type Reader = fn(&'static str, &str) -> Result<Write, Fault>;
 
 impl Parameter {
-    /// What writing `value` means.
+    /// Returns the write for `value`.
     pub fn read(&self, value: &str) -> Result<Write, Fault> {
         (self.read)(self.name, value.trim())
     }
 }
 
-/// The least quota and the least period, us.
+/// Minimum quota and minimum period, us.
 const QUOTA_MIN_US: i64 = 1_000;
-/// The greatest quota or burst, us.
+/// Maximum quota or burst, us.
 pub(crate) const QUOTA_MAX_US: u64 = (1 << 44) - 1;
-/// The greatest period, us.
+/// Maximum period, us.
 const PERIOD_MAX_US: i64 = 1_000_000;
 
 const fn of(version: Version, name: &'static str, read: Reader) -> Parameter {
@@ -110,22 +76,22 @@ const fn both(name: &'static str, read: Reader) -> Parameter {
     Parameter { name, version: None, read }
 }
 
-/// All that are known: those of the controllers cpu, cpuset and freezer, of every group, and
-/// systemd's settings.
+/// All known parameters: those of the controllers cpu, cpuset and freezer, those of every group,
+/// and systemd's settings.
 #[rustfmt::skip]
 pub(crate) static PARAMETERS: &[Parameter] = &[
-    // The weight.
+    // Weight.
     v2("cpu.weight", |name, value| Ok(Write::Shares(shares_of_weight(within(name, value, 1, 10_000)? as u64)))),
     v2("cpu.weight.nice", nice),
     v1("cpu.shares", shares),
     both("cpu.idle", |name, value| Ok(Write::Idle(switch(name, value)?))),
-    // The limit.
+    // Limit.
     v2("cpu.max", max),
     v2("cpu.max.burst", burst),
     v1("cpu.cfs_quota_us", quota),
     v1("cpu.cfs_period_us", |name, value| Ok(Write::Period(within(name, value, QUOTA_MIN_US, PERIOD_MAX_US)? as u64))),
     v1("cpu.cfs_burst_us", burst),
-    // The CPUs.
+    // CPUs.
     both("cpuset.cpus", |_, value| Ok(Write::Cpus(CpuList::parse(value)?))),
     v2("cpuset.cpus.partition", partition),
     v2("cpuset.cpus.exclusive", |_, value| CpuList::parse(value).map(|_| Write::Noted("partitions are not simulated"))),
@@ -143,10 +109,10 @@ pub(crate) static PARAMETERS: &[Parameter] = &[
     v1("cpuset.memory_migrate", |name, value| noted_switch(name, value, "memory nodes are not simulated")),
     v1("cpuset.memory_spread_page", |name, value| noted_switch(name, value, "memory nodes are not simulated")),
     v1("cpuset.memory_spread_slab", |name, value| noted_switch(name, value, "memory nodes are not simulated")),
-    // Stop and go.
+    // Freezer.
     v2("cgroup.freeze", |name, value| Ok(Write::Frozen(switch(name, value)?))),
     v1("freezer.state", freezer),
-    // Right, but without effect here.
+    // Valid, but without effect here.
     v2("cpu.uclamp.min", clamp),
     v2("cpu.uclamp.max", clamp),
     v1("cpu.rt_runtime_us", |name, value| {
@@ -157,11 +123,11 @@ pub(crate) static PARAMETERS: &[Parameter] = &[
     }),
     v2("cgroup.subtree_control", |_, _| Ok(Write::Noted("every group has all controllers here"))),
     v2("cgroup.type", |_, _| Ok(Write::Noted("any thread may be in any group here"))),
-    v2("cgroup.max.depth", |_, _| Ok(Write::Noted("it does not bear on scheduling"))),
-    v2("cgroup.max.descendants", |_, _| Ok(Write::Noted("it does not bear on scheduling"))),
-    v2("cgroup.pressure", |name, value| noted_switch(name, value, "it does not bear on scheduling")),
-    v1("cgroup.clone_children", |name, value| noted_switch(name, value, "it does not bear on scheduling")),
-    v1("notify_on_release", |name, value| noted_switch(name, value, "it does not bear on scheduling")),
+    v2("cgroup.max.depth", |_, _| Ok(Write::Noted("it does not affect scheduling"))),
+    v2("cgroup.max.descendants", |_, _| Ok(Write::Noted("it does not affect scheduling"))),
+    v2("cgroup.pressure", |name, value| noted_switch(name, value, "it does not affect scheduling")),
+    v1("cgroup.clone_children", |name, value| noted_switch(name, value, "it does not affect scheduling")),
+    v1("notify_on_release", |name, value| noted_switch(name, value, "it does not affect scheduling")),
     // Files that are not settings.
     both("tasks", members),
     both("cgroup.procs", members),
@@ -182,22 +148,22 @@ pub(crate) static PARAMETERS: &[Parameter] = &[
     both("freezer.parent_freezing", read_only),
     // systemd's names for some of these.
     v2("CPUWeight", systemd::weight),
-    v2("StartupCPUWeight", |name, value| systemd::weight(name, value).map(|_| Write::Noted("there is no start-up here"))),
+    v2("StartupCPUWeight", |name, value| systemd::weight(name, value).map(|_| Write::Noted("start-up is not simulated"))),
     v1("CPUShares", systemd::shares),
-    v1("StartupCPUShares", |name, value| systemd::shares(name, value).map(|_| Write::Noted("there is no start-up here"))),
+    v1("StartupCPUShares", |name, value| systemd::shares(name, value).map(|_| Write::Noted("start-up is not simulated"))),
     both("CPUQuota", systemd::quota),
     both("CPUQuotaPeriodSec", systemd::period),
     v2("AllowedCPUs", |_, value| Ok(Write::Cpus(CpuList::parse_words(value)?))),
-    v2("StartupAllowedCPUs", |_, value| CpuList::parse_words(value).map(|_| Write::Noted("there is no start-up here"))),
+    v2("StartupAllowedCPUs", |_, value| CpuList::parse_words(value).map(|_| Write::Noted("start-up is not simulated"))),
     v2("AllowedMemoryNodes", |_, _| Ok(Write::Noted("memory nodes are not simulated"))),
     both("CPUAccounting", |_, _| Ok(Write::Nothing)),
     v2("Delegate", |_, _| Ok(Write::Noted("owners are not simulated"))),
 ];
 
-/// Controllers whose files we know.
+/// Controllers with known files.
 pub(crate) const CONTROLLERS: [&str; 3] = ["cpu", "cpuset", "freezer"];
 
-/// Controllers that have no say in scheduling.
+/// Controllers that do not affect scheduling.
 pub(crate) const OTHER_CONTROLLERS: [&str; 15] = [
     "cpuacct",
     "memory",
@@ -216,7 +182,7 @@ pub(crate) const OTHER_CONTROLLERS: [&str; 15] = [
     "ns",
 ];
 
-/// The parameter called `name`, or none if that is a file of another controller.
+/// Returns the parameter called `name`; `None` if it is a file of another controller.
 pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
     if let Some(parameter) = PARAMETERS.iter().find(|parameter| parameter.name == name) {
         return Ok(Some(parameter));
@@ -232,25 +198,7 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
     Err(Fault::new(format!("unknown setting `{}`", shown(name))).with_help(help))
 }
 
-/// A whole number.
-pub(crate) fn whole(name: &str, value: &str) -> Result<i64, Fault> {
-    value.parse().map_err(|_| {
-        Fault::new(format!("`{name}` must be a whole number, found `{}`", shown(value)))
-    })
-}
-
-/// A whole number from `min` to `max`.
-pub(crate) fn within(name: &str, value: &str, min: i64, max: i64) -> Result<i64, Fault> {
-    let number = whole(name, value)?;
-    if (min..=max).contains(&number) {
-        return Ok(number);
-    }
-    let range =
-        if max == i64::MAX { format!("at least {min}") } else { format!("from {min} to {max}") };
-    Err(Fault::new(format!("`{name}` must be {range}, found {number}")))
-}
-
-/// 0 or 1.
+/// Reads 0 or 1.
 fn switch(name: &str, value: &str) -> Result<bool, Fault> {
     match value {
         "0" => Ok(false),
@@ -266,7 +214,7 @@ fn noted_switch(name: &str, value: &str, why: &'static str) -> Result<Write, Fau
     })
 }
 
-/// Version 1 cuts what is too small or too large, without a word.
+/// Version 1 silently clamps values that are too small or too large.
 fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     match whole(name, value)? {
         number if number >= 0 => Ok(Write::Shares(number.clamp(2, 262_144) as u64)),
@@ -281,31 +229,33 @@ fn nice(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// A quota in us, by `name`; `none` says how to have none.
+/// Checks a quota in us, given by `name`; `none` is the value for no limit.
 fn quota_us(name: &str, number: i64, none: &str) -> Result<u64, Fault> {
     if number < QUOTA_MIN_US {
         return Err(Fault::new(format!(
             "the quota in `{name}` must be at least {QUOTA_MIN_US} (1 ms), found {number}"
         ))
-        .with_help(format!("it counts us in each period; {none} is no limit")));
+        .with_help(format!("it is the CPU time in each period, us; {none} means no limit")));
     }
     if number as u64 > QUOTA_MAX_US {
         return Err(Fault::new(format!(
-            "the quota in `{name}` can be at most {QUOTA_MAX_US}, found {number}"
+            "the quota in `{name}` must be at most {QUOTA_MAX_US}, found {number}"
         )));
     }
     Ok(number as u64)
 }
 
-/// Any negative number is no limit.
+/// Any negative number means no limit.
 fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     match whole(name, value)? {
-        number if number < 0 => Ok(Write::Quota(None, None)),
-        number => Ok(Write::Quota(Some(quota_us(name, number, "-1")?), None)),
+        number if number < 0 => Ok(Write::Quota { quota_us: None, period_us: None }),
+        number => {
+            Ok(Write::Quota { quota_us: Some(quota_us(name, number, "-1")?), period_us: None })
+        }
     }
 }
 
-/// `QUOTA [PERIOD]`; without a period it stays as it is.
+/// Reads `QUOTA [PERIOD]`; without a period it stays as it is.
 fn max(name: &'static str, value: &str) -> Result<Write, Fault> {
     let mut words = value.split_whitespace();
     let wrong = || {
@@ -318,7 +268,7 @@ fn max(name: &'static str, value: &str) -> Result<Write, Fault> {
         None => return Err(wrong()),
     };
     let period = match words.next() {
-        // The kernel looks for a number there, finds none, and leaves the period alone.
+        // The kernel expects a number there, finds none, and leaves the period unchanged.
         None | Some("max") => None,
         Some(word) => match word.parse::<i64>().map_err(|_| wrong())? {
             period @ QUOTA_MIN_US..=PERIOD_MAX_US => Some(period as u64),
@@ -330,7 +280,7 @@ fn max(name: &'static str, value: &str) -> Result<Write, Fault> {
         },
     };
     match words.next() {
-        None => Ok(Write::Quota(quota, period)),
+        None => Ok(Write::Quota { quota_us: quota, period_us: period }),
         Some(_) => Err(wrong()),
     }
 }
@@ -360,16 +310,16 @@ fn freezer(name: &'static str, value: &str) -> Result<Write, Fault> {
                 shown(value)
             ));
             Err(match value {
-                "FREEZING" => {
-                    fault.with_help("it only reads FREEZING, while tasks are still being stopped")
-                }
+                "FREEZING" => fault.with_help(
+                    "FREEZING is a state that can only be read, while tasks are being stopped",
+                ),
                 _ => fault,
             })
         }
     }
 }
 
-/// A percentage with up to two decimals that count, or `max`.
+/// Checks a percentage with up to two significant decimals, or `max`.
 fn clamp(name: &'static str, value: &str) -> Result<Write, Fault> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let good = match value.split_once('.') {
@@ -398,7 +348,7 @@ fn members(name: &'static str, _: &str) -> Result<Write, Fault> {
 }
 
 fn read_only(name: &'static str, _: &str) -> Result<Write, Fault> {
-    Err(Fault::new(format!("`{name}` is no setting: it only tells")))
+    Err(Fault::new(format!("`{name}` is read-only")))
 }
 
 #[cfg(test)]
@@ -424,8 +374,8 @@ mod tests {
     /// Measured on running kernels, both versions.
     #[test]
     fn what_the_kernel_takes() {
-        let quota = |quota| Write::Quota(Some(quota), None);
-        let none = Write::Quota(None, None);
+        let quota = |quota| Write::Quota { quota_us: Some(quota), period_us: None };
+        let none = Write::Quota { quota_us: None, period_us: None };
         for (name, value, expected) in [
             ("cpu.shares", "1024", Write::Shares(1024)),
             ("cpu.shares", "0", Write::Shares(2)),
@@ -446,9 +396,13 @@ mod tests {
             ("cpu.cfs_period_us", "1000000", Write::Period(1_000_000)),
             ("cpu.cfs_burst_us", "0", Write::Burst(0)),
             ("cpu.max", "max", none.clone()),
-            ("cpu.max", "max 100000", Write::Quota(None, Some(100_000))),
+            ("cpu.max", "max 100000", Write::Quota { quota_us: None, period_us: Some(100_000) }),
             ("cpu.max", "50000", quota(50_000)),
-            ("cpu.max", "50000 \t 1000000", Write::Quota(Some(50_000), Some(1_000_000))),
+            (
+                "cpu.max",
+                "50000 \t 1000000",
+                Write::Quota { quota_us: Some(50_000), period_us: Some(1_000_000) },
+            ),
             ("cpu.max", "100000 max", quota(100_000)),
             ("cpu.max.burst", "5", Write::Burst(5)),
             ("cpuset.cpus", "0-2,5", cpus("0-2,5")),
@@ -488,7 +442,7 @@ mod tests {
         }
     }
 
-    /// What the kernel answers with EINVAL or ERANGE.
+    /// Values that the kernel refuses with EINVAL or ERANGE.
     #[test]
     fn what_the_kernel_refuses() {
         for (name, value, expected) in [
@@ -508,7 +462,7 @@ mod tests {
             (
                 "cpu.cfs_quota_us",
                 "17592186044416",
-                "the quota in `cpu.cfs_quota_us` can be at most 17592186044415, found 17592186044416",
+                "the quota in `cpu.cfs_quota_us` must be at most 17592186044415, found 17592186044416",
             ),
             (
                 "cpu.cfs_period_us",
@@ -549,7 +503,7 @@ mod tests {
                 "-1",
                 "`cpu.uclamp.min` must be a percentage from 0 to 100 or `max`, found `-1`",
             ),
-            ("cpuset.cpus", "x", "`x` is no list of CPUs"),
+            ("cpuset.cpus", "x", "`x` is not a list of CPUs"),
             (
                 "cpuset.cpus.partition",
                 "alone",
@@ -565,7 +519,7 @@ mod tests {
                 "FREEZING",
                 "`freezer.state` must be `FROZEN` or `THAWED`, found `FREEZING`",
             ),
-            ("cpu.stat", "0", "`cpu.stat` is no setting: it only tells"),
+            ("cpu.stat", "0", "`cpu.stat` is read-only"),
             ("cgroup.procs", "1", "tasks cannot be moved by writing to `cgroup.procs`"),
             ("cpu.wieght", "1", "unknown setting `cpu.wieght`"),
             ("rubbish", "1", "unknown setting `rubbish`"),

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-/// The weight of a group that nobody has given one, as `cpu.shares`.
+/// Weight of a group that has not been set, as `cpu.shares`.
 pub const SHARES_DEFAULT: u64 = 1024;
 
-/// Groups within each other, at most.
+/// Maximum depth of nested groups.
 const DEPTH_MAX: usize = 32;
 
-/// Paths in the order of their first mention, each after those above it.
+/// Paths in the order of their first mention, each after its ancestors.
 #[derive(Debug, Default)]
 pub(crate) struct PathList {
     paths: Vec<String>,
@@ -16,7 +16,7 @@ pub(crate) struct PathList {
 }
 
 impl PathList {
-    /// Adds a normal path and those above it, where they are new. The root is none.
+    /// Adds a normal path and its ancestors, if they are new. The root is not included.
     pub fn add(&mut self, path: &str) {
         if path.is_empty() || self.index.contains_key(path) {
             return;
@@ -28,12 +28,12 @@ impl PathList {
         self.paths.push(path.into());
     }
 
-    /// The place of a path in the list.
+    /// Returns the index of a path in the list.
     pub fn place(&self, path: &str) -> Option<usize> {
         self.index.get(path).copied()
     }
 
-    /// The paths.
+    /// Returns the paths.
     pub fn paths(&self) -> &[String] {
         &self.paths
     }
@@ -43,8 +43,8 @@ impl PathList {
     }
 }
 
-/// The path in the form used here: a slash before every name, none behind; `""` is the root. Or
-/// what is wrong with it.
+/// Returns the path in normal form (a slash before every name, none at the end; `""` is the root),
+/// or an error message.
 pub(crate) fn normal_path(text: &str) -> Result<String, String> {
     let mut path = String::new();
     let mut depth = 0;
@@ -53,14 +53,14 @@ pub(crate) fn normal_path(text: &str) -> Result<String, String> {
             return Err(format!("a group cannot be called `{name}`"));
         }
         if name.chars().any(char::is_control) {
-            return Err("a group's name cannot hold control characters".into());
+            return Err("a group's name cannot contain control characters".into());
         }
         path.push('/');
         path.push_str(name);
         depth += 1;
     }
     if depth > DEPTH_MAX {
-        return Err(format!("groups can be at most {DEPTH_MAX} deep"));
+        return Err(format!("groups can be nested at most {DEPTH_MAX} deep"));
     }
     Ok(path)
 }

@@ -1,60 +1,55 @@
-//! The groups of a run: what is written to them, checked as the kernel checks it, and what they
-//! then are.
+//! The groups of a run: writes to them, checked as in the kernel, and the resulting groups.
 //!
-//! Writes are carried out in the order written. Each is checked against the group as it then is: a
-//! burst cannot be above the quota, nor a quota below the burst, and a group that is idle has no
-//! weight to set. The two rules of version 1 about parents and children are checked at the end, so
-//! that parents need not come first.
+//! Writes are carried out in the order written. Each is checked against the current state of the
+//! group: a burst cannot exceed the quota, nor can a quota be below the burst, and an idle group
+//! has no weight to set. The two rules of version 1 about parents and children are checked at the
+//! end, so that parents need not come first.
 
 use super::cpu_list::CpuList;
-use super::parameter::{QUOTA_MAX_US, Version, Write};
+use super::parameter::QUOTA_MAX_US;
 use super::path::{PathList, SHARES_DEFAULT};
 use super::settings::{GroupSettings, Note, Setting};
 use super::text::Fault;
+use super::write::{Version, Write};
 use crate::diagnostic::Diagnostic;
-use schedlab_core::{CpuSet, GroupId};
+use schedlab_core::{CpuSet, GroupId, Quota};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The period of a limit that sets none, us.
+/// Period of a limit that sets none, us.
 pub const PERIOD_DEFAULT_US: u64 = 100_000;
 
-/// The weight of a group that is idle.
+/// Weight of an idle group.
 pub const SHARES_IDLE: u64 = 3;
 
-/// A group that is to be made.
+/// A group that is to be created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Its path, e.g. `/tg1/tg11`.
+    /// Path, for example `/tg1/tg11`.
     pub path: String,
-    /// The group it is in, by its place in [`GroupPlan::groups`]; none = the root.
+    /// Its parent, by index in [`GroupPlan::groups`]; `None`: the root.
     pub parent: Option<usize>,
-    /// Its weight as the kernel keeps it: `cpu.shares`, 2 to 262144. 1024 by default,
-    /// [`SHARES_IDLE`] if it is idle.
+    /// Weight as in the kernel: `cpu.shares`, 2 to 262144. 1024 by default, [`SHARES_IDLE`] if it
+    /// is idle.
     pub shares: u64,
     /// Whether the group as a whole is SCHED_IDLE among its siblings.
     pub idle: bool,
-    /// The time that it may run, on all CPUs together, in each period, us; none = no limit. 1000 to
-    /// 2^44 - 1.
-    pub quota_us: Option<u64>,
-    /// The period, us, 1000 to 1000000.
-    pub period_us: u64,
-    /// The unused quota that may be carried over into later periods, us.
-    pub burst_us: u64,
-    /// The CPUs that its tasks may use: its own ones that its parent has too, or else the parent's.
-    /// Not empty.
+    /// Its limit, checked: the quota is 1000 to 2^44 - 1 us, and the burst at most the quota.
+    pub quota: Quota,
+    /// CPUs that its tasks may use: those of its own CPUs that its parent has, too, or else the
+    /// parent's. Not empty.
     pub cpuset: CpuSet,
-    /// The CPUs that were written to it; none = its parent's.
+    /// CPUs that were written to it; `None`: its parent's.
     pub own_cpus: Option<CpuSet>,
-    /// Whether it, or a group it is in, is stopped.
+    /// Whether it or one of its ancestors is frozen.
     pub frozen: bool,
-    /// Whether it was itself stopped.
+    /// Whether the group itself was frozen.
     pub own_frozen: bool,
-    /// Its settings that have no effect here.
+    /// Settings that have no effect here.
     pub notes: Vec<Note>,
 }
 
-/// What a group may have besides weight, for schedulers that lack it.
+/// A property of groups besides weight that some schedulers lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
     /// `cpu.idle`.
@@ -63,12 +58,12 @@ pub enum Feature {
     Limit,
 }
 
-/// What is missing of it where it has no effect.
+/// Displays the consequence where the feature has no effect.
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Feature::Idle => {
-                "where a scheduler has no idle groups it weighs 3 and is otherwise like any other"
+                "under a scheduler without idle groups it has weight 3 and is otherwise an ordinary group"
             }
             Feature::Limit => "the scheduler cannot limit groups",
         })
@@ -76,14 +71,14 @@ impl fmt::Display for Feature {
 }
 
 impl Group {
-    /// Whether its tasks may not use all of a machine's `cpus` CPUs.
+    /// Whether its tasks may use only a part of a machine's `cpus` CPUs.
     pub fn binds(&self, cpus: u32) -> bool {
         self.cpuset.count(cpus) < cpus
     }
 
-    /// What it needs of a scheduler besides weight.
+    /// Returns the features that it requires of a scheduler besides weight.
     pub fn features(&self) -> impl Iterator<Item = Feature> {
-        [(Feature::Idle, self.idle), (Feature::Limit, self.quota_us.is_some())]
+        [(Feature::Idle, self.idle), (Feature::Limit, self.quota.quota_us.is_some())]
             .into_iter()
             .filter_map(|(feature, needed)| needed.then_some(feature))
     }
@@ -98,7 +93,7 @@ pub struct GroupPlan {
 }
 
 impl GroupPlan {
-    /// The groups that `settings` and tasks (`paths`, see
+    /// Creates the groups that `settings` and tasks (`paths`, see
     /// [`Model::group_paths`](crate::Model::group_paths)) name, on a machine of `cpus` CPUs.
     ///
     /// # Errors
@@ -129,17 +124,19 @@ impl GroupPlan {
         Ok(GroupPlan { groups: finish(drafts), notes })
     }
 
-    /// The groups, in the order in which they are to be made.
+    /// Returns the groups, in the order in which they are to be created.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// What was read and has no effect here: first what concerns no group, then the groups' own.
+    /// Returns the notes on settings without effect: first those that concern no group, then the
+    /// groups' own.
     pub fn notes(&self) -> impl Iterator<Item = &Note> {
         self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.notes))
     }
 
-    /// What groups need of a scheduler besides weight, each with the first group that does.
+    /// Returns the features that groups require of a scheduler besides weight, each with the first
+    /// group that does.
     pub fn features(&self) -> Vec<(Feature, &Group)> {
         let mut found: Vec<(Feature, &Group)> = Vec::new();
         for group in &self.groups {
@@ -152,7 +149,7 @@ impl GroupPlan {
         found
     }
 
-    /// The numbers of the groups `paths`, if those of the plan have been numbered `ids`.
+    /// Returns the numbers of the groups `paths`, if those of the plan have been numbered `ids`.
     ///
     /// # Panics
     /// If a path is not in the plan.
@@ -163,27 +160,27 @@ impl GroupPlan {
     }
 }
 
-/// A setting, and its place among all.
+/// A setting, and its position in the list of all settings.
 #[derive(Clone, Copy, Debug)]
 struct Written<'a> {
     place: usize,
     setting: &'a Setting,
 }
 
-/// A group while it is being written to.
+/// A group that is being written to.
 #[derive(Debug)]
 struct Draft<'a> {
     group: Group,
     /// The quota in hundredths of the period, if it was last set so.
     percent: Option<u64>,
-    /// The last setting of quota or period.
+    /// Last setting of quota or period.
     limit_set: Option<Written<'a>>,
-    /// Its own CPUs; empty = the parent's.
+    /// Its own CPUs; empty: the parent's.
     cpus: CpuList,
     cpus_set: Option<Written<'a>>,
 }
 
-/// The groups as they come into being.
+/// Returns the groups before any write.
 fn drafts<'a>(list: &PathList) -> Vec<Draft<'a>> {
     let draft = |path: &String| Draft {
         group: Group {
@@ -191,9 +188,7 @@ fn drafts<'a>(list: &PathList) -> Vec<Draft<'a>> {
             path: path.clone(),
             shares: SHARES_DEFAULT,
             idle: false,
-            quota_us: None,
-            period_us: PERIOD_DEFAULT_US,
-            burst_us: 0,
+            quota: Quota { quota_us: None, period_us: PERIOD_DEFAULT_US, burst_us: 0 },
             cpuset: CpuSet::All,
             own_cpus: None,
             frozen: false,
@@ -213,7 +208,7 @@ impl<'a> Draft<'a> {
         let setting = written.setting;
         self.group.write(&mut self.percent, &setting.name, &setting.write)?;
         match &setting.write {
-            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) => {
+            Write::Quota { .. } | Write::QuotaPercent(_) | Write::Period(_) => {
                 self.limit_set = Some(written)
             }
             Write::Cpus(list) => {
@@ -227,16 +222,16 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Whether its limit is subject to version 1's rule.
+    /// Whether its limit is subject to the rule of version 1.
     fn limited_by_v1(&self) -> bool {
-        self.group.quota_us.is_some() && is_v1(self.limit_set)
+        self.group.quota.quota_us.is_some() && is_v1(self.limit_set)
     }
 }
 
-/// What a group is when something is written to it, by itself.
+/// State of a single group under writes.
 impl Group {
-    /// Carries out a write, as the kernel would with the group as it is. `percent` is the quota in
-    /// hundredths of the period, if it was last set so.
+    /// Carries out a write, as the kernel would in the group's current state. `percent` is the
+    /// quota in hundredths of the period, if it was last set so.
     pub(crate) fn write(
         &mut self,
         percent: &mut Option<u64>,
@@ -247,28 +242,31 @@ impl Group {
             Write::Shares(_) if self.idle => {
                 let message = format!("`{name}` cannot be set while the group is idle");
                 return Err(Fault::new(message)
-                    .with_help("leave out one of the two, or `cpu.idle=0` first"));
+                    .with_help("remove one of the two, or write `cpu.idle=0` first"));
             }
             Write::Shares(shares) => self.shares = *shares,
             Write::Idle(idle) => set_idle(self, *idle),
-            Write::Quota(quota_us, period_us) => {
-                self.set_limit(*quota_us, period_us.unwrap_or(self.period_us))?;
+            Write::Quota { quota_us, period_us } => {
+                self.set_limit(*quota_us, period_us.unwrap_or(self.quota.period_us))?;
                 *percent = None;
             }
             Write::QuotaPercent(new) => {
-                self.set_limit(Some(percent_of(*new, self.period_us)?), self.period_us)?;
+                self.set_limit(
+                    Some(percent_of(*new, self.quota.period_us)?),
+                    self.quota.period_us,
+                )?;
                 *percent = Some(*new);
             }
             Write::Period(period_us) => {
                 let quota_us = match percent {
                     Some(percent) => Some(percent_of(*percent, *period_us)?),
-                    None => self.quota_us,
+                    None => self.quota.quota_us,
                 };
                 self.set_limit(quota_us, *period_us)?;
             }
             Write::Burst(burst_us) => {
-                check_burst(self.quota_us, *burst_us)?;
-                self.burst_us = *burst_us;
+                check_burst(self.quota.quota_us, *burst_us)?;
+                self.quota.burst_us = *burst_us;
             }
             Write::Cpus(list) => self.own_cpus = (!list.is_empty()).then(|| list.to_set()),
             Write::Frozen(frozen) => self.own_frozen = *frozen,
@@ -278,9 +276,9 @@ impl Group {
     }
 
     fn set_limit(&mut self, quota_us: Option<u64>, period_us: u64) -> Result<(), Fault> {
-        check_burst(quota_us, self.burst_us)?;
-        self.quota_us = quota_us;
-        self.period_us = period_us;
+        check_burst(quota_us, self.quota.burst_us)?;
+        self.quota.quota_us = quota_us;
+        self.quota.period_us = period_us;
         Ok(())
     }
 }
@@ -289,7 +287,8 @@ fn is_v1(written: Option<Written<'_>>) -> bool {
     written.is_some_and(|written| written.setting.version == Some(Version::V1))
 }
 
-/// An idle group loses its weight, and gets the default one when it no longer is.
+/// Sets whether a group is idle. An idle group loses its weight, and gets the default one when it
+/// no longer is.
 fn set_idle(group: &mut Group, idle: bool) {
     if group.idle != idle {
         group.idle = idle;
@@ -300,7 +299,7 @@ fn set_idle(group: &mut Group, idle: bool) {
 fn percent_of(percent: u64, period_us: u64) -> Result<u64, Fault> {
     match percent.saturating_mul(period_us) / 100 {
         0..1_000 => Err(Fault::new(format!(
-            "{percent}% of a period of {period_us} us is less than the least quota, 1000 us"
+            "{percent}% of a period of {period_us} us is less than the minimum quota, 1000 us"
         ))
         .with_help("a longer period gives a longer quota")),
         quota_us => Ok(quota_us),
@@ -312,17 +311,17 @@ fn check_burst(quota_us: Option<u64>, burst_us: u64) -> Result<(), Fault> {
         Some(quota_us) if burst_us > quota_us => {
             Err(Fault::new(format!("a burst of {burst_us} us is more than the quota of {quota_us} us"))
                 .with_help(
-                    "the burst can be from 0 to the quota; the two are set in the order in which they stand",
+                    "the burst must be from 0 to the quota; the two are set in the order in which they are written",
                 ))
         }
         Some(quota_us) if burst_us + quota_us > QUOTA_MAX_US => {
-            Err(Fault::new(format!("quota and burst together can be at most {QUOTA_MAX_US} us")))
+            Err(Fault::new(format!("quota and burst together must be at most {QUOTA_MAX_US} us")))
         }
         _ => Ok(()),
     }
 }
 
-/// The error that what two groups have does not go together: of the setting that was written later.
+/// Returns the error that two groups conflict, at the setting that was written later.
 fn clash<'a>(
     pair: [&Draft<'a>; 2],
     of: fn(&Draft<'a>) -> Option<Written<'a>>,
@@ -332,16 +331,16 @@ fn clash<'a>(
         .into_iter()
         .filter_map(|draft| of(draft).map(|written| (written, draft)))
         .max_by_key(|(written, _)| written.place);
-    let (written, draft) = last.expect("one of two that clash was set");
+    let (written, draft) = last.expect("one of two conflicting groups was set");
     written.setting.refused(&draft.group.path, fault)
 }
 
-/// Version 1: a child may not have more of its period than its nearest limited ancestor (and so
-/// than any) has of its own.
+/// Version 1: the quota of a child, in proportion to its period, must not exceed that of its
+/// nearest limited ancestor (and thus of any).
 fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
-    // 20 bits behind the point, as the kernel compares them.
+    // 20 fractional bits, as in the kernel's comparison.
     let ratio = |group: &Group| {
-        group.quota_us.map_or(u64::MAX, |quota_us| (quota_us << 20) / group.period_us)
+        group.quota.quota_us.map_or(u64::MAX, |us| (us << 20) / group.quota.period_us)
     };
     let mut limiting: Vec<Option<usize>> = Vec::with_capacity(drafts.len());
     for (at, draft) in drafts.iter().enumerate() {
@@ -353,17 +352,17 @@ fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
         };
         if ratio(&draft.group) > ratio(&parent.group) {
             let limit = |group: &Group| {
-                format!("{} us in {} us", group.quota_us.unwrap_or(0), group.period_us)
+                format!("{} us in {} us", group.quota.quota_us.unwrap_or(0), group.quota.period_us)
             };
             let fault = Fault::new(format!(
-                "`{}` may not have more than `{}`, which it is in: {} against {}",
+                "`{}` may not have more than `{}`, its ancestor: {} against {}",
                 draft.group.path,
                 parent.group.path,
                 limit(&draft.group),
                 limit(&parent.group)
             ));
-            let fault =
-                fault.with_help("version 2 allows that: `cpu.max`; what is less still counts");
+            let fault = fault
+                .with_help("version 2 allows that (`cpu.max`); the smaller limit still applies");
             return Err(clash([draft, parent], |draft| draft.limit_set, fault));
         }
     }
@@ -383,7 +382,7 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
         }
         let message = if parent.cpus.is_empty() {
             format!(
-                "`{}` has no CPUs, so `{}` in it cannot have any",
+                "`{}` has no CPUs, so its child `{}` cannot have any",
                 parent.group.path, draft.group.path
             )
         } else {
@@ -393,7 +392,7 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
             )
         };
         let fault = Fault::new(message).with_help(format!(
-            "in version 1 `cpuset.cpus` of `{}` must hold those of all groups in it",
+            "in version 1 `cpuset.cpus` of `{}` must contain those of all groups in it",
             parent.group.path
         ));
         return Err(clash([draft, parent], |draft| draft.cpus_set, fault));
@@ -401,9 +400,9 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Hands down what groups have from those they are in.
+/// Passes properties of groups on to their descendants.
 fn finish(drafts: Vec<Draft<'_>>) -> Vec<Group> {
-    // The lists of CPUs that really apply, each with its set; none = all.
+    // The effective lists of CPUs, each with its set; `None`: all.
     let mut effective: Vec<Option<usize>> = Vec::with_capacity(drafts.len());
     let mut lists: Vec<(CpuList, CpuSet)> = Vec::new();
     let mut groups: Vec<Group> = Vec::with_capacity(drafts.len());
@@ -456,7 +455,10 @@ mod tests {
         let plan = plan("/a");
         let group = &plan.groups()[0];
         assert_eq!((group.shares, group.idle, group.frozen), (1024, false, false));
-        assert_eq!((group.quota_us, group.period_us, group.burst_us), (None, 100_000, 0));
+        assert_eq!(
+            (group.quota.quota_us, group.quota.period_us, group.quota.burst_us),
+            (None, 100_000, 0)
+        );
         assert_eq!(group.cpuset, CpuSet::All);
         assert_eq!(group.features().count(), 0);
         assert_eq!(plan.notes().count(), 0);
@@ -481,7 +483,7 @@ mod tests {
         let limit = |text: &str| {
             let plan = plan(text);
             let group = &plan.groups()[0];
-            (group.quota_us, group.period_us, group.burst_us)
+            (group.quota.quota_us, group.quota.period_us, group.quota.burst_us)
         };
         assert_eq!(limit("/a cpu.max=50000 200000 cpu.max=30000"), (Some(30_000), 200_000, 0));
         assert_eq!(limit("/a cpu.max=50000 cpu.max=max"), (None, 100_000, 0));
@@ -511,11 +513,11 @@ mod tests {
         );
         assert_eq!(
             refused("/a cpu.max=17592186044415 cpu.max.burst=1"),
-            "1:27 quota and burst together can be at most 17592186044415 us"
+            "1:27 quota and burst together must be at most 17592186044415 us"
         );
         assert_eq!(
             refused("/a CPUQuotaPeriodSec=10ms CPUQuota=5%"),
-            "1:27 5% of a period of 10000 us is less than the least quota, 1000 us"
+            "1:27 5% of a period of 10000 us is less than the minimum quota, 1000 us"
         );
     }
 
@@ -530,13 +532,13 @@ mod tests {
         plan(&quota("-1", "500000"));
         assert_eq!(
             refused(&quota("50000", "50001")),
-            "2:31 `/a/b/c` may not have more than `/a`, which it is in: 50001 us in 100000 us against 50000 us in 100000 us"
+            "2:31 `/a/b/c` may not have more than `/a`, its ancestor: 50001 us in 100000 us against 50000 us in 100000 us"
         );
-        // It is the ratio that counts, and the later of the two settings that is refused.
+        // The ratio counts, and the later of the two settings is refused.
         plan("/a cpu.cfs_quota_us=50000\n/a/b cpu.cfs_period_us=1000000 cpu.cfs_quota_us=500000");
         assert_eq!(
             refused("/a/b cpu.cfs_quota_us=60000\n/a cpu.cfs_quota_us=50000"),
-            "2:4 `/a/b` may not have more than `/a`, which it is in: 60000 us in 100000 us against 50000 us in 100000 us"
+            "2:4 `/a/b` may not have more than `/a`, its ancestor: 60000 us in 100000 us against 50000 us in 100000 us"
         );
     }
 
@@ -559,7 +561,7 @@ mod tests {
 
     #[test]
     fn in_version_1_cpus_must_be_the_parents() {
-        // What makes these files version 1's is the other name in them.
+        // The other name in them makes these files version 1's.
         plan("/a cpuset.cpus=0-3 cpu.shares=5\n/a/b cpuset.cpus=1,3");
         plan("/a/b cpu.shares=5 cpuset.cpus=");
         assert_eq!(
@@ -568,7 +570,7 @@ mod tests {
         );
         assert_eq!(
             refused("/a/b cpuset.cpus=2 cpu.shares=100"),
-            "1:6 `/a` has no CPUs, so `/a/b` in it cannot have any"
+            "1:6 `/a` has no CPUs, so its child `/a/b` cannot have any"
         );
         plan("/a/b cpuset.cpus=2 cpu.weight=100");
     }

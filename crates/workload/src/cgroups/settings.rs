@@ -1,23 +1,24 @@
-//! What files and options say about groups, in the order in which they say it.
+//! Settings of groups from files and options, in the order written.
 
-use super::cgconfig::Template;
-use super::parameter::{self, Version, Write};
+use super::parameter;
+use super::path::normal_path;
 use super::text::{Fault, Text};
+use super::write::{Version, Write};
 use crate::diagnostic::{Diagnostic, Span};
 use std::fmt;
 use std::sync::Arc;
 
-/// What files or the command line say about groups. A later value counts, as when it is written to
-/// the same file of the kernel later.
+/// Settings of groups from files or the command line. A later value counts, as when it is written
+/// later to the same file of the kernel.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSettings {
     pub(super) entries: Vec<Entry>,
     pub(super) notes: Vec<Note>,
-    /// What groups of a kind get when rules ask for them.
+    /// Settings of groups that rules create.
     pub(super) templates: Vec<Template>,
 }
 
-/// A group that is to be, with a value to write or without.
+/// A group, with or without a value to write.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// A normal path; `""` is the root.
@@ -29,14 +30,15 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub name: Arc<str>,
-    /// Whose name it is. None only while its file is being read, if it is both versions' name.
+    /// Version of the name. `None` only while its file is being read, if both versions have the
+    /// name.
     pub version: Option<Version>,
     pub write: Write,
-    /// Where it stands. None: a program says so.
+    /// Its position; `None`: it comes from a program.
     pub spot: Option<(Text, Span)>,
 }
 
-/// Something that was read and has no effect here.
+/// A setting that has no effect here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     file: Arc<str>,
@@ -44,22 +46,33 @@ pub struct Note {
     text: String,
 }
 
+/// Settings of groups of one kind at their creation.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// A normal path with placeholders such as `%u`.
+    pub(super) path: String,
+    pub(super) settings: Vec<Setting>,
+    /// Note that it has no effect without rules.
+    pub(super) unused: Note,
+}
+
 impl GroupSettings {
-    /// Adds what `other` says; where both speak, `other` counts.
+    /// Adds the settings of `other`, which take precedence.
     pub fn add(&mut self, other: GroupSettings) {
         self.entries.extend(other.entries);
         self.notes.extend(other.notes);
         self.templates.extend(other.templates);
     }
 
-    /// A group without settings; `path` is a normal path.
+    /// Returns a group without settings; `path` is a normal path.
     pub(super) fn of_group(path: &str) -> GroupSettings {
         let mut settings = GroupSettings::default();
         settings.group(&path.into());
         settings
     }
 
-    /// Whether a group, e.g. `/tg1/tg11`, is named here, or one below it. The root always is.
+    /// Whether a group, for example `/tg1/tg11`, or a descendant of it is named here. The root
+    /// always is.
     pub fn names(&self, path: &str) -> bool {
         path.is_empty()
             || self.entries.iter().any(|entry| {
@@ -70,7 +83,7 @@ impl GroupSettings {
             })
     }
 
-    /// What was read and has no effect, apart from settings of groups (see
+    /// Returns the notes, except those on settings of groups (see
     /// [`Group::notes`](super::Group::notes)).
     pub fn notes(&self) -> &[Note] {
         &self.notes
@@ -80,7 +93,7 @@ impl GroupSettings {
         self.notes.push(Note::new(text, span, message));
     }
 
-    /// A group without settings.
+    /// Adds a group without settings.
     pub(super) fn group(&mut self, path: &Arc<str>) {
         self.entries.push(Entry { path: path.clone(), setting: None });
     }
@@ -89,8 +102,9 @@ impl GroupSettings {
         self.entries.push(Entry { path: path.clone(), setting: Some(setting) });
     }
 
-    /// The settings read so far are of one file: names that both versions have are of the version
-    /// that its other names are of; if they are of both or none, of `otherwise`.
+    /// Determines the version of all settings, which come from one file. Names that both versions
+    /// have belong to the version of the file's other names. If those are of both versions or of
+    /// none, they belong to `otherwise`.
     pub(super) fn settle_version(&mut self, otherwise: Version) -> Version {
         let version = {
             let settings = || self.entries.iter().filter_map(|entry| entry.setting.as_ref());
@@ -109,7 +123,7 @@ impl GroupSettings {
 }
 
 impl Setting {
-    /// Reads a value for the file `name`, which stand at the two spans.
+    /// Reads a value for the file `name`; both have spans.
     pub fn read(
         text: &Text,
         path: &str,
@@ -125,13 +139,13 @@ impl Setting {
             None => (None, Write::Noted("its controller is not simulated")),
         };
         if path.is_empty() && !matches!(write, Write::Noted(_) | Write::Nothing) {
-            let fault = Fault::new(format!("the root group has no `{name}` to write to"));
+            let fault = Fault::new(format!("the root group has no `{name}`"));
             return Err(fault.at(text, name_span, path));
         }
         Ok(Setting { name: name.into(), version, write, spot: Some((text.clone(), name_span)) })
     }
 
-    /// The error that this cannot be written to the group `path` as it is.
+    /// Returns the error that it cannot be written to the group `path` in its current state.
     pub fn refused(&self, path: &str, fault: Fault) -> Diagnostic {
         match &self.spot {
             Some((text, span)) => fault.at(text, *span, path),
@@ -141,7 +155,7 @@ impl Setting {
         }
     }
 
-    /// The note that this is not simulated, if so.
+    /// Returns the note that it is not simulated, if so.
     pub fn note(&self) -> Option<Note> {
         match (&self.write, &self.spot) {
             (Write::Noted(why), Some((text, span))) => {
@@ -152,22 +166,43 @@ impl Setting {
     }
 }
 
+impl Template {
+    /// Returns its path, for example `/students/%u`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns a group `path` of this kind, for example `/students/anna`; empty if that is not a
+    /// path.
+    pub fn settings(&self, path: &str) -> GroupSettings {
+        let mut settings = GroupSettings::default();
+        if let Ok(path) = normal_path(path) {
+            let path: Arc<str> = path.into();
+            settings.group(&path);
+            for setting in &self.settings {
+                settings.set(&path, setting.clone());
+            }
+        }
+        settings
+    }
+}
+
 impl Note {
     pub(super) fn new(text: &Text, span: Span, message: impl Into<String>) -> Note {
         Note { file: text.name().clone(), line: text.line(span), text: message.into() }
     }
 
-    /// The file it stands in.
+    /// Returns the file.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line, from 1.
+    /// Returns the line, from 1.
     pub fn line(&self) -> u32 {
         self.line
     }
 
-    /// What has no effect, and why.
+    /// Returns the setting that has no effect, and the reason.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,7 +1,6 @@
-//! The file beside a workload that says what groups there are and what holds in them, and the same
-//! as an option.
+//! Files and options that define groups and their settings.
 //!
-//! Either lines,
+//! A file contains either lines,
 //!
 //! ```text
 //! # a path, then any number of settings
@@ -10,29 +9,28 @@
 //! /empty
 //! ```
 //!
-//! or JSON, `{"/tg1": {"cpu.weight": 200}, "/tg1/tg11": {"cpu.max": "50000
-//! 100000"}}`. A value goes on to the next word that holds a `=`, and may stand in double quotes.
-//! Settings are called as the files in a control group, or as systemd calls them; a path may also
-//! be the name of one of systemd's slices, `user-1000.slice`.
+//! or JSON, `{"/tg1": {"cpu.weight": 200}, "/tg1/tg11": {"cpu.max": "50000 100000"}}`. A value
+//! extends to the next word that contains a `=`, and may be in double quotes. Settings are named
+//! like the files of a control group, or like systemd's settings. A path may also be the name of
+//! one of systemd's slices, `user-1000.slice`.
 //!
-//! A `cgconfig.conf` is taken too: nothing else begins with the word for one of its sections.
+//! A `cgconfig.conf` is accepted, too: no other format begins with the name of one of its sections.
 
 use super::cgconfig::{self, CgConfig};
-use super::parameter::Version;
 use super::path::normal_path;
 use super::settings::{GroupSettings, Setting};
 use super::systemd::slice_path;
 use super::text::{Fault, Text, shown};
+use super::write::Version;
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::json::{self, Kind};
 use std::sync::Arc;
 
-/// Reads a file of groups, in whichever form it is: lines, JSON or `cgconfig.conf`.
+/// Reads a file of groups in any format: lines, JSON or `cgconfig.conf`.
 ///
 /// # Errors
-/// The first thing in it that cannot be understood. (What does not go together is found by
-/// [`GroupPlan::new`](super::GroupPlan::new).)
+/// The first syntax error. (Conflicts are found by [`GroupPlan::new`](super::GroupPlan::new).)
 pub fn parse(file: &str, text: &str) -> Result<GroupSettings, Diagnostic> {
     match Form::of(text) {
         Form::CgConfig => cgconfig::parse(file, text).map(CgConfig::into_settings),
@@ -41,13 +39,13 @@ pub fn parse(file: &str, text: &str) -> Result<GroupSettings, Diagnostic> {
     }
 }
 
-/// The names that both versions have are version 2's, unless the file is of version 1.
+/// Resolves names that both versions have to version 2, unless the file is of version 1.
 fn settled(mut settings: GroupSettings) -> Result<GroupSettings, Diagnostic> {
     settings.settle_version(Version::V2);
     Ok(settings)
 }
 
-/// How a file of groups can be written.
+/// Format of a file of groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Lines,
@@ -58,7 +56,8 @@ enum Form {
 impl Form {
     fn of(text: &str) -> Form {
         let text = text.trim_start_matches('\u{feff}');
-        // A `/` begins a path in one form, a comment in the other; `//` and `/*` are no paths.
+        // A `/` begins a path in one format and a comment in the other; `//` and `/*` are not
+        // paths.
         if ["{", "//", "/*"].iter().any(|sign| text.trim_start().starts_with(sign)) {
             return Form::Json;
         }
@@ -73,11 +72,11 @@ impl Form {
     }
 }
 
-/// Reads one group as the command line has it: `/tg1:cpu.weight=200`, or just `/tg1`. Several
-/// settings are separated by blanks.
+/// Reads one group from the command line: `/tg1:cpu.weight=200`, or just `/tg1`. Several settings
+/// are separated by blanks.
 ///
 /// # Errors
-/// If it cannot be understood.
+/// If it has an error.
 pub fn parse_option(text: &str) -> Result<GroupSettings, Diagnostic> {
     let text = Text::new("option --group", text)?;
     let option = text.text();
@@ -96,12 +95,12 @@ pub fn parse_option(text: &str) -> Result<GroupSettings, Diagnostic> {
     settled(settings)
 }
 
-/// A path that is not the root's.
+/// Reads a path other than the root's.
 fn group_path(text: &str) -> Result<Arc<str>, String> {
     let slice = slice_path(text);
     let path = slice.as_deref().unwrap_or(text);
     if !path.starts_with('/') {
-        return Err(format!("`{}` is no group: a path begins with `/`", shown(text)));
+        return Err(format!("`{}` is not a group: a path begins with `/`", shown(text)));
     }
     match normal_path(path)? {
         root if root.is_empty() => Err("the root group has no weight".into()),
@@ -137,7 +136,7 @@ fn words(
     while !rest.is_empty() {
         let word = rest.split_whitespace().next().unwrap_or_default();
         let Some((name, _)) = word.split_once('=') else {
-            let fault = Fault::new(format!("`{}` is no setting", shown(word)))
+            let fault = Fault::new(format!("`{}` is not a setting", shown(word)))
                 .with_help("for example `cpu.weight=200` or `cpu.shares=512`");
             return Err(fault.at(text, text.span_of(word), group));
         };
@@ -236,7 +235,7 @@ mod tests {
             let plan = GroupPlan::new(&parse("g", text).unwrap(), &[], 1).unwrap();
             let group = &plan.groups()[0];
             assert_eq!(
-                (group.quota_us, group.period_us, group.shares),
+                (group.quota.quota_us, group.quota.period_us, group.shares),
                 (Some(20_000), 50_000, 3072),
                 "{text}"
             );
@@ -262,7 +261,10 @@ mod tests {
         let plan = GroupPlan::new(&parse("g", text).unwrap(), &[], 4).unwrap();
         let [_, user, b] = plan.groups() else { panic!("{plan:?}") };
         assert_eq!(user.path, "/user.slice/user-1000.slice");
-        assert_eq!((user.shares, user.quota_us, user.period_us), (2048, Some(20_000), 100_000));
+        assert_eq!(
+            (user.shares, user.quota.quota_us, user.quota.period_us),
+            (2048, Some(20_000), 100_000)
+        );
         assert_eq!(user.cpuset.iter(8).map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 2, 3]);
         assert!(b.idle);
     }
@@ -278,10 +280,7 @@ mod tests {
         }
         let settings = parse("g", "group a { cpu { } }\ntemplate b/%u { cpu { } }").unwrap();
         let notes: Vec<String> = settings.notes().iter().map(|note| note.to_string()).collect();
-        assert_eq!(
-            notes,
-            ["g:2: the template `/b/%u` has no effect: there are no rules that ask for it"]
-        );
+        assert_eq!(notes, ["g:2: the template `/b/%u` has no effect: no rule uses it"]);
         assert_eq!(Form::of("groups.slice CPUWeight=5"), Form::Lines);
         assert_eq!(Form::of("/group cpu.weight=5"), Form::Lines);
         assert_eq!(Form::of(""), Form::Lines);
@@ -295,11 +294,11 @@ mod tests {
             ("/a cpu.weight=0", "1:4 `cpu.weight` must be from 1 to 10000, found 0"),
             ("/a\n /b cpu.shares=-1", "2:5 `cpu.shares` must be from 2 to 262144, found -1"),
             ("/a cpu.idle=0 cpu.weigth=5", "1:15 unknown setting `cpu.weigth`"),
-            ("/a cpu.weight", "1:4 `cpu.weight` is no setting"),
+            ("/a cpu.weight", "1:4 `cpu.weight` is not a setting"),
             ("/a cpu.weight=x", "1:4 `cpu.weight` must be a whole number, found `x`"),
             ("/a cpu.weight=5 6", "1:4 `cpu.weight` must be a whole number, found `5 6`"),
             ("/a =5", "1:4 unknown setting ``"),
-            ("tg1 cpu.weight=5", "1:1 `tg1` is no group: a path begins with `/`"),
+            ("tg1 cpu.weight=5", "1:1 `tg1` is not a group: a path begins with `/`"),
             ("/ cpu.weight=5", "1:1 the root group has no weight"),
             ("-.slice CPUWeight=5", "1:1 the root group has no weight"),
             ("/a/../b cpu.weight=5", "1:1 a group cannot be called `..`"),
@@ -314,7 +313,7 @@ mod tests {
             ("{\"/a\": {\"cpu.idle\": true}}", "1:21 `cpu.idle` must be a number or a string"),
             ("{\"/a\": {\"cpu.mox\": 5}}", "1:9 unknown setting `cpu.mox`"),
             ("{\"/a\": 5}", "1:8 `/a` must be an object, found 5"),
-            ("{\"a\": {}}", "1:2 `a` is no group: a path begins with `/`"),
+            ("{\"a\": {}}", "1:2 `a` is not a group: a path begins with `/`"),
         ] {
             assert_eq!(text(parse("g", file).unwrap_err()), expected, "{file}");
         }
@@ -323,9 +322,9 @@ mod tests {
         assert_eq!(error.column(), 4);
         assert_eq!(
             text(parse_option("a:cpu.weight=2").unwrap_err()),
-            "1:1 `a` is no group: a path begins with `/`"
+            "1:1 `a` is not a group: a path begins with `/`"
         );
-        assert_eq!(text(parse_option("/a:rubbish").unwrap_err()), "1:4 `rubbish` is no setting");
+        assert_eq!(text(parse_option("/a:rubbish").unwrap_err()), "1:4 `rubbish` is not a setting");
     }
 
     #[test]

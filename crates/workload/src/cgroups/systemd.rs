@@ -1,9 +1,9 @@
-//! systemd's settings, as they stand in unit files: `CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`; and
-//! where its slices lie.
+//! systemd's settings as in unit files (`CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`), and the paths
+//! of its slices.
 
-use super::parameter::{Write, within};
 use super::text::{Fault, shown};
 use super::weight::shares_of_weight;
+use super::write::{Write, within};
 
 /// `CPUWeight=`: 1 to 10000, or `idle`.
 pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
@@ -13,15 +13,15 @@ pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// `CPUShares=`: unlike the kernel, systemd cuts nothing.
+/// `CPUShares=`: unlike the kernel, systemd does not clamp.
 pub(crate) fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     Ok(Write::Shares(within(name, value, 2, 262_144)? as u64))
 }
 
-/// `CPUQuota=`: per cent of one CPU. Empty is no limit.
+/// `CPUQuota=`: a percentage of one CPU. Empty means no limit.
 pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     if value.is_empty() {
-        return Ok(Write::Quota(None, None));
+        return Ok(Write::Quota { quota_us: None, period_us: None });
     }
     let number = value.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     match number {
@@ -34,7 +34,7 @@ pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds unless it says otherwise.
+/// `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds by default.
 pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     let wrong = || {
         Fault::new(format!("`{name}` must be from 1ms to 1000ms, found `{}`", shown(value)))
@@ -54,8 +54,8 @@ pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// The path of a slice: `a-b.slice` lies in `a.slice`, `-.slice` is the root. None if `name` is no
-/// slice's.
+/// Returns the path of a slice: `a-b.slice` is in `a.slice`, `-.slice` is the root. `None` if
+/// `name` is not the name of a slice.
 pub(crate) fn slice_path(name: &str) -> Option<String> {
     let stem = name.strip_suffix(".slice")?;
     if stem == "-" {
@@ -66,7 +66,7 @@ pub(crate) fn slice_path(name: &str) -> Option<String> {
     }
     let mut path = String::new();
     let dashes = stem.match_indices('-').map(|(at, _)| at);
-    // Deeper than groups can be is an error anyway: no need to write it all down.
+    // Deeper nesting is an error anyway, so the path need not be complete.
     for end in dashes.chain([stem.len()]).take(100) {
         path.push('/');
         path.push_str(&stem[..end]);
@@ -88,7 +88,7 @@ mod tests {
             (super::shares("s", "2"), "2", shares(2)),
             (quota("q", "20%"), "20%", Ok(Write::QuotaPercent(20))),
             (quota("q", "150 %"), "150 %", Ok(Write::QuotaPercent(150))),
-            (quota("q", ""), "", Ok(Write::Quota(None, None))),
+            (quota("q", ""), "", Ok(Write::Quota { quota_us: None, period_us: None })),
             (period("p", "1ms"), "1ms", Ok(Write::Period(1_000))),
             (period("p", "1000 ms"), "1000 ms", Ok(Write::Period(1_000_000))),
             (period("p", "1"), "1", Ok(Write::Period(1_000_000))),

@@ -1,5 +1,4 @@
-//! The text that settings were read from, kept so that what turns out wrong later can still be
-//! shown where it stands.
+//! Text of settings, kept so that later errors can show the position.
 
 use crate::diagnostic::{Diagnostic, Source, Span};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ pub(crate) struct Text {
 struct Kept {
     name: Arc<str>,
     text: Box<str>,
-    /// Where lines begin, but for the first.
+    /// Beginnings of lines, except the first.
     line_starts: Vec<u32>,
 }
 
@@ -22,7 +21,7 @@ impl Text {
     /// Keeps a file.
     ///
     /// # Errors
-    /// If it is larger than spans can tell.
+    /// If it is too large for spans.
     pub fn new(name: &str, text: &str) -> Result<Text, Diagnostic> {
         if u32::try_from(text.len()).is_err() {
             let source = Source { name, text };
@@ -42,27 +41,27 @@ impl Text {
         })
     }
 
-    /// For error messages.
+    /// Returns the source for error messages.
     pub fn source(&self) -> Source<'_> {
         Source { name: &self.kept.name, text: &self.kept.text }
     }
 
-    /// The file's name.
+    /// Returns the name of the file.
     pub fn name(&self) -> &Arc<str> {
         &self.kept.name
     }
 
-    /// All of it.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.kept.text
     }
 
-    /// The line in which `span` begins, from 1.
+    /// Returns the line in which `span` begins, from 1.
     pub fn line(&self, span: Span) -> u32 {
         self.kept.line_starts.partition_point(|&start| start <= span.start) as u32 + 1
     }
 
-    /// Where `part`, a slice of [`text`](Text::text), stands in it.
+    /// Returns the position of `part`, a slice of [`text`](Text::text).
     pub fn span_of(&self, part: &str) -> Span {
         let start =
             (part.as_ptr() as usize).saturating_sub(self.kept.text.as_ptr() as usize) as u32;
@@ -70,7 +69,7 @@ impl Text {
     }
 }
 
-/// What is wrong with a value, and what would be right.
+/// An error in a value, and how to correct it.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub message: String,
@@ -82,20 +81,20 @@ impl Fault {
         Fault { message: message.into(), help: None }
     }
 
-    /// The same with a hint at what would be right.
+    /// Adds a hint at how to correct the error.
     pub fn with_help(mut self, help: impl Into<String>) -> Fault {
         self.help = Some(help.into());
         self
     }
 
-    /// The error that this stands at `span`, which belongs to the group `path`.
+    /// Returns the error at `span`, which belongs to the group `path`.
     pub fn at(self, text: &Text, span: Span, path: &str) -> Diagnostic {
         text.source().error(span, path.into(), self.message).with_help_if(self.help)
     }
 }
 
-/// A value as error messages show it: not all of a very long one, and nothing that would upset a
-/// terminal.
+/// Returns a value as shown in error messages: shortened if it is very long, and without characters
+/// that would disturb a terminal.
 pub(crate) fn shown(value: &str) -> String {
     const LONGEST: usize = 40;
     let mut text = String::new();

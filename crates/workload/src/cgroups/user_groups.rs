@@ -1,20 +1,20 @@
-//! A group for each user, as kernels from 2.6.24 to 2.6.33 could make them (`CONFIG_USER_SCHED`).
+//! A group for each user, as kernels from 2.6.24 to 2.6.33 could create them (`CONFIG_USER_SCHED`).
 //!
-//! There were no files in which to write groups: a user's first task made one, of weight 1024, and
-//! root had one of 2048 (`/sys/kernel/uids/UID/cpu_share`). All are children of the root group,
-//! which holds no tasks itself.
+//! There were no files of groups: a user's first task created a group of weight 1024, and root had
+//! one of 2048 (`/sys/kernel/uids/UID/cpu_share`). All are children of the root group, which
+//! contains no tasks itself.
 
-use super::parameter::{Version, Write};
 use super::path::SHARES_DEFAULT;
 use super::settings::{GroupSettings, Setting};
 use super::users::Users;
+use super::write::{Version, Write};
 use crate::model::Model;
 use std::sync::Arc;
 
-/// The weight of root's group.
+/// Weight of root's group.
 const SHARES_ROOT: u64 = 2048;
 
-/// The groups of these users, in the order in which they come. Tasks of a user belong in
+/// Returns the groups of these users, in the order given. Tasks of a user belong in
 /// [`user_group_path`].
 pub fn by_user(uids: impl IntoIterator<Item = u32>) -> GroupSettings {
     let mut settings = GroupSettings::default();
@@ -34,7 +34,7 @@ pub fn by_user(uids: impl IntoIterator<Item = u32>) -> GroupSettings {
     settings
 }
 
-/// Puts every task of `model` in the group of its user, and makes these groups.
+/// Assigns every task of `model` to the group of its user, and returns these groups.
 pub fn place_by_user(model: &mut Model, users: &Users) -> GroupSettings {
     let mut uids = Vec::new();
     for task in &mut model.tasks {
@@ -47,7 +47,7 @@ pub fn place_by_user(model: &mut Model, users: &Users) -> GroupSettings {
     by_user(uids)
 }
 
-/// The path under which a user's group goes here: `/uid-1000`.
+/// Returns the path of a user's group here: `/uid-1000`.
 pub fn user_group_path(uid: u32) -> String {
     format!("/uid-{uid}")
 }

@@ -1,65 +1,65 @@
-//! Whose the tasks are. A workload does not say; a file beside it or options do:
+//! Users of tasks. A workload does not specify them; a file next to it or options do:
 //!
 //! ```text
-//! # tasks       user, and the groups that he is in
+//! # tasks       user, and the user's groups
 //! video,audio   anna
 //! make-*        bob/1001:students/500,audio
 //! backup        1002
 //! ```
 //!
-//! Tasks are meant by their keys, with commas between them, or by patterns. A user is a name, a
-//! name and a number, or a number. Users without a number get one from 1000 on, in the order in
-//! which they come; `root` has 0. The first group is the user's own; without one it is called as
-//! the user is, and has the same number. Tasks of which nothing is said are root's. A later line
-//! counts.
+//! Tasks are named by keys, separated by commas, or by patterns. A user is a name, a name and a
+//! number, or a number. Users without a number get one from 1000 on, in the order of their first
+//! mention; `root` has 0. The first group is the user's own. Without one, the group has the name
+//! and the number of the user. Tasks that are not mentioned belong to root. Later lines take
+//! precedence.
 
 use super::cgrules::Accounts;
 use super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::model::Model;
-use crate::timetable::matches;
+use crate::pattern::matches;
 use std::collections::BTreeMap;
 
-/// The number of the first user who has none.
+/// Number of the first user without one.
 const FIRST_UID: u32 = 1000;
 
-/// Who there is, and whose the tasks are.
+/// Users, and the tasks that belong to them.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
     lines: Vec<Line>,
 }
 
-/// What is said of some tasks.
+/// User of some tasks.
 #[derive(Clone, Debug)]
 struct Line {
     text: Text,
-    /// Each with its place.
+    /// Tasks with their positions.
     tasks: Vec<(String, Span)>,
     user: Name,
     groups: Vec<Name>,
 }
 
-/// A user or a group of users, with a number if one was given.
+/// A user or a group of users, with its number if given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Name {
     name: String,
     number: Option<u32>,
 }
 
-/// A user with his number.
+/// A user with a number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct User {
-    /// His name; if only a number was given, that.
+    /// Name; if only a number was given, that.
     pub name: String,
-    /// His number.
+    /// Number.
     pub uid: u32,
 }
 
 impl Users {
-    /// Reads a file: tasks and their user, a line each.
+    /// Reads a file: tasks and their user, one line each.
     ///
     /// # Errors
-    /// The first line that cannot be understood.
+    /// The first line with an error.
     pub fn parse(file: &str, text: &str) -> Result<Users, Diagnostic> {
         let text = Text::new(file, text)?;
         let mut users = Users::default();
@@ -70,7 +70,7 @@ impl Users {
                 [] => {}
                 [tasks, user] => users.lines.push(Line::read(&text, tasks, user)?),
                 _ => {
-                    let fault = Fault::new("a line has two fields: tasks and their user")
+                    let fault = Fault::new("a line has two fields: tasks and user")
                         .with_help("for example `video,audio anna` or `make-* bob/1001:students`");
                     return Err(fault.at(&text, text.span_of(line), ""));
                 }
@@ -79,35 +79,35 @@ impl Users {
         Ok(users)
     }
 
-    /// Reads one line as the command line has it: `TASKS=USER`.
+    /// Reads one line from the command line: `TASKS=USER`.
     ///
     /// # Errors
-    /// If it cannot be understood.
+    /// If it has an error.
     pub fn parse_option(text: &str) -> Result<Users, Diagnostic> {
         let text = Text::new("option --user", text)?;
         let option = text.text();
         let Some((tasks, user)) = option.split_once('=') else {
-            let fault = Fault::new(format!("`{}` is no task with its user", shown(option)))
+            let fault = Fault::new(format!("`{}` is not a task with its user", shown(option)))
                 .with_help("for example `video=anna` or `make-*=bob/1001:students`");
             return Err(fault.at(&text, text.span_of(option), ""));
         };
         Ok(Users { lines: vec![Line::read(&text, tasks, user)?] })
     }
 
-    /// Adds what `other` says; where both speak, `other` counts.
+    /// Adds the lines of `other`, which take precedence.
     pub fn add(&mut self, other: Users) {
         self.lines.extend(other.lines);
     }
 
-    /// Whether nobody is named.
+    /// Whether no user is named.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// That every task that is named is in `model`.
+    /// Checks that every task that is named exists in `model`.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first unknown task.
     pub fn check(&self, model: &Model) -> Result<(), Diagnostic> {
         for line in &self.lines {
             for (pattern, span) in &line.tasks {
@@ -124,7 +124,7 @@ impl Users {
         Ok(())
     }
 
-    /// Whose a task is.
+    /// Returns the user of a task.
     pub fn user_of(&self, key: &str) -> User {
         let line =
             self.lines.iter().rev().find(|line| line.tasks.iter().any(|(it, _)| matches(it, key)));
@@ -132,7 +132,7 @@ impl Users {
         User { name: name.into(), uid: self.uids().get(name).copied().unwrap_or(0) }
     }
 
-    /// All that are named, and root.
+    /// Returns all users that are named, and root.
     pub fn accounts(&self) -> Accounts {
         let uids = self.uids();
         let mut gids: BTreeMap<&str, u32> = BTreeMap::from([("root", 0)]);
@@ -146,8 +146,8 @@ impl Users {
             let uid = uids[line.user.name.as_str()];
             let mut numbers = Vec::new();
             for group in &line.groups {
-                // A group without a number has its user's if it is called like one, or the next
-                // that is free.
+                // A group without a number gets that of a user with the same name, or the next free
+                // one.
                 let next = next_gid(&gids);
                 let of_user = uids.get(group.name.as_str()).copied();
                 numbers.push(*gids.entry(&group.name).or_insert(of_user.unwrap_or(next)));
@@ -164,7 +164,7 @@ impl Users {
         accounts
     }
 
-    /// The users' numbers.
+    /// Returns the numbers of the users.
     fn uids(&self) -> BTreeMap<&str, u32> {
         let mut uids: BTreeMap<&str, u32> = BTreeMap::from([("root", 0)]);
         let users = || self.lines.iter().map(|line| &line.user);
@@ -184,14 +184,14 @@ impl Users {
     }
 }
 
-/// A number that no group has: the one behind the greatest, or if there is none behind it, the
-/// first that is free.
+/// Returns an unused group number: the one after the highest or, if there is none, the first free
+/// one.
 fn next_gid(gids: &BTreeMap<&str, u32>) -> u32 {
     const FIRST_GID: u32 = FIRST_UID * 10;
     let greatest = gids.values().copied().max().unwrap_or(0).max(FIRST_GID);
     greatest.checked_add(1).unwrap_or_else(|| {
         let free = (FIRST_GID + 1..).find(|gid| gids.values().all(|other| other != gid));
-        free.expect("there are more numbers than lines")
+        free.expect("there are more numbers than groups")
     })
 }
 
@@ -219,11 +219,11 @@ impl Line {
                 None => None,
                 Some(Ok(number)) => Some(number),
                 Some(Err(_)) => {
-                    return Err(wrong(word, format!("the number in `{}` is none", shown(word))));
+                    return Err(wrong(word, format!("the number in `{}` is invalid", shown(word))));
                 }
             };
             if name.is_empty() || name.contains(':') {
-                return Err(wrong(word, format!("`{}` is no name", shown(word))));
+                return Err(wrong(word, format!("`{}` is not a name", shown(word))));
             }
             Ok(Name { name: name.into(), number })
         };
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(next_gid(&BTreeMap::from([("all", 20_000)])), 20_001);
         assert_eq!(next_gid(&BTreeMap::from([("all", u32::MAX), ("a", 10_001)])), 10_002);
         let users = Users::parse("u", "a anna/1:all/4294967295,students,guests\n").unwrap();
-        // Whoever adds 1 to it overflows.
+        // Adding 1 to it overflows.
         drop(users.accounts());
     }
 
@@ -269,11 +269,11 @@ mod tests {
             let error = Users::parse("u", text).expect_err(text);
             format!("{}:{} {}", error.line(), error.column(), error.message())
         };
-        assert_eq!(wrong("a anna\nvideo"), "2:1 a line has two fields: tasks and their user");
+        assert_eq!(wrong("a anna\nvideo"), "2:1 a line has two fields: tasks and user");
         assert_eq!(wrong("a,,b anna"), "1:1 a task has no name");
-        assert_eq!(wrong("a anna/x"), "1:3 the number in `anna/x` is none");
-        assert_eq!(wrong("a :students"), "1:3 `` is no name");
+        assert_eq!(wrong("a anna/x"), "1:3 the number in `anna/x` is invalid");
+        assert_eq!(wrong("a :students"), "1:3 `` is not a name");
         let error = Users::parse_option("video").expect_err("no user");
-        assert_eq!(error.message(), "`video` is no task with its user");
+        assert_eq!(error.message(), "`video` is not a task with its user");
     }
 }

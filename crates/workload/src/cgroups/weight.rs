@@ -1,11 +1,11 @@
-//! One weight in three scales.
+//! A weight in three scales.
 //!
-//! The kernel keeps a group's weight as *shares*: 1024 is the weight of a task of nice 0. Version 1
-//! shows them as they are (`cpu.shares`), version 2 as a percentage (`cpu.weight`, 100 by default)
-//! or as the nice value that weighs about the same (`cpu.weight.nice`). What is written in one
-//! scale and read in another is rounded as here.
+//! The kernel keeps a group's weight as *shares*: 1024 is the weight of a task at nice 0. Version 1
+//! shows them unchanged (`cpu.shares`). Version 2 shows them as a percentage (`cpu.weight`, 100 by
+//! default) or as the nice value with about the same weight (`cpu.weight.nice`). Writing in one
+//! scale and reading in another rounds as in this file.
 
-/// The weight of each nice value, -20 first.
+/// Weights of nice values, from -20.
 const NICE_WEIGHTS: [u64; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, // -20
     9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277, // -10
@@ -13,12 +13,12 @@ const NICE_WEIGHTS: [u64; 40] = [
     110, 87, 70, 56, 45, 36, 29, 23, 18, 15, // 10
 ];
 
-/// The shares that writing `weight` to `cpu.weight` gives: weight x 1024 / 100, to the nearest.
+/// Returns the shares after writing `weight` to `cpu.weight`: weight x 1024 / 100, to the nearest.
 pub const fn shares_of_weight(weight: u64) -> u64 {
     (weight.saturating_mul(1024).saturating_add(50)) / 100
 }
 
-/// What `cpu.weight` reads at `shares`: shares x 100 / 1024 to the nearest, 1 to 10000.
+/// Returns the value of `cpu.weight` at `shares`: shares x 100 / 1024 to the nearest, 1 to 10000.
 pub const fn weight_of_shares(shares: u64) -> u64 {
     match (shares.saturating_mul(100).saturating_add(512)) / 1024 {
         0 => 1,
@@ -27,21 +27,21 @@ pub const fn weight_of_shares(shares: u64) -> u64 {
     }
 }
 
-/// The shares that writing `nice` to `cpu.weight.nice` gives: the weight of a task of that nice
-/// value. None outside -20 to 19.
+/// Returns the shares after writing `nice` to `cpu.weight.nice`: the weight of a task at that nice
+/// value; `None` outside -20 to 19.
 pub fn shares_of_nice(nice: i64) -> Option<u64> {
     let place = usize::try_from(nice.checked_add(20)?).ok()?;
     NICE_WEIGHTS.get(place).copied()
 }
 
-/// What `cpu.weight.nice` reads at `shares`: the nice value whose weight is nearest, the smaller
-/// one of two.
+/// Returns the value of `cpu.weight.nice` at `shares`: the nice value with the nearest weight, the
+/// lower one of two.
 pub fn nice_of_shares(shares: u64) -> i64 {
     let (place, _) = NICE_WEIGHTS
         .iter()
         .enumerate()
         .min_by_key(|&(_, &weight)| weight.abs_diff(shares))
-        .expect("the table has lines");
+        .expect("the table is not empty");
     place as i64 - 20
 }
 

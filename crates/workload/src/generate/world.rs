@@ -1,25 +1,26 @@
-//! Random workloads that use everything the language has, and cannot get stuck.
+//! Random workloads that use the whole language, and cannot get stuck.
 //!
-//! A world is a number of *plays*, each a small set of tasks that have to do with each other: some
-//! that only compute and sleep, a producer with consumers at a semaphore, threads that meet at a
-//! barrier, and so on. What keeps them from getting stuck:
+//! A workload consists of a number of *plays*. Each play is a small set of related tasks: some that
+//! only compute and sleep, a producer with consumers at a semaphore, threads that meet at a
+//! barrier, and so on. They cannot get stuck, because:
 //!
-//! - mutexes are taken in rising order, and given back in the phase in which they were taken, with
-//!   nothing in between that waits for another thread's doing except for mutexes of higher order;
-//! - who posts, signals or resumes never waits for those whom it wakes, and goes on for ever;
-//! - every endless loop has a sleep or timer in it.
+//! - mutexes are taken in ascending order, and released in the phase in which they were taken; in
+//!   between, nothing waits for another thread except for mutexes of higher order;
+//! - a task that posts, signals or resumes never waits for the tasks that it wakes, and runs
+//!   forever;
+//! - every endless loop contains a sleep or timer.
 
 use super::{US, between, event, model};
 use crate::model::{Action, Event, Loops, MemRun, MemRunKind, Model, Phase, Properties, Task};
 use schedlab_core::Policy;
 use schedlab_machine::order::SplitMix64;
 
-/// What a world may hold.
+/// Limits of a random workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// CPUs of the machine; more than one allows affinity.
+    /// Number of CPUs; more than one allows affinity.
     pub cpus: u32,
-    /// Policies that may occur. With [`Policy::Other`] not among them, the first is the default
+    /// Policies that may occur. If [`Policy::Other`] is not among them, the first is the default
     /// policy.
     pub policies: Vec<Policy>,
     /// Whether there may be task groups.
@@ -32,7 +33,7 @@ pub struct Limits {
     pub forks: bool,
     /// Whether there may be mutexes, conditions, semaphores, barriers, `suspend` and `resume`.
     pub synchronisation: bool,
-    /// Plays, at most; at least 1.
+    /// Maximum number of plays, at least 1.
     pub plays: u32,
     /// Length of the run, µs.
     pub duration_us: u64,
@@ -54,8 +55,8 @@ impl Default for Limits {
     }
 }
 
-/// A random world, the same for the same `seed` and `limits`. It has a duration, passes all checks
-/// on a machine of [`Limits::cpus`], and cannot get stuck.
+/// Returns a random workload, the same for the same `seed` and `limits`. It has a duration, passes
+/// all checks on a machine of [`Limits::cpus`], and cannot get stuck.
 pub fn world(seed: u64, limits: &Limits) -> Model {
     let mut world = World { random: SplitMix64::new(seed), limits, tasks: Vec::new(), play: 0 };
     for play in 0..1 + world.below(u64::from(limits.plays.max(1))) {
@@ -69,7 +70,7 @@ pub fn world(seed: u64, limits: &Limits) -> Model {
     }
     model.global.pi_enabled = SplitMix64::new(!seed).below(3) == 0
         && limits.policies.iter().any(|policy| policy.is_realtime());
-    // A default policy that cannot do without figures needs them everywhere.
+    // A default policy that needs figures needs them everywhere.
     if model.global.default_policy == Policy::Deadline {
         for task in &mut model.tasks {
             if task.properties.policy.is_none() {
@@ -92,7 +93,7 @@ impl World<'_> {
         self.random.below(bound)
     }
 
-    /// One time in `times`.
+    /// Returns true once in `times` times, at random.
     fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -113,7 +114,7 @@ impl World<'_> {
         }
     }
 
-    /// Tasks that do this and that by themselves.
+    /// Independent tasks.
     fn workers(&mut self) {
         let phases = (0..1 + self.below(3)).map(|number| {
             let mut events = Vec::new();
@@ -133,7 +134,7 @@ impl World<'_> {
         self.add("work", instances, Loops::Forever, phases);
     }
 
-    /// A task that comes to an end.
+    /// A task that ends.
     fn ends(&mut self) {
         let mut events = vec![self.some_work("")];
         if self.once_in(2) {
@@ -182,7 +183,7 @@ impl World<'_> {
         }
     }
 
-    /// Threads that meet again and again.
+    /// Threads that meet at a barrier repeatedly.
     fn barrier(&mut self) {
         let name = format!("bar{}", self.play);
         for part in 0..1 + self.below(2) {
@@ -201,7 +202,7 @@ impl World<'_> {
         }
     }
 
-    /// Threads that share some mutexes.
+    /// Threads that share mutexes.
     fn mutexes(&mut self) {
         let count = 1 + self.below(3);
         for part in 0..1 + self.below(3) {
@@ -287,7 +288,7 @@ impl World<'_> {
         self.add("beat", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
     }
 
-    /// An event that takes CPU time.
+    /// Returns an event that takes CPU time.
     fn some_work(&mut self, suffix: &str) -> Event {
         let long = self.once_in(8);
         let us = between(&mut self.random, 1, if long { 60_000 } else { 4_000 });
@@ -312,7 +313,7 @@ impl World<'_> {
         event(&format!("{key}{suffix}"), action)
     }
 
-    /// An event that takes time without the CPU, so that a loop with it cannot go round in no time.
+    /// Returns an event that takes time without the CPU, so that a loop containing it takes time.
     fn some_rest(&mut self) -> Event {
         let us = between(&mut self.random, 1, 30_000);
         if self.once_in(4) {
@@ -324,7 +325,7 @@ impl World<'_> {
         }
     }
 
-    /// A play's name for one of its tasks.
+    /// Returns the name of a task of this play.
     fn key(&self, name: &str) -> String {
         format!("{name}{}", self.play)
     }
@@ -351,7 +352,7 @@ impl World<'_> {
         } else if self.limits.policies.contains(&Policy::Other) && self.once_in(2) {
             properties.priority = Some(self.below(40) as i32 - 20);
         }
-        // Deadline tasks may not be bound to some of the CPUs.
+        // Deadline tasks must not be bound to a part of the CPUs.
         if properties.policy != Some(Policy::Deadline) {
             properties.cpus = self.some_cpus();
         }
@@ -359,7 +360,7 @@ impl World<'_> {
         properties
     }
 
-    /// What a phase changes. Policies stay, so that a priority fits.
+    /// Returns what a phase changes. Policies stay, so that a priority fits.
     fn phase_properties(&mut self) -> Properties {
         let mut properties = Properties::default();
         if self.once_in(4) && self.limits.policies.contains(&Policy::Other) {
@@ -416,7 +417,7 @@ impl World<'_> {
     }
 }
 
-/// A small share, so that many fit on a machine.
+/// Sets a small share, so that many fit on a machine.
 fn deadline_figures(properties: &mut Properties, period_us: u64) {
     properties.dl_runtime_us = Some(period_us / 50);
     properties.dl_deadline_us = Some(period_us / 2);

@@ -1,4 +1,4 @@
-//! What golden schedules do to tasks and groups while they run: the list `actions`.
+//! The list `actions` of golden schedules: changes to tasks and groups during the run.
 
 use super::{GoldenGroup, ThreadNames, known, ns, owned, take_if};
 use crate::cursor::Cursor;
@@ -7,38 +7,38 @@ use crate::rt_app::policy;
 use schedlab_core::{CpuId, CpuSet, GroupId, Policy, Quota, SchedAttr, TaskId};
 use schedlab_machine::Action;
 
-/// Something done from outside at the beginning of a nanosecond.
+/// Action from outside at the beginning of a nanosecond.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GoldenAction {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// What.
+    /// Change.
     pub what: GoldenChange,
 }
 
-/// What a [`GoldenAction`] does.
+/// Change made by a [`GoldenAction`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GoldenChange {
-    /// `renice`: another nice value.
+    /// `renice`: set the nice value.
     Nice(TaskId, i32),
-    /// `chrt`: another policy, with its priority: the nice value of the fair ones.
+    /// `chrt`: set the policy and its priority, which is the nice value for fair policies.
     Policy(TaskId, Policy, i32),
-    /// `taskset`: other CPUs.
+    /// `taskset`: set the affinity.
     Affinity(TaskId, CpuSet),
-    /// `slice`: another request of an EEVDF task, ns; 0 is the default one.
+    /// `slice`: set the slice request of an EEVDF task, ns; `0` is the default.
     Slice(TaskId, u64),
-    /// `move`: another group, by its place among the file's groups; none is the root.
+    /// `move`: set the group, by index among the file's groups; `None` is the root.
     Move(TaskId, Option<usize>),
-    /// `group`: another weight.
+    /// `group`: set the weight.
     Shares(usize, u64),
-    /// `group`: idle as a whole, or no longer.
+    /// `group`: set whether it is idle as a whole.
     Idle(usize, bool),
-    /// `group`: another limit.
+    /// `group`: set the limit.
     Quota(usize, Quota),
 }
 
 impl GoldenChange {
-    /// The task that it is about, by its place among the file's threads.
+    /// Returns the task that it changes, by index among the file's threads.
     pub fn task(&self) -> Option<TaskId> {
         match *self {
             GoldenChange::Nice(task, _)
@@ -50,8 +50,8 @@ impl GoldenChange {
         }
     }
 
-    /// The machine's action. `task` is the task meant and `attr` what it has, if it is about one;
-    /// `groups` are the scheduler's numbers of the file's groups.
+    /// Returns the machine's action. `task` is the task and `attr` its attributes, if the change is
+    /// about a task. `groups` are the scheduler's numbers of the file's groups.
     pub fn action(&self, task: TaskId, attr: SchedAttr, groups: &[GroupId]) -> Action {
         match *self {
             GoldenChange::Nice(_, nice) => {
@@ -98,7 +98,7 @@ pub(super) fn read(
         };
         let at_ns = ns(action.item(at))?;
         if list.last().is_some_and(|last| last.at_ns > at_ns) {
-            return Err(action.item(at).error("it is before the action above it"));
+            return Err(action.item(at).error("it is earlier than the previous action"));
         }
         let kind_at = action.item(kind);
         let kind = kind_at.string()?;
@@ -110,7 +110,7 @@ pub(super) fn read(
             ("chrt", [who, name, value]) => {
                 let policy = policy(*name)?;
                 if policy == Policy::Deadline {
-                    return Err(name.error("SCHED_DEADLINE has no priority to be set"));
+                    return Err(name.error("SCHED_DEADLINE has no priority"));
                 }
                 let priority = match policy.is_realtime() {
                     true => value.integer("a real-time priority", 1..=99)? as i32,
@@ -124,7 +124,7 @@ pub(super) fn read(
                     allowed.push(CpuId(list.item(cpu).small("a CPU's number", 0..=cpus - 1)?));
                 }
                 if allowed.is_empty() {
-                    return Err(list.error("no CPU is left"));
+                    return Err(list.error("the list contains no CPU"));
                 }
                 vec![GoldenChange::Affinity(task(*who)?, CpuSet::from_cpus(allowed))]
             }
@@ -141,8 +141,8 @@ pub(super) fn read(
             }
             ("group", [path, values]) => group_changes(group_of(*path, groups)?, *values)?,
             _ => {
-                return Err(kind_at.error("unknown action, or not what it needs").with_help(
-                    "there are renice, chrt, taskset, slice, move (of a task) and group",
+                return Err(kind_at.error("unknown action, or wrong arguments").with_help(
+                    "the actions are renice, chrt, taskset, slice, move (of a task) and group",
                 ));
             }
         };
@@ -157,7 +157,7 @@ fn group_of(path: Cursor<'_>, groups: &[GoldenGroup]) -> Result<usize, Diagnosti
     found.ok_or_else(|| path.error(format!("there is no group `{name}`")))
 }
 
-/// What is written to a group, in the order of the keys.
+/// Returns the changes to a group, in the order of the keys.
 fn group_changes(group: usize, values: Cursor<'_>) -> Result<Vec<GoldenChange>, Diagnostic> {
     known(values, &["shares", "idle", "quota_us", "period_us", "burst_us"])?;
     let mut changes = Vec::new();
@@ -171,12 +171,12 @@ fn group_changes(group: usize, values: Cursor<'_>) -> Result<Vec<GoldenChange>, 
         changes.push(GoldenChange::Quota(group, quota));
     }
     if changes.is_empty() {
-        return Err(values.error("nothing is written to the group"));
+        return Err(values.error("the action sets nothing"));
     }
     Ok(changes)
 }
 
-/// `true`, `false`, 1 or 0.
+/// Reads `true`, `false`, 1 or 0.
 pub(super) fn flag(cursor: Cursor<'_>) -> Result<bool, Diagnostic> {
     match cursor.boolean() {
         Ok(value) => Ok(value),
@@ -184,7 +184,7 @@ pub(super) fn flag(cursor: Cursor<'_>) -> Result<bool, Diagnostic> {
     }
 }
 
-/// `quota_us` (-1: no limit), `period_us`, `burst_us`, if there is a quota.
+/// Reads `quota_us` (-1: no limit), `period_us` and `burst_us`, if there is a quota.
 pub(super) fn quota(group: Cursor<'_>) -> Result<Option<Quota>, Diagnostic> {
     let us = |value: Cursor<'_>| value.integer("a whole number of us", 0..=i64::MAX / 1000);
     let Some(quota_us) = take_if(group, "quota_us", |value| {
@@ -200,13 +200,13 @@ pub(super) fn quota(group: Cursor<'_>) -> Result<Option<Quota>, Diagnostic> {
     }))
 }
 
-/// The list `timetable` as the text of a timetable, a line each.
+/// Returns the list `timetable` as the text of a timetable, one item per line.
 pub(super) fn lines(list: Cursor<'_>) -> Result<String, Diagnostic> {
     let mut text = String::new();
     for item in list.array()? {
         let line = owned(list.item(item))?;
         if line.contains('\n') {
-            return Err(list.item(item).error("a line has no line feed in it"));
+            return Err(list.item(item).error("an item must not contain a line feed"));
         }
         text.push_str(&line);
         text.push('\n');

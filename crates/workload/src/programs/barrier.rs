@@ -1,5 +1,5 @@
-//! Barriers: who comes waits until as many have come as must, and the last one wakes the others in
-//! the order in which they came.
+//! Barriers: a task that arrives waits until the required number has arrived. The last one wakes
+//! the others in the order of their arrival.
 
 /// A barrier, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,14 +8,15 @@ pub struct BarrierId(pub u32);
 /// A barrier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barrier {
-    /// Tasks that must come.
+    /// Number of tasks that must arrive.
     pub needed: usize,
-    /// Who has come and waits, in that order.
+    /// Tasks that have arrived and wait, in that order.
     pub come: Vec<u32>,
 }
 
 impl Barrier {
-    /// `task` comes. True: it is the last one, and [`come`](Barrier::come) are to be woken.
+    /// Records the arrival of `task`. Returns whether it is the last one; then the tasks in
+    /// [`come`](Barrier::come) are to be woken.
     pub fn arrive(&mut self, task: u32) -> bool {
         let last = self.come.len() + 1 >= self.needed;
         if !last {

@@ -1,54 +1,36 @@
-//! What calls cost, on a machine where they cost something. All times are those of
-//! [`CallCosts`](schedlab_machine::costs::CallCosts).
+//! Costs of calls. All times are those of [`CallCosts`](schedlab_machine::costs::CallCosts).
 //!
-//! A call that wakes others, or forks, burns its cost first and then takes effect; one that waits
-//! burns it when it has what it waited for.
+//! A call that wakes others, or forks, spends its cost first and then takes effect. A call that
+//! waits spends its cost when it has what it waited for.
 //!
 //! | call | cost |
 //! |---|---|
-//! | write, read | `socket_write`, `pipe_write`; `socket_read`, `pipe_read`, and `message_remote`, and what others keep the bus busy for (`message_bus`) |
-//! | lock, unlock (`MutexKind::{Urgency, Inherit}`) | `try_lock`; `futex` if one waits or wakes |
+//! | write, read | `socket_write`, `pipe_write`; `socket_read`, `pipe_read`, and `message_remote`, and the time for which others keep the bus busy (`message_bus`) |
+//! | lock, unlock (`MutexKind::{Urgency, Inherit}`) | `try_lock`; `futex` if it waits or wakes |
 //! | lock, unlock (other mutexes) | nothing: it is part of what the program computes |
 //! | trying a lock | `try_lock` |
-//! | post, wait (`SemaphoreKind::Handed`) | `try_lock`; `futex` if one waits or wakes |
+//! | post, wait (`SemaphoreKind::Handed`) | `try_lock`; `futex` if it waits or wakes |
 //! | post, wait (`SemaphoreKind::Syscall`), opening a latch | `futex` |
-//! | signal, broadcast, resume, unpark | `try_lock`; `futex` if one wakes |
+//! | signal, broadcast, resume, unpark | `try_lock`; `futex` if it wakes |
 //! | waiting for a condition, at a barrier, to be resumed | `futex` |
-//! | a timer, each look at the clock of `runtime` | `clock` |
+//! | a timer, each reading of the clock by `runtime` | `clock` |
 //! | yield, fork, exec | `yield`, `fork`, `exec` |
 //! | a chunk of a file | `block_io` for each 4 KiB |
 //!
 //! Running and sleeping have no cost of their own.
 
+use super::blocked::Blocked;
 use super::device::CHUNK_KIB;
 use super::kernel::Kernel;
 use super::objects::Objects;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
-use super::task::Blocked;
+use super::task::is_asleep;
 use schedlab_machine::costs::CallCosts;
 
-/// Calls that cost nothing, as on an idealised machine.
-pub(super) const FREE: CallCosts = CallCosts {
-    socket_write_ns: 0,
-    socket_read_ns: 0,
-    pipe_write_ns: 0,
-    pipe_read_ns: 0,
-    copy_kib_ns: 0,
-    message_remote_ns: 0,
-    message_bus_ns: 0,
-    futex_ns: 0,
-    try_lock_ns: 0,
-    clock_ns: 0,
-    fork_ns: 0,
-    exec_ns: 0,
-    yield_ns: 0,
-    block_io_ns: 0,
-    touch_kib_ns: 0,
-};
-
 impl Kernel {
-    /// What a task must burn before `step` takes effect, ns, where calls are not free.
+    /// Returns the time that a task must spend before `step` takes effect, ns, where calls are not
+    /// free.
     pub(super) fn cost_before(&mut self, step: &Step) -> u64 {
         if let Step::Unlock(mutex) = *step {
             return match self.objects.mutexes[mutex.0 as usize].kind.is_futex() {
@@ -66,7 +48,7 @@ impl Kernel {
             }
             Step::Resume { name, .. } => {
                 let suspended = &self.objects.suspensions[name.0 as usize];
-                futex_ns(costs, suspended.has_sleepers(&self.tasks))
+                futex_ns(costs, suspended.has_sleepers(|sleeper| is_asleep(&self.tasks, sleeper)))
             }
             Step::Unpark { task, .. } => {
                 futex_ns(costs, self.tasks[task.index()].blocked == Blocked::Suspended)
@@ -82,19 +64,19 @@ impl Kernel {
         }
     }
 
-    /// The cost of copying a chunk of a file to or from the page cache, ns.
+    /// Returns the cost of copying a chunk of a file to or from the page cache, ns.
     pub(super) fn chunk_cpu_ns(&self) -> u64 {
         CHUNK_KIB / 4 * self.costs.block_io_ns
     }
 
-    /// The task was or will be given what it asked for: it burns the cost of the call then.
+    /// Charges a task that has or will have what it asked for with the cost of the call.
     #[inline]
     pub(super) fn owe_futex(&mut self, task: u32, waited: bool) {
         self.tasks[task as usize].owes_ns += futex_ns(&self.costs, waited);
     }
 }
 
-/// [`Kernel::cost_before`] of the most frequent steps. None of others.
+/// [`Kernel::cost_before`] for the most frequent steps; `None` for others.
 #[inline]
 pub(super) fn simple_cost_before(objects: &Objects, costs: &CallCosts, step: &Step) -> Option<u64> {
     match *step {
@@ -119,13 +101,13 @@ pub(super) fn simple_cost_before(objects: &Objects, costs: &CallCosts, step: &St
     }
 }
 
-/// A call that enters the kernel or stays in user space, ns.
+/// Returns the cost of a call that enters the kernel or stays in user space, ns.
 #[inline]
 pub(super) fn futex_ns(costs: &CallCosts, enters_kernel: bool) -> u64 {
     if enters_kernel { costs.futex_ns } else { costs.try_lock_ns }
 }
 
-/// The cost of copying what a message has above 100 bytes, ns.
+/// Returns the cost of copying the part of a message beyond 100 bytes, ns.
 #[inline]
 pub(super) fn copying_ns(costs: &CallCosts, bytes: u32) -> u64 {
     u64::from(bytes.saturating_sub(100)) * costs.copy_kib_ns / 1024

@@ -1,19 +1,18 @@
 //! Pipes and stream sockets: bytes or messages up to a capacity, with tasks that wait on either
 //! side.
 //!
-//! A channel has three lists of waiters: readers, writers, pollers. What makes reading (or writing)
-//! possible wakes *all* of that side, the most recently queued first, as the kernel walks a wait
-//! queue of non-exclusive waiters; each tries again when it runs and, if another was quicker,
-//! blocks anew. [`Wakes::One`] wakes the one that has waited longest instead.
+//! A channel has three lists of waiters: readers, writers, pollers. An event that makes reading (or
+//! writing) possible wakes *all* waiters of that side, the most recently queued first, as the
+//! kernel walks a wait queue of non-exclusive waiters. Each of them tries again when it runs, and
+//! blocks again if another was quicker. [`Wakes::One`] wakes only the task that has waited longest.
 //!
-//! What fits in is counted in whole messages, as the programs that use channels write and read
-//! them:
+//! Capacity is counted in whole messages, as the programs that use channels write and read them:
 //!
-//! * **socket**: so many messages, whatever their size (each is charged its buffer, not its bytes).
-//!   Writers are woken by a read that leaves at most a quarter of them.
-//! * **pipe before 2.6.11**: 4096 bytes. Writers are woken by every read.
+//! * **socket**: a number of messages, whatever their size (each is charged its buffer, not its
+//!   bytes). A read that leaves at most a quarter of them wakes writers.
+//! * **pipe before 2.6.11**: 4096 bytes. Every read wakes writers.
 //! * **pipe since 2.6.11**: 16 pages of 4096 bytes. A message goes into the newest page if it still
-//!   fits there, else it needs a page of its own; a page is given back, and writers are woken, when
+//!   fits there; otherwise it needs a page of its own. A page is freed, and writers are woken, when
 //!   its last message is read.
 
 use schedlab_core::CpuId;
@@ -22,10 +21,10 @@ use schedlab_core::CpuId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelId(pub u32);
 
-/// What a channel can hold.
+/// Capacity of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Capacity {
-    /// A stream socket that holds so many messages.
+    /// A stream socket that holds a number of messages.
     Socket {
         /// Messages, at least 1.
         messages: u32,
@@ -36,19 +35,19 @@ pub enum Capacity {
     Pages,
 }
 
-/// Whom an event on a channel wakes.
+/// Tasks that an event on a channel wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Wakes {
-    /// All that wait on that side, the most recently queued first.
+    /// All tasks that wait on that side, the most recently queued first.
     #[default]
     All,
-    /// The one that has waited longest; repeated at every read that leaves room.
+    /// The task that has waited longest; repeated at every read that leaves room.
     One,
 }
 
-/// Bytes of a page.
+/// Size of a page, bytes.
 const PAGE_BYTES: u32 = 4096;
-/// Pages of a pipe since 2.6.11.
+/// Number of pages of a pipe since 2.6.11.
 const PIPE_PAGES: usize = 16;
 
 /// A page of a pipe.
@@ -56,11 +55,11 @@ const PIPE_PAGES: usize = 16;
 struct Page {
     /// Bytes that were written to it.
     written: u32,
-    /// Bytes of those that nobody has read yet.
+    /// Bytes of those that have not been read yet.
     unread: u32,
 }
 
-/// What is in a channel.
+/// Contents of a channel.
 #[derive(Clone, Debug)]
 enum Contents {
     Socket { unread: u32, messages: u32 },
@@ -72,13 +71,13 @@ enum Contents {
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     contents: Contents,
-    /// Who waits to read; the last was queued last.
+    /// Tasks that wait to read; the last was queued last.
     pub(super) readers: Vec<u32>,
-    /// Who waits to write.
+    /// Tasks that wait to write.
     pub(super) writers: Vec<u32>,
-    /// Who waits for something to read without reading it.
+    /// Tasks that wait for something to read without reading it.
     pub(super) pollers: Vec<u32>,
-    /// Where the last message was written.
+    /// CPU on which the last message was written.
     pub(super) written_on: CpuId,
 }
 
@@ -105,7 +104,7 @@ impl Channel {
         matches!(self.contents, Contents::Socket { .. })
     }
 
-    /// Whether a read would find something.
+    /// Whether a read would find a message.
     pub(super) fn readable(&self) -> bool {
         match &self.contents {
             Contents::Socket { unread, .. } | Contents::OnePage { unread } => *unread > 0,
@@ -113,7 +112,7 @@ impl Channel {
         }
     }
 
-    /// Puts a message of `bytes` in. False: it does not fit.
+    /// Writes a message of `bytes`. Returns whether it fits.
     #[inline]
     pub(super) fn write(&mut self, bytes: u32) -> bool {
         match &mut self.contents {
@@ -148,8 +147,8 @@ impl Channel {
         }
     }
 
-    /// Takes a message of `bytes` out. None: there is nothing. Else whether writers are to be
-    /// woken.
+    /// Reads a message of `bytes`. Returns whether writers are to be woken; `None`: there is no
+    /// message.
     #[inline]
     pub(super) fn read(&mut self, bytes: u32, wakes: Wakes) -> Option<bool> {
         match &mut self.contents {
@@ -182,7 +181,7 @@ impl Channel {
 mod tests {
     use super::*;
 
-    /// How many messages of 100 bytes fit.
+    /// Returns the number of messages of 100 bytes that fit.
     fn fill(channel: &mut Channel) -> u32 {
         let mut count = 0;
         while channel.write(100) {
@@ -218,7 +217,7 @@ mod tests {
             assert_eq!(pipe.read(100, Wakes::All), Some(read % 40 == 0), "read {read}");
         }
         assert_eq!(pipe.read(100, Wakes::All), None);
-        // Also if it is the newest and not full.
+        // Even if it is the newest and not full.
         assert!(pipe.write(100));
         assert_eq!(pipe.read(100, Wakes::All), Some(true));
     }

@@ -1,5 +1,5 @@
-//! Devices that serve requests in the order in which they come: disks, the log of a database, and
-//! the page cache in front of a disk.
+//! Devices that serve requests in order of arrival: disks, the log of a database, and the page
+//! cache in front of a disk.
 
 /// A disk, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,32 +9,32 @@ pub struct DiskId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogId(pub u32);
 
-/// A disk: one request at a time, first come, first served. When a request will be done is known
-/// when it is made.
+/// A disk: one request at a time, first come, first served. The completion time of a request is
+/// known when it is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Disk {
     free_at_ns: u64,
 }
 
 impl Disk {
-    /// When a request of `service_ns` that is made now will be done.
+    /// Returns the completion time of a request of `service_ns` that is made now.
     pub(super) fn request(&mut self, now_ns: u64, service_ns: u64) -> u64 {
         self.free_at_ns = self.free_at_ns.max(now_ns).saturating_add(service_ns);
         self.free_at_ns
     }
 }
 
-/// A log: one write at a time, and those that come while one is under way all go into the next.
+/// A log: one write at a time. All commits during a write go into the next write.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Log {
-    /// When the last write that has been begun or planned ends.
+    /// End of the last write that has begun or is planned.
     end_ns: u64,
-    /// When that write begins: until then it can be joined.
+    /// Beginning of that write: it can be joined until then.
     begin_ns: u64,
 }
 
 impl Log {
-    /// When a commit that is made now is on the disk, a write taking `service_ns`.
+    /// Returns when a commit that is made now is on the disk, if a write takes `service_ns`.
     pub(super) fn commit(&mut self, now_ns: u64, service_ns: u64) -> u64 {
         if now_ns > self.begin_ns || self.end_ns == 0 {
             // The planned write is under way, or over.
@@ -49,28 +49,28 @@ impl Log {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheId(pub u32);
 
-/// What a page cache hands to its disk at a time, KiB.
+/// Amount that a page cache passes to its disk at a time, KiB.
 pub const CHUNK_KIB: u64 = 128;
 
-/// A page cache with a disk of its own. What is written to it is dirty until the disk has it; the
-/// disk writes back whenever nobody reads, from the first dirty chunk on. A writer waits while too
-/// much is dirty. A read waits for the request that is being served and for the reads before it,
-/// not for what is dirty.
+/// A page cache with a disk of its own. Written data is dirty until the disk has it. The disk
+/// writes back whenever no task reads, starting with the first dirty chunk. A writer waits while
+/// too much is dirty. A read waits for the request that is being served and for earlier reads, not
+/// for dirty data.
 ///
-/// The disk's past is made up for when somebody asks next: it needs no events of its own.
+/// The disk needs no events of its own: its past is computed at the next request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageCache {
-    /// The disk needs so long for a chunk, ns.
+    /// Time that the disk needs for a chunk, ns.
     pub(super) chunk_ns: u64,
-    /// So many chunks may be dirty.
+    /// Maximum number of dirty chunks.
     pub(super) limit: u64,
-    /// Dirty chunks.
+    /// Number of dirty chunks.
     pub(super) dirty: u64,
-    /// When there came to be some.
+    /// Time since which there are dirty chunks.
     dirty_since_ns: u64,
-    /// When the chunk that is being written back is on the disk.
+    /// Time at which the chunk that is being written back is on the disk.
     writing_until_ns: Option<u64>,
-    /// When the disk has done all that it has been given.
+    /// Time at which the disk has finished all its requests.
     free_at_ns: u64,
 }
 
@@ -86,7 +86,7 @@ impl PageCache {
         }
     }
 
-    /// What the disk has done until now.
+    /// Computes the work of the disk up to now.
     fn catch_up(&mut self, now_ns: u64) {
         loop {
             match self.writing_until_ns {
@@ -107,7 +107,8 @@ impl PageCache {
         }
     }
 
-    /// Writes a chunk. None: it is in the cache. Else when to try again, since too much is dirty.
+    /// Writes a chunk. `None`: it is in the cache. Otherwise returns when to try again, because too
+    /// much is dirty.
     pub(super) fn write(&mut self, now_ns: u64) -> Option<u64> {
         self.catch_up(now_ns);
         if self.dirty >= self.limit {
@@ -121,7 +122,7 @@ impl PageCache {
         None
     }
 
-    /// When a chunk that is read now has come from the disk.
+    /// Returns when a chunk that is read now arrives from the disk.
     pub(super) fn read(&mut self, now_ns: u64) -> u64 {
         self.catch_up(now_ns);
         self.free_at_ns = self.free_at_ns.max(now_ns).saturating_add(self.chunk_ns);
@@ -139,11 +140,11 @@ mod tests {
         for now_ns in 0..4 {
             assert_eq!(cache.write(now_ns), None);
         }
-        // The first chunk is on the disk at 100, and each 100 ns another.
+        // The first chunk is on the disk at 100, and another one every 100 ns.
         assert_eq!(cache.write(4), Some(100));
         assert_eq!(cache.write(100), None);
         assert_eq!(cache.write(101), Some(200));
-        // Long after, all is clean.
+        // Much later everything is clean.
         assert_eq!(cache.write(10_000), None);
         assert_eq!(cache.dirty, 1);
     }
@@ -155,7 +156,7 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(cache.write(100), None);
         }
-        // A chunk is being written until 200; the read comes next, and the writing goes on at 300.
+        // A chunk is being written until 200. The read comes next, and writing continues at 300.
         assert_eq!(cache.read(150), 300);
         assert_eq!(cache.write(210), None);
         assert_eq!(cache.write(220), Some(400));

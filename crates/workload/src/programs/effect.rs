@@ -1,27 +1,29 @@
-//! What each [`Step`] does when it takes effect.
+//! Effects of each [`Step`].
 
+use super::blocked::Blocked;
 use super::calls::{copying_ns, futex_ns};
 use super::channel::Wakes;
-use super::kernel::{Forking, Kernel, THREADS_MAX};
+use super::kernel::{Kernel, PendingFork};
+use super::limits::THREADS_MAX;
 use super::mutex::MutexId;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
-use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing, Victims};
+use super::task::{Attempt, Body, Order, Stage, Task, Timing, Victims, is_asleep};
 use super::wait_queue::{Sleeper, SuspensionId};
 use crate::error::{Error, Reason};
 use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 use schedlab_machine::Op;
 
-/// A spinning task looks at the lock again after so long, ns.
+/// Interval at which a spinning task tests the lock, ns.
 const SPIN_PIECE_NS: u64 = 1_000;
 
-/// What the task does for the machine before its program goes on.
+/// Result of a step for the machine, before the program continues.
 pub(super) enum Outcome {
-    /// Go on at once.
+    /// Continue at once.
     Done,
-    /// Sleep until it is woken, after its orders.
+    /// Sleep until woken, after its orders.
     Block,
-    /// This operation of the machine.
+    /// Perform this operation of the machine.
     Op(Op),
 }
 
@@ -34,7 +36,7 @@ fn uninterruptible(until_ns: u64) -> Result<Outcome, Error> {
 }
 
 impl Kernel {
-    /// `step` takes effect, or blocks. The task has no orders left over from an earlier step.
+    /// Makes `step` take effect, or blocks. The task has no orders left from an earlier step.
     #[inline(always)]
     pub(super) fn effect(
         &mut self,
@@ -91,7 +93,7 @@ impl Kernel {
                 } else {
                     objects.profile.pipe_sync
                 };
-                // In the kernel pollers and readers stand in one list. No program here has both on
+                // In the kernel, pollers and readers are in one list. No program here has both on
                 // one channel.
                 if let [reader] = channel.readers[..]
                     && channel.pollers.is_empty()
@@ -188,7 +190,7 @@ impl Kernel {
                 for other in come.drain(..) {
                     self.unblock(number, other, false);
                 }
-                // The list keeps its room.
+                // The list keeps its capacity.
                 self.objects.barriers[id.0 as usize].come = come;
             }
             Step::Pass(id) => {
@@ -208,13 +210,16 @@ impl Kernel {
                 this.ticket = self.tickets;
                 self.owe_futex(number, true);
                 let sleeper = Sleeper { task: number, ticket: self.tickets };
+                let tasks = &self.tasks;
                 for name in names.into_iter().filter(|&name| name != SuspensionId::NONE) {
-                    self.objects.suspensions[name.0 as usize].queue(&self.tasks, sleeper);
+                    let suspended = &mut self.objects.suspensions[name.0 as usize];
+                    suspended.queue(sleeper, tasks.len(), |sleeper| is_asleep(tasks, sleeper));
                 }
                 return self.block(now_ns, number, Blocked::Suspended);
             }
             Step::Resume { name, sync } => {
-                while let Some(sleeper) = self.objects.suspensions[name.0 as usize].pop(&self.tasks)
+                while let Some(sleeper) = self.objects.suspensions[name.0 as usize]
+                    .pop(|sleeper| is_asleep(&self.tasks, sleeper))
                 {
                     self.unblock(number, sleeper, sync);
                 }
@@ -262,7 +267,7 @@ impl Kernel {
                     group: spawn.group.unwrap_or(group),
                     address_space: self.address_space(spawn.thread.then_some(space)),
                 };
-                self.forking = Some(Forking::Program(spawn, attr.clone()));
+                self.forking = Some(PendingFork::Program(spawn, attr.clone()));
                 return op(Op::Fork { attr: Box::new(attr), inherits: false, delay_ns: 0 });
             }
             Step::ForkScript(script) => {
@@ -273,7 +278,7 @@ impl Kernel {
                 let delay_ns = self.scripts.scripts[script as usize].delay_ns;
                 let attr = self.script_attr(script);
                 let start_ns = now_ns.saturating_add(delay_ns);
-                self.forking = Some(Forking::Script(script, attr.clone(), start_ns));
+                self.forking = Some(PendingFork::Script(script, attr.clone(), start_ns));
                 let inherits = self.conventions.forks_inherit;
                 return op(Op::Fork { attr: Box::new(attr), inherits, delay_ns });
             }
@@ -305,7 +310,7 @@ impl Kernel {
         Ok(Outcome::Done)
     }
 
-    /// The task has the mutex, spins for it, or waits for it.
+    /// Takes the mutex, spins for it, or waits for it.
     fn lock(
         &mut self,
         now_ns: u64,
@@ -333,7 +338,7 @@ impl Kernel {
         Ok(Outcome::Block)
     }
 
-    /// Sets attributes. None: what the machine is to do is among the orders of `actor`.
+    /// Sets attributes. `None`: the operations of the machine are among the orders of `actor`.
     pub(super) fn set_attr(&mut self, actor: u32, task: TaskId, attr: SchedAttr) -> Option<Op> {
         self.tasks[task.index()].attr.sched = attr;
         if !self.objects.inherits {
@@ -353,11 +358,11 @@ impl Kernel {
         Op::SetGroup { task, group }
     }
 
-    /// Ends a task, and wakes its parent if it waits for that.
+    /// Ends a task, and wakes its parent if the parent waits for that.
     pub(super) fn exit(&mut self, now_ns: u64, number: u32) {
         let this = &mut self.tasks[number as usize];
         this.stage = Stage::Over;
-        // What a script has counted is asked for after the run.
+        // The counts of a script are read after the run.
         if matches!(this.body, Body::Program(_)) {
             this.body = Body::Over;
         }
@@ -384,14 +389,14 @@ impl Kernel {
         }
     }
 
-    /// The task sleeps until it is woken.
+    /// Blocks the task until it is woken.
     #[inline]
     fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Result<Outcome, Error> {
         self.tasks[number as usize].block(now_ns, blocked);
         Ok(Outcome::Block)
     }
 
-    /// The task sleeps, and tries `step` again when it is woken.
+    /// Blocks the task, which tries `step` again when it is woken.
     #[inline]
     fn block_in(
         &mut self,
@@ -406,7 +411,7 @@ impl Kernel {
         Ok(Outcome::Block)
     }
 
-    /// `number` need not wait any more; `actor`, which has no orders, wakes it now.
+    /// Ends the wait of `number`. `actor`, which has no orders, wakes it now.
     #[inline]
     fn wake(&mut self, actor: u32, number: u32, sync: bool) -> Op {
         debug_assert!(self.tasks[actor as usize].orders.is_empty());
@@ -414,7 +419,7 @@ impl Kernel {
         Op::Wake { task: TaskId(number), sync }
     }
 
-    /// `number` need not wait any more; `actor` wakes it.
+    /// Ends the wait of `number`. `actor` wakes it.
     #[inline]
     pub(super) fn unblock(&mut self, actor: u32, number: u32, sync: bool) {
         self.tasks[number as usize].blocked = Blocked::No;
@@ -431,7 +436,7 @@ impl Kernel {
     }
 }
 
-/// `actor` wakes those of `side` that are to be woken.
+/// Makes `actor` wake the tasks of `side` that are to be woken.
 #[inline(never)]
 fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, sync: bool) {
     if side.is_empty() {
@@ -442,7 +447,7 @@ fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, 
         tasks[actor as usize].order_wake(number, sync);
     };
     match wakes {
-        // The most recently queued is last in the list, and is woken first.
+        // The most recently queued task is last in the list, and is woken first.
         Wakes::All => side.drain(..).rev().for_each(&mut wake),
         Wakes::One => wake(side.remove(0)),
     }

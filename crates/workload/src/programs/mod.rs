@@ -1,22 +1,22 @@
 //! The kernel of programs: one set of tasks, mutexes, semaphores, pipes and timers for every kind
 //! of workload.
 //!
-//! A program is asked for one [`Step`] after another, much as a process issues system calls: run,
-//! write to a socket, wait for a child. [`Kernel`] keeps what programs share and is the
+//! A program returns one [`Step`] after another, much as a process issues system calls: run, write
+//! to a socket, wait for a child. [`Kernel`] holds the objects that programs share and is the
 //! [`Workload`](schedlab_machine::Workload) of the machine. There are two kinds of programs, and
 //! both can run side by side:
 //!
-//! * [`Program`]: code, as benchmarks are made of; any closure is one.
+//! * [`Program`]: code, as in benchmarks; any closure is a program.
 //! * [`Script`]: plain data, a list of instructions in phases and rounds. Files in rt-app's
-//!   language are compiled to [`Scripts`]; any other reader can fill them in as well.
+//!   language are compiled to [`Scripts`]; any other reader can produce them as well.
 //!
 //! # When a step takes effect
 //!
-//! A write, a post or a fork burns its CPU cost first and then takes effect, all at one instant; a
-//! read or a wait takes effect (or blocks) at once and burns its cost after it has succeeded. So
-//! the cost of a message lies on the message's path and never beside it. What blocks is tried again
-//! when the task has been woken and runs; no cost is paid twice. `calls.rs` lists what each call
-//! costs. Making a channel or a lock costs nothing, nor do exit and waiting for a child.
+//! A write, a post or a fork spends its CPU cost first and then takes effect, all at one instant. A
+//! read or a wait takes effect (or blocks) at once and spends its cost after it has succeeded. The
+//! cost of a message thus always lies on the message's path. A step that blocks is tried again when
+//! the task has been woken and runs; no cost is paid twice. `calls.rs` lists the costs of calls.
+//! Creating a channel or a lock, exit, and waiting for a child are free.
 //!
 //! # Plain data
 //!
@@ -36,16 +36,22 @@
 //! ```
 
 mod barrier;
+mod blocked;
+mod burst;
 mod calls;
 mod channel;
 mod device;
 mod effect;
+mod execute;
 mod kernel;
+mod limits;
+mod locking;
 mod mutex;
 #[cfg(test)]
 mod mutex_tests;
 mod objects;
 mod part;
+mod parts;
 mod profile;
 mod random;
 mod script;
@@ -57,13 +63,14 @@ mod tests;
 mod timer;
 mod wait_graph;
 mod wait_queue;
+mod workload;
 
 pub use barrier::BarrierId;
 pub use channel::{Capacity, ChannelId, Wakes};
 pub use device::{CHUNK_KIB, CacheId, DiskId, LogId};
-pub use kernel::{
-    EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH, EVENTS_AT_ONE_INSTANT_TOGETHER, Kernel,
-    THREADS_MAX,
+pub use kernel::Kernel;
+pub use limits::{
+    EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH, EVENTS_AT_ONE_INSTANT_TOGETHER, THREADS_MAX,
 };
 pub use mutex::{MutexId, MutexKind};
 pub use objects::Objects;

@@ -1,61 +1,62 @@
 //! Mutexes, with and without priority inheritance: one structure, four [`MutexKind`]s.
 //!
-//! A release makes the mutex free and wakes the first waiter. That one tries again when it runs; if
+//! A release frees the mutex and wakes the first waiter. That task tries again when it runs; if
 //! another was quicker, it waits again. A mutex that is *handed over* belongs to the first waiter
 //! from the release on. With *inheritance* it is handed over, and while tasks wait, the most urgent
-//! of them lends its policy and priority to the owner, and so on to whoever that one waits for.
+//! of them lends its policy and priority to the owner, and on to the task that the owner waits for.
 //!
-//! The first waiter is the one that came first or, where waiters are ordered by urgency, the most
-//! urgent: deadline tasks (the shorter relative deadline first), then real-time ones by priority,
-//! then all others; among equals the one that came first. Only deadline and real-time waiters lend.
+//! The first waiter is the one that came first. Where waiters are ordered by urgency, it is the
+//! most urgent one: deadline tasks (the shorter relative deadline first), then real-time tasks by
+//! priority, then all others; among equals the one that came first. Only deadline and real-time
+//! waiters lend.
 
-use super::kernel::Kernel;
-use super::script::NONE;
-use super::task::{Blocked, Order};
 use schedlab_core::{Policy, SchedAttr};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// Number that stands for no task and no mutex.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// A mutex, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MutexId(pub u32);
 
-/// Who has a mutex next, and what its calls cost.
+/// How a mutex passes to its next owner, and what its calls cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MutexKind {
-    /// Waiters in the order in which they came; one that was woken and came too late goes to the
-    /// end. Lock and unlock cost nothing: a program counts them in what it computes.
+    /// Waiters in order of arrival. A woken waiter that is too late goes to the end. Lock and
+    /// unlock are free: a program includes them in its computation.
     Barging,
-    /// Waiters in the order in which they came; handed over. Costs as [`MutexKind::Barging`].
+    /// Waiters in order of arrival; handed over. Costs as [`MutexKind::Barging`].
     HandedOver,
-    /// A mutex of the C library: waiters by urgency; one that was woken and came too late keeps its
+    /// A mutex of the C library: waiters by urgency. A woken waiter that is too late keeps its
     /// place. A call that need not wait or wake stays in user space (`try_lock`); others cost a
     /// `futex` call.
     Urgency,
-    /// As [`MutexKind::Urgency`], with priority inheritance, and handed over.
+    /// Like [`MutexKind::Urgency`], with priority inheritance, and handed over.
     Inherit,
 }
 
 impl MutexKind {
-    fn is_handed_over(self) -> bool {
+    pub(super) fn is_handed_over(self) -> bool {
         matches!(self, MutexKind::HandedOver | MutexKind::Inherit)
     }
 
-    /// Ordered by urgency, and every call has its price.
+    /// Whether it is ordered by urgency and every call has a cost.
     pub(super) fn is_futex(self) -> bool {
         matches!(self, MutexKind::Urgency | MutexKind::Inherit)
     }
 }
 
-/// How urgent a task is: less is more.
-type Urgency = u64;
+/// Urgency of a task: lower is more urgent.
+pub(super) type Urgency = u64;
 
-/// Of all that are neither deadline nor real-time tasks.
-const ORDINARY: Urgency = u64::MAX;
-/// Of the most urgent real-time tasks; those of deadline tasks are below.
+/// Urgency of all tasks that are neither deadline nor real-time tasks.
+pub(super) const ORDINARY: Urgency = u64::MAX;
+/// Urgency of the most urgent real-time tasks; those of deadline tasks are lower.
 const REALTIME: Urgency = 1 << 63;
 
-fn urgency(attr: &SchedAttr) -> Urgency {
+pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min(REALTIME - 1),
         Policy::Fifo | Policy::RoundRobin => REALTIME + 99 - u64::from(attr.rt_priority.min(99)),
@@ -67,34 +68,33 @@ fn urgency(attr: &SchedAttr) -> Urgency {
 #[derive(Clone, Debug)]
 pub(super) struct Mutex {
     pub kind: MutexKind,
-    owner: u32,
-    /// Who waits, the first on top. Also entries that are no longer true; see
-    /// [`Kernel::is_waiting`].
-    waiters: BinaryHeap<Reverse<Waiter>>,
-    /// The next of the mutexes that its owner holds (with inheritance).
-    next_held: u32,
+    pub owner: u32,
+    /// Waiting tasks, the first on top. Entries can be stale; see `Kernel::is_waiting`.
+    pub waiters: BinaryHeap<Reverse<Waiter>>,
+    /// Next of the mutexes held by its owner (with inheritance).
+    pub next_held: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Waiter {
-    urgency: Urgency,
-    ticket: u64,
-    task: u32,
+pub(super) struct Waiter {
+    pub urgency: Urgency,
+    pub ticket: u64,
+    pub task: u32,
 }
 
-/// What inheritance knows of a task.
+/// State of a task for inheritance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heir {
     /// Its own attributes or borrowed ones.
-    effective: SchedAttr,
-    /// The first of the mutexes that it holds.
-    held: u32,
-    /// While it waits for a mutex: with what urgency it was queued last.
-    queued: Urgency,
+    pub effective: SchedAttr,
+    /// First of the mutexes that it holds.
+    pub held: u32,
+    /// Urgency with which it was last queued while it waits for a mutex.
+    pub queued: Urgency,
 }
 
 impl Heir {
-    /// A task that holds nothing.
+    /// Creates the state of a task that holds no mutex.
     pub fn new(attr: SchedAttr) -> Heir {
         Heir { effective: attr, held: NONE, queued: ORDINARY }
     }
@@ -105,247 +105,8 @@ impl Mutex {
         Mutex { kind, owner: NONE, waiters: BinaryHeap::new(), next_held: NONE }
     }
 
-    /// The task that holds it.
+    /// Returns the task that holds it.
     pub fn owner(&self) -> Option<u32> {
         Some(self.owner).filter(|&owner| owner != NONE)
-    }
-}
-
-impl Kernel {
-    /// What the scheduler is told of a task while priorities are inherited.
-    pub(super) fn effective(&self, task: u32) -> SchedAttr {
-        self.heirs[task as usize].effective
-    }
-
-    /// Makes `task` the owner of a free mutex.
-    fn take(&mut self, mutex: u32, task: u32) {
-        let state = &mut self.objects.mutexes[mutex as usize];
-        state.owner = task;
-        if state.kind == MutexKind::Inherit {
-            self.know_heirs();
-            let heir = &mut self.heirs[task as usize];
-            let state = &mut self.objects.mutexes[mutex as usize];
-            state.next_held = heir.held;
-            heir.held = mutex;
-        }
-    }
-
-    /// From the first mutex with inheritance on, every task has its [`Heir`].
-    fn know_heirs(&mut self) {
-        let new = self.tasks.iter().skip(self.heirs.len()).map(|task| Heir::new(task.attr.sched));
-        self.heirs.extend(new);
-    }
-
-    fn give_up(&mut self, mutex: u32) {
-        let state = &mut self.objects.mutexes[mutex as usize];
-        let owner = std::mem::replace(&mut state.owner, NONE);
-        if state.kind != MutexKind::Inherit || owner == NONE {
-            return;
-        }
-        let next = state.next_held;
-        let first = &mut self.heirs[owner as usize].held;
-        if *first == mutex {
-            *first = next;
-            return;
-        }
-        let mut before = *first;
-        while self.objects.mutexes[before as usize].next_held != mutex {
-            before = self.objects.mutexes[before as usize].next_held;
-        }
-        self.objects.mutexes[before as usize].next_held = next;
-    }
-
-    fn queue(&mut self, mutex: u32, waiter: Waiter) {
-        let state = &mut self.objects.mutexes[mutex as usize];
-        if state.kind == MutexKind::Inherit {
-            self.heirs[waiter.task as usize].queued = waiter.urgency;
-        }
-        state.waiters.push(Reverse(waiter));
-    }
-
-    /// Whether `task` can have the mutex; then it has it.
-    pub(super) fn try_lock(&mut self, task: u32, MutexId(mutex): MutexId) -> bool {
-        let state = &self.objects.mutexes[mutex as usize];
-        match state.owner() {
-            None => {
-                self.take(mutex, task);
-                true
-            }
-            // It was handed over.
-            Some(owner) => owner == task && state.kind != MutexKind::Barging,
-        }
-    }
-
-    /// `task`, which could not have the mutex, waits for it. One that has waited before (`again`)
-    /// and came too late keeps its place, where the mutex has it so.
-    pub(super) fn wait_for_mutex(
-        &mut self,
-        now_ns: u64,
-        task: u32,
-        MutexId(mutex): MutexId,
-        again: bool,
-    ) {
-        if self.objects.inherits {
-            self.know_heirs();
-        }
-        let kind = self.objects.mutexes[mutex as usize].kind;
-        if !(again && kind.is_futex()) {
-            self.tickets += 1;
-            self.tasks[task as usize].ticket = self.tickets;
-        }
-        let ticket = self.tasks[task as usize].ticket;
-        self.tasks[task as usize].block(now_ns, Blocked::Mutex(mutex));
-        let urgency = self.urgency(task, kind);
-        self.queue(mutex, Waiter { urgency, ticket, task });
-        if let Some(owner) = self.objects.mutexes[mutex as usize].owner() {
-            self.priority_changed(task, owner);
-        }
-    }
-
-    /// Whether anybody waits for a mutex.
-    pub(super) fn is_wanted(&mut self, MutexId(mutex): MutexId) -> bool {
-        self.first_waiter(mutex).is_some()
-    }
-
-    /// Makes the mutex free, or hands it over, and wakes the first waiter. `actor` does it.
-    pub(super) fn release(&mut self, actor: u32, MutexId(mutex): MutexId) {
-        self.give_up(mutex);
-        let first = self.first_waiter(mutex);
-        if let Some(first) = first {
-            let state = &mut self.objects.mutexes[mutex as usize];
-            state.waiters.pop();
-            if state.kind.is_handed_over() {
-                self.take(mutex, first);
-            }
-        }
-        self.priority_changed(actor, actor);
-        if let Some(first) = first {
-            self.unblock(actor, first, false);
-            self.priority_changed(actor, first);
-        }
-    }
-
-    /// Among the waiters for a mutex of this kind.
-    fn urgency(&self, task: u32, kind: MutexKind) -> Urgency {
-        match kind {
-            MutexKind::Barging | MutexKind::HandedOver => ORDINARY,
-            _ if self.objects.inherits => urgency(&self.effective(task)),
-            _ => urgency(&self.tasks[task as usize].attr.sched),
-        }
-    }
-
-    /// The first of those that wait for a mutex. Removes entries that are no longer true from the
-    /// top.
-    fn first_waiter(&mut self, mutex: u32) -> Option<u32> {
-        loop {
-            let &Reverse(waiter) = self.objects.mutexes[mutex as usize].waiters.peek()?;
-            if self.is_waiting(mutex, waiter) {
-                return Some(waiter.task);
-            }
-            self.objects.mutexes[mutex as usize].waiters.pop();
-        }
-    }
-
-    /// Whether the task still waits, and was not queued again with another urgency.
-    fn is_waiting(&self, mutex: u32, waiter: Waiter) -> bool {
-        let task = &self.tasks[waiter.task as usize];
-        task.blocked == Blocked::Mutex(mutex)
-            && task.ticket == waiter.ticket
-            && (self.objects.mutexes[mutex as usize].kind != MutexKind::Inherit
-                || self.heirs[waiter.task as usize].queued == waiter.urgency)
-    }
-
-    /// Something has changed that decides about the effective attributes of `task`: its own, or
-    /// who waits for what it holds. Sets them, and those of the tasks that it waits for, one behind
-    /// the other; `actor` tells the machine.
-    pub(super) fn priority_changed(&mut self, actor: u32, mut task: u32) {
-        if !self.objects.inherits {
-            return;
-        }
-        self.know_heirs();
-        // Where tasks wait for each other in a circle, a priority goes round once.
-        for _ in 0..=self.tasks.len() {
-            let effective = self.own_or_lent(task);
-            if effective == self.effective(task) {
-                return;
-            }
-            self.heirs[task as usize].effective = effective;
-            self.tasks[actor as usize].orders.push_back(Order::Attr { task });
-            let Blocked::Mutex(mutex) = self.tasks[task as usize].blocked else {
-                return;
-            };
-            if self.objects.mutexes[mutex as usize].kind != MutexKind::Inherit {
-                return;
-            }
-            self.queue_again(task, mutex);
-            let Some(owner) = self.objects.mutexes[mutex as usize].owner() else {
-                return;
-            };
-            task = owner;
-        }
-    }
-
-    /// The task's own attributes, or those that the most urgent of the waiters for what it holds
-    /// lends it.
-    fn own_or_lent(&mut self, task: u32) -> SchedAttr {
-        let own = self.tasks[task as usize].attr.sched;
-        let mut best = own;
-        let mut mutex = self.heirs[task as usize].held;
-        while mutex != NONE {
-            if let Some(first) = self.first_waiter(mutex) {
-                let theirs = self.effective(first);
-                if urgency(&theirs) < urgency(&best) {
-                    best = SchedAttr { nice: own.nice, ..theirs };
-                }
-            }
-            mutex = self.objects.mutexes[mutex as usize].next_held;
-        }
-        best
-    }
-
-    /// A waiter has become more or less urgent.
-    fn queue_again(&mut self, task: u32, mutex: u32) {
-        let waiter = Waiter {
-            urgency: urgency(&self.effective(task)),
-            ticket: self.tasks[task as usize].ticket,
-            task,
-        };
-        if waiter.urgency == self.heirs[task as usize].queued {
-            return;
-        }
-        self.queue(mutex, waiter);
-        // Entries that are no longer true must not pile up.
-        let waiters = &self.objects.mutexes[mutex as usize].waiters;
-        if waiters.len() > 2 * self.tasks.len() + 16 {
-            let state = &mut self.objects.mutexes[mutex as usize];
-            let mut waiters = std::mem::take(&mut state.waiters);
-            waiters.retain(|&Reverse(waiter)| self.is_waiting(mutex, waiter));
-            self.objects.mutexes[mutex as usize].waiters = waiters;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::programs::{Profile, Spawn, Step};
-    use schedlab_machine::costs::CallCosts;
-
-    #[test]
-    fn a_mutex_can_be_handed_over_or_not() {
-        for kind in [MutexKind::Barging, MutexKind::HandedOver, MutexKind::Urgency] {
-            let mut kernel = Kernel::new(Profile::of("2.6.0"), CallCosts::default(), 1);
-            for _ in 0..4 {
-                kernel.start(0, Spawn::new("task", |_: &mut super::super::Context<'_>| Step::Exit));
-            }
-            let mutex = kernel.objects().mutex(kind);
-            assert!(kernel.try_lock(1, mutex) && !kernel.try_lock(2, mutex));
-            kernel.wait_for_mutex(0, 2, mutex, false);
-            assert!(kernel.is_wanted(mutex));
-            kernel.release(1, mutex);
-            let handed_over = kind == MutexKind::HandedOver;
-            assert_eq!(kernel.try_lock(3, mutex), !handed_over, "a third comes in between");
-            assert_eq!(kernel.try_lock(2, mutex), handed_over);
-        }
     }
 }

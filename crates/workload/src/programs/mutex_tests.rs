@@ -1,4 +1,4 @@
-//! Priority inheritance by rule: who lends, to whom, and what is left when mutexes are released in
+//! Rules of priority inheritance: who lends, to whom, and what is left when mutexes are released in
 //! any order or handed over.
 
 use super::mutex::{MutexId, MutexKind};
@@ -28,13 +28,13 @@ fn lock(kernel: &mut Kernel, task: u32, mutex: MutexId) {
     assert!(kernel.try_lock(task, mutex), "task {task}");
 }
 
-/// The task finds the mutex taken and waits.
+/// Makes the task find the mutex taken and wait.
 fn wait(kernel: &mut Kernel, task: u32, mutex: MutexId) {
     assert!(!kernel.try_lock(task, mutex), "task {task}");
     kernel.wait_for_mutex(0, task, mutex, false);
 }
 
-/// The priority at which the scheduler has a task; 0: ordinary.
+/// Returns the priority of a task in the scheduler; 0: ordinary.
 fn priority(kernel: &Kernel, task: u32) -> u32 {
     kernel.effective(task).rt_priority
 }
@@ -49,9 +49,9 @@ fn the_most_urgent_waiter_lends_and_is_the_heir() {
         wait(&mut k, task, m);
         assert_eq!(priority(&k, 0), lent);
     }
-    // Its nice value stays its own.
+    // Its nice value remains its own.
     assert_eq!(k.effective(0).nice, 5);
-    // Handed over by urgency, and each keeps its own priority, which is more than is lent.
+    // Handed over by urgency. Each keeps its own priority, which is higher than what is lent.
     for (owner, heir) in [(0, 2), (2, 3), (3, 1)] {
         k.release(owner, m);
         assert!(k.try_lock(heir, m), "it is handed over to task {heir}");
@@ -70,7 +70,8 @@ fn the_heir_inherits_from_who_waits_after_the_hand_over() {
     lock(&mut k, 0, m);
     wait(&mut k, 1, m);
     k.release(0, m);
-    // Task 1 has it without having asked again. Who comes now lends to it, not to task 0.
+    // Task 1 owns it without having tried again. A task that comes now lends to task 1, not to task
+    // 0.
     wait(&mut k, 2, m);
     assert_eq!([0, 1].map(|task| priority(&k, task)), [0, 40]);
     wait(&mut k, 3, m);
@@ -84,8 +85,8 @@ fn the_heir_inherits_from_who_waits_after_the_hand_over() {
 
 #[test]
 fn waiters_left_behind_lend_to_the_heir() {
-    // Two ordinary tasks and one of 20 wait in a chain: task 1, which waits for a, holds b, for
-    // which 20 waits; so task 1 is queued with 20, and gets a before task 2 of 10.
+    // Two ordinary tasks and one of 20 wait in a chain. Task 1, which waits for a, holds b, for
+    // which 20 waits. So task 1 is queued with 20, and gets a before task 2 of 10.
     let mut k = kernel(&[0, 0, 10, 20]);
     let (a, b) = (mutex(&mut k), mutex(&mut k));
     lock(&mut k, 0, a);
@@ -94,11 +95,11 @@ fn waiters_left_behind_lend_to_the_heir() {
     wait(&mut k, 1, a);
     assert_eq!(priority(&k, 0), 10);
     wait(&mut k, 3, b);
-    // 20 goes through task 1 to task 0.
+    // 20 passes through task 1 to task 0.
     assert_eq!([0, 1].map(|task| priority(&k, task)), [20, 20]);
     k.release(0, a);
     assert!(k.try_lock(1, a));
-    // Task 1 holds both. Without b it has what waits for a: 10.
+    // Task 1 holds both. Without b it has the priority of the waiter for a: 10.
     k.release(1, b);
     assert_eq!([0, 1, 3].map(|task| priority(&k, task)), [0, 10, 20]);
     k.release(1, a);
@@ -107,7 +108,7 @@ fn waiters_left_behind_lend_to_the_heir() {
 
 #[test]
 fn mutexes_are_released_in_any_order() {
-    // Task 0 holds three, for which 10, 20 and 30 wait. What is left of them lends.
+    // Task 0 holds three mutexes, for which 10, 20 and 30 wait. The remaining waiters lend.
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let mut k = kernel(&[0, 10, 20, 30]);
         let all = [mutex(&mut k), mutex(&mut k), mutex(&mut k)];
@@ -124,7 +125,7 @@ fn mutexes_are_released_in_any_order() {
             assert_eq!(priority(&k, 0), lent, "{order:?}, after {which}");
             assert!(k.try_lock(which as u32 + 1, all[which]));
         }
-        // The heirs' lists are in order too.
+        // The lists of the heirs are in order, too.
         for (task, &m) in (1..).zip(&all) {
             k.release(task, m);
             lock(&mut k, 0, m);

@@ -1,26 +1,24 @@
 //! Several benchmarks on one machine: each is a [`Part`], with tasks, a clock and random draws of
 //! its own.
 //!
-//! A part draws what it would draw if it ran alone, and its clock begins with it. So a program does
-//! not notice that it is a part, except by how long things take. A [`Kernel`] of which nobody has
-//! said anything is one part that begins at 0.
+//! A part makes the same draws as if it ran alone, and its clock begins with it. A program thus
+//! does not notice that it is a part, except by the time that things take. By default a
+//! [`Kernel`](super::Kernel) is one part that begins at 0.
 
-use super::kernel::Kernel;
-use super::task::{Stage, Task};
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 
 /// How a part is started: what `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)` do for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// When its clock shows 0, ns.
+    /// Time at which its clock shows 0, ns.
     pub start_ns: u64,
     /// Scheduling attributes of its tasks that have none of their own.
     pub attr: SchedAttr,
-    /// Where those may run of which nothing else is said.
+    /// Affinity of its tasks that have none of their own.
     pub allowed: CpuSet,
-    /// The group of those that are in no other.
+    /// Group of its tasks that are in no other.
     pub group: GroupId,
-    /// It is ended then at the latest, ns by its own clock; none: it ends by itself.
+    /// Time at which it is ended at the latest, ns by its own clock; `None`: it ends by itself.
     pub limit_ns: Option<u64>,
 }
 
@@ -36,38 +34,38 @@ impl Default for Part {
     }
 }
 
-/// Which part: counted from 0, in the order in which they were begun.
+/// Number of a part, from 0, in the order in which parts begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PartId(u32);
+pub struct PartId(pub(super) u32);
 
 impl PartId {
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The seed of a part in the run of `seed`: the first part's is that of the run.
+    /// Returns the seed of the part in the run of `seed`. The first part has the seed of the run.
     pub(super) fn seed(self, seed: u64) -> u64 {
         seed ^ u64::from(self.0) << 40
     }
 }
 
-/// A part in the middle of the run.
-pub(super) struct Running {
+/// State of a part during the run.
+pub(super) struct PartState {
     pub part: Part,
-    /// How many tasks it has or had.
+    /// Number of tasks, including those that have ended.
     tasks: u32,
-    /// Those that have not ended.
+    /// Number of tasks that have not ended.
     living: u32,
-    /// When it was over, ns.
-    over_ns: Option<u64>,
+    /// Time at which it was over, ns.
+    pub over_ns: Option<u64>,
 }
 
-impl Running {
-    pub fn new(part: Part) -> Running {
-        Running { part, tasks: 0, living: 0, over_ns: None }
+impl PartState {
+    pub fn new(part: Part) -> PartState {
+        PartState { part, tasks: 0, living: 0, over_ns: None }
     }
 
-    /// Another task; its number within the part.
+    /// Adds a task, and returns its number within the part.
     pub fn task_comes(&mut self) -> TaskId {
         self.tasks += 1;
         self.living += 1;
@@ -83,62 +81,5 @@ impl Running {
 
     pub fn is_over(&mut self, now_ns: u64) {
         self.over_ns.get_or_insert(now_ns);
-    }
-}
-
-impl Kernel {
-    /// The tasks that are started from now on are of a part of their own.
-    pub fn begin_part(&mut self, part: Part) -> PartId {
-        if self.tasks.is_empty() {
-            // Nobody was in the first one.
-            self.parts.clear();
-        }
-        self.parts.push(Running::new(part));
-        self.last_part()
-    }
-
-    pub(super) fn last_part(&self) -> PartId {
-        PartId(self.parts.len() as u32 - 1)
-    }
-
-    /// The part that was begun last is ended after so long, ns by its own clock.
-    pub fn limit_part(&mut self, limit_ns: Option<u64>) {
-        if let Some(last) = self.parts.last_mut() {
-            last.part.limit_ns = limit_ns;
-        }
-    }
-
-    /// What a part was started with.
-    pub fn part(&self, part: PartId) -> &Part {
-        &self.parts[part.index()].part
-    }
-
-    /// The part of `task`.
-    pub fn part_of(&self, task: TaskId) -> PartId {
-        self.tasks[task.index()].part
-    }
-
-    /// When a part was over, ns of the run; none: it is not.
-    pub fn part_over_ns(&self, part: PartId) -> Option<u64> {
-        self.parts[part.index()].over_ns
-    }
-
-    /// The parts that are to be ended, and when, ns of the run: the first one first.
-    pub fn deadlines(&self) -> Vec<(u64, PartId)> {
-        let of = |(number, running): (usize, &Running)| {
-            let limit_ns = running.part.limit_ns?;
-            Some((running.part.start_ns.saturating_add(limit_ns), PartId(number as u32)))
-        };
-        let mut deadlines: Vec<(u64, PartId)> =
-            self.parts.iter().enumerate().filter_map(of).collect();
-        deadlines.sort_by_key(|&(at_ns, part)| (at_ns, part.0));
-        deadlines
-    }
-
-    /// The tasks of a part that have not ended.
-    pub fn living(&self, part: PartId) -> Vec<TaskId> {
-        let lives = |task: &Task| task.part == part && !matches!(task.stage, Stage::Over);
-        let tasks = self.tasks.iter().enumerate().filter(|(_, task)| lives(task));
-        tasks.map(|(number, _)| TaskId(number as u32)).collect()
     }
 }

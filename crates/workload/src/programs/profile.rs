@@ -1,35 +1,35 @@
-//! How a kernel release runs pipes and sockets: [`Profile`].
+//! Pipes and sockets of a kernel release: [`Profile`].
 
 use super::channel::{Capacity, Wakes};
 
-/// What of inter-process communication differs between releases.
+/// Differences in inter-process communication between releases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
-    /// What a pipe holds.
+    /// Capacity of a pipe.
     pub pipe: Capacity,
-    /// What a stream socket holds.
+    /// Capacity of a stream socket.
     pub socket: Capacity,
-    /// Whom an event on a channel wakes.
+    /// Tasks that an event on a channel wakes.
     pub channel_wake: Wakes,
-    /// Writing to a pipe promises the scheduler that the writer will sleep soon.
+    /// Whether a write to a pipe promises the scheduler that the writer will sleep soon.
     pub pipe_sync: bool,
-    /// Writing to a socket does.
+    /// Whether a write to a socket does.
     pub socket_sync: bool,
 }
 
 impl Profile {
-    /// Of the release `version` ("2.4.19", "2.6.32", "6.12"; what follows the numbers is passed
-    /// over).
+    /// Returns the profile of the release `version` ("2.4.19", "2.6.32", "6.12"; anything after the
+    /// numbers is ignored).
     ///
     /// Pipes had one page before 2.6.11. Stream sockets took about 128 messages of 100 bytes with
-    /// the 64 KiB buffers of 2.4 and 2.6, and take about 277 now; the specification leaves open
-    /// since when, and 3.0 is our choice.
+    /// the 64 KiB buffers of 2.4 and 2.6, and take about 277 now. The specification does not say
+    /// since when; 3.0 is our choice.
     ///
-    /// Synchronous wakeups: of 2.4's pipes it is known that only a writer whose data do not fit
-    /// promises to sleep (here it has woken its reader before, message by message); a write that is
-    /// done ends with an ordinary wakeup. 2.6's before 2.6.24 are taken to be alike: 2.6.0 does not
-    /// count the sleep of a task that is woken synchronously, and if its pipes always woke so,
-    /// irman2 would starve nobody under it, as it did. Sockets: since 2.6.30.
+    /// Synchronous wakeups: for 2.4's pipes it is known that only a writer whose data do not fit
+    /// promises to sleep (here it has woken its reader before, message by message). A write that is
+    /// complete ends with an ordinary wakeup. 2.6 before 2.6.24 is assumed to do the same: 2.6.0
+    /// does not count the sleep of a task that is woken synchronously, and if its pipes always woke
+    /// so, irman2 would starve no task under it, as it did. Sockets: since 2.6.30.
     pub fn of(version: &str) -> Profile {
         let mut numbers = version
             .split(|c: char| !c.is_ascii_digit())

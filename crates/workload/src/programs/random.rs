@@ -1,18 +1,18 @@
-//! Random draws of programs. Each task has a stream of its own, so that what one scheduler decides
-//! does not change what another task draws.
+//! Random draws of programs. Each task has a stream of its own, so the decisions of a scheduler do
+//! not change the draws of other tasks.
 //!
-//! Logarithms and cosines come from a software library: those of the machine differ in the last
-//! bits from one system to the next.
+//! Logarithms and cosines come from a software library, because those of the machine differ in the
+//! last bits between systems.
 
 use schedlab_core::TaskId;
 use schedlab_machine::order::SplitMix64;
 
-/// A task's stream of random draws.
+/// Stream of random draws of a task.
 #[derive(Clone, Debug)]
 pub struct Random(SplitMix64);
 
 impl Random {
-    /// The stream of `task` in the run of `seed`.
+    /// Creates the stream of `task` in the run of `seed`.
     pub fn new(seed: u64, task: TaskId) -> Random {
         let mut of_run = SplitMix64::new(seed);
         Random(SplitMix64::new(
@@ -20,30 +20,31 @@ impl Random {
         ))
     }
 
-    /// An integer from 0 to `bound` - 1.
+    /// Draws an integer from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0.below(bound)
     }
 
-    /// Uniform, at least 0 and less than 1.
+    /// Draws a uniform number, at least 0 and less than 1.
     pub fn uniform(&mut self) -> f64 {
         self.0.unit()
     }
 
-    /// Exponential with the given mean.
+    /// Draws from the exponential distribution with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
 
-    /// Normal with the given mean and standard deviation.
+    /// Draws from the normal distribution with the given mean and standard deviation.
     pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
-        // Box and Muller's method; the second value is not kept, so that the stream has no hidden
+        // Box and Muller's method. The second value is discarded, so that the stream has no hidden
         // state.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         mean + deviation * radius * libm::cos(2.0 * core::f64::consts::PI * self.uniform())
     }
 
-    /// Lognormal: the exponential of a normal with mean `mu` and standard deviation `sigma`.
+    /// Draws from the lognormal distribution: the exponential of a normal with mean `mu` and
+    /// standard deviation `sigma`.
     pub fn lognormal(&mut self, mu: f64, sigma: f64) -> f64 {
         libm::exp(self.normal(mu, sigma))
     }

@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SemaphoreId(pub u32);
 
-/// Who gets a post, and what calls cost.
+/// How a post is passed on, and what calls cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SemaphoreKind {
-    /// The task that is woken must win the post against whoever is quicker. Every call enters the
-    /// kernel and costs a `futex` call.
+    /// The woken task must compete for the post with other tasks. Every call enters the kernel and
+    /// costs a `futex` call.
     #[default]
     Syscall,
-    /// The post goes to the task that has waited longest. A call that finds nobody to wake, or does
-    /// not have to wait, stays in user space (`try_lock`); others cost a `futex` call.
+    /// The post goes to the task that has waited longest. A call that wakes no task, or does not
+    /// have to wait, stays in user space (`try_lock`); others cost a `futex` call.
     Handed,
 }
 
@@ -23,19 +23,19 @@ pub enum SemaphoreKind {
 pub(super) struct Semaphore {
     pub kind: SemaphoreKind,
     pub count: u64,
-    /// The longest-waiting task first.
+    /// Waiting tasks, the one that has waited longest first.
     pub waiters: VecDeque<u32>,
 }
 
 impl Semaphore {
-    /// Takes one, if there is one.
+    /// Takes one, if possible.
     pub fn take(&mut self) -> bool {
         let there = self.count > 0;
         self.count -= u64::from(there);
         there
     }
 
-    /// Adds one, or hands it to the task that has waited longest; the task to wake.
+    /// Adds one, or hands it to the task that has waited longest. Returns the task to wake.
     pub fn post(&mut self) -> Option<u32> {
         let first = self.waiters.pop_front();
         if self.kind == SemaphoreKind::Syscall || first.is_none() {
@@ -55,7 +55,7 @@ mod tests {
         assert!(semaphore.take() && !semaphore.take());
         semaphore.waiters.extend([3, 1]);
         assert_eq!(semaphore.post(), Some(3));
-        // Whoever comes first has it.
+        // The first task to come takes it.
         assert!(semaphore.take() && !semaphore.take());
     }
 

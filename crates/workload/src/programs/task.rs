@@ -1,58 +1,42 @@
-//! A task of the kernel of programs: its program, where it is in its present step, and what it
-//! waits for.
+//! A task of the kernel of programs: its program, its current step, and what it waits for.
 
+use super::blocked::Blocked;
 use super::objects::Objects;
 use super::part::PartId;
 use super::script::Cursor;
-use super::step::{Context, Own, Program, Step};
+use super::step::{Context, OwnState, Program, Step};
+use super::wait_queue::Sleeper;
 use schedlab_core::{CpuId, TaskAttr, TaskId};
 use std::collections::VecDeque;
 
-/// What a task executes.
+/// Program of a task.
 pub(super) enum Body {
     /// Code.
     Program(Box<dyn Program>),
-    /// Plain data, from this place on.
+    /// Plain data, from this instruction on.
     Script(Cursor),
     /// It has ended.
     Over,
 }
 
-/// Where a task is in its present step.
+/// Progress of a task in its current step.
 #[derive(Default)]
 pub(super) enum Stage {
-    /// Its program is to be asked.
+    /// The next step of its program is needed.
     #[default]
     Between,
-    /// This step takes effect: its cost has been burnt, or it was blocked and tries again.
+    /// This step takes effect: its cost has been spent, or it was blocked and is tried again.
     Effect(Step),
-    /// Its part is over: it kills these and ends.
+    /// Its part is over: it kills these tasks and ends.
     Kill(Box<Victims>),
     /// It has ended.
     Over,
 }
 
-/// Whom a task kills, the last one first.
+/// Tasks that a task kills, the last one first.
 pub(super) struct Victims(pub Vec<TaskId>);
 
-/// What a task is blocked for, by the number of the object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Blocked {
-    #[default]
-    No,
-    Mutex(u32),
-    Condition(u32),
-    Barrier(u32),
-    Semaphore(u32),
-    Latch(u32),
-    Read(u32),
-    Write(u32),
-    Poll(u32),
-    Child,
-    Suspended,
-}
-
-/// Something that the machine is yet to do on behalf of a task.
+/// Operation that the machine has yet to perform on behalf of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// Wake `task`.
@@ -63,7 +47,7 @@ pub(super) enum Order {
     Block,
 }
 
-/// How a task comes to the [`Step::Lock`] that takes effect.
+/// How a task has reached the [`Step::Lock`] that takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Attempt {
     /// For the first time.
@@ -71,11 +55,11 @@ pub(super) enum Attempt {
     First,
     /// It was signalled, and takes the mutex again.
     Signalled,
-    /// It was blocked in it, and woken.
+    /// It was blocked on the mutex, and woken.
     Again,
 }
 
-/// What a script's event is in the middle of, for the log and for events of several pieces.
+/// Event of a script that is under way, for the log and for events that consist of several pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Timing {
     #[default]
@@ -96,47 +80,47 @@ pub(super) struct Task {
     pub stage: Stage,
     pub blocked: Blocked,
     pub timing: Timing,
-    /// See [`Timing`]; while blocked: since when.
+    /// Start of the event in [`Timing`]; while blocked: start of the wait.
     pub since_ns: u64,
-    /// What it was born with, and has set since.
+    /// Attributes at birth, with later changes.
     pub attr: TaskAttr,
     pub footprint_kib: u32,
-    /// What its program sees of it.
-    pub own: Own,
-    /// What its present step has yet to make the machine do.
+    /// State that its program can read.
+    pub own: OwnState,
+    /// Operations of the machine that are left from its current step.
     pub orders: VecDeque<Order>,
-    /// What it has yet to burn for the step that took effect, ns.
+    /// CPU time that is left to spend for the step that took effect, ns.
     pub owes_ns: u64,
-    /// Not [`Attempt::First`] only while it waits for a mutex, or a condition.
+    /// Differs from [`Attempt::First`] only while it waits for a mutex or a condition.
     pub attempt: Attempt,
-    /// The event before was a run: it is at the end of its work, and not at a start or the end of a
-    /// sleep.
+    /// Whether the previous event was a run: the task is at the end of its work, and not at a start
+    /// or the end of a sleep.
     pub after_run: bool,
     pub forked: bool,
-    /// It will do nothing more.
+    /// Whether it was killed and does nothing more.
     pub killed: bool,
     pub parent: Option<TaskId>,
-    /// Children that are alive.
+    /// Number of children that are alive.
     pub children: u32,
-    /// Children that have ended and were not waited for.
+    /// Number of children that have ended and were not waited for.
     pub zombies: u32,
-    /// Wakeups by [`Step::Unpark`] that came while it was not parked.
+    /// Number of wakeups by [`Step::Unpark`] that came while it was not parked.
     pub tokens: u32,
     pub start_ns: u64,
-    /// How often it has come to a timer, and how often that had expired before.
+    /// Number of times that it reached a timer, and number of those that had already expired.
     pub periods: u64,
     pub missed_periods: u64,
-    /// When its part began, ns.
+    /// Time at which its part began, ns.
     pub part_start_ns: u64,
-    /// Its place among those that wait for a mutex, or are suspended.
+    /// Its place among the tasks that wait for a mutex or are suspended.
     pub ticket: u64,
-    /// For the check that time passes.
+    /// Used by the check that time passes.
     pub instant_ns: u64,
     pub instant_events: u32,
 }
 
 impl Task {
-    /// The script, if it executes one.
+    /// Returns its position in a script, if it executes one.
     #[inline]
     pub fn script(&self) -> Option<&Cursor> {
         match &self.body {
@@ -145,7 +129,7 @@ impl Task {
         }
     }
 
-    /// The next step of its program.
+    /// Returns the next step of its program.
     #[inline]
     pub fn ask(&mut self, now_ns: u64, me: TaskId, cpu: CpuId, objects: &mut Objects) -> Step {
         let Body::Program(program) = &mut self.body else { return Step::Exit };
@@ -163,16 +147,16 @@ impl Task {
         step
     }
 
-    /// `step` takes effect when the task runs next. It is in no other step.
+    /// Makes `step` take effect when the task runs next. The task is in no other step.
     #[inline]
     pub fn defer(&mut self, step: Step) {
         let before = std::mem::replace(&mut self.stage, Stage::Effect(step));
         debug_assert!(matches!(before, Stage::Between));
-        // There is nothing to drop, and so no need to look.
+        // There is nothing to drop, so the check is skipped.
         std::mem::forget(before);
     }
 
-    /// It sleeps until it is woken.
+    /// Blocks the task until it is woken.
     #[inline]
     pub fn block(&mut self, now_ns: u64, blocked: Blocked) {
         self.blocked = blocked;
@@ -180,9 +164,15 @@ impl Task {
         self.after_run = false;
     }
 
-    /// It tells the machine to wake `task` after this step.
+    /// Orders the wakeup of `task` after this step.
     #[inline]
     pub fn order_wake(&mut self, task: u32, sync: bool) {
         self.orders.push_back(Order::Wake { task, sync });
     }
+}
+
+/// Whether a task is still suspended as it was when it was queued.
+pub(super) fn is_asleep(tasks: &[Task], sleeper: Sleeper) -> bool {
+    let task = &tasks[sleeper.task as usize];
+    task.blocked == Blocked::Suspended && task.ticket == sleeper.ticket
 }

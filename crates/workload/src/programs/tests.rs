@@ -1,4 +1,4 @@
-//! Programs on a machine with the simplest scheduler: who does what when.
+//! Programs on a machine with the simplest scheduler: the order and the times of their steps.
 
 use super::*;
 use crate::error::{Error, Reason};
@@ -9,14 +9,14 @@ use schedlab_sched::registry;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What happened: (time in ns, what).
+/// Recorded events: (time in ns, event).
 type Diary = Rc<RefCell<Vec<(u64, &'static str)>>>;
 
 fn os() -> Kernel {
     Kernel::new(Profile::of("2.6.0"), CallCosts { futex_ns: 10, ..CallCosts::default() }, 1)
 }
 
-/// A program of so many steps, noted when each is asked for, and then the exit.
+/// Returns a program of these steps that records when each step is taken, and then exits.
 fn script(diary: &Diary, mut steps: Vec<(&'static str, Step)>) -> impl Program + 'static {
     let diary = diary.clone();
     steps.reverse();
@@ -33,11 +33,11 @@ fn run(os: Kernel) -> (Result<RunEnd, Error>, u64) {
     (end, now_ns)
 }
 
-/// Runs on one CPU.
+/// Runs on one CPU under `scheduler`.
 fn run_under(scheduler: &str, os: Kernel) -> (Result<RunEnd, Error>, u64, Kernel) {
-    let (_, release) = registry::find(scheduler).expect("it is there");
+    let (_, release) = registry::find(scheduler).expect("the scheduler is registered");
     let config = BuildConfig::flat(1, 1000);
-    let scheduler = release.build(&config).expect("it is of the registry");
+    let scheduler = release.build(&config).expect("the scheduler can be built");
     let mut machine = Machine::new(Config::idealised(1, 1000), scheduler, os, ());
     let end = machine.run(1_000_000_000);
     let now_ns = machine.now_ns();
@@ -66,7 +66,7 @@ fn a_message_costs_the_writer_before_and_the_reader_after() {
     );
     let (end, now_ns) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
-    // The reader blocks at once; the write takes effect after 1700; the reader runs when the writer
+    // The reader blocks at once. The write takes effect after 1700. The reader runs when the writer
     // has ended.
     let expected =
         [(0, "read"), (0, "write"), (1700, "sent"), (1705, "exit"), (3405, "got"), (3406, "exit")];
@@ -87,10 +87,11 @@ fn a_message_waits_while_others_keep_the_bus() {
         os.start(0, Spawn::new("both", script(&diary, steps)));
         assert_eq!(run(os).0, Ok(RunEnd::AllEnded));
         let diary = diary.borrow();
-        let at = |what| diary.iter().find(|entry| entry.1 == what).expect("it was taken").0;
+        let at = |what| diary.iter().find(|entry| entry.1 == what).expect("the step was taken").0;
         (at("2") - at("1"), at("end") - at("2"))
     };
-    // The first has been read after 1700 ns. If it keeps the bus for longer, the second waits.
+    // The first message has been read after 1700 ns. If it occupies the bus for longer, the second
+    // waits.
     assert_eq!(gap_ns(1000), (1700, 1700));
     assert_eq!(gap_ns(2000), (1700, 1700 + 300));
 }
@@ -107,8 +108,8 @@ fn a_full_channel_blocks_its_writers_and_no_cost_is_paid_twice() {
     os.start(0, Spawn::new("reader", script(&diary, reads)));
     let (end, _) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
-    // The second write is burnt by 3400, and blocks; the reader's first read wakes the writer,
-    // which takes its turn when the reader waits for the second message.
+    // The second write has spent its cost by 3400, and blocks. The reader's first read wakes the
+    // writer, which runs when the reader waits for the second message.
     let expected = [
         (0, "1"),
         (1700, "2"),
@@ -170,7 +171,7 @@ fn locks_are_spun_for_and_then_waited_for() {
     os.start(0, Spawn::new("spinner", script(&diary, spinner)));
     let (end, _) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
-    // It spins until 4500 and sleeps; the holder lets go at 10000.
+    // It spins until 4500 and sleeps. The holder releases the lock at 10000.
     let expected = [
         (0, "lock"),
         (0, "sleep"),
@@ -234,8 +235,8 @@ fn the_wait_graph_names_what_a_task_waits_for() {
     let mut os = os();
     let pipe = os.objects().pipe();
     os.start(0, Spawn::new("reader", move |_: &mut Context<'_>| Step::Read(pipe, 1)));
-    let (_, release) = registry::find("fcfs").expect("it is there");
-    let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
+    let (_, release) = registry::find("fcfs").expect("the scheduler is registered");
+    let make = |config: &BuildConfig| release.build(config).expect("the scheduler can be built");
     let mut machine =
         Machine::new(Config::idealised(1, 1000), make(&BuildConfig::flat(1, 1000)), os, ());
     assert_eq!(machine.run(1_000_000), Ok(RunEnd::Stuck));
@@ -274,8 +275,8 @@ fn requests_to_a_disk_queue() {
 
 #[test]
 fn computing_until_a_time_ends_at_it_or_as_soon_as_there_is_a_cpu() {
-    // They take turns of 10 ms. Who runs at the time is done on the spot; the loop has the next
-    // turn; then the other two are done, each in no time.
+    // They take turns of 10 ms. The task that runs at the time is done at once. The loop has the
+    // next turn. Then the other two are done, each in no time.
     let mut os = os();
     let diary = Diary::default();
     const UNTIL_NS: u64 = 345_678_912;

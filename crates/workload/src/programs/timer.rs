@@ -1,17 +1,17 @@
-//! Periodic timers: each expires one period after it expired last, the first time one period after
-//! the start of the task that uses it first.
+//! Periodic timers: each expires one period after its last expiry. The first expiry is one period
+//! after the start of the task that uses the timer first.
 
 /// A timer, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerId(pub u32);
 
-/// A timer that has not been used.
+/// Expiry of a timer that has not been used.
 const UNUSED: u64 = u64::MAX;
 
 /// A timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
-    /// When it expired last, ns; [`UNUSED`].
+    /// Time of the last expiry, ns, or [`UNUSED`].
     expiry_ns: u64,
 }
 
@@ -22,8 +22,8 @@ impl Default for Timer {
 }
 
 impl Timer {
-    /// When it expires next, ns: a period after its last expiry, or after `start_ns` if it was not
-    /// used yet. An expiry that was missed moves to the present, unless the timer is `absolute`.
+    /// Returns the next expiry, ns: one period after the last, or after `start_ns` if the timer has
+    /// not been used yet. A missed expiry moves to the present, unless the timer is `absolute`.
     pub fn next(&mut self, now_ns: u64, start_ns: u64, period_ns: u64, absolute: bool) -> u64 {
         let last_ns = if self.expiry_ns == UNUSED { start_ns } else { self.expiry_ns };
         let expires_ns = last_ns.saturating_add(period_ns).min(i64::MAX as u64);

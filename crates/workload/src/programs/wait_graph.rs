@@ -1,91 +1,91 @@
-//! Who waits for what: the diagnosis of a run that is stuck.
+//! Wait graph: the diagnosis of a run that is stuck.
 
+use super::blocked::Blocked;
 use super::kernel::Kernel;
-use super::task::Blocked;
 use crate::error::Seconds;
 use schedlab_core::TaskId;
 use std::fmt;
 
-/// A thread that is blocked until another does something.
+/// A thread that is blocked until another thread acts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitingThread {
-    /// Who.
+    /// Task.
     pub task: TaskId,
     /// Its name.
     pub thread: String,
-    /// The event and phase it waits in.
+    /// Event and phase in which it waits.
     pub place: String,
-    /// For what.
+    /// Object of the wait.
     pub waits_for: WaitsFor,
-    /// Since when, ns.
+    /// Start of the wait, ns.
     pub since_ns: u64,
 }
 
-/// What a thread waits for.
+/// Object of a thread's wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WaitsFor {
     /// A mutex.
     Mutex {
         /// Its name.
         name: String,
-        /// Who holds it: number and name.
+        /// Task that holds it: number and name.
         owner: Option<(TaskId, String)>,
     },
-    /// A condition that nobody signals.
+    /// A condition that no thread signals.
     Condition {
         /// Its name.
         name: String,
     },
-    /// A barrier to which not all have come.
+    /// A barrier at which some threads have not arrived.
     Barrier {
         /// Its name.
         name: String,
-        /// Threads that have come.
+        /// Number of threads that have arrived.
         come: usize,
-        /// Threads that must come.
+        /// Number of threads that must arrive.
         needed: usize,
     },
-    /// A semaphore that nobody posts.
+    /// A semaphore that no thread posts.
     Semaphore {
         /// Its name.
         name: String,
     },
     /// Being resumed.
     Resume,
-    /// A message that nobody writes.
+    /// A message that no thread writes.
     Read,
-    /// Room for a message, that nobody makes.
+    /// Room for a message that no thread makes.
     Write,
     /// Something to read.
     Poll,
-    /// A latch that nobody opens.
+    /// A latch that no thread opens.
     Latch,
     /// The end of a child.
     Child,
 }
 
-/// Threads that wait; prints as a message.
+/// Waiting threads; displays as a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Deadlock {
-    /// All that wait, by number.
+    /// All waiting threads, by number.
     pub waiting: Vec<WaitingThread>,
-    /// Circles of threads of which each holds the mutex that the one before it waits for, as places
-    /// in `waiting`. A circle begins with its thread of the lowest number.
+    /// Circles of threads. Each thread holds the mutex that the previous one waits for. Entries are
+    /// indices in `waiting`. A circle begins with its thread of the lowest number.
     pub circles: Vec<Vec<usize>>,
 }
 
-/// A message names so many threads; the rest is counted.
+/// Maximum number of threads that a message names; the rest is counted.
 const NAMED_MAX: usize = 20;
 
 impl Kernel {
-    /// Who waits for what now. When the machine says that a run is
-    /// [stuck](schedlab_machine::RunEnd::Stuck), this is why.
+    /// Returns the current wait graph. It explains why a run is
+    /// [stuck](schedlab_machine::RunEnd::Stuck).
     pub fn wait_graph(&self) -> Deadlock {
         let mut waiting = Vec::new();
         let places: Vec<usize> = (0..self.tasks.len() as u32)
             .map(|number| {
                 waiting.extend(self.waiting_thread(number));
-                // Asked only of tasks that wait.
+                // Used only for tasks that wait.
                 waiting.len().saturating_sub(1)
             })
             .collect();
@@ -96,7 +96,7 @@ impl Kernel {
     fn waiting_thread(&self, number: u32) -> Option<WaitingThread> {
         let blocked = self.tasks[number as usize].blocked;
         let task = TaskId(number);
-        // Only what scripts share has names.
+        // Only the objects of scripts have names.
         let name = |names: &[String], number: u32| {
             names.get(number as usize).cloned().unwrap_or_else(|| number.to_string())
         };
@@ -140,13 +140,13 @@ impl Kernel {
         })
     }
 
-    /// A mutex's owner for a message.
+    /// Returns the owner of a mutex for a message.
     fn owner_name(&self, owner: TaskId) -> String {
         let name = self.thread_name(owner);
         if self.tasks[owner.index()].killed { format!("{name}, which was killed") } else { name }
     }
 
-    /// The owner of the mutex that a thread waits for.
+    /// Returns the owner of the mutex that a thread waits for.
     fn waits_for_thread(&self, number: usize) -> Option<usize> {
         match self.tasks[number].blocked {
             Blocked::Mutex(mutex) => {
@@ -156,7 +156,7 @@ impl Kernel {
         }
     }
 
-    /// Follows who waits for whom; each thread is looked at once.
+    /// Follows the owners of mutexes; each thread is visited once.
     fn circles(&self, places: &[usize]) -> Vec<Vec<usize>> {
         let mut seen_from = vec![usize::MAX; self.tasks.len()];
         let mut circles = Vec::new();
@@ -184,7 +184,7 @@ impl Kernel {
 }
 
 impl WaitsFor {
-    /// What follows "waits" where names say nothing: `to read`, `for a mutex`.
+    /// Returns the words after "waits" for objects without names: `to read`, `for a mutex`.
     pub fn brief(&self) -> &'static str {
         match self {
             WaitsFor::Mutex { .. } => "for a mutex",
@@ -210,7 +210,7 @@ impl fmt::Display for WaitsFor {
             WaitsFor::Mutex { name, owner: None } => write!(f, "mutex `{name}`"),
             WaitsFor::Condition { name } => write!(f, "condition `{name}`"),
             WaitsFor::Barrier { name, come, needed } => {
-                write!(f, "barrier `{name}`, to which {come} of {needed} have come")
+                write!(f, "barrier `{name}`, at which {come} of {needed} have arrived")
             }
             WaitsFor::Semaphore { name } => write!(f, "semaphore `{name}`"),
             WaitsFor::Resume => f.write_str("being resumed"),

@@ -1,13 +1,12 @@
 //! Wait queues: conditions, latches and suspended tasks.
 
-use super::task::{Blocked, Task};
 use std::collections::VecDeque;
 
 /// A condition variable, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConditionId(pub u32);
 
-/// A latch, by number: closed at first, it is opened once and lets everybody through from then on.
+/// A latch, by number: closed at first, it is opened once and lets all tasks through from then on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LatchId(pub u32);
 
@@ -16,63 +15,56 @@ pub struct LatchId(pub u32);
 pub struct SuspensionId(pub u32);
 
 impl SuspensionId {
-    /// No name.
+    /// Stands for no name.
     pub const NONE: SuspensionId = SuspensionId(u32::MAX);
 }
 
-/// A condition variable: who waits, the longest-waiting first.
+/// A condition variable: the waiting tasks, the longest-waiting first.
 pub(super) type Condition = VecDeque<u32>;
 
 /// A latch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latch {
     pub open: bool,
-    /// Who waits; the last was queued last.
+    /// Waiting tasks; the last was queued last.
     pub waiters: Vec<u32>,
 }
 
-/// A task that was suspended. It is still, if it has the same ticket: one that was resumed under
-/// its other name stays in the queue until it comes to the front or the queue is cleared up.
+/// A task that was suspended. It still is if its ticket is the same. A task that was resumed under
+/// its other name stays in the queue until it reaches the front or the queue is cleaned up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleeper {
     pub task: u32,
     pub ticket: u64,
 }
 
-impl Sleeper {
-    /// Whether it is still suspended as it was when it was queued.
-    pub fn is_asleep(self, tasks: &[Task]) -> bool {
-        let task = &tasks[self.task as usize];
-        task.blocked == Blocked::Suspended && task.ticket == self.ticket
-    }
-}
-
-/// Who is suspended under a name.
+/// Tasks that are suspended under a name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suspended(VecDeque<Sleeper>);
 
 impl Suspended {
-    pub fn queue(&mut self, tasks: &[Task], sleeper: Sleeper) {
-        // More than there are tasks, and the queue is full: so some have been resumed under their
-        // other names.
-        if self.0.len() > tasks.len() && self.0.len() == self.0.capacity() {
-            self.0.retain(|sleeper| sleeper.is_asleep(tasks));
+    /// Queues `sleeper`, one of `tasks` tasks.
+    pub fn queue(&mut self, sleeper: Sleeper, tasks: usize, is_asleep: impl Fn(Sleeper) -> bool) {
+        // A full queue that is longer than the number of tasks holds some that have been resumed
+        // under their other names.
+        if self.0.len() > tasks && self.0.len() == self.0.capacity() {
+            self.0.retain(|&sleeper| is_asleep(sleeper));
         }
         self.0.push_back(sleeper);
     }
 
-    /// The longest-suspended task, which is taken out.
-    pub fn pop(&mut self, tasks: &[Task]) -> Option<u32> {
+    /// Removes and returns the task that has been suspended longest.
+    pub fn pop(&mut self, is_asleep: impl Fn(Sleeper) -> bool) -> Option<u32> {
         while let Some(sleeper) = self.0.pop_front() {
-            if sleeper.is_asleep(tasks) {
+            if is_asleep(sleeper) {
                 return Some(sleeper.task);
             }
         }
         None
     }
 
-    /// Whether anybody is suspended.
-    pub fn has_sleepers(&self, tasks: &[Task]) -> bool {
-        self.0.iter().any(|sleeper| sleeper.is_asleep(tasks))
+    /// Whether any task is suspended.
+    pub fn has_sleepers(&self, is_asleep: impl Fn(Sleeper) -> bool) -> bool {
+        self.0.iter().any(|&sleeper| is_asleep(sleeper))
     }
 }

@@ -1,5 +1,4 @@
-//! What can be known of a workload before time starts: is there anything in it that cannot be run
-//! as meant?
+//! Checks of a workload before the run: anything in it that cannot be run as intended.
 
 use super::in_force::InForce;
 use super::model_error::{ModelError, Place, Spot};
@@ -10,23 +9,23 @@ use crate::groups;
 use crate::model::{Action, Loops, Model, Phase, Properties, THREADS_MAX, Task};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a workload is to run on.
+/// Machine and run for which a workload is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The machine's CPUs, numbered from 0.
+    /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// Whether the run has an end of its own, so that endless tasks need no `duration`.
+    /// Whether the run has a limit of its own, so that endless tasks need no `duration`.
     pub limited: bool,
 }
 
 impl Target {
-    /// A machine, and a run that ends when the workload says so.
+    /// Returns a machine, and a run that ends when the workload ends.
     pub const fn new(cpus: u32) -> Target {
         Target { cpus, limited: false }
     }
 }
 
-/// The phases that a task comes to, with their numbers.
+/// Returns the phases that a task reaches, with their numbers.
 fn reached(task: &Task) -> impl Iterator<Item = (usize, &Phase)> {
     let mut open = task.loops != Loops::Times(0);
     task.phases.iter().enumerate().filter(move |(_, phase)| {
@@ -36,7 +35,7 @@ fn reached(task: &Task) -> impl Iterator<Item = (usize, &Phase)> {
     })
 }
 
-/// All events of a task that meets them or not, with their places.
+/// Returns all events of a task, reached or not, with their positions.
 fn events(number: usize, task: &Task) -> impl Iterator<Item = (Place, &Action)> {
     task.phases.iter().enumerate().flat_map(move |(phase_number, phase)| {
         phase
@@ -77,8 +76,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// All barriers with the number of threads that must come: the instances of each task that names it
-/// anywhere.
+/// Returns all barriers with the number of threads that must arrive: the instances of each task
+/// that names the barrier anywhere.
 pub(crate) fn barriers(model: &Model) -> BTreeMap<&str, usize> {
     let mut needed = BTreeMap::new();
     for (number, task) in model.tasks.iter().enumerate() {
@@ -94,7 +93,7 @@ pub(crate) fn barriers(model: &Model) -> BTreeMap<&str, usize> {
     needed
 }
 
-/// The first thing in `model` that cannot be run as meant on `target`.
+/// Returns the first error in `model` for `target`.
 pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), ModelError> {
     let threads = model.initial_threads();
     if threads > THREADS_MAX {
@@ -110,7 +109,7 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Mod
             .find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
         return Err(ModelError::new(
             Place::task(twice.unwrap_or(0), Spot::Whole),
-            "two tasks of this name",
+            "two tasks with this name",
         ));
     }
     for (number, task) in model.tasks.iter().enumerate() {
@@ -124,12 +123,12 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Mod
     check_barriers_are_reached(model)
 }
 
-/// That a model which comes from no file has the shape of one.
+/// Checks that a model that does not come from a file has the shape of one that does.
 fn check_shape(number: usize, task: &Task) -> Result<(), ModelError> {
     let plain = |only: &Phase| only.loops == Loops::Times(1) && only.properties.is_empty();
     let is_flat = matches!(task.phases.as_slice(), [only] if plain(only));
     if task.flat && !is_flat {
-        let message = "a task without `phases` has exactly one, plain phase";
+        let message = "a task without `phases` must have exactly one phase, without a name";
         return Err(ModelError::new(Place::task(number, Spot::Whole), message));
     }
     Ok(())
@@ -169,7 +168,7 @@ fn check_properties(
     Ok(())
 }
 
-/// Properties whose rightness does not depend on others.
+/// Checks properties that do not depend on others.
 fn check_plain(
     properties: &Properties,
     target: &Target,
@@ -181,10 +180,10 @@ fn check_plain(
             return Err(ModelError::new(place("cpus"), "`cpus` must name at least one CPU"));
         }
         if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
-            return Err(ModelError::new(place("cpus"), format!("the machine has no CPU {cpu}"))
+            return Err(ModelError::new(place("cpus"), format!("there is no CPU {cpu}"))
                 .with_help(match last {
-                    0 => "it has only CPU 0".into(),
-                    last => format!("it has the CPUs 0 to {last}"),
+                    0 => "the machine has only CPU 0".into(),
+                    last => format!("the machine has CPUs 0 to {last}"),
                 }));
         }
     }
@@ -197,12 +196,15 @@ fn check_plain(
     if let Some(path) = &properties.taskgroup
         && groups::normal_path(path).as_ref() != Ok(path)
     {
-        return Err(ModelError::new(place("taskgroup"), format!("`{path}` is no path of a group")));
+        return Err(ModelError::new(
+            place("taskgroup"),
+            format!("`{path}` is not a path of a group"),
+        ));
     }
     Ok(())
 }
 
-/// That what events name exists.
+/// Checks that all names in events exist.
 fn check_names(
     number: usize,
     task: &Task,
@@ -242,7 +244,7 @@ fn check_names(
     Ok(())
 }
 
-/// The task and instance that a thread's name (`key-0`) stands for.
+/// Returns the task and instance of the thread with this name (`key-0`).
 pub(crate) fn thread_of<'a>(
     name: &str,
     find: impl Fn(&str) -> Option<&'a Task>,
@@ -252,14 +254,14 @@ pub(crate) fn thread_of<'a>(
     (number < task.instances).then_some((task, number))
 }
 
-/// The parts of a thread's name: `key-0` is instance 0 of `key`.
+/// Returns the parts of a thread's name: `key-0` is instance 0 of `key`.
 pub(crate) fn key_and_instance(name: &str) -> Option<(&str, u32)> {
     let (key, instance) = name.rsplit_once('-')?;
     let number: u32 = instance.parse().ok()?;
     (number.to_string() == instance).then_some((key, number))
 }
 
-/// That only tasks whose threads can be counted use barriers.
+/// Checks that only tasks with a known number of threads use barriers.
 fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), ModelError> {
     let why = if task.instances == 0 {
         "has `instance` 0"
@@ -272,13 +274,13 @@ fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), M
         None => Ok(()),
         Some((place, _)) => Err(ModelError::new(
             place,
-            format!("task `{}` {why}, so it may not use barriers", task.key),
+            format!("task `{}` {why}, so it must not use barriers", task.key),
         )
-        .with_help("nobody could say how many threads the barrier waits for")),
+        .with_help("the number of threads that the barrier waits for is unknown")),
     }
 }
 
-/// That of the tasks that name a barrier, which all must come, none never comes to it.
+/// Checks that every task that names a barrier reaches it.
 fn check_barriers_are_reached(model: &Model) -> Result<(), ModelError> {
     let mut waits: BTreeMap<&str, &str> = BTreeMap::new();
     let mut absent: Vec<(&str, Place)> = Vec::new();
@@ -303,15 +305,15 @@ fn check_barriers_are_reached(model: &Model) -> Result<(), ModelError> {
         if let Some(task) = waits.get(name) {
             return Err(ModelError::new(
                 place,
-                format!("barrier `{name}` can never fill: this is never reached"),
+                format!("barrier `{name}` can never be complete: this event is never reached"),
             )
-            .with_help(format!("task `{task}` would wait there for ever")));
+            .with_help(format!("task `{task}` would wait there forever")));
         }
     }
     Ok(())
 }
 
-/// That endless loops take time, and that the run has an end.
+/// Checks that endless loops take time, and that the run has an end.
 fn check_ends(
     number: usize,
     task: &Task,
@@ -349,13 +351,13 @@ fn check_ends(
             place,
             format!("task `{}` never ends, and the run has no `duration`", task.key),
         )
-        .with_help("set `duration` in `global`, give the task a `loop`, or give the run a limit"));
+        .with_help("set `duration` in `global`, `loop` in the task, or a limit for the run"));
     }
     Ok(())
 }
 
 fn no_time(place: Place, what: &str) -> ModelError {
-    ModelError::new(place, format!("{what} would go round for ever without time passing"))
+    ModelError::new(place, format!("{what} would loop forever without time passing"))
         .with_help("an endless loop needs an event that runs, sleeps or waits")
 }
 

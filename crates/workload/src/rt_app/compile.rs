@@ -1,4 +1,4 @@
-//! From the model to [`Scripts`], which the kernel of programs executes.
+//! Compiles the model to [`Scripts`], which the kernel of programs executes.
 
 use super::costs::Costs;
 use super::{Dialect, InForce, barriers, thread_of};
@@ -7,7 +7,7 @@ use crate::programs::{BarrierInfo, Instr, NONE, PhaseCode, Script, Scripts};
 use schedlab_core::{CpuId, CpuSet, SchedAttr};
 use std::collections::HashMap;
 
-/// The largest piece of memory that an event of `task` goes through, KiB.
+/// Returns the size of the largest piece of memory that an event of `task` touches, KiB.
 fn footprint_kib(task: &Task) -> u32 {
     let bytes = |action: &Action| match action {
         Action::Mem(bytes) => *bytes,
@@ -19,7 +19,7 @@ fn footprint_kib(task: &Task) -> u32 {
     u32::try_from(most.div_ceil(1024)).unwrap_or(u32::MAX)
 }
 
-/// Names that are given numbers as they come.
+/// Names that are numbered in the order of their first use.
 #[derive(Default)]
 struct Numbered {
     index: HashMap<String, u32>,
@@ -47,7 +47,7 @@ struct Compiler<'a> {
     dialect: Dialect,
     costs: &'a Costs,
     keys: HashMap<&'a str, u32>,
-    /// The number of each task's first thread.
+    /// By task: the number of its first thread.
     first_threads: Vec<u32>,
     attrs: Vec<SchedAttr>,
     attr_index: HashMap<[u64; 6], u32>,
@@ -63,7 +63,7 @@ struct Compiler<'a> {
     places: Vec<String>,
 }
 
-/// As a number of rounds.
+/// Converts to a number of rounds.
 fn rounds(loops: Loops) -> u64 {
     match loops {
         Loops::Forever => u64::MAX,
@@ -71,7 +71,7 @@ fn rounds(loops: Loops) -> u64 {
     }
 }
 
-/// The place of an event of `phase`, or of the phase as a whole, for people.
+/// Describes the position of an event of `phase`, or of the phase as a whole, for people.
 fn place(task: &Task, phase: &Phase, event: Option<&Event>) -> String {
     match (task.flat, event) {
         (true, Some(event)) => format!("`{}`", event.key),
@@ -169,7 +169,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// The number of a set of CPUs; 0 is all of them.
+    /// Returns the number of a set of CPUs; 0 is all of them.
     fn cpus(&mut self, cpus: Option<&Vec<u32>>) -> u32 {
         let Some(cpus) = cpus else { return 0 };
         let mut sorted = cpus.clone();
@@ -183,7 +183,7 @@ impl<'a> Compiler<'a> {
 
     fn program(&mut self, task: &Task) -> Script {
         let mut in_force = InForce::new(self.model.global.default_policy);
-        // The checks have seen that every property can be taken.
+        // The checks have verified that every property is valid.
         let _ = in_force.enter(&task.properties);
         let attr = self.attr(&in_force);
         let attrs = self.attrs_of_phases(task, in_force);
@@ -242,8 +242,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// For each phase that says something of policy or priority: what is in force in it in the
-    /// task's first round, and in all later ones.
+    /// Returns, for each phase that sets policy or priority, what is in force in it in the task's
+    /// first round and in all later rounds.
     fn attrs_of_phases(&mut self, task: &Task, mut in_force: InForce) -> Vec<Option<(u32, u32)>> {
         let mut passes: Vec<Vec<u32>> = Vec::new();
         for _ in 0..2 {
@@ -315,7 +315,7 @@ impl<'a> Compiler<'a> {
             Action::Sync { condition, mutex } => {
                 let (condition, mutex) =
                     (self.conditions.number(condition), self.mutexes.number(mutex));
-                // Whoever does not hold the mutex takes it for the while.
+                // A thread that does not hold the mutex takes it meanwhile.
                 let held = out.held.contains(&mutex);
                 if !held {
                     out.put(Instr::Lock { mutex });
@@ -369,10 +369,11 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The number of the thread `key-0`.
+    /// Returns the number of the thread `key-0`.
     fn thread(&self, name: &str) -> u32 {
         let find = |key: &str| self.keys.get(key).map(|&task| &self.model.tasks[task as usize]);
-        let (task, instance) = thread_of(name, find).expect("the checks have seen to it");
+        let (task, instance) =
+            thread_of(name, find).expect("the checks have verified that the thread exists");
         self.first_threads[self.keys[task.key.as_str()] as usize] + instance
     }
 }
@@ -386,16 +387,16 @@ fn says_how_to_schedule(properties: &Properties) -> bool {
         || properties.dl_period_us.is_some()
 }
 
-/// A program as it grows.
+/// A program under construction.
 #[derive(Default)]
 struct Output {
     code: Vec<Instr>,
     places: Vec<u32>,
     phases: Vec<PhaseCode>,
-    /// Of the instructions that come now.
+    /// Origin of the instructions that follow.
     place: u32,
     unique_timers: Numbered,
-    /// The mutexes that the thread holds at this place, in every round: see `mutex_use`.
+    /// Mutexes that the thread holds at this point, in every round; see `mutex_use`.
     held: Vec<u32>,
 }
 

@@ -1,24 +1,24 @@
-//! What memory and I/O events cost.
+//! Costs of memory and I/O events.
 
 use crate::model::{MemRun, MemRunKind};
 
-/// The cost model of `mem`, `memrun` and `iorun`. The default is no particular machine's; it says
-/// what was assumed.
+/// Cost model of `mem`, `memrun` and `iorun`. The default is not a particular machine's; it
+/// documents the assumptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
-    /// Bytes read or written in one ns.
+    /// Bytes read or written per ns.
     pub bytes_per_ns: u64,
-    /// A step of a pointer chase within [`cache_bytes`](Costs::cache_bytes), ns.
+    /// Time of a step of a pointer chase within [`cache_bytes`](Costs::cache_bytes), ns.
     pub near_step_ns: u64,
-    /// A step of a pointer chase in a larger buffer, ns.
+    /// Time of a step of a pointer chase in a larger buffer, ns.
     pub far_step_ns: u64,
-    /// The largest buffer that is near.
+    /// Size of the largest near buffer.
     pub cache_bytes: u64,
-    /// CPU time of an I/O request besides the copying, ns.
+    /// CPU time of an I/O request without copying, ns.
     pub io_cpu_ns: u64,
     /// Time that the device takes for any request, ns.
     pub io_wait_ns: u64,
-    /// Time that the device takes for each byte, ns.
+    /// Time that the device takes per byte, ns.
     pub io_byte_ns: u64,
 }
 
@@ -37,12 +37,12 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// CPU time of `mem`, ns.
+    /// Returns the CPU time of `mem`, ns.
     pub fn mem_ns(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.bytes_per_ns.max(1))
     }
 
-    /// CPU time of `memrun`, ns.
+    /// Returns the CPU time of `memrun`, ns.
     pub fn mem_run_ns(&self, run: &MemRun) -> u64 {
         match run.kind {
             MemRunKind::Read | MemRunKind::Write => self.mem_ns(run.count),
@@ -54,12 +54,12 @@ impl Costs {
         }
     }
 
-    /// CPU time of `iorun`, ns.
+    /// Returns the CPU time of `iorun`, ns.
     pub fn io_cpu_ns(&self, bytes: u64) -> u64 {
         self.io_cpu_ns.saturating_add(self.mem_ns(bytes))
     }
 
-    /// How long the device is busy with the request of an `iorun`, ns.
+    /// Returns the time that the request of an `iorun` occupies the device, ns.
     pub fn io_device_ns(&self, bytes: u64) -> u64 {
         self.io_wait_ns.saturating_add(bytes.saturating_mul(self.io_byte_ns))
     }
@@ -84,7 +84,7 @@ mod tests {
             pattern: None,
             buffer: None,
         };
-        // The buffer is gone round in; how large it is does not matter.
+        // Accesses cycle through the buffer; its size does not matter.
         assert_eq!(costs.mem_run_ns(&run), 125);
         run.kind = MemRunKind::PointerChase;
         assert_eq!(costs.mem_run_ns(&run), 2000);

@@ -1,16 +1,16 @@
-//! Which policy and priority are in force in a phase.
+//! Policy and priority in force in a phase.
 //!
-//! What a phase sets stays in force after it. `priority` alone keeps the policy; `policy` alone
-//! brings the default priority of that policy. The deadline figures, and the slice that an ordinary
-//! task asks for, are remembered while the other policy is in force.
+//! Properties set by a phase stay in force after it. `priority` alone keeps the policy; `policy`
+//! alone sets the default priority of that policy. The deadline figures, and the slice request of
+//! an ordinary task, are remembered while the other policy is in force.
 
 use crate::model::Properties;
 use schedlab_core::{Policy, SchedAttr};
 
-/// Real-time priority of tasks that give none.
+/// Real-time priority of tasks that specify none.
 const RT_PRIORITY_DEFAULT: u32 = 10;
 
-/// Policy and priority with all that belongs to them.
+/// Policy and priority with all related properties.
 #[derive(Clone, Copy, Debug)]
 pub struct InForce {
     policy: Policy,
@@ -23,17 +23,17 @@ pub struct InForce {
     period_us: Option<u64>,
 }
 
-/// A property that cannot be taken.
+/// A property that is invalid.
 #[derive(Debug)]
 pub struct PropertyFault {
-    /// Its key.
+    /// Key of the property.
     pub key: &'static str,
-    /// What is wrong.
+    /// Message.
     pub message: String,
 }
 
 impl InForce {
-    /// Before a task says anything.
+    /// Returns the state before a task sets anything.
     pub fn new(policy: Policy) -> InForce {
         InForce {
             policy,
@@ -46,7 +46,7 @@ impl InForce {
         }
     }
 
-    /// Sets what `properties` say.
+    /// Sets `properties`.
     pub fn enter(&mut self, properties: &Properties) -> Result<(), PropertyFault> {
         if let Some(policy) = properties.policy {
             self.policy = policy;
@@ -96,7 +96,7 @@ impl InForce {
     }
 
     fn check_deadline(&self, properties: &Properties) -> Result<(), PropertyFault> {
-        // The complaint goes to a figure that stands at this place, if there is one.
+        // The error is reported at a figure that is set here, if there is one.
         let fault = |key: &'static str, message: &str| {
             let present = [
                 ("dl-runtime", properties.dl_runtime_us),
@@ -128,13 +128,14 @@ impl InForce {
         Ok(())
     }
 
-    /// No period: the deadline if given, else the runtime. No deadline: the period.
+    /// Defaults: no period means the deadline if given, else the runtime; no deadline means the
+    /// period.
     fn deadline_and_period(&self, runtime: u64) -> (u64, u64) {
         let period = self.period_us.or(self.deadline_us).unwrap_or(runtime);
         (self.deadline_us.unwrap_or(period), period)
     }
 
-    /// As the scheduler is told of it.
+    /// Returns the attributes for the scheduler.
     pub fn attr(&self) -> SchedAttr {
         let mut attr = SchedAttr { policy: self.policy, nice: self.nice, ..SchedAttr::default() };
         match self.policy {

@@ -1,6 +1,6 @@
-//! The words of the language: which keys there are, and what kind of event a key is.
+//! Keys of the language, and the kinds of events.
 
-/// What a key in a task or phase stands for.
+/// Meaning of a key in a task or phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
     /// One of [`TASK`].
@@ -11,7 +11,7 @@ pub enum Key {
     Property,
     /// An event.
     Event(Kind),
-    /// Nothing known.
+    /// An unknown key.
     Unknown,
 }
 
@@ -46,10 +46,10 @@ pub enum Kind {
 /// Sections of the file.
 pub const SECTIONS: [&str; 3] = ["tasks", "global", "resources"];
 
-/// Keys of a task that a phase does not have.
+/// Keys that tasks have and phases do not.
 pub const TASK: [&str; 3] = ["instance", "delay", "phases"];
 
-/// Keys that task and phase may have.
+/// Keys that tasks and phases may have.
 pub const PROPERTIES: [&str; 11] = [
     "policy",
     "priority",
@@ -64,7 +64,7 @@ pub const PROPERTIES: [&str; 11] = [
     "taskgroup",
 ];
 
-/// How an event's key begins. Where several fit, the longest counts.
+/// Prefixes of events' keys. If several fit, the longest counts.
 pub const EVENTS: [(&str, Kind); 22] = [
     ("run", Kind::Run),
     ("runtime", Kind::Runtime),
@@ -90,11 +90,11 @@ pub const EVENTS: [(&str, Kind); 22] = [
     ("iorun", Kind::IoRun),
 ];
 
-/// Keys of `global` that mean something here.
+/// Keys of `global` that have an effect here.
 pub const GLOBAL: [&str; 5] =
     ["duration", "default_policy", "calibration", "pi_enabled", "cumulative_slack"];
 
-/// Keys of `global` that only a real machine has a use for.
+/// Keys of `global` that have an effect only on a real machine.
 pub const GLOBAL_CARRIED: [&str; 9] = [
     "lock_pages",
     "logdir",
@@ -104,11 +104,11 @@ pub const GLOBAL_CARRIED: [&str; 9] = [
     "gnuplot",
     "io_device",
     "mem_buffer_size",
-    // Of the first rt-app; today's passes over it, and files have it still.
+    // From the first version of rt-app. Current versions ignore it, and files still contain it.
     "frag",
 ];
 
-/// What `key` in a task or phase stands for.
+/// Returns the meaning of `key` in a task or phase.
 pub fn classify(key: &str) -> Key {
     if key == "loop" {
         return Key::Loop;
@@ -126,7 +126,7 @@ pub fn classify(key: &str) -> Key {
         .map_or(Key::Unknown, |&(_, kind)| Key::Event(kind))
 }
 
-/// All that could have been meant by an unknown key of a task (`phase` false) or phase.
+/// Returns all keys that may have been meant by an unknown key of a task (`phase` false) or phase.
 pub fn candidates(phase: bool) -> impl Iterator<Item = &'static str> {
     TASK.into_iter()
         .filter(move |_| !phase)

@@ -1,4 +1,4 @@
-//! Where in the file a place of the model stands.
+//! Positions of parts of the model in the file.
 
 use super::keys::{self, Key};
 use super::model_error::{ModelError, Place, Spot};
@@ -6,18 +6,19 @@ use crate::cursor::Cursor;
 use crate::diagnostic::Diagnostic;
 use crate::model::Model;
 
-/// The error with its place in the file at `root`, from which `model` was read.
+/// Returns the error with its position in the file at `root`, from which `model` was read.
 pub fn diagnostic(root: Cursor<'_>, model: &Model, error: ModelError) -> Diagnostic {
     match in_file(root, model, &error) {
         Ok(diagnostic) => diagnostic,
-        // Not to be found, which should not be: better no place than no message.
+        // The position should always be found. If not, an error without position is better than
+        // none.
         Err(_) => return error.without_source(model),
     }
     .with_help_if(error.help)
 }
 
-/// Follows the members that the reader has made tasks, phases and events of: its objects are all
-/// objects.
+/// Follows the members from which the reader has made tasks, phases and events: exactly those that
+/// are objects.
 fn in_file(root: Cursor<'_>, model: &Model, error: &ModelError) -> Result<Diagnostic, Diagnostic> {
     let message = || error.message.clone();
     let lost = || root.error(message());

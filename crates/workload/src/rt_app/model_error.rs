@@ -1,10 +1,10 @@
-//! What is wrong with a model, and where in it: [`ModelError`], before it is known in which line of
-//! a file that is.
+//! An error in a model, with its position there: [`ModelError`], before its line in a file is
+//! known.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::Model;
 
-/// A place in a model.
+/// A position in a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     pub task: Option<usize>,
@@ -12,7 +12,7 @@ pub struct Place {
     pub spot: Spot,
 }
 
-/// What about it.
+/// Part of a task or phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spot {
     /// The task or phase as a whole.
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// Something that is wrong with a model.
+/// An error in a model.
 #[derive(Debug)]
 pub struct ModelError {
     pub place: Place,
@@ -60,7 +60,7 @@ impl ModelError {
         self
     }
 
-    /// The place in terms of keys, e.g. `tasks.video.phases.decode.run0`.
+    /// Returns the position in terms of keys, for example `tasks.video.phases.decode.run0`.
     pub fn path(&self, model: &Model) -> String {
         let Some(task) = self.place.task.and_then(|task| model.tasks.get(task)) else {
             return "tasks".into();

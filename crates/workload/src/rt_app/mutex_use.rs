@@ -1,18 +1,18 @@
-//! Whether a task's locks and unlocks fit together.
+//! Checks that a task's locks and unlocks match.
 //!
-//! Which mutexes a thread holds at an event follows from its own program alone: there are no
-//! conditions in it, and whatever it has to wait for, it goes on at the same place. And a body that
-//! can be run twice leaves the mutexes as it found them: where it does not, the first event that
-//! concerns a mutex fails in the second round. So two rounds of every loop tell all, and at each
-//! event a thread holds the same mutexes in every round. (`sync` takes either and changes nothing:
-//! it signals and waits with the mutex held, and who does not hold it locks and unlocks it around
-//! that.)
+//! The mutexes that a thread holds at an event depend on its own program only: the program has no
+//! conditions, and after any wait it continues at the same point. A body that can be run twice
+//! leaves the mutexes as it found them; otherwise the first event that concerns a mutex fails in
+//! the second round. Two rounds of every loop therefore show all cases, and at each event a thread
+//! holds the same mutexes in every round. (`sync` accepts both cases and changes nothing. It
+//! signals and waits with the mutex held, and a thread that does not hold it locks and unlocks it
+//! around that.)
 
 use super::model_error::{ModelError, Place};
 use crate::model::{Action, Loops, Task};
 use std::collections::BTreeMap;
 
-/// Goes through the task numbered `number`.
+/// Checks the task numbered `number`.
 pub fn check(number: usize, task: &Task) -> Result<(), ModelError> {
     let mut held: BTreeMap<&str, Place> = BTreeMap::new();
     for _ in 0..rounds_worth_trying(task.loops) {
@@ -63,8 +63,8 @@ fn step<'a>(
     Ok(())
 }
 
-/// How many rounds show all that a loop can do: see `mutex_use` and `in_force`, where the second
-/// round is like all later.
+/// Returns the number of rounds that show all cases of a loop; see `mutex_use` and `in_force`,
+/// where the second round is like all later ones.
 pub fn rounds_worth_trying(loops: Loops) -> u64 {
     match loops {
         Loops::Forever => 2,

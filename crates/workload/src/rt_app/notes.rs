@@ -1,14 +1,14 @@
-//! What of a workload is not what it seems: nothing is wrong with it, and somebody should know.
+//! Notes on a workload: nothing is wrong, but the user should know.
 
 use crate::format_s;
 use crate::model::{Action, Loops, Model, Phase, Task};
 use std::collections::BTreeSet;
 
-/// A run of so much virtual time takes long, ns.
+/// Virtual time of a run that takes a long time, ns.
 const LONG_NS: u64 = 10_000_000_000_000;
 
-/// What the user should know about `model`, in a run that is stopped at `until_ns` at the latest:
-/// tasks that never start, phases that are never reached, runs that take long.
+/// Returns what the user should know about `model` in a run that is stopped at `until_ns` at the
+/// latest: tasks that never start, phases that are never reached, runs that take a long time.
 pub fn notes(model: &Model, until_ns: Option<u64>) -> Vec<String> {
     let mut notes = vec![];
     let started = started(model, until_ns);
@@ -22,7 +22,7 @@ pub fn notes(model: &Model, until_ns: Option<u64>) -> Vec<String> {
             && at + 1 < task.phases.len()
         {
             notes.push(format!(
-                "task `{}`: the phases after `{}` are never reached, as that is repeated for ever",
+                "task `{}`: the phases after `{}` are never reached, because that phase is repeated forever",
                 task.key, task.phases[at].name
             ));
         }
@@ -35,8 +35,7 @@ pub fn notes(model: &Model, until_ns: Option<u64>) -> Vec<String> {
     notes
 }
 
-/// The numbers of the tasks of which a thread starts: those that do by themselves, and those that
-/// these fork.
+/// Returns the numbers of the tasks of which a thread starts, by itself or by a fork.
 fn started(model: &Model, until_ns: Option<u64>) -> BTreeSet<usize> {
     let in_time = |task: &Task| until_ns.is_none_or(|until_ns| task.delay_ns < until_ns);
     let tasks = || model.tasks.iter().enumerate().filter(|(_, task)| in_time(task));
@@ -74,11 +73,12 @@ fn why_not(task: &Task, until_ns: Option<u64>) -> String {
                 format_s(until_ns)
             )
         }
-        _ => "its `instance` is 0, and nobody who starts forks it".into(),
+        _ => "its `instance` is 0, and no task that starts forks it".into(),
     }
 }
 
-/// What a thread of `task` needs at least, ns, if it had a CPU to itself; of an endless task 0.
+/// Returns the minimum time that a thread of `task` needs with a CPU of its own, ns; 0 for an
+/// endless task.
 fn least_ns(task: &Task) -> u64 {
     let times = |ns: u64, loops: Loops| match loops {
         Loops::Forever => 0,

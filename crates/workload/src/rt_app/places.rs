@@ -1,55 +1,56 @@
-//! Where in a workload's text a value stands, so that it can be replaced and all else is left as it
-//! was written: [`Place`].
+//! Positions of values in the text of a workload. With them a value can be replaced without
+//! changing the rest of the text: [`Place`].
 
 use crate::diagnostic::{Diagnostic, Source, close_names};
 use crate::json::{self, Kind, Member, Value};
 
-/// A place in a workload's text.
+/// A position in the text of a workload.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// The first byte of what is replaced ...
+    /// First byte of the text to replace ...
     pub start: usize,
-    /// ... and one past its last; of what is not there yet the same.
+    /// ... and one past its last. Equal to `start` if the value does not exist yet.
     pub end: usize,
-    /// What stands before the new value.
+    /// Text before the new value.
     before: String,
-    /// What stands behind it.
+    /// Text after the new value.
     behind: &'static str,
 }
 
 impl Place {
-    /// Whether both are (in part) the same, so that one of two values would be lost.
+    /// Whether both overlap, so that one of two values would be lost.
     pub fn overlaps(&self, other: &Place) -> bool {
         self.start < other.end && other.start < self.end
             || (self.start, self.end, &self.before) == (other.start, other.end, &other.before)
     }
 }
 
-/// A key may be followed by this and a number from 0: the so-manieth of its name, or of a list.
+/// A key may be followed by this and a number from 0: the index among keys of its name, or in a
+/// list.
 const INDEX: char = '[';
 
 /// Finds the value at `path` (`tasks.video.run`, `tasks.shell.phases.typing.sleep`,
-/// `tasks.video.run[1]` for the second `run`) in the workload `text`. `name` is what messages call
-/// the file.
+/// `tasks.video.run[1]` for the second `run`) in the workload `text`. `name` names the file in
+/// messages.
 ///
 /// # Errors
-/// The text is no JSON; there is no such value.
+/// If the text is not JSON, or the value does not exist.
 pub fn place_of(name: &str, text: &str, path: &str) -> Result<Place, Diagnostic> {
     let source = Source { name, text };
     let root = json::parse(source)?;
     let value = walk(source, &root, path, path)?;
     if matches!(value.kind, Kind::Object(_)) {
-        let message = format!("`{path}` is an object; name a value in it");
+        let message = format!("`{path}` is an object; add the name of a value in it");
         return Err(source.error(value.span, path.into(), message));
     }
     let (start, end) = (value.span.start as usize, value.span.end as usize);
     Ok(Place { start, end, before: String::new(), behind: "" })
 }
 
-/// Finds the property `key` of the task `task`: where it stands, or where it can be put.
+/// Finds the property `key` of the task `task`: its position, or where it can be inserted.
 ///
 /// # Errors
-/// The text is no JSON; there is no such task.
+/// If the text is not JSON, or the task does not exist.
 pub fn place_of_property(
     name: &str,
     text: &str,
@@ -72,7 +73,7 @@ pub fn place_of_property(
     Ok(Place { start: at, end: at, before: format!("\"{key}\":"), behind })
 }
 
-/// `text` with each value (as JSON) at its place; the places do not overlap.
+/// Returns `text` with each value (as JSON) at its position; the positions must not overlap.
 pub fn replaced(text: &str, values: &[(&Place, &str)]) -> String {
     let mut values = values.to_vec();
     values.sort();
@@ -89,7 +90,7 @@ pub fn replaced(text: &str, values: &[(&Place, &str)]) -> String {
     whole
 }
 
-/// The value at `rest`, the end of `path`, in `value`.
+/// Finds the value at `rest`, the end of `path`, in `value`.
 fn walk<'a>(
     source: Source<'_>,
     value: &'a Value,
@@ -102,20 +103,20 @@ fn walk<'a>(
     let way = path[..path.len() - rest.len()].trim_end_matches('.').to_string();
     if let Some((number, behind)) = index(rest) {
         let Kind::Array(items) = &value.kind else {
-            let message = format!("`{way}` is no list, so there is no `{rest}` of it");
+            let message = format!("`{way}` is not a list, so it has no `{rest}`");
             return Err(source.error(value.span, way, message));
         };
         let Some(item) = items.get(number) else {
-            let message = format!("`{way}` has {} values, from [0] on", items.len());
+            let message = format!("`{way}` has {} values, numbered from [0]", items.len());
             return Err(source.error(value.span, way, message));
         };
         return walk(source, item, behind, path);
     }
     let Kind::Object(members) = &value.kind else {
-        let message = format!("`{way}` is no object, so there is no `{rest}` in it");
+        let message = format!("`{way}` is not an object, so it has no `{rest}`");
         return Err(source.error(value.span, way, message));
     };
-    // Keys may hold dots: the longest that fits is meant.
+    // Keys may contain dots: the longest match counts.
     let fits = |member: &&Member| {
         let behind = rest.strip_prefix(&*member.key);
         behind.is_some_and(|it| it.is_empty() || it.starts_with(['.', INDEX]))
@@ -125,7 +126,7 @@ fn walk<'a>(
         let key = rest.split(['.', INDEX]).next().unwrap_or(rest);
         let close = close_names(key, keys.iter().copied());
         let hint = match close.as_slice() {
-            [] => format!("there are {}", keys.join(", ")),
+            [] => format!("the keys are {}", keys.join(", ")),
             close => format!("did you mean `{}`?", close.join("` or `")),
         };
         let place = if way.is_empty() { "the workload".into() } else { format!("`{way}`") };
@@ -137,14 +138,15 @@ fn walk<'a>(
     let (member, behind) = match index(behind) {
         Some((number, after)) if !matches!(first.value.kind, Kind::Array(_)) => {
             let Some(member) = of_name.get(number) else {
-                let message = format!("there are {} `{}`, from [0] on", of_name.len(), first.key);
+                let message =
+                    format!("there are {} `{}`, numbered from [0]", of_name.len(), first.key);
                 return Err(source.error(first.key_span, way, message));
             };
             (*member, after)
         }
         _ if of_name.len() > 1 => {
             let message = format!(
-                "there are {} `{}`; say which: `{}[0]` is the first",
+                "there are {} `{}`; add a number: `{}[0]` is the first",
                 of_name.len(),
                 first.key,
                 first.key
@@ -156,7 +158,7 @@ fn walk<'a>(
     walk(source, &member.value, behind.strip_prefix('.').unwrap_or(behind), path)
 }
 
-/// `[2].rest` as the number and what follows it.
+/// Splits `[2].rest` into the number and the rest.
 fn index(text: &str) -> Option<(usize, &str)> {
     let (number, behind) = text.strip_prefix(INDEX)?.split_once(']')?;
     Some((number.parse().ok()?, behind.strip_prefix('.').unwrap_or(behind)))
@@ -187,21 +189,23 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said_with_its_place() {
-        let told = |path: &str| place_of("w.json", TEXT, path).expect_err(path).to_string();
-        assert!(told("tasks.a.b.slep").contains("did you mean `sleep`?"));
-        assert!(told("tasks.a.b.run").contains("say which: `run[0]` is the first"));
-        assert!(told("tasks.a.b.run[2]").contains("there are 2 `run`"));
-        assert!(told("tasks.a.b.cpus[2]").contains("has 2 values"));
-        assert!(told("tasks.c").contains("is an object"));
-        assert!(told("tasks.a.b.sleep.x").contains("is no object"));
-        assert!(told("tsks").contains("w.json:1:1"));
+        let message_of = |path: &str| place_of("w.json", TEXT, path).expect_err(path).to_string();
+        assert!(message_of("tasks.a.b.slep").contains("did you mean `sleep`?"));
+        assert!(message_of("tasks.a.b.run").contains("add a number: `run[0]` is the first"));
+        assert!(message_of("tasks.a.b.run[2]").contains("there are 2 `run`"));
+        assert!(message_of("tasks.a.b.cpus[2]").contains("has 2 values"));
+        assert!(message_of("tasks.c").contains("is an object"));
+        assert!(message_of("tasks.a.b.sleep.x").contains("is not an object"));
+        assert!(message_of("tsks").contains("w.json:1:1"));
     }
 
     #[test]
     fn replacing_leaves_the_rest_as_it_was() {
-        let sleep = place_of("w.json", TEXT, "tasks.a.b.sleep").expect("it is there");
-        let policy = place_of_property("w.json", TEXT, "a.b", "policy").expect("it can be put");
-        let other = place_of_property("w.json", TEXT, "c", "policy").expect("it can be put");
+        let sleep = place_of("w.json", TEXT, "tasks.a.b.sleep").expect("the value exists");
+        let policy = place_of_property("w.json", TEXT, "a.b", "policy")
+            .expect("the property can be inserted");
+        let other =
+            place_of_property("w.json", TEXT, "c", "policy").expect("the property can be inserted");
         let batch = "\"SCHED_BATCH\"";
         let new = replaced(TEXT, &[(&sleep, "70"), (&policy, batch), (&other, batch)]);
         assert!(new.contains("\"sleep\": 70,"));

@@ -1,4 +1,4 @@
-//! From JSON to the model: every key known, every value of the right kind.
+//! Reads JSON into the model: every key is known, every value is of the right kind.
 
 use super::keys::{self, Key, Kind};
 use crate::cursor::Cursor;
@@ -11,7 +11,7 @@ use crate::model::{
 use schedlab_core::Policy;
 use std::collections::HashSet;
 
-/// Whose rules hold where the two differ.
+/// Language whose rules apply where the two differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
     /// rt-app's.
@@ -22,11 +22,11 @@ pub enum Dialect {
 
 const MICROSECONDS: &str = "a whole number of microseconds";
 const BYTES: &str = "a whole number of bytes";
-/// The longest time, µs: 2^63 - 1 ns, 292 years.
+/// Longest time, µs: 2^63 - 1 ns, 292 years.
 const US_MAX: i64 = i64::MAX / 1000;
-/// The most bytes, so that no cost model overflows.
+/// Maximum number of bytes, so that no cost model overflows.
 const BYTES_MAX: i64 = 1 << 50;
-/// The highest CPU number known anywhere in the project, plus one.
+/// Highest CPU number anywhere in the project, plus one.
 const CPUS_MAX: u32 = 4096;
 
 /// Reads the workload at `root`.
@@ -42,13 +42,15 @@ pub fn model(root: Cursor<'_>, dialect: Dialect) -> Result<Model, Diagnostic> {
             "resources" => {
                 section.object()?;
             }
-            "tasks" if tasks.is_some() => return Err(section.key_error("a second `tasks`")),
+            "tasks" if tasks.is_some() => return Err(section.key_error("`tasks` is repeated")),
             "tasks" => tasks = Some(member),
             key => {
                 return Err(section
                     .key_error(format!("unknown section `{key}`"))
                     .with_help_if(did_you_mean(key, keys::SECTIONS))
-                    .with_default_help("a workload file has `tasks`, `global` and `resources`"));
+                    .with_default_help(
+                        "the sections of a workload file are `tasks`, `global` and `resources`",
+                    ));
             }
         }
     }
@@ -56,7 +58,7 @@ pub fn model(root: Cursor<'_>, dialect: Dialect) -> Result<Model, Diagnostic> {
         model.global = global(root.member(section))?;
     }
     let Some(tasks) = tasks else {
-        return Err(root.error("the file has no `tasks`"));
+        return Err(root.error("`tasks` is missing from the file"));
     };
     let tasks = root.member(tasks);
     let mut seen = HashSet::new();
@@ -67,8 +69,8 @@ pub fn model(root: Cursor<'_>, dialect: Dialect) -> Result<Model, Diagnostic> {
         }
         if !seen.insert(cursor.key()) {
             return Err(cursor
-                .key_error(format!("a second task `{}`", cursor.key()))
-                .with_help("threads of one kind are made with `instance`"));
+                .key_error(format!("task `{}` is repeated", cursor.key()))
+                .with_help("set `instance` for several threads of one kind"));
         }
         model.tasks.push(task(cursor, dialect)?);
     }
@@ -134,7 +136,7 @@ fn calibration(cursor: Cursor<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-/// Seconds, possibly with a fraction, as ns; -1 is none.
+/// Reads seconds, possibly with a fraction, as ns; -1 means none.
 fn duration_ns(cursor: Cursor<'_>) -> Result<Option<u64>, Diagnostic> {
     let wanted = || {
         cursor.error("`duration` must be a number of seconds, or -1: until all tasks have ended")
@@ -146,8 +148,8 @@ fn duration_ns(cursor: Cursor<'_>) -> Result<Option<u64>, Diagnostic> {
     }
 }
 
-/// A decimal number of seconds in ns, at most 2^63 - 1 of them. What is finer than a nanosecond is
-/// cut.
+/// Converts a decimal number of seconds to ns, at most 2^63 - 1. Anything finer than a nanosecond
+/// is cut off.
 fn decimal_ns(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
@@ -162,7 +164,7 @@ fn decimal_ns(text: &str) -> Option<u64> {
     i64::try_from(ns).is_ok().then_some(ns)
 }
 
-/// µs with up to three decimals, as ns.
+/// Reads µs with up to three decimals as ns.
 fn nanoseconds(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
     match cursor.value().kind {
         Json::Number => decimal_us(cursor.text()).ok_or_else(|| {
@@ -177,7 +179,7 @@ fn nanoseconds(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
     }
 }
 
-/// A decimal number of µs in ns, at most 2^63 - 1 of them; none if it is finer.
+/// Converts a decimal number of µs to ns, at most 2^63 - 1; `None` if it is finer.
 fn decimal_us(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.')?;
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
@@ -190,7 +192,7 @@ fn decimal_us(text: &str) -> Option<u64> {
     (finer.bytes().all(|digit| digit == b'0') && i64::try_from(ns).is_ok()).then_some(ns)
 }
 
-/// A policy by its name.
+/// Reads a policy by its name.
 pub(crate) fn policy(cursor: Cursor<'_>) -> Result<Policy, Diagnostic> {
     let name = cursor.string()?;
     let known = || Policy::ALL.map(Policy::name);
@@ -198,7 +200,7 @@ pub(crate) fn policy(cursor: Cursor<'_>) -> Result<Policy, Diagnostic> {
         cursor
             .error(format!("unknown policy `{name}`"))
             .with_help_if(did_you_mean(name, known()))
-            .with_default_help(&format!("policies are {}", known().join(", ")))
+            .with_default_help(&format!("the policies are {}", known().join(", ")))
     })
 }
 
@@ -225,7 +227,7 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
                 }
                 "delay" => task.delay_ns = nanoseconds(value)?,
                 _ if phases.is_some() => {
-                    return Err(value.key_error("a second `phases` in this task"));
+                    return Err(value.key_error("`phases` is repeated in this task"));
                 }
                 _ => phases = Some(member),
             },
@@ -242,7 +244,7 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
         (Some(_), Some(event)) => {
             return Err(cursor
                 .member(event)
-                .key_error(format!("task `{}` has events beside its `phases`", task.key))
+                .key_error(format!("task `{}` has events next to its `phases`", task.key))
                 .with_help("move the event into a phase"));
         }
         (Some(phases), None) => {
@@ -288,7 +290,7 @@ fn unknown(cursor: Cursor<'_>, task: &str, phase: Option<&str>) -> Diagnostic {
 
 fn loops(cursor: Cursor<'_>) -> Result<Loops, Diagnostic> {
     let times = cursor.integer("a whole number of rounds", -1..=i64::MAX);
-    match times.map_err(|error| error.with_default_help("-1 is for ever"))? {
+    match times.map_err(|error| error.with_default_help("-1 means forever"))? {
         -1 => Ok(Loops::Forever),
         times => Ok(Loops::Times(times as u64)),
     }
@@ -355,7 +357,7 @@ fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diag
         Kind::Signal => Action::Signal(name()?),
         Kind::Broad => Action::Broad(name()?),
         Kind::Barrier => Action::Barrier(name()?),
-        // Today's rt-app ignores what is given to suspend, and `""` is how files say so.
+        // Current versions of rt-app ignore the value of suspend, and `""` is how files write it.
         Kind::Suspend if dialect == Dialect::RtApp => Action::Suspend(cursor.string()?.into()),
         Kind::Suspend => Action::Suspend(name()?),
         Kind::Resume | Kind::ResumeSync => {
@@ -420,7 +422,7 @@ fn timer(cursor: Cursor<'_>) -> Result<Action, Diagnostic> {
             "absolute" => Ok(true),
             other => Err(mode
                 .error(format!("unknown mode `{other}`"))
-                .with_help("a timer is `relative` or `absolute`")),
+                .with_help("the modes of a timer are `relative` and `absolute`")),
         })?
         .unwrap_or(false),
     })
@@ -446,7 +448,9 @@ fn mem_run(cursor: Cursor<'_>) -> Result<MemRun, Diagnostic> {
         size: required(&cursor, "size", bytes)?,
         count: required(&cursor, "count", |count| count.integer("a whole number", 0..=BYTES_MAX))
             .map_err(|error| {
-                error.with_default_help("the number of bytes in all, or of a chase's steps")
+                error.with_default_help(
+                    "the total number of bytes, or the number of steps of a chase",
+                )
             })? as u64,
         stride: optional(&cursor, "stride", bytes)?,
         pattern: optional(&cursor, "pattern", |text| text.string().map(String::from))?,

@@ -1,39 +1,39 @@
-//! How the threads with which a run begins begin: [`Start`].
+//! How initial threads begin: [`Start`].
 //!
-//! Who is forked is placed by the release's rules for forks, and its first slice may be half of
-//! one. A load generator on a real machine makes its threads before, lets them sleep, and all begin
-//! by *waking*: with what lag they have from before, a whole first slice, and a CPU chosen by the
-//! rules for wakeups. So does `schedlab host`, and so does [`Start::Wake`].
+//! A forked thread is placed by the release's rules for forks, and its first slice may be half of
+//! one. A load generator on a real machine creates its threads beforehand and lets them sleep, and
+//! all begin by *waking*: with their earlier lag, a whole first slice, and a CPU chosen by the
+//! rules for wakeups. `schedlab host` does the same, and so does [`Start::Wake`].
 
 use crate::programs::{Instr, Kernel, Scripts};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How the threads with which a run begins begin.
+/// How initial threads begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
-    /// Each comes into being when it begins.
+    /// Each is created when it begins.
     #[default]
     Fork,
-    /// All are made before, one after the other; each computes for 10 us, sleeps, and begins by
-    /// waking. The workload's time 0 is at [`LEAD_NS`] then.
+    /// All are created beforehand, one after the other. Each computes for 10 us, sleeps, and begins
+    /// by waking. The workload's time 0 is at [`LEAD_NS`] then.
     Wake,
 }
 
-/// So long before the workload begins its threads are made, ns.
+/// Time before the workload's beginning at which threads are created, ns.
 pub const LEAD_NS: u64 = 80_000_000;
 
-/// Between two that are made, ns; less where there are many ...
+/// Time between two creations, ns; less if there are many threads ...
 const BETWEEN_NS: u64 = 50_000;
 
-/// ... so that all are made within this, ns.
+/// ... so that all are created within this time, ns.
 const MAKING_NS: u64 = 40_000_000;
 
-/// What each does before it sleeps, ns.
+/// Work of each thread before it sleeps, ns.
 const BEFORE_NS: u64 = 10_000;
 
 impl Start {
-    /// As options and plans have it: `fork`, `wake`.
+    /// Returns the name in options and plans: `fork`, `wake`.
     pub fn name(self) -> &'static str {
         match self {
             Start::Fork => "fork",
@@ -41,19 +41,19 @@ impl Start {
         }
     }
 
-    /// That of a name.
+    /// Returns the start called `name`.
     ///
     /// # Errors
-    /// There is none of that name; says which there are.
+    /// If the name does not exist; the message lists the names.
     pub fn parse(name: &str) -> Result<Start, String> {
         match name {
             "fork" => Ok(Start::Fork),
             "wake" => Ok(Start::Wake),
-            _ => Err(format!("there is no start `{name}`; there are fork and wake")),
+            _ => Err(format!("there is no start `{name}`; the starts are fork and wake")),
         }
     }
 
-    /// When the workload's time 0 is, ns.
+    /// Returns the workload's time 0, ns.
     pub fn lead_ns(self) -> u64 {
         match self {
             Start::Fork => 0,
@@ -74,8 +74,8 @@ impl<'de> Deserialize<'de> for Start {
     }
 }
 
-/// Lets the threads of `scripts` with which the run begins be there from 0 on, and sleep until they
-/// are to begin. Threads of the same scripts that are forked later begin behind that.
+/// Makes the initial threads of `scripts` exist from 0 on, and sleep until they begin. Threads of
+/// the same scripts that are forked later begin after that sleep.
 pub(super) fn by_waking(scripts: &mut Scripts) {
     const LEAD: u32 = 2;
     for script in scripts.scripts.iter_mut().filter(|script| script.instances > 0) {
@@ -95,7 +95,7 @@ pub(super) fn by_waking(scripts: &mut Scripts) {
     scripts.duration_ns = scripts.duration_ns.map(|ns| ns.saturating_add(LEAD_NS));
 }
 
-/// Lets the threads with which the run begins be made one after the other.
+/// Makes the initial threads be created one after the other.
 pub(super) fn one_after_the_other(kernel: &mut Kernel) {
     let between_ns = BETWEEN_NS.min(MAKING_NS / kernel.task_count().max(1) as u64);
     let mut made = 0;

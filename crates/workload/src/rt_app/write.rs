@@ -1,10 +1,10 @@
-//! From the model to a file in rt-app's language.
+//! Writes the model as a file in rt-app's language.
 
 use crate::json::quote;
 use crate::model::{Action, Event, Global, Loops, MemRun, MemRunKind, Model, Properties, Task};
 use std::fmt::Write;
 
-/// An object that is being written, a member a line.
+/// An object that is being written, one member per line.
 struct Object<'a> {
     out: &'a mut String,
     depth: usize,
@@ -52,7 +52,7 @@ impl Object<'_> {
     }
 }
 
-/// The whole file.
+/// Returns the whole file.
 pub fn write(model: &Model) -> String {
     let mut out = String::new();
     let mut file = Object::new(&mut out, 0);
@@ -86,7 +86,8 @@ fn write_global(file: &mut Object<'_>, global: &Global) {
     section.end();
 }
 
-/// Whole seconds as such, as rt-app wants them; fractions, which only schedlab knows, as a decimal.
+/// Formats whole seconds as such, as rt-app expects, and fractions, which only schedlab knows, as a
+/// decimal.
 fn seconds(ns: u64) -> String {
     let (whole, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
     if rest == 0 {
@@ -96,7 +97,7 @@ fn seconds(ns: u64) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// ns, written in µs: whole ones as such, as rt-app wants them; others, which only schedlab knows,
+/// Displays ns in µs: whole µs as such, as rt-app expects, and others, which only schedlab knows,
 /// with decimals.
 struct Microseconds(u64);
 

@@ -1,32 +1,33 @@
-//! Names that mean nothing, found before the run.
+//! Checks of a timetable before the run: names that do not exist.
 
 use super::{Change, Tasks, Timetable};
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::groups::GroupPlan;
 use crate::model::{Action as Step, Model};
+use crate::pattern::matches;
 use std::collections::HashSet;
 
-/// What names in a timetable can mean.
+/// Objects that names in a timetable can refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// The workload.
+    /// Workload.
     pub model: &'a Model,
-    /// Its groups.
+    /// Groups of the workload.
     pub groups: &'a GroupPlan,
-    /// The machine's CPUs.
+    /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// The tunables of the schedulers that the workload is run under.
+    /// Tunables of the schedulers under which the workload runs.
     pub tunables: &'a [&'a str],
-    /// The run is stopped after some time, if the workload does not end before.
+    /// Whether the run is stopped after some time if the workload does not end before.
     pub limited: bool,
 }
 
 impl Timetable {
-    /// That every task, group, CPU and tunable it names is there.
+    /// Checks that every task, group, CPU and tunable that it names exists.
     ///
     /// # Errors
-    /// The first name that means nothing, with its place and what may have been meant.
+    /// The first unknown name, with its position and what may have been meant.
     pub fn check(&self, around: &Surroundings<'_>) -> Result<(), Diagnostic> {
         let forked = forked_keys(around.model);
         for entry in &self.entries {
@@ -34,8 +35,8 @@ impl Timetable {
             if entry.when.period_ns.is_some() && entry.when.until_ns == u64::MAX && !around.limited
             {
                 return Err(origin
-                    .error(usize::MAX, "nothing ends this, as the run has no duration")
-                    .with_help("say `until` when, or give the run a duration"));
+                    .error(usize::MAX, "this never ends, because the run has no duration")
+                    .with_help("add `until`, or give the run a duration"));
             }
             let tasks = |tasks: &Tasks| match tasks {
                 Tasks::InGroup(path) => group(around.groups, path)
@@ -52,9 +53,13 @@ impl Timetable {
                 None => Ok(()),
                 Some(cpu) => {
                     let message = match around.cpus {
-                        1 => format!("there is no CPU {}: the machine has one, number 0", cpu.0),
+                        1 => format!("there is no CPU {}: the machine has only CPU 0", cpu.0),
                         cpus => {
-                            format!("there is no CPU {}: the machine has 0 to {}", cpu.0, cpus - 1)
+                            format!(
+                                "there is no CPU {}: the machine has CPUs 0 to {}",
+                                cpu.0,
+                                cpus - 1
+                            )
                         }
                     };
                     Err(origin.error(number, message))
@@ -79,7 +84,7 @@ impl Timetable {
                 }
                 Change::Group(path, writes) => {
                     if path.is_empty() {
-                        return Err(origin.error(0, "the root group has nothing to set"));
+                        return Err(origin.error(0, "the root group has no settings"));
                     }
                     for (number, (_, write)) in writes.iter().enumerate() {
                         if let Write::Cpus(list) = write {
@@ -93,8 +98,10 @@ impl Timetable {
                 }
                 Change::Tunable(name, _) => {
                     if !around.tunables.contains(&name.as_str()) {
-                        let help = did_you_mean(name, around.tunables.iter().copied())
-                            .or_else(|| Some("`schedlab list NAME` shows those there are".into()));
+                        let help =
+                            did_you_mean(name, around.tunables.iter().copied()).or_else(|| {
+                                Some("`schedlab list NAME` shows the existing ones".into())
+                            });
                         return Err(origin
                             .error(0, format!("unknown tunable `{name}`"))
                             .with_help_if(help));
@@ -107,7 +114,7 @@ impl Timetable {
     }
 }
 
-/// Tasks that a `fork` makes more of.
+/// Returns the keys of tasks that a `fork` starts.
 fn forked_keys(model: &Model) -> HashSet<&str> {
     let phases = model.tasks.iter().flat_map(|task| &task.phases);
     let events = phases.flat_map(|phase| &phase.events);
@@ -127,7 +134,7 @@ fn group(plan: &GroupPlan, path: &str) -> Result<(), Wrong> {
         return Ok(());
     }
     let help = did_you_mean(path, &mut paths)
-        .or_else(|| Some("name it in a file of groups, or in the workload's `taskgroup`".into()));
+        .or_else(|| Some("add it to a file of groups, or to the workload's `taskgroup`".into()));
     Err((format!("unknown group `{path}`"), help))
 }
 
@@ -136,7 +143,7 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
         if matches(name, &task.key) {
             return Ok(());
         }
-        // A pattern may mean any of its threads.
+        // A pattern may match any of its threads.
         let threads = u64::from(task.instances);
         if (0..threads).any(|instance| matches(name, &format!("{}-{instance}", task.key))) {
             return Ok(());
@@ -158,50 +165,4 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
     }
     let help = did_you_mean(name, model.tasks.iter().map(|task| task.key.as_str()));
     Err((format!("unknown task `{name}`"), help))
-}
-
-/// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // Where to go on if what follows the last `*` does not fit.
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            retry = Some((p + 1, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((after, from)) = retry {
-            retry = Some((after, from + 1));
-            (p, n) = (after, from + 1);
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&c| c == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, fits) in [
-            ("hog", "hog", true),
-            ("hog", "hog-0", false),
-            ("hog-*", "hog-12", true),
-            ("*", "", true),
-            ("h?g*", "hug-1", true),
-            ("*a*b*", "xxaxxbxx", true),
-            ("*a*b", "xxaxxbxx", false),
-            ("?", "", false),
-            ("a*a", "a", false),
-        ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
-        }
-    }
 }

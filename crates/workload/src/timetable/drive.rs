@@ -1,26 +1,26 @@
 //! Running a machine by a timetable.
 
-use super::check::matches;
 use super::groups::Groups;
 use super::{Change, Entry, NewPolicy, Tasks, Timetable};
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::error::Error;
 use crate::groups::GroupPlan;
+use crate::pattern::matches;
 use crate::programs::Kernel;
 use core::ops::ControlFlow;
 use schedlab_core::{GroupId, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState, Workload};
 
-/// An action that the machine refused; the run went on without it.
+/// An action that the machine refused. The run continued without it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// The line of the timetable.
+    /// Line of the timetable.
     pub line: String,
-    /// About whom, if about a task.
+    /// Affected thread, if the action concerns a task.
     pub thread: Option<String>,
-    /// Why.
+    /// Reason.
     pub error: ActionError,
 }
 
@@ -34,29 +34,31 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// How a run by a timetable went.
+/// Result of a run by a timetable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the run ended.
     pub end: RunEnd,
-    /// The first refusals, at most `REFUSALS_KEPT`; of those of one line at one time the first.
+    /// The first refusals, at most `REFUSALS_KEPT`. Of several by one line at one time, only the
+    /// first.
     pub refusals: Vec<Refusal>,
-    /// How many there were.
+    /// Number of refusals.
     pub refused: u64,
-    /// The lines that were never done, as all was over before, though the run might have lasted.
+    /// Lines that never took effect because the workload ended first, although the run could have
+    /// lasted.
     pub undone: Vec<String>,
 }
 
-/// So many refusals are told in full.
+/// Number of refusals kept in full.
 pub const REFUSALS_KEPT: usize = 20;
 
 impl Timetable {
-    /// Runs `machine` until `until_ns` and does what the timetable says, each at its time before
-    /// anything else that falls on it; what falls on the same time, in the order in which it is
-    /// written. The groups of `plan` are numbered `ids`.
+    /// Runs `machine` until `until_ns` and performs the actions of the timetable, each before all
+    /// other events at its time. Actions at the same time are performed in the order written. The
+    /// groups of `plan` are numbered `ids`.
     ///
     /// # Errors
-    /// When the workload says so.
+    /// Errors of the workload.
     pub fn run<S: Scheduler, W, O: Observer>(
         &self,
         machine: &mut Machine<S, W, O>,
@@ -70,11 +72,12 @@ impl Timetable {
         self.run_with_stops(machine, plan, ids, until_ns, &[], |_| ControlFlow::Continue(()))
     }
 
-    /// The same, and `look` sees the machine as it is at some times (rising, no two equal), before
-    /// anything that falls on them, and may end the run there. A run that goes on is the same.
+    /// Like [`run`](Timetable::run), and calls `look` at given times (strictly ascending), before
+    /// all events at those times. `look` sees the machine and may end the run. A run that continues
+    /// is the same.
     ///
     /// # Errors
-    /// When the workload says so.
+    /// Errors of the workload.
     pub fn run_with_stops<S: Scheduler, W, O: Observer>(
         &self,
         machine: &mut Machine<S, W, O>,
@@ -100,19 +103,19 @@ impl Timetable {
     }
 }
 
-/// A run by a timetable that is made piece by piece.
+/// An incremental run by a timetable.
 ///
-/// However it is cut into pieces, the run is the same.
+/// The run is the same however it is divided.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// When each entry is done next, ns; none: never again.
+    /// Time of the next action of each entry, ns; `None`: never again.
     next: Vec<Option<u64>>,
     groups: Groups,
     outcome: Outcome,
 }
 
 impl Drive {
-    /// Nothing of `timetable` is done yet. The groups of `plan` are numbered `ids`.
+    /// Starts `timetable`. The groups of `plan` are numbered `ids`.
     pub fn new(timetable: &Timetable, plan: &GroupPlan, ids: &[GroupId]) -> Drive {
         Drive {
             next: timetable.entries.iter().map(|entry| entry.when.first()).collect(),
@@ -126,11 +129,11 @@ impl Drive {
         }
     }
 
-    /// Runs `machine` on until `until_ns`: what falls on it does not happen yet. The run may be
-    /// gone on with if the time was up.
+    /// Continues `machine` until just before `until_ns`. The run can be continued if the time was
+    /// up.
     ///
     /// # Errors
-    /// When the workload says so.
+    /// Errors of the workload.
     pub fn run_to<S: Scheduler, W, O: Observer>(
         &mut self,
         timetable: &Timetable,
@@ -160,10 +163,10 @@ impl Drive {
         }
     }
 
-    /// Runs `machine` to `until_ns` or its end, which its observer is told.
+    /// Runs `machine` to `until_ns` or to its end, which is reported to its observer.
     ///
     /// # Errors
-    /// When the workload says so.
+    /// Errors of the workload.
     pub fn finish<S: Scheduler, W, O: Observer>(
         mut self,
         timetable: &Timetable,
@@ -232,7 +235,7 @@ impl Entry {
                     note(machine, None, done);
                 }
             }
-            // The root has no freezer: its tasks are meant one by one.
+            // The root has no freezer: its tasks are frozen one by one.
             Change::Freeze(Tasks::InGroup(path)) if !path.is_empty() => {
                 let write = ("cgroup.freeze", &Write::Frozen(true));
                 let done = groups.write(path, write, |action| machine.act(&action));
@@ -265,24 +268,24 @@ impl Entry {
 }
 
 impl Outcome {
-    /// Notes that what the line says was refused.
+    /// Records that the action of the line was refused.
     fn refuse(&mut self, line: &str, at_ns: u64, thread: Option<String>, error: ActionError) {
-        // Of those that are meant some may have ended.
+        // Some of the tasks may have ended.
         if matches!(error, ActionError::Ended(_)) {
             return;
         }
         self.refused += 1;
-        // A list of CPUs or tasks is told of once.
-        let told =
+        // A list of CPUs or tasks is reported once.
+        let reported =
             self.refusals.last().is_some_and(|last| last.at_ns == at_ns && last.line == line);
-        if self.refusals.len() < REFUSALS_KEPT && !told {
+        if self.refusals.len() < REFUSALS_KEPT && !reported {
             self.refusals.push(Refusal { at_ns, line: line.into(), thread, error });
         }
     }
 }
 
 impl Change {
-    /// The change as an action about one task, which has the attributes `present`.
+    /// Returns the change as an action on a task, which has the attributes `present`.
     fn about(&self, task: TaskId, present: SchedAttr, groups: &Groups) -> Action {
         match self {
             Change::Nice(_, nice) => {
@@ -310,14 +313,14 @@ impl Change {
             Change::Freeze(_) => Action::Freeze(task),
             Change::Thaw(_) => Action::Thaw(task),
             Change::Group(..) | Change::Tunable(..) | Change::Offline(_) | Change::Online(_) => {
-                unreachable!("not about a task")
+                unreachable!("the change concerns no task")
             }
         }
     }
 }
 
 impl Tasks {
-    /// Those that are meant and have not ended, rising.
+    /// Returns the tasks that are meant and have not ended, in ascending order.
     fn find<S: Scheduler, W: Workload + AsRef<Kernel>, O: Observer>(
         &self,
         machine: &Machine<S, W, O>,

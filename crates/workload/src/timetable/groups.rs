@@ -1,12 +1,11 @@
-//! The groups of a run as they stand while it goes on: what is written to one is checked against
-//! what it then is.
+//! State of the groups during a run. A write to a group is checked against its current state.
 
-use crate::cgroups::parameter::Write;
+use crate::cgroups::write::Write;
 use crate::groups::{Group, GroupPlan};
-use schedlab_core::{Errno, GroupId, Quota};
+use schedlab_core::{Errno, GroupId};
 use schedlab_machine::{Action, ActionError};
 
-/// The groups with their numbers.
+/// Groups with their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     rows: Vec<Row>,
@@ -21,19 +20,19 @@ struct Row {
 }
 
 impl Groups {
-    /// The groups of `plan`, numbered `ids`, as a run begins with them.
+    /// Returns the groups of `plan`, numbered `ids`, as at the beginning of a run.
     pub fn new(plan: &GroupPlan, ids: &[GroupId]) -> Groups {
         let row =
             |(group, &id): (&Group, &GroupId)| Row { id, group: group.clone(), percent: None };
         Groups { rows: plan.groups().iter().zip(ids).map(row).collect() }
     }
 
-    /// The number of a group; the root's if there is none of that name.
+    /// Returns the number of a group; the root's if the name is unknown.
     pub fn id(&self, path: &str) -> GroupId {
         self.rows.iter().find(|row| row.group.path == path).map_or(GroupId::ROOT, |row| row.id)
     }
 
-    /// The numbers of a group and of those below it; "" is the root.
+    /// Returns the numbers of a group and its descendants; "" is the root.
     pub fn below(&self, path: &str) -> Vec<GroupId> {
         let inside = |row: &&Row| {
             let rest = row.group.path.strip_prefix(path);
@@ -43,11 +42,12 @@ impl Groups {
         below.chain(path.is_empty().then_some(GroupId::ROOT)).collect()
     }
 
-    /// Writes to the file `name` of the group `path`; `act` does to the machine what follows.
+    /// Writes to the file `name` of the group `path`; `act` performs the resulting actions on the
+    /// machine.
     ///
     /// # Errors
-    /// If the kernel would refuse the write with the group as it is, or if the machine does.
-    /// Nothing has changed then.
+    /// If the kernel would refuse the write in the group's current state, or if the machine does.
+    /// Nothing has changed in that case.
     pub fn write(
         &mut self,
         path: &str,
@@ -65,20 +65,13 @@ impl Groups {
         })?;
         match write {
             Write::Shares(_) => act(Action::SetShares { group: id, shares: group.shares })?,
-            // Where there are no idle groups the weight, which is the least there is, has to do.
+            // Where there are no idle groups, the minimum weight is used instead.
             Write::Idle(idle) if group.idle != row.group.idle => {
                 act(Action::SetIdle { group: id, idle: *idle })
                     .or_else(|_| act(Action::SetShares { group: id, shares: group.shares }))?;
             }
-            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
-                act(Action::SetQuota {
-                    group: id,
-                    quota: Quota {
-                        quota_us: group.quota_us,
-                        period_us: group.period_us,
-                        burst_us: group.burst_us,
-                    },
-                })?;
+            Write::Quota { .. } | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
+                act(Action::SetQuota { group: id, quota: group.quota })?;
             }
             Write::Cpus(_) => {
                 act(Action::SetGroupCpus { group: id, cpus: group.own_cpus.clone() })?

@@ -1,15 +1,16 @@
-//! What of a timetable is not what it seems: nothing is wrong with it, and somebody should know.
+//! Notes on a timetable: nothing is wrong, but the user should know.
 
 use super::{Change, Entry, Tasks, Timetable, When};
 use crate::format_s;
 use crate::model::Model;
 
-/// So many actions take long to be done.
+/// Number of actions that take a long time.
 const MANY: u64 = 1_000_000;
 
 impl Timetable {
-    /// What the user should know about it, in a run of `model` that is stopped at `until_ns` at the
-    /// latest: what is never done, what is done very often, which names mean two things.
+    /// Returns what the user should know about it in a run of `model` that is stopped at `until_ns`
+    /// at the latest: actions that never take effect, actions that are very frequent, and ambiguous
+    /// names.
     pub fn notes(&self, model: &Model, until_ns: Option<u64>) -> Vec<String> {
         let mut notes = vec![];
         for entry in &self.entries {
@@ -18,14 +19,14 @@ impl Timetable {
                 Some(end_ns) if entry.when.from_ns >= end_ns => {
                     let end = format_s(end_ns);
                     notes.push(format!(
-                        "the timetable: `{line}` is never done: the run ends at {end}"
+                        "the timetable: `{line}` never takes effect: the run ends at {end}"
                     ));
                 }
                 _ => {
                     let times = entry.when.times(until_ns);
                     if times > MANY {
                         notes.push(format!(
-                            "the timetable: `{line}` is done {times} times, which takes long"
+                            "the timetable: `{line}` is done {times} times, which takes a long time"
                         ));
                     }
                 }
@@ -34,7 +35,7 @@ impl Timetable {
                 if let Some((task, instance)) = two_meanings(model, name) {
                     notes.push(format!(
                         "the timetable: `{line}`: `{name}` means two things, task `{name}` and \
-                         thread {instance} of task `{task}`; it is done to both"
+                         thread {instance} of task `{task}`; it applies to both"
                     ));
                 }
             }
@@ -44,7 +45,7 @@ impl Timetable {
 }
 
 impl When {
-    /// How often, in a run that ends at `until_ns`; 0 if nobody knows.
+    /// Returns the number of repetitions in a run that ends at `until_ns`; 0 if unknown.
     fn times(&self, until_ns: Option<u64>) -> u64 {
         let end_ns = self.until_ns.min(until_ns.unwrap_or(u64::MAX));
         match self.period_ns {
@@ -57,7 +58,7 @@ impl When {
 }
 
 impl Entry {
-    /// The names of tasks in it.
+    /// Returns the names of tasks in it.
     fn names(&self) -> &[String] {
         match &self.change {
             Change::Nice(Tasks::Named(names), _)
@@ -74,7 +75,7 @@ impl Entry {
     }
 }
 
-/// If `name` is a task's key and at the same time the name of another task's thread: which thread.
+/// Returns the thread of another task whose name equals the key `name`, if any.
 fn two_meanings<'a>(model: &'a Model, name: &'a str) -> Option<(&'a str, &'a str)> {
     let (key, instance) = name.rsplit_once('-')?;
     let is = |key: &str| model.tasks.iter().any(|task| task.key == key);

@@ -1,7 +1,7 @@
 //! Reading timetables.
 
 use super::{Change, Entry, NewPolicy, Origin, Tasks, Timetable, When};
-use crate::cgroups::{normal_path, parameter::Write, parameter::read_setting};
+use crate::cgroups::{normal_path, parameter::read_setting, write::Write};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{CpuId, CpuSet, Policy};
@@ -13,10 +13,10 @@ const ACTIONS: [&str; 13] = [
 const POLICIES: [&str; 6] = ["other", "batch", "idle", "fifo", "rr", "deadline"];
 
 impl Timetable {
-    /// Reads a timetable: an action a line, `#` begins a comment. `file` is what messages call it.
+    /// Reads a timetable: one action per line, `#` begins a comment. `file` names it in messages.
     ///
     /// # Errors
-    /// The first line that cannot be understood.
+    /// The first line with an error.
     pub fn parse(file: &str, text: &str) -> Result<Timetable, Diagnostic> {
         let text = text.trim_start_matches('\u{feff}');
         let mut entries = Vec::new();
@@ -35,11 +35,11 @@ impl Timetable {
         Ok(Timetable { entries })
     }
 
-    /// Reads one action as the command line has it, e.g. `2s offline cpu 4` (the `at` may be left
+    /// Reads one action from the command line, for example `2s offline cpu 4` (`at` may be left
     /// out).
     ///
     /// # Errors
-    /// If it cannot be understood.
+    /// If it has an error.
     pub fn parse_option(text: &str) -> Result<Timetable, Diagnostic> {
         let origin =
             Origin { file: "option --at".into(), text: text.into(), line: 1, names: Vec::new() };
@@ -48,7 +48,7 @@ impl Timetable {
     }
 }
 
-/// What is wrong with a word, and what would be right.
+/// An error in a word, and how to correct it.
 struct Fault {
     message: String,
     help: Option<String>,
@@ -61,7 +61,7 @@ fn fault(message: impl Into<String>, help: impl Into<Option<String>>) -> Fault {
 /// Reads the words of a line one after the other.
 struct Reader {
     origin: Origin,
-    /// The words with their places.
+    /// Words with their positions.
     words: Vec<(String, Span)>,
     next: usize,
 }
@@ -84,7 +84,7 @@ impl Reader {
         origin.error(0, message).with_help_if(help)
     }
 
-    /// The next word, made into something.
+    /// Reads and converts the next word.
     fn take<T>(
         &mut self,
         what: &str,
@@ -99,7 +99,7 @@ impl Reader {
         Ok(made)
     }
 
-    /// As [`take`](Reader::take), for a word that names something: its place is noted.
+    /// Like [`take`](Reader::take), for a word that names an object: records its position.
     fn name<T>(
         &mut self,
         what: &str,
@@ -125,7 +125,7 @@ impl Reader {
         let when = self.when()?;
         let change = self.change()?;
         if self.next < self.words.len() {
-            let rest = fault(format!("`{}` is too much", self.peek()), None);
+            let rest = fault(format!("`{}` is superfluous", self.peek()), None);
             return Err(self.error(self.next, rest));
         }
         Ok(Entry { when, change, origin: self.origin })
@@ -134,7 +134,7 @@ impl Reader {
     fn when(&mut self) -> Result<When, Diagnostic> {
         if self.skip("every") {
             let period_ns = self.take("how often", |word| match duration_ns(word)? {
-                0 => Err(fault("it must be more than 0", None)),
+                0 => Err(fault("it must be greater than 0", None)),
                 ns => Ok(ns),
             })?;
             let mut when =
@@ -148,8 +148,8 @@ impl Reader {
                     ns if ns <= from_ns => {
                         let first = crate::format_s(from_ns);
                         let message =
-                            format!("it ends before its first time, {first}: it is never done");
-                        Err(fault(message, "say `from` when it begins".to_string()))
+                            format!("it ends before its first time, {first}, so it is never done");
+                        Err(fault(message, "write `from` and the time when it begins".to_string()))
                     }
                     ns => Ok(ns),
                 })?;
@@ -163,7 +163,7 @@ impl Reader {
             let word = self.peek().to_string();
             return Err(self.error(
                 self.next,
-                fault(format!("`{word}` is no time: a line begins with `at` or `every`"), help),
+                fault(format!("`{word}` is not a time: a line begins with `at` or `every`"), help),
             ));
         }
         Ok(When {
@@ -211,13 +211,13 @@ impl Reader {
             "thaw" => Change::Thaw(self.tasks()?),
             unknown => {
                 let help = did_you_mean(unknown, ACTIONS)
-                    .unwrap_or_else(|| format!("there are {}", ACTIONS.join(", ")));
+                    .unwrap_or_else(|| format!("the actions are {}", ACTIONS.join(", ")));
                 return Err(self.error(at, fault(format!("unknown action `{unknown}`"), help)));
             }
         })
     }
 
-    /// Names with commas between them, or a group.
+    /// Reads names separated by commas, or a group.
     fn tasks(&mut self) -> Result<Tasks, Diagnostic> {
         if self.peek().starts_with('/') {
             return Ok(Tasks::InGroup(self.group()?));
@@ -225,7 +225,7 @@ impl Reader {
         self.name("a task", |word| {
             let names: Vec<String> = word.split(',').map(str::to_string).collect();
             if names.iter().any(String::is_empty) {
-                return Err(fault("a name is empty", None));
+                return Err(fault("an empty name", None));
             }
             Ok(Tasks::Named(names))
         })
@@ -234,14 +234,15 @@ impl Reader {
     fn group(&mut self) -> Result<String, Diagnostic> {
         self.name("a group", |word| {
             if !word.starts_with('/') {
-                let message = format!("`{word}` is no group: a path begins with `/`");
+                let message = format!("`{word}` is not a group: a path begins with `/`");
                 return Err(fault(message, None));
             }
             normal_path(word).map_err(|message| fault(message, None))
         })
     }
 
-    /// `cpu.weight=200 cpu.max=50000 100000`: a value goes on to the next word that holds a `=`.
+    /// Reads `cpu.weight=200 cpu.max=50000 100000`: a value extends to the next word that contains
+    /// a `=`.
     fn settings(&mut self) -> Result<Vec<(&'static str, Write)>, Diagnostic> {
         let mut settings = Vec::new();
         while self.next < self.words.len() || settings.is_empty() {
@@ -262,7 +263,7 @@ impl Reader {
         Ok(settings)
     }
 
-    /// `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `deadline RUNTIME DEADLINE PERIOD`.
+    /// Reads `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `deadline RUNTIME DEADLINE PERIOD`.
     fn policy(&mut self) -> Result<NewPolicy, Diagnostic> {
         let policy = self.take("a policy", |word| {
             let plain = word.to_lowercase();
@@ -275,7 +276,7 @@ impl Reader {
                 "deadline" => Policy::Deadline,
                 _ => {
                     let help = did_you_mean(word, POLICIES)
-                        .unwrap_or_else(|| format!("there are {}", POLICIES.join(", ")));
+                        .unwrap_or_else(|| format!("the policies are {}", POLICIES.join(", ")));
                     return Err(fault(format!("unknown policy `{word}`"), help));
                 }
             })
@@ -292,7 +293,7 @@ impl Reader {
         Ok(new)
     }
 
-    /// `NAME VALUE` or `NAME=VALUE`.
+    /// Reads `NAME VALUE` or `NAME=VALUE`.
     fn tunable(&mut self) -> Result<Change, Diagnostic> {
         let whole = |text: &str| integer(text, i64::MIN, i64::MAX);
         let (name, value) = self.name("a tunable", |word| match word.split_once('=') {
@@ -320,11 +321,11 @@ fn integer(text: &str, least: i64, most: i64) -> Result<i64, Fault> {
     if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
-/// `2s`, `2.5s`, `300ms`, `40us`, `7ns`; a plain 0 needs no unit.
+/// Reads `2s`, `2.5s`, `300ms`, `40us`, `7ns`; a plain 0 needs no unit.
 fn duration_ns(text: &str) -> Result<u64, Fault> {
     let wrong = |why: &str| {
         let help = "for example `2s`, `2.5s`, `300ms`, `40us` or `7ns`".to_string();
-        fault(format!("`{text}` is no time{why}"), help)
+        fault(format!("`{text}` is not a time{why}"), help)
     };
     if text == "0" {
         return Ok(0);
@@ -344,7 +345,7 @@ fn duration_ns(text: &str) -> Result<u64, Fault> {
         return Err(wrong(""));
     }
     if fraction.len() > places {
-        return Err(wrong(": it is finer than a nanosecond"));
+        return Err(wrong(": it is more precise than a nanosecond"));
     }
     let whole: u64 = whole.parse().map_err(|_| wrong(": it is too long"))?;
     let scale = 10u64.pow(places as u32);
@@ -357,7 +358,7 @@ fn duration_ns(text: &str) -> Result<u64, Fault> {
         .ok_or_else(|| wrong(": it is too long"))
 }
 
-/// `4`, `4-11`, `0-3,8`.
+/// Reads `4`, `4-11`, `0-3,8`.
 fn cpu_list(text: &str) -> Result<Vec<CpuId>, Fault> {
     let help = || Some("for example `4`, `4-11` or `0-3,8`".to_string());
     let mut cpus = Vec::new();
@@ -366,12 +367,12 @@ fn cpu_list(text: &str) -> Result<Vec<CpuId>, Fault> {
         let number = |text: &str| {
             let number: Option<u32> = text.parse().ok();
             number.filter(|&cpu| cpu < CPUS_MAX).ok_or_else(|| {
-                fault(format!("`{part}` is no CPU: they are 0 to {}", CPUS_MAX - 1), help())
+                fault(format!("`{part}` is not a CPU: CPUs are 0 to {}", CPUS_MAX - 1), help())
             })
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(fault(format!("`{part}` runs backwards"), help()));
+            return Err(fault(format!("`{part}` is descending"), help()));
         }
         cpus.extend((first..=last).map(CpuId));
     }

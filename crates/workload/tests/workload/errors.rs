@@ -1,22 +1,22 @@
-//! What is refused before time starts, and what is said about it.
+//! Errors found before a run, and their messages.
 
 use crate::support::refusal;
 use schedlab_workload::{Target, generate, rt_app};
 
-/// Line, column, path and message of a refusal.
+/// Returns line, column, path and message of a refusal.
 fn said(text: &str) -> String {
     let error = refusal(text);
     format!("{}:{} {}: {}", error.line(), error.column(), error.path(), error.message())
 }
 
-/// What is said about a task `a` with these members.
+/// Returns the error of a task `a` with these members.
 fn of_task(members: &str) -> String {
     let text = format!("{{\"tasks\": {{\"a\": {{\n{members}}}}}}}");
     let error = refusal(&text);
     format!("{} {}: {}", error.column(), error.path(), error.message())
 }
 
-/// What is said about an event in an otherwise fine task.
+/// Returns the error of an event in an otherwise valid task.
 fn of_event(event: &str) -> String {
     of_task(&format!("{event}, \"loop\": 1, \"sleep\": 1"))
 }
@@ -39,12 +39,12 @@ fn the_file_as_a_whole() {
     for (text, expected) in [
         ("", "1:1 : the file is empty"),
         ("[]", "1:1 : this must be an object, found an array"),
-        ("{}", "1:1 : the file has no `tasks`"),
+        ("{}", "1:1 : `tasks` is missing from the file"),
         (r#"{"tasks": {}}"#, "1:11 tasks: there are no tasks"),
         (r#"{"tasks": 5}"#, "1:11 tasks: `tasks` must be an object, found 5"),
         (r#"{"task": {}}"#, "1:2 task: unknown section `task`"),
-        (r#"{"tasks": {"a": {}}, "tasks": {}}"#, "1:22 tasks: a second `tasks`"),
-        (r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#, "1:29 tasks.a: a second task `a`"),
+        (r#"{"tasks": {"a": {}}, "tasks": {}}"#, "1:22 tasks: `tasks` is repeated"),
+        (r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#, "1:29 tasks.a: task `a` is repeated"),
         (r#"{"tasks": {"": {}}}"#, "1:12 tasks: a task needs a name"),
         (r#"{"tasks": {"a": []}}"#, "1:17 tasks.a: `a` must be an object, found an array"),
         (
@@ -117,13 +117,13 @@ fn task_and_phase_keys() {
         ),
         (
             r#""run": 5, "phases": {"p": {}}"#,
-            "1 tasks.a.run: task `a` has events beside its `phases`",
+            "1 tasks.a.run: task `a` has events next to its `phases`",
         ),
-        (r#""phases": {}, "phases": {}"#, "15 tasks.a.phases: a second `phases` in this task"),
+        (r#""phases": {}, "phases": {}"#, "15 tasks.a.phases: `phases` is repeated in this task"),
         (r#""policy": "sched_fifo""#, "11 tasks.a.policy: unknown policy `sched_fifo`"),
         (r#""cpus": []"#, "9 tasks.a.cpus: `cpus` must name at least one CPU"),
         (r#""cpus": [0, "1"]"#, "13 tasks.a.cpus: this must be a CPU's number, found a string"),
-        (r#""cpus": [1, 2], "run": 1"#, "9 tasks.a.cpus: the machine has no CPU 2"),
+        (r#""cpus": [1, 2], "run": 1"#, "9 tasks.a.cpus: there is no CPU 2"),
         (
             r#""util_min": 1025"#,
             "13 tasks.a.util_min: `util_min` must be a utilisation from 0 to 1024, found 1025",
@@ -133,7 +133,7 @@ fn task_and_phase_keys() {
             "13 tasks.a.util_min: `util_min` (10) is larger than `util_max` (9)",
         ),
         (r#""taskgroup": 5"#, "14 tasks.a.taskgroup: `taskgroup` must be a string, found 5"),
-        (r#""taskgroup": "/a/.."#, "14 : this string has no end"),
+        (r#""taskgroup": "/a/.."#, "14 : this string is not closed"),
         (r#""taskgroup": "/a/..""#, "14 tasks.a.taskgroup: a group cannot be called `..`"),
         (
             r#""dl-runtime": 0, "run": 1"#,
@@ -167,7 +167,7 @@ fn priorities_outside_the_range_of_the_policy_in_force() {
     ] {
         assert_eq!(of_task(members), expected, "{members}");
     }
-    // With one round there is no second.
+    // With one round there is no second one.
     let once = r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"priority": -3}, "q": {"policy": "SCHED_RR"}}}}}"#;
     assert!(rt_app::load("t", once, &Target::new(1)).is_ok());
 }
@@ -286,7 +286,7 @@ fn mutexes_used_wrongly() {
     ] {
         assert_eq!(of_task(members), expected, "{members}");
     }
-    // From phase to phase, and over the end of the task's loop, is fine.
+    // Holding a mutex across phases, and across the end of the task's loop, is valid.
     let fine = r#"{"tasks": {"a": {"loop": 3, "phases": {
         "p": {"lock": "m"}, "q": {"loop": 5, "run": 1, "wait": {"ref": "c", "mutex": "m"}}, "r": {"unlock": "m"}}}}}"#;
     assert!(rt_app::load("t", fine, &Target::new(1)).is_ok());
@@ -299,38 +299,38 @@ fn barriers_that_can_never_fill() {
         of(
             r#"{"tasks": {"a": {"loop": 1, "barrier": "x"}, "b": {"instance": 0, "loop": 1, "barrier": "x"}}}"#
         ),
-        "tasks.b.barrier: task `b` has `instance` 0, so it may not use barriers"
+        "tasks.b.barrier: task `b` has `instance` 0, so it must not use barriers"
     );
     assert_eq!(
         of(r#"{"tasks": {"a": {"loop": 1, "fork": "b"}, "b": {"loop": 1, "barrier": "x"}}}"#),
-        "tasks.b.barrier: task `b` is forked, so it may not use barriers"
+        "tasks.b.barrier: task `b` is forked, so it must not use barriers"
     );
     assert_eq!(
         of(r#"{"global": {"duration": 1}, "tasks": {"a": {"loop": 1, "barrier": "x"},
             "b": {"phases": {"p": {"loop": -1, "sleep": 1}, "q": {"barrier": "x"}}}}}"#),
-        "tasks.b.phases.q.barrier: barrier `x` can never fill: this is never reached"
+        "tasks.b.phases.q.barrier: barrier `x` can never be complete: this event is never reached"
     );
 }
 
 #[test]
 fn endless_loops_in_no_time() {
     for (members, expected) in [
-        ("", "12 tasks.a: task `a` would go round for ever without time passing"),
+        ("", "12 tasks.a: task `a` would loop forever without time passing"),
         (
             r#""run": 0, "yield": """#,
-            "12 tasks.a: task `a` would go round for ever without time passing",
+            "12 tasks.a: task `a` would loop forever without time passing",
         ),
         (
             r#""barrier": "b", "sem_post": "s""#,
-            "12 tasks.a: task `a` would go round for ever without time passing",
+            "12 tasks.a: task `a` would loop forever without time passing",
         ),
         (
             r#""phases": {"p": {"loop": 0, "run": 5}, "q": {"resume": "a"}}"#,
-            "12 tasks.a: task `a` would go round for ever without time passing",
+            "12 tasks.a: task `a` would loop forever without time passing",
         ),
         (
             r#""loop": 1, "phases": {"p": {"run": 5}, "q": {"loop": -1, "signal": "c", "memrun": {"type": "read", "size": 9, "count": 0}}}"#,
-            "40 tasks.a.phases.q: phase `q` of task `a` would go round for ever without time passing",
+            "40 tasks.a.phases.q: phase `q` of task `a` would loop forever without time passing",
         ),
     ] {
         assert_eq!(of_task(members), expected, "{members}");
@@ -351,7 +351,7 @@ fn endless_tasks_without_an_end_of_the_run() {
     let text = r#"{"tasks": {"a": {"run": 5}}}"#;
     let target = Target { cpus: 1, limited: true };
     assert!(rt_app::load("t", text, &target).is_ok());
-    // A task that nobody starts does not count.
+    // A task that no task starts does not count.
     let text = r#"{"tasks": {"a": {"instance": 0, "run": 5}, "b": {"loop": 1, "run": 1}}}"#;
     assert!(rt_app::load("t", text, &Target::new(1)).is_ok());
 }
@@ -362,7 +362,7 @@ fn models_without_a_file_are_checked_too() {
     let expected = "\
 error: task `hog` never ends, and the run has no `duration`
  --> hogs (tasks.hog)
-  = help: set `duration` in `global`, give the task a `loop`, or give the run a limit";
+  = help: set `duration` in `global`, `loop` in the task, or a limit for the run";
     assert_eq!(error.to_string(), expected);
     let error = rt_app::check(&generate::hogs(3, 30), &Target::new(1)).unwrap_err();
     assert_eq!(error.path(), "tasks.hog.priority");

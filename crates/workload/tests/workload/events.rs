@@ -1,4 +1,4 @@
-//! What single events do.
+//! Single events.
 
 use crate::support::{run, run_on, run_with};
 use schedlab_core::{BlockReason, TaskId};
@@ -32,8 +32,8 @@ fn runtime_computes_in_pieces_of_32_us_until_the_wall_time_is_over() {
 
 #[test]
 fn runtime_counts_the_time_spent_preempted() {
-    // The real-time task takes the CPU from 100 to 1100; by then a's time is over, and the piece it
-    // was in ends.
+    // The real-time task takes the CPU from 100 to 1100. By then the time of a is over, and its
+    // current piece ends.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 1, "runtime": 500},
         "rt": {"policy": "SCHED_FIFO", "delay": 100, "loop": 1, "run": 1000}
@@ -47,7 +47,7 @@ fn sleep_counts_from_the_event() {
         "a": {"loop": 2, "run": 100, "sleep": 1000},
         "b": {"loop": 1, "run": 5000}
     }}"#);
-    // a could go on at 1100 but gets the CPU at 5100.
+    // a could continue at 1100 but gets the CPU at 5100.
     assert_eq!(ran.slices(), "a-0 0..100, b-0 100..5100, a-0 5100..5200");
     assert_eq!(ran.ops(), "100 a-0 sleep 1100, 5200 a-0 sleep 6200");
 }
@@ -102,7 +102,7 @@ fn a_unique_timer_is_the_threads_own_and_others_are_shared() {
         ran.ops(),
         "100 a-0 sleep 1000, 200 a-1 sleep 1000, 1100 a-0 sleep 2000, 1200 a-1 sleep 2000"
     );
-    // Each use by anybody adds a period.
+    // Each use by any thread adds a period.
     let ran = run(&text("tick"));
     assert_eq!(
         ran.ops(),
@@ -126,7 +126,7 @@ fn each_use_of_a_timer_goes_by_its_own_mode() {
         "timer1": {"ref": "t", "period": 1000},
         "timer2": {"ref": "t", "period": 1000, "mode": "absolute"}
     }}}"#);
-    // 1000 is missed and stays, 2000 is missed and becomes 5500, then 6500.
+    // 1000 is missed and stays; 2000 is missed and becomes 5500; then 6500.
     assert_eq!(ran.ops(), "5500 a-0 sleep 6500");
 }
 
@@ -177,7 +177,7 @@ fn fork_starts_one_more_thread_with_the_next_free_number() {
         "parent": {"loop": 2, "run": 100, "fork": "child"},
         "child": {"instance": 1, "delay": 50, "loop": 1, "policy": "SCHED_BATCH", "priority": 7, "run": 10}
     }}"#);
-    // child-0 is there from the beginning; the forked ones start their delay after the fork.
+    // child-0 exists from the beginning. The forked threads start their delay after the fork.
     assert_eq!(
         ran.slices(),
         "parent-0 0..200, child-0 200..210, child-1 210..220, child-2 250..260"
@@ -216,7 +216,7 @@ fn a_thread_that_gets_nowhere_stops_the_run() {
     let stop = ran.end.unwrap_err();
     assert_eq!(
         stop.to_string(),
-        "stopped at 0.000000000 s: thread a-0, `sem_post` in phase `post`: 1000000 events without time passing, and no end in sight"
+        "stopped at 0.000000000 s: thread a-0, `sem_post` in phase `post`: 1000000 events without time passing; the program seems to loop"
     );
     let ran = run(r#"{"tasks": {"a": {"loop": 1, "phases": {
         "post": {"loop": 600000, "sem_post": "s"},
@@ -231,7 +231,9 @@ fn threads_that_get_nowhere_together_stop_the_run() {
     let ran = run(r#"{"tasks": {"a": {"instance": 6, "barrier": "b"}}}"#);
     let stop = ran.end.unwrap_err().to_string();
     assert!(
-        stop.ends_with("4000000 events of all threads without time passing, and no end in sight"),
+        stop.ends_with(
+            "4000000 events of all threads without time passing; the programs seem to loop"
+        ),
         "{stop}"
     );
 }
@@ -245,7 +247,7 @@ fn forks_beyond_the_limit_stop_the_run() {
     let stop = ran.end.unwrap_err();
     assert_eq!(
         stop.to_string(),
-        "stopped at 0.500000000 s: thread parent-0, `fork` in phase `p`: a fork beyond 500000 threads"
+        "stopped at 0.500000000 s: thread parent-0, `fork` in phase `p`: a fork would exceed the maximum of 500000 threads"
     );
 }
 
@@ -305,29 +307,29 @@ fn calls_cost_what_the_machine_says_and_nothing_on_an_idealised_one() {
     assert_eq!(
         took_us(r#""lock": "m", "run1": 50, "unlock": "m""#),
         (150, 152),
-        "nobody else wants it"
+        "no other thread waits for it"
     );
-    assert_eq!(took_us(r#""signal": "c""#), (100, 101), "nobody waits");
+    assert_eq!(took_us(r#""signal": "c""#), (100, 101), "no thread waits");
     assert_eq!(took_us(r#""sem_post": "s", "sem_wait": "s""#), (100, 102));
     assert_eq!(took_us(r#""yield": """#), (100, 103));
     assert_eq!(took_us(r#""sleep": 50"#), (150, 150));
-    // Two pieces of 32 us, each with a look at the clock.
+    // Two pieces of 32 us, each with a reading of the clock.
     assert_eq!(took_us(r#""runtime": 60"#), (164, 168));
-    // The timer's sleep is shorter by what the call takes: it ends when it would have ended.
+    // The timer's sleep is shorter by the time of the call: it ends at the same time as before.
     assert_eq!(took_us(r#""timer": {"ref": "t", "period": 50}"#), (150, 150));
 }
 
 #[test]
 fn who_wakes_pays_before_and_who_waited_pays_when_it_has_it() {
-    // The poster's call takes effect after 110 us; the waiter has it 10 us later, when its own call
+    // The poster's call takes effect after 110 us. The waiter has it 10 us later, when its own call
     // is over.
     let text = r#"{"tasks": {
         "w": {"loop": 1, "sem_wait": "s", "run": 5},
         "p": {"loop": 1, "run": 100, "sem_post": "s", "run1": 1}
     }}"#;
     assert_eq!(run_with(2, text, calls()).slices(), "p-0 0..111@1, w-0 110..125@0");
-    // A mutex that is wanted: 1 us, 50, and 10 of `unlock`; then 10 of the `lock` that has waited,
-    // 50, and 1 of `unlock`.
+    // A mutex with a waiter: 1 us, 50, and 10 of `unlock`; then 10 of the waiter's `lock`, 50, and
+    // 1 of `unlock`.
     let text =
         r#"{"tasks": {"a": {"instance": 2, "loop": 1, "lock": "m", "run": 50, "unlock": "m"}}}"#;
     assert_eq!(run_with(2, text, calls()).slices(), "a-0 0..61, a-1 61..122");

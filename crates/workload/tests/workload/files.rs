@@ -4,13 +4,13 @@ use crate::support::run_vm;
 use schedlab_machine::RunEnd;
 use schedlab_workload::{Model, Options, Target, rt_app};
 
-/// File, how its run ends, and how many threads there were.
+/// File, end of its run, and number of threads.
 const FILES: [(&str, &str, RunEnd, usize); 18] = [
     ("template", include_str!("../data/template.json"), RunEnd::TimeUp, 3),
     ("browser-short", include_str!("../data/browser-short.json"), RunEnd::TimeUp, 5),
     // Its threads `sync` with the mutex held.
     ("browser-long", include_str!("../data/browser-long.json"), RunEnd::TimeUp, 4),
-    // Its `suspend` have no values.
+    // Its `suspend` events have no values.
     ("video-long", include_str!("../data/video-long.json"), RunEnd::TimeUp, 4),
     ("mp3-long", include_str!("../data/mp3-long.json"), RunEnd::TimeUp, 5),
     ("video-short", include_str!("../data/video-short.json"), RunEnd::TimeUp, 6),
@@ -18,7 +18,7 @@ const FILES: [(&str, &str, RunEnd, usize); 18] = [
     ("example1", include_str!("../data/example1.json"), RunEnd::TimeUp, 1),
     ("example2", include_str!("../data/example2.json"), RunEnd::TimeUp, 3),
     ("example3", include_str!("../data/example3.json"), RunEnd::AllEnded, 1),
-    // Its second thread waits for a signal that comes no more.
+    // Its second thread waits for a signal that no longer comes.
     ("example4", include_str!("../data/example4.json"), RunEnd::Stuck, 2),
     ("example5", include_str!("../data/example5.json"), RunEnd::AllEnded, 2),
     ("example6", include_str!("../data/example6.json"), RunEnd::AllEnded, 1),

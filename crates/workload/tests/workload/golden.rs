@@ -1,4 +1,4 @@
-//! Golden files: their form, and the conventions of their workloads.
+//! Golden files: their format, and the conventions of their workloads.
 
 use crate::support::{Ran, run_vm};
 use schedlab_core::{GroupId, TaskId};
@@ -77,13 +77,13 @@ fn three_ways_to_set_a_phases_priority_after_a_sleep() {
         "0 a-0 a-0 is other 1, 110 a-0 a-0 is other 2, 120 a-0 a-0 is other 3, 130 a-0 a-0 is other 1, \
          150 a-0 a-0 is other 2, 160 a-0 a-0 is other 3"
     );
-    // At the start and after the sleep it is passed over.
+    // At the start and after the sleep it is ignored.
     let cfs = Conventions { renice_only_running: true, ..Conventions::default() };
     assert_eq!(
         changes(cfs),
         "120 a-0 a-0 is other 3, 130 a-0 a-0 is other 1, 160 a-0 a-0 is other 3"
     );
-    // There it is set before the task is queued, which is not seen among the operations of a
+    // There it is set before the task is queued, so it does not appear among the operations of a
     // running task.
     let eevdf = Conventions { renice_before_wake: true, ..Conventions::default() };
     assert_eq!(
@@ -96,9 +96,10 @@ fn three_ways_to_set_a_phases_priority_after_a_sleep() {
 fn yields_and_sleeps_as_told() {
     let scenario = r#""a": {"loop": 1, "run": 10, "yield": "", "sleep": 10, "run1": 1}"#;
     assert_eq!(run(scenario, Conventions::default()).ops(), "10 a-0 yield, 10 a-0 sleep 20");
-    let told = Conventions { yield_goes_on: true, uninterruptible: true, ..Conventions::default() };
-    let ran = run(scenario, told);
-    assert_eq!(ran.ops(), "10 a-0 yield and go on, 10 a-0 sleep 20");
+    let conventions =
+        Conventions { yield_goes_on: true, uninterruptible: true, ..Conventions::default() };
+    let ran = run(scenario, conventions);
+    assert_eq!(ran.ops(), "10 a-0 yield and continue, 10 a-0 sleep 20");
     assert!(format!("{:?}", ran.ops).contains("Uninterruptible"));
 }
 
@@ -111,7 +112,7 @@ fn files_that_are_not_as_they_should_be() {
         (
             "\"hz\": 100",
             "\"hz\": 0",
-            "`hz` must be a number of ticks a second from 1 to 10000, found 0",
+            "`hz` must be a number of ticks per second from 1 to 10000, found 0",
         ),
         (
             "\"cpus\": 1",
@@ -125,14 +126,14 @@ fn files_that_are_not_as_they_should_be() {
         ("[0, 0, 10, \"a-0\"]", "[0, 0, 10]", "a slice is [cpu, start_ns, end_ns, \"task\"]"),
         ("10, \"a-0\"", "10, \"a-1\"", "there is no thread `a-1`"),
         ("[0, 0, 10", "[1, 0, 10", "this must be a CPU's number from 0 to 0, found 1"),
-        ("\"wakeups\": 2,", "", "there is no `wakeups`"),
-        ("\"end_ns\": 1000000000,", "", "there is no `end_ns`"),
+        ("\"wakeups\": 2,", "", "`wakeups` is missing"),
+        ("\"end_ns\": 1000000000,", "", "`end_ns` is missing"),
         ("\"run\": 5", "\"rum\": 5", "unknown key `rum` in task `a`"),
         ("\"run\": 5", "\"run\": 5, \"resume\": \"a\"", "there is no thread `a` to resume"),
         (
             "\"run\": 5",
             "\"run\": 5, \"taskgroup\": \"/z\"",
-            "a task is in `/z`, which is not among the `groups`",
+            "a task is in `/z`, which is missing from `groups`",
         ),
     ] {
         assert!(good.contains(from), "{from}");

@@ -1,11 +1,11 @@
-//! Whatever the input, the readers answer: they do not panic, hang, or take what they should not.
-//! The same properties are fuzz targets in the folder `fuzz`.
+//! The readers return for any input: they do not panic or hang, or accept what they should not. The
+//! same properties are fuzz targets in the folder `fuzz`.
 
 use crate::support::run_vm;
 use proptest::prelude::*;
 use schedlab_workload::{GoldenFile, Options, Target, groups, rt_app};
 
-/// What is made of any text; also run by the fuzzer.
+/// Reads any text; also run by the fuzzer.
 fn read_anything(text: &str) {
     let target = Target { cpus: 4, limited: true };
     match rt_app::load("any.json", text, &target) {
@@ -14,12 +14,12 @@ fn read_anything(text: &str) {
         }
         Ok(model) => {
             let again = rt_app::load("any.json", &rt_app::write(&model), &target);
-            assert_eq!(again.as_ref(), Ok(&model), "written and read again");
+            assert_eq!(again.as_ref(), Ok(&model), "the written model is read as the same model");
             if model.initial_threads() <= 20 {
                 let mut model = model;
                 model.global.duration_ns = Some(2_000_000);
-                let vm =
-                    rt_app::prepare(&model, &target, Options::default()).expect("it was checked");
+                let vm = rt_app::prepare(&model, &target, Options::default())
+                    .expect("the model was checked");
                 let _ = run_vm(4, vm).vm.wait_graph().to_string();
             }
         }
@@ -36,7 +36,7 @@ const SEEDS: [&str; 4] = [
     include_str!("../data/example11.json"),
 ];
 
-/// Pieces of which files are made, and some that do not belong there.
+/// Pieces of files, and some that do not belong there.
 const WORDS: [&str; 30] = [
     "{",
     "}",
@@ -176,7 +176,7 @@ proptest! {
         for c in SEEDS[seed].chars() {
             if c.is_ascii_digit() {
                 if !in_number && !text.ends_with(|c: char| c.is_alphanumeric()) {
-                    text += numbers.next().expect("endless");
+                    text += numbers.next().expect("the iterator is endless");
                     in_number = true;
                 } else if !in_number {
                     text.push(c);

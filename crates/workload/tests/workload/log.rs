@@ -7,7 +7,7 @@ use schedlab_workload::{LogLine, Options};
 fn logged(text: &str) -> (Vec<LogLine>, u64) {
     let options = Options { log_lines: 100, ..Options::default() };
     let ran = run_with(1, text, options);
-    let log = ran.vm.log().expect("a log was asked for");
+    let log = ran.vm.log().expect("a log was requested");
     (log.lines().to_vec(), log.left_out())
 }
 
@@ -56,7 +56,7 @@ fn waiting_for_the_cpu_counts_in_run_and_in_wake_up_latency() {
         "rt": {"policy": "SCHED_FIFO", "delay": 400, "loop": 1, "run": 200, "sleep": 2000, "run1": 1000}
     }}"#,
     );
-    // a runs 0..400, 600..1200; its timer expires at 3000, when rt has the CPU (2600..3600).
+    // a runs 0..400, 600..1200. Its timer expires at 3000, when rt has the CPU (2600..3600).
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[1], line([1000, 1200, 3600, 0, 3600, 0, 1800, 1000, 3000, 600]));
     // rt-0 started 400 after the first thread.
@@ -86,7 +86,7 @@ fn figures_are_cut_after_they_were_summed_up() {
     let (lines, _) = logged(
         r#"{"tasks": {"a": {"loop": 1, "mem": 7992, "sleep": 1, "mem1": 4008, "timer": {"ref": "unique", "period": 2}}}}"#,
     );
-    // 999 ns, asleep until 1999 ns, 501 ns: the timer's 2000 ns were over 500 ns ago.
+    // 999 ns, asleep until 1999 ns, 501 ns: the timer's 2000 ns ended 500 ns ago.
     assert_eq!(lines, [line([0, 0, 2, 0, 2, 0, 0, 0, 2, 0])]);
 }
 

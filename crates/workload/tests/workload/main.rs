@@ -1,4 +1,4 @@
-//! The language, rule by rule: a file goes in, a machine runs it, times come out.
+//! The language, rule by rule: a machine runs a file, and the times are checked.
 
 mod errors;
 mod events;

@@ -1,4 +1,4 @@
-//! Tasks, phases and what they set.
+//! Tasks, phases and the properties that they set.
 
 use crate::support::{attr_text, run, run_on, run_with};
 use schedlab_core::{CpuId, GroupId, TaskId};
@@ -100,7 +100,7 @@ fn what_a_phase_sets_stays_in_force_also_in_the_next_round() {
         "s": {"policy": "SCHED_FIFO", "run": 10},
         "t": {"priority": 7, "run": 10}
     }}}}"#);
-    // In the second round p still runs as t left it, and q's priority is one of SCHED_FIFO.
+    // In the second round p still runs as t left it, and q's priority belongs to SCHED_FIFO.
     assert_eq!(
         ran.attr_changes(),
         "10 a-0 a-0 is other 5, 40 a-0 a-0 is fifo 10, 50 a-0 a-0 is fifo 7, 70 a-0 a-0 is fifo 5, \
@@ -164,7 +164,7 @@ fn groups_come_from_the_task_and_change_with_phases() {
     assert_eq!(born, [GroupId(2), GroupId(0)]);
     assert_eq!(ran.vm.thread(TaskId(0)).group, "/tg1/tg11");
     assert_eq!(ran.ops(), "10 a-0 group 0, 30 a-0 group 3");
-    // With numbers of the caller's.
+    // With numbers given by the caller.
     let settings = groups::parse("g", "/other\n/tg2 cpu.weight=5").unwrap();
     let plan = groups::GroupPlan::new(&settings, &model.group_paths(), 1).unwrap();
     let ids: Vec<GroupId> = (1..=plan.groups().len() as u32).map(GroupId).collect();
@@ -182,7 +182,7 @@ fn the_wrong_number_of_group_numbers_is_refused() {
     let model = rt_app::load("t", text, &target).unwrap();
     let options = Options { group_ids: vec![GroupId(1), GroupId(2)], ..Options::default() };
     let error = rt_app::prepare(&model, &target, options).unwrap_err();
-    assert_eq!(error.message(), "2 numbers for 1 groups");
+    assert_eq!(error.message(), "2 group ids for 1 groups");
 }
 
 #[test]

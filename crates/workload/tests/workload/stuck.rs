@@ -1,4 +1,4 @@
-//! Runs in which no thread can ever run again, and what is said about them.
+//! Runs in which no thread can ever run again, and their diagnosis.
 
 use crate::support::run_on;
 use schedlab_machine::RunEnd;

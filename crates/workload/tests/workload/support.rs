@@ -1,5 +1,4 @@
-//! A machine for tests: a scheduler that is as plain as can be, and a record of what the workload
-//! asked for.
+//! A machine for tests: a very simple scheduler, and a record of the operations of the workload.
 
 use schedlab_core::{
     BlockReason, Command, ControlError, CpuId, CpuSet, Event, Parent, Platform, Policy, Reply,
@@ -8,14 +7,14 @@ use schedlab_core::{
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
 use schedlab_workload::{Error, Kernel, Options, Target, rt_app};
 
-/// One queue for all CPUs: real-time and deadline tasks before others, else first come, first
+/// One queue for all CPUs: real-time and deadline tasks before others, otherwise first come, first
 /// served, without time slices.
 #[derive(Default)]
 pub struct Plain {
     tasks: Vec<Row>,
     cpus: Vec<Option<TaskId>>,
     turns: u64,
-    /// Who has yielded and not been picked since.
+    /// Task that has yielded and not been picked since.
     yielded: Option<TaskId>,
 }
 
@@ -76,7 +75,7 @@ impl Scheduler for Plain {
         }
         let rank = |number: usize, row: &Row| {
             let urgency = Self::urgency(&row.attr);
-            // Who runs goes on before equals, unless it has yielded.
+            // The running task continues before equals, unless it has yielded.
             let goes_on = prev == Some(TaskId(number as u32)) && self.yielded != prev;
             (urgency, !goes_on, row.turn)
         };
@@ -97,7 +96,7 @@ impl Scheduler for Plain {
         if let Some(prev) = prev.filter(|&prev| Some(prev) != next)
             && self.tasks[prev.index()].runnable
         {
-            // It may find room elsewhere.
+            // The task may find another CPU.
             for other in 0..platform.cpus() {
                 if self.cpus[other as usize].is_none() {
                     platform.resched(CpuId(other));
@@ -134,7 +133,7 @@ impl Scheduler for Plain {
     }
 }
 
-/// Notes what the workload asks for.
+/// Records the operations of the workload.
 pub struct Spy {
     pub vm: Kernel,
     pub ops: Vec<(u64, TaskId, Op)>,
@@ -165,7 +164,7 @@ impl Workload for Spy {
     }
 }
 
-/// Who ran where.
+/// Records which task ran where.
 #[derive(Default)]
 pub struct Slices {
     running: Vec<Option<(TaskId, u64)>>,
@@ -207,7 +206,7 @@ impl Slices {
     }
 }
 
-/// What came of a run.
+/// Results of a run.
 pub struct Ran {
     pub end: Result<RunEnd, Error>,
     pub now_ns: u64,
@@ -218,8 +217,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Who ran when, one stretch after the other: `a-0 0..2000`, in µs. With more than one CPU
-    /// `@cpu` follows.
+    /// Returns the slices in order: `a-0 0..2000`, in µs. With more than one CPU, `@cpu` follows.
     pub fn slices(&self) -> String {
         let mut slices = self.slices.clone();
         slices.sort_by_key(|slice| (slice.1, slice.0));
@@ -234,7 +232,7 @@ impl Ran {
         slices.join(", ")
     }
 
-    /// The operations other than runs and exits: `2000 a-0 sleep 10000`, in µs.
+    /// Returns the operations other than runs and exits: `2000 a-0 sleep 10000`, in µs.
     pub fn ops(&self) -> String {
         let ops: Vec<String> = self
             .ops
@@ -264,7 +262,7 @@ impl Ran {
                     Op::Fork { .. } => "fork".into(),
                     Op::Exec => "exec".into(),
                     Op::Yield => "yield".into(),
-                    Op::YieldAndGoOn => "yield and go on".into(),
+                    Op::YieldAndGoOn => "yield and continue".into(),
                 };
                 Some(format!("{} {} {what}", us(*now), self.vm.thread_name(*task)))
             })
@@ -272,7 +270,7 @@ impl Ran {
         ops.join(", ")
     }
 
-    /// As [`ops`](Ran::ops), only changes of attributes.
+    /// Like [`ops`](Ran::ops), with changes of attributes only.
     pub fn attr_changes(&self) -> String {
         let ops = self.ops();
         let changes: Vec<&str> = ops.split(", ").filter(|op| op.contains(" is ")).collect();
@@ -314,12 +312,12 @@ pub fn run_on(cpus: u32, text: &str) -> Ran {
     run_with(cpus, text, Options::default())
 }
 
-/// On one CPU.
+/// Runs on one CPU.
 pub fn run(text: &str) -> Ran {
     run_on(1, text)
 }
 
-/// With options.
+/// Runs with options.
 pub fn run_with(cpus: u32, text: &str, options: Options) -> Ran {
     let target = Target { cpus, limited: true };
     let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
@@ -327,7 +325,7 @@ pub fn run_with(cpus: u32, text: &str, options: Options) -> Ran {
     run_vm(cpus, vm)
 }
 
-/// Runs a workload that is ready.
+/// Runs a prepared workload.
 pub fn run_vm(cpus: u32, vm: Kernel) -> Ran {
     let until_ns = vm.duration_ns().unwrap_or(10_000_000_000);
     let spy = Spy { vm, ops: Vec::new(), born: Vec::new() };
@@ -339,10 +337,10 @@ pub fn run_vm(cpus: u32, vm: Kernel) -> Ran {
     Ran { end, now_ns, vm: spy.vm, ops: spy.ops, born: spy.born, slices: slices.done }
 }
 
-/// The message of a file that is refused.
+/// Returns the error of a file that is refused.
 pub fn refusal(text: &str) -> schedlab_workload::Diagnostic {
     match rt_app::load("test.json", text, &Target::new(2)) {
-        Ok(_) => panic!("was not refused: {text}"),
+        Ok(_) => panic!("not refused: {text}"),
         Err(error) => error,
     }
 }

@@ -15,8 +15,8 @@ fn a_mutex_keeps_others_out() {
 
 #[test]
 fn without_inheritance_a_quicker_thread_may_take_a_free_mutex() {
-    // One CPU, no preemption: a unlocks, wakes b, and locks again before b runs. b then goes back
-    // to its old place, before c, which came after it.
+    // One CPU, no preemption: a unlocks, wakes b, and locks again before b runs. b then returns to
+    // its old place, before c, which came later.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 1, "lock": "m", "run": 10, "sleep": 100, "unlock": "m", "run1": 10, "lock1": "m", "run2": 10, "sleep2": 100, "unlock2": "m"},
         "b": {"loop": 1, "lock": "m", "run": 10, "unlock": "m"},
@@ -80,7 +80,7 @@ fn with_inheritance_the_owner_borrows_the_waiters_priority() {
 
 #[test]
 fn with_inheritance_a_release_hands_the_mutex_over() {
-    // As in the test above without: but now a cannot be quicker than b.
+    // As in the test above without inheritance, but now a cannot be quicker than b.
     let ran = run(r#"{"global": {"pi_enabled": true}, "tasks": {
         "a": {"loop": 1, "lock": "m", "run": 10, "sleep": 100, "unlock": "m", "run1": 10, "lock1": "m", "run2": 10, "unlock2": "m"},
         "b": {"loop": 1, "lock": "m", "run": 10, "unlock": "m"}
@@ -156,7 +156,7 @@ fn wait_gives_the_mutex_up_and_takes_it_again() {
         "s": {"loop": 1, "run": 100, "lock": "m", "signal": "c", "run1": 50, "unlock": "m"}
     }}"#,
     );
-    // Woken at 100, finds the mutex taken, gets it at 150.
+    // Woken at 100, it finds the mutex taken, and gets it at 150.
     assert_eq!(ran.ops(), "0 w-0 block, 100 s-0 wake w-0, 100 w-0 block, 150 s-0 wake w-0");
     assert_eq!(ran.slices(), "s-0 0..150@1, w-0 150..160@0");
 }
@@ -175,7 +175,7 @@ fn signal_wakes_the_longest_waiting_and_broad_all_and_both_are_lost_without_wait
     };
     let wakes = |text: &str| {
         let ran = run_on(4, text);
-        assert_eq!(ran.end, Ok(RunEnd::Stuck), "nobody signals late-0");
+        assert_eq!(ran.end, Ok(RunEnd::Stuck), "no thread signals late-0");
         let ops = ran.ops();
         let wakes: Vec<String> =
             ops.split(", ").filter(|op| op.contains(" s-0 wake")).map(String::from).collect();
@@ -190,14 +190,13 @@ fn signal_wakes_the_longest_waiting_and_broad_all_and_both_are_lost_without_wait
 
 #[test]
 fn sync_is_its_four_steps() {
-    // Two threads that hand over to each other: each signals the other while it holds the mutex,
-    // then waits.
+    // Two threads alternate: each signals the other while it holds the mutex, then waits.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 2, "run": 100, "sync": {"ref": "c", "mutex": "m"}},
         "b": {"loop": 2, "run": 50, "sync": {"ref": "c", "mutex": "m"}}
     }}"#);
     assert_eq!(ran.slices(), "a-0 0..100, b-0 100..150, a-0 150..250, b-0 250..300");
-    // The last to wait is signalled by nobody.
+    // No thread signals the last one to wait.
     assert_eq!(ran.end, Ok(RunEnd::Stuck));
     assert_eq!(
         ran.ops(),
@@ -213,11 +212,12 @@ fn sync_by_who_holds_the_mutex_signals_and_waits_and_holds_it_again() {
         "b": {"loop": 1, "run": 50, "lock": "m", "sync": {"ref": "c", "mutex": "m"}, "run1": 7,
               "unlock": "m", "run2": 100}
     }}"#);
-    // `a` is signalled while `b` holds the mutex, which is free once `b` waits. Until `a` gives it
-    // up `b` does not go on, and then it holds it.
+    // `a` is signalled while `b` holds the mutex, which is free once `b` waits. `b` does not
+    // continue until `a` releases the mutex, and then `b` holds it.
     assert_eq!(ran.slices(), "b-0 0..50, a-0 50..65, b-0 65..172");
     assert_eq!(ran.end, Ok(RunEnd::AllEnded));
-    // Held or not, in any round and phase: what does not hold it takes it for the while.
+    // Held or not, in any round and phase: a thread that does not hold the mutex takes it
+    // meanwhile.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 2, "phases": {
             "p": {"run": 1, "sync": {"ref": "c", "mutex": "m"}},
@@ -266,7 +266,7 @@ fn posts_are_remembered_and_given_to_the_longest_waiting() {
         "p": {"loop": 1, "sem_post0": "s", "sem_post1": "s", "run": 100, "sem_post2": "s", "sem_post3": "s"},
         "c": {"instance": 2, "loop": 2, "sem_wait": "s", "run": 10}
     }}"#);
-    // c-0 takes both stored posts; then c-1 waits, and gets the third.
+    // c-0 takes both stored posts. Then c-1 waits, and gets the third.
     assert_eq!(ran.end, Ok(RunEnd::AllEnded));
     assert_eq!(ran.slices(), "p-0 0..100, c-0 100..120, c-1 120..140");
     let ran = run_on(
@@ -286,7 +286,7 @@ fn posts_are_remembered_and_given_to_the_longest_waiting() {
 
 #[test]
 fn a_post_with_waiters_cannot_be_taken_by_another() {
-    // c waits; p posts and at once waits itself: the post is c's.
+    // c waits; p posts and at once waits itself: the post belongs to c.
     let ran = run(r#"{"tasks": {
         "c": {"loop": 1, "sem_wait": "s", "run": 10, "sem_post": "s"},
         "p": {"loop": 1, "run": 5, "sem_post": "s", "sem_wait": "s", "run1": 1}
@@ -334,8 +334,8 @@ fn a_resume_without_anybody_suspended_is_lost() {
 
 #[test]
 fn one_resumed_under_one_name_is_not_resumed_again_under_the_other() {
-    // s suspends, is resumed as "s", suspends again; the resume of "n" must wake it once, for its
-    // second suspension.
+    // s suspends, is resumed as "s", and suspends again. The resume of "n" must wake it once, for
+    // its second suspension.
     let ran = run_on(
         2,
         r#"{"tasks": {

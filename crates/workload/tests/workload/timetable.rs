@@ -1,4 +1,4 @@
-//! Timetables: the language, its errors, and what a machine does by it.
+//! Timetables: the language, its errors, and their effect on a machine.
 
 use schedlab_core::{Administer, BuildConfig, CpuId, GroupId, Policy, Scheduler, TaskId};
 use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
@@ -42,7 +42,7 @@ fn checked(text: &str, limited: bool) -> Result<Timetable, String> {
 type Boxed = Box<dyn Scheduler>;
 type Running = Machine<Boxed, Kernel, ()>;
 
-/// Runs [`WORLD`]-like text under `cfs` (or another) on 4 CPUs by a timetable, until `until_ms`.
+/// Runs a workload like [`WORLD`] under a scheduler on 4 CPUs by a timetable, until `until_ms`.
 fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (Running, Outcome) {
     let model = model(world);
     let plan = plan(&model);
@@ -52,7 +52,7 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
     let target = Target { cpus: 4, limited: true };
     let vm = rt_app::prepare(&model, &target, options).unwrap();
     let (_, release) = registry::find(scheduler).unwrap();
-    let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
+    let make = |config: &BuildConfig| release.build(config).expect("the scheduler can be built");
     let config = BuildConfig::flat(4, 1000);
     let mut machine = Machine::new(Config::idealised(4, 1000), make(&config), vm, ());
     if release.can.groups {
@@ -121,35 +121,35 @@ fn everything_that_can_be_said_is_understood() {
 #[test]
 fn errors_name_the_place_and_what_may_be_meant() {
     for (line, at, message, help) in [
-        ("2s stop hog", 1, "`2s` is no time: a line begins with `at` or `every`", "for example"),
-        ("at 2 stop hog", 4, "`2` is no time: its unit is missing", "for example `2s`"),
-        ("at 2.s stop hog", 4, "`2.s` is no time", "for example"),
-        ("at 1.5ns stop hog", 4, "`1.5ns` is no time: it is finer than a nanosecond", ""),
-        ("at 99999999999s stop hog", 4, "`99999999999s` is no time: it is too long", ""),
-        ("every 0 stop hog", 7, "it must be more than 0", ""),
-        ("at 2s halt hog", 7, "unknown action `halt`", "there are renice"),
+        ("2s stop hog", 1, "`2s` is not a time: a line begins with `at` or `every`", "for example"),
+        ("at 2 stop hog", 4, "`2` is not a time: its unit is missing", "for example `2s`"),
+        ("at 2.s stop hog", 4, "`2.s` is not a time", "for example"),
+        ("at 1.5ns stop hog", 4, "`1.5ns` is not a time: it is more precise than a nanosecond", ""),
+        ("at 99999999999s stop hog", 4, "`99999999999s` is not a time: it is too long", ""),
+        ("every 0 stop hog", 7, "it must be greater than 0", ""),
+        ("at 2s halt hog", 7, "unknown action `halt`", "the actions are renice"),
         ("at 2s ofline cpu 1", 7, "unknown action `ofline`", "did you mean `offline`?"),
-        ("at 2s offline cpu 4", 19, "there is no CPU 4: the machine has 0 to 3", ""),
-        ("at 2s offline cpu 3-1", 19, "`3-1` runs backwards", "for example"),
+        ("at 2s offline cpu 4", 19, "there is no CPU 4: the machine has CPUs 0 to 3", ""),
+        ("at 2s offline cpu 3-1", 19, "`3-1` is descending", "for example"),
         ("at 2s offline", 14, "a list of CPUs is missing", ""),
-        ("at 2s taskset hog 0-7", 19, "there is no CPU 4: the machine has 0 to 3", ""),
+        ("at 2s taskset hog 0-7", 19, "there is no CPU 4: the machine has CPUs 0 to 3", ""),
         ("at 2s stop vidoe", 12, "unknown task `vidoe`", "did you mean `video`?"),
         ("at 2s stop hog-3", 12, "there is no thread `hog-3`", "`hog` has 3, from hog-0 on"),
-        ("at 2s stop hog,,video", 12, "a name is empty", ""),
+        ("at 2s stop hog,,video", 12, "an empty name", ""),
         ("at 2s renice hog 20", 18, "it must be a whole number from -20 to 19, found `20`", ""),
         ("at 2s chrt hog fifo", 20, "the priority is missing", ""),
         ("at 2s chrt hog bach", 16, "unknown policy `bach`", "did you mean `batch`?"),
         ("at 2s group /other cpu.weight=5", 13, "unknown group `/other`", "file of groups"),
-        ("at 2s group / cpu.weight=5", 13, "the root group has nothing to set", ""),
+        ("at 2s group / cpu.weight=5", 13, "the root group has no settings", ""),
         (
             "at 2s group /a cpu.weigt=5",
             16,
             "unknown setting `cpu.weigt`",
             "did you mean `cpu.weight`?",
         ),
-        ("at 2s move hog to a", 19, "`a` is no group: a path begins with `/`", ""),
+        ("at 2s move hog to a", 19, "`a` is not a group: a path begins with `/`", ""),
         ("at 2s set sched_latency 5", 11, "unknown tunable `sched_latency`", "sched_latency_ns"),
-        ("at 2s stop hog now", 16, "`now` is too much", ""),
+        ("at 2s stop hog now", 16, "`now` is superfluous", ""),
     ] {
         let error = checked(&format!("\n# before\n{line}\n"), true).expect_err(line);
         assert!(error.starts_with(&format!("error: {message}")), "{line}: {error}");
@@ -157,8 +157,9 @@ fn errors_name_the_place_and_what_may_be_meant() {
         assert!(error.contains(line), "{error}");
         assert!(error.contains(help), "{line}: {error}");
     }
-    let endless = checked("every 1s stop hog", false).expect_err("nothing ends it");
-    assert!(endless.contains("say `until` when"), "{endless}");
+    let endless =
+        checked("every 1s stop hog", false).expect_err("an endless repetition is an error");
+    assert!(endless.contains("add `until`"), "{endless}");
     assert!(checked("every 1s until 5s stop hog", false).is_ok());
 }
 
@@ -180,9 +181,9 @@ fn attributes_and_groups_change_for_all_that_are_meant() {
     assert_eq!(outcome.refusals, []);
     let attr = machine.task_attr(TaskId(3));
     assert_eq!((attr.policy, attr.nice, attr.rt_priority), (Policy::RoundRobin, 3, 7));
-    assert_eq!(machine.task_attr(TaskId(5)).nice, 3, "the forked one too");
+    assert_eq!(machine.task_attr(TaskId(5)).nice, 3, "the forked thread, too");
     let frozen = states(&machine).iter().filter(|&&state| state == TaskState::Frozen).count();
-    assert_eq!(frozen, 3, "the two and video, which is in a group below");
+    assert_eq!(frozen, 3, "both threads, and video in a descendant group");
     assert_eq!(machine.task_allowed(TaskId(5)).first(4), Some(CpuId(1)));
 }
 
@@ -204,7 +205,7 @@ fn cpus_go_and_come_back_and_the_rest_goes_on() {
     for scheduler in ["o_1", "sd", "cfs", "bfs", "eevdf"] {
         let text = "at 100ms offline cpu 1-3\nat 101ms offline cpu 0\nat 300ms online cpu 1-3";
         let (machine, outcome) = run_under(scheduler, WORLD, text, 500);
-        assert_eq!(outcome.refused, 1, "{scheduler}: the last CPU stays");
+        assert_eq!(outcome.refused, 1, "{scheduler}: the last CPU stays online");
         assert_eq!(machine.online_cpus(), 4);
         assert!((0..4).all(|cpu| machine.current(CpuId(cpu)).is_some()), "{scheduler}");
     }
@@ -231,8 +232,11 @@ fn who_waits_for_the_mutex_of_a_dead_one_is_told() {
     }}"#;
     let (machine, outcome) = run_under("cfs", world, "at 20ms kill a", 1000);
     assert_eq!(outcome.end, RunEnd::Stuck);
-    let told = machine.workload().wait_graph().to_string();
-    assert!(told.contains("b-0 waits for mutex `m`, held by a-0, which was killed"), "{told}");
+    let diagnosis = machine.workload().wait_graph().to_string();
+    assert!(
+        diagnosis.contains("b-0 waits for mutex `m`, held by a-0, which was killed"),
+        "{diagnosis}"
+    );
 }
 
 #[test]

@@ -23,34 +23,34 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The words with which sections begin.
+/// Names of sections.
 pub const SECTIONS: [&str; 6] = ["mount", "namespace", "group", "template", "default", "systemd"];
 
-/// What stands in a file.
+/// Contents of a file.
 #[derive(Debug, Default)]
-pub struct Read {
-    /// Those of groups and templates, in the order in which they stand.
+pub struct Contents {
+    /// Settings of groups and templates, in the order written.
     pub settings: GroupSettings,
-    /// For each group (none) and template (its name): how many entries of
-    /// [`settings`](Read::settings) are its own.
-    pub sections: Vec<(Option<Named>, usize)>,
+    /// By group (`None`) and template (its name): the number of its entries in
+    /// [`settings`](Contents::settings).
+    pub sections: Vec<(Option<TemplateName>, usize)>,
 }
 
-/// A template's path, and where its name stands.
+/// Path of a template, and the position of its name.
 #[derive(Debug)]
-pub struct Named {
+pub struct TemplateName {
     pub path: String,
     pub span: Span,
 }
 
 /// Reads a file.
-pub fn read(text: &Text) -> Result<Read, Diagnostic> {
+pub fn read(text: &Text) -> Result<Contents, Diagnostic> {
     let mut tokens = Tokens::new(text);
     let mut parser = Parser {
         next: tokens.next()?,
         tokens,
         text,
-        read: Read::default(),
+        read: Contents::default(),
         hierarchies: HashMap::new(),
     };
     while parser.next.kind != Kind::End {
@@ -62,10 +62,10 @@ pub fn read(text: &Text) -> Result<Read, Diagnostic> {
 struct Parser<'a> {
     text: &'a Text,
     tokens: Tokens<'a>,
-    /// The token that has not been taken yet.
+    /// Token that has not been taken yet.
     next: Token<'a>,
-    read: Read,
-    /// The controllers of `mount` and `namespace` sections, each with that word.
+    read: Contents,
+    /// Controllers of `mount` and `namespace` sections, each with that word.
     hierarchies: HashMap<&'a str, &'a str>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
                 self.sign(b'}')
             }
             (Kind::Keyword, "systemd") => {
-                self.note(word.span, "`systemd` has no effect: there is no systemd here");
+                self.note(word.span, "`systemd` has no effect: systemd is not simulated");
                 self.words(&["slice", "scope", "setdefault", "pid"])
             }
             _ => {
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `mount` or `namespace`, behind that word. A controller can be under one of them only.
+    /// Reads the rest of `mount` or `namespace`. A controller can be in one of them only.
     fn hierarchies(&mut self, word: Token<'a>) -> Result<(), Diagnostic> {
         let message = format!("`{}` has no effect: all groups are in one tree here", word.text);
         self.note(word.span, message);
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
             for name in names.split(',') {
                 if *self.hierarchies.entry(name).or_insert(word.text) != word.text {
                     let message =
-                        format!("`{}` stands under both `mount` and `namespace`", shown(name));
+                        format!("`{}` is listed under both `mount` and `namespace`", shown(name));
                     return Err(Fault::new(message).at(self.text, span, ""));
                 }
             }
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A group or template, behind that word.
+    /// Reads the rest of a group or template.
     fn group(&mut self, template: bool) -> Result<(), Diagnostic> {
         let name = self.id("a name")?;
         let path = match name.text {
@@ -138,8 +138,8 @@ impl<'a> Parser<'a> {
             }
             let controller = self.id("a controller or `}`")?;
             if !controllers.insert(controller.text) {
-                let message = format!("the controller `{}` a second time", shown(controller.text));
-                let fault = Fault::new(message).with_help("each can stand only once in a group");
+                let message = format!("the controller `{}` is repeated", shown(controller.text));
+                let fault = Fault::new(message).with_help("each can appear only once in a group");
                 return Err(fault.at(self.text, controller.span, &path));
             }
             self.controller(&path, controller)?;
@@ -150,12 +150,12 @@ impl<'a> Parser<'a> {
         }
         self.sign(b'}')?;
         let count = self.read.settings.entries.len() - first;
-        let section = template.then(|| Named { path: path.to_string(), span: name.span });
+        let section = template.then(|| TemplateName { path: path.to_string(), span: name.span });
         self.read.sections.push((section, count));
         Ok(())
     }
 
-    /// The parameters of a controller, behind its name.
+    /// Reads the parameters of a controller.
     fn controller(&mut self, path: &Arc<str>, controller: Token<'a>) -> Result<(), Diagnostic> {
         let name = controller.text;
         let known = CONTROLLERS.contains(&name);
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         let prefix = name.split_once('.').map_or("", |(prefix, _)| prefix);
         if prefix != controller && CONTROLLERS.contains(&prefix) {
             let fault = Fault::new(format!("`{controller}` has no parameter `{}`", shown(name)))
-                .with_help(format!("it stands in `{prefix} {{ ... }}`"));
+                .with_help(format!("it belongs in `{prefix} {{ ... }}`"));
             return Err(fault.at(self.text, parameter.span, path));
         }
         if name.starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
         Setting::read(self.text, path, (name, parameter.span), (value.text, span))
     }
 
-    /// `perm { task { ... } admin { ... } }`
+    /// Reads `perm { task { ... } admin { ... } }`.
     fn perm(&mut self) -> Result<(), Diagnostic> {
         let word = self.take()?;
         self.note(word.span, "`perm` has no effect: owners and modes are not simulated");
@@ -227,21 +227,22 @@ impl<'a> Parser<'a> {
         match (task, admin) {
             (true, true) => self.sign(b'}'),
             (true, false) => {
-                Err(self.unexpected("`admin`").with_help("`perm` holds both `task` and `admin`"))
+                Err(self.unexpected("`admin`").with_help("`perm` contains both `task` and `admin`"))
             }
             (false, true) => {
-                Err(self.unexpected("`task`").with_help("`perm` holds both `task` and `admin`"))
+                Err(self.unexpected("`task`").with_help("`perm` contains both `task` and `admin`"))
             }
             (false, false) => Err(self.unexpected("`task` or `admin`")),
         }
     }
 
-    /// `{ KEY = VALUE; ... }` with these keys, none of which has an effect.
+    /// Reads `{ KEY = VALUE; ... }` with these keys, none of which has an effect.
     fn words(&mut self, keys: &[&str]) -> Result<(), Diagnostic> {
         self.assignments(Some(keys)).map(|_| ())
     }
 
-    /// `{ KEY = VALUE; ... }`: the keys, which have to be among `keys` if there are any.
+    /// Reads `{ KEY = VALUE; ... }` and returns the keys, which must be among `keys` if it is
+    /// given.
     fn assignments(&mut self, keys: Option<&[&str]>) -> Result<Vec<(&'a str, Span)>, Diagnostic> {
         self.sign(b'{')?;
         let mut found = Vec::new();
@@ -251,7 +252,7 @@ impl<'a> Parser<'a> {
                 && !keys.contains(&key.text)
             {
                 let fault = Fault::new(format!("unknown key `{}`", shown(key.text)));
-                let fault = fault.with_help(format!("known are `{}`", keys.join("`, `")));
+                let fault = fault.with_help(format!("the keys are `{}`", keys.join("`, `")));
                 return Err(fault.at(self.text, key.span, ""));
             }
             found.push((key.text, key.span));
@@ -267,7 +268,7 @@ impl<'a> Parser<'a> {
         self.read.settings.note(self.text, span, message);
     }
 
-    /// The next token; the one after becomes the next.
+    /// Takes the next token, and reads the one after it.
     fn take(&mut self) -> Result<Token<'a>, Diagnostic> {
         let after = self.tokens.next()?;
         Ok(std::mem::replace(&mut self.next, after))
@@ -304,7 +305,7 @@ impl<'a> Parser<'a> {
             Fault::new(format!("expected {wanted}, found {found}")).at(self.text, token.span, "");
         let keyword = token.kind == Kind::Keyword && KEYWORDS.contains(&token.text);
         error.with_help_if(
-            keyword.then(|| format!("as a name it stands in quotes: `\"{}\"`", token.text)),
+            keyword.then(|| format!("to use it as a name, put it in quotes: `\"{}\"`", token.text)),
         )
     }
 }

@@ -7,23 +7,24 @@
 //! template students/%u { cpu { cpu.shares = 256; } }
 //! ```
 //!
-//! Groups become [`GroupSettings`], their parameters written in the order in which they stand.
-//! Templates are kept: a group of a rule such as `@students cpu students/%u` gets the settings of
-//! the template of the same name ([`CgConfig::template`]). Mounts, owners and modes, and
-//! controllers that have no say in scheduling, have no effect; the notes say so.
+//! Groups become [`GroupSettings`], with their parameters in the order written. Templates are kept:
+//! a group of a rule such as `@students cpu students/%u` gets the settings of the template of the
+//! same name ([`CgConfig::template`]). Mounts, owners and modes, and controllers that do not affect
+//! scheduling, have no effect; the notes report them.
 
 mod grammar;
 mod token;
 
 pub(crate) use grammar::SECTIONS;
 
+pub use super::settings::Template;
+
 use super::Version;
 use super::path::normal_path;
-use super::settings::{Entry, GroupSettings, Note, Setting};
+use super::settings::{Entry, GroupSettings, Note};
 use super::text::Text;
 use crate::diagnostic::Diagnostic;
-use grammar::Named;
-use std::sync::Arc;
+use grammar::TemplateName;
 
 /// A file of groups.
 #[derive(Clone, Debug, Default)]
@@ -32,25 +33,14 @@ pub struct CgConfig {
     templates: Vec<Template>,
 }
 
-/// What groups of a kind get when they are made.
-#[derive(Clone, Debug)]
-pub struct Template {
-    /// A normal path in which `%u` and the like stand for something.
-    path: String,
-    settings: Vec<Setting>,
-    /// That it has no effect where there are no rules.
-    pub(super) unused: Note,
-}
-
 impl CgConfig {
-    /// The groups. (What does not go together is found by
-    /// [`GroupPlan::new`](super::GroupPlan::new).)
+    /// Returns the groups. (Conflicts are found by [`GroupPlan::new`](super::GroupPlan::new).)
     pub fn settings(&self) -> &GroupSettings {
         &self.settings
     }
 
-    /// The groups and the templates. The notes say that these have no effect, until rules ask for
-    /// them.
+    /// Returns the groups and the templates. The notes report that templates have no effect, until
+    /// rules use them.
     pub fn into_settings(self) -> GroupSettings {
         let mut settings = self.settings;
         settings.notes.extend(self.templates.iter().map(|template| template.unused.clone()));
@@ -58,41 +48,22 @@ impl CgConfig {
         settings
     }
 
-    /// The template called `path`, e.g. `students/%u`. If there are several, the last.
+    /// Returns the template called `path`, for example `students/%u`. If there are several, the
+    /// last.
     pub fn template(&self, path: &str) -> Option<&Template> {
         let path = normal_path(path).ok()?;
         self.templates.iter().rev().find(|template| template.path == path)
     }
 }
 
-impl Template {
-    /// Its path, e.g. `/students/%u`.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// A group `path` of this kind, e.g. `/students/anna`. Empty if that is no path.
-    pub fn settings(&self, path: &str) -> GroupSettings {
-        let mut settings = GroupSettings::default();
-        if let Ok(path) = normal_path(path) {
-            let path: Arc<str> = path.into();
-            settings.group(&path);
-            for setting in &self.settings {
-                settings.set(&path, setting.clone());
-            }
-        }
-        settings
-    }
-}
-
 /// Reads a file.
 ///
 /// # Errors
-/// The first thing in it that cannot be understood.
+/// The first error in it.
 pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
     let text = Text::new(file, text)?;
     let read = grammar::read(&text)?;
-    // Templates first go the way of groups, so that one version is found for all of the file.
+    // Templates are first read like groups, so that one version is found for the whole file.
     let mut settings = read.settings;
     settings.settle_version(Version::V1);
     let mut config = CgConfig::default();
@@ -101,13 +72,11 @@ pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
         let here = entries.by_ref().take(count);
         match template {
             None => settings.entries.extend(here),
-            Some(Named { path, span }) => config.templates.push(Template {
+            Some(TemplateName { path, span }) => config.templates.push(Template {
                 unused: Note::new(
                     &text,
                     span,
-                    format!(
-                        "the template `{path}` has no effect: there are no rules that ask for it"
-                    ),
+                    format!("the template `{path}` has no effect: no rule uses it"),
                 ),
                 path,
                 settings: here.filter_map(|Entry { setting, .. }| setting).collect(),

@@ -1,4 +1,4 @@
-//! Configuration files of libcgroup: what is read, and what is refused.
+//! libcgroup's configuration files: what is read, and what is refused.
 
 use super::super::{Group, GroupPlan, Note};
 use super::*;
@@ -18,7 +18,7 @@ fn groups(text: &str) -> Vec<Group> {
     plan.groups().to_vec()
 }
 
-/// The example of the manual.
+/// Example from the manual.
 const MANUAL: &str = r#"
 mount { cpu = /sys/fs/cgroup/cpu; cpuacct = /sys/fs/cgroup/cpu; }
 group daemons/www {
@@ -33,7 +33,10 @@ fn the_example_of_the_manual() {
     let groups = groups(MANUAL);
     let [daemons, www] = &groups[..] else { panic!("{groups:?}") };
     assert_eq!((daemons.path.as_str(), daemons.shares), ("/daemons", 1024));
-    assert_eq!((www.path.as_str(), www.shares, www.quota_us), ("/daemons/www", 500, Some(50_000)));
+    assert_eq!(
+        (www.path.as_str(), www.shares, www.quota.quota_us),
+        ("/daemons/www", 500, Some(50_000))
+    );
     let notes: Vec<String> = read(MANUAL).settings().notes().iter().map(Note::to_string).collect();
     assert_eq!(
         notes,
@@ -56,7 +59,7 @@ fn templates_are_kept() {
     assert!(config.template("..").is_none());
 }
 
-/// Whether cgconfigparser 2.0.2 takes these was measured.
+/// It was measured whether cgconfigparser 2.0.2 accepts these.
 #[test]
 fn what_is_accepted() {
     for text in [
@@ -83,7 +86,7 @@ fn what_is_accepted() {
     }
 }
 
-/// Most of these were measured to be refused by cgconfigparser 2.0.2.
+/// It was measured for most of these that cgconfigparser 2.0.2 refuses them.
 #[test]
 fn what_is_refused() {
     for (text, expected) in [
@@ -108,14 +111,14 @@ fn what_is_refused() {
         ("group g { perm { } }", "1:18 expected `task` or `admin`, found `}`"),
         ("group g { perm { task { } task { } } }", "1:27 expected `admin`, found `task`"),
         ("group g { perm { task { dperm = 1; } admin { } } }", "1:25 unknown key `dperm`"),
-        ("group g { cpu { } cpu { } }", "1:19 the controller `cpu` a second time"),
-        ("group g { cpu { } } # comment", "1:21 a comment behind other text"),
-        (" * comment", "1:2 `*` cannot stand here"),
-        ("group a:b { cpu { } }", "1:8 `:` cannot stand here"),
-        ("group g { cpu { cpu.shares = +5; } }", "1:30 `+` cannot stand here"),
-        ("group $x { cpu { } }", "1:7 `$` cannot stand here"),
-        ("group é { cpu { } }", "1:7 `é` cannot stand here"),
-        ("group \"a { cpu { } }", "1:7 this string has no end"),
+        ("group g { cpu { } cpu { } }", "1:19 the controller `cpu` is repeated"),
+        ("group g { cpu { } } # comment", "1:21 a comment after other text"),
+        (" * comment", "1:2 `*` is not allowed here"),
+        ("group a:b { cpu { } }", "1:8 `:` is not allowed here"),
+        ("group g { cpu { cpu.shares = +5; } }", "1:30 `+` is not allowed here"),
+        ("group $x { cpu { } }", "1:7 `$` is not allowed here"),
+        ("group é { cpu { } }", "1:7 `é` is not allowed here"),
+        ("group \"a { cpu { } }", "1:7 this string is not closed"),
         ("group g { cpu { cpu.share = 5; } }", "1:17 unknown setting `cpu.share`"),
         ("group g { cpu { CPUWeight = 5; } }", "1:17 unknown setting `CPUWeight`"),
         ("group g { cpu { cpuset.cpus = 0; } }", "1:17 `cpu` has no parameter `cpuset.cpus`"),
@@ -124,16 +127,13 @@ fn what_is_refused() {
             "group g {\n cpu {\n  cpu.shares = -1; } }",
             "3:3 `cpu.shares` must be from 2 to 262144, found -1",
         ),
-        (
-            "group . { cpu { cpu.shares = 5; } }",
-            "1:17 the root group has no `cpu.shares` to write to",
-        ),
+        ("group . { cpu { cpu.shares = 5; } }", "1:17 the root group has no `cpu.shares`"),
         ("group ../x { cpu { } }", "1:7 a group cannot be called `..`"),
         ("template t { perm { task { } admin { } } }", "1:42 expected a controller, found `}`"),
         ("default { }", "1:11 expected `perm`, found `}`"),
         (
             "mount { cpu = /a; } namespace { cpu = /b; }",
-            "1:33 `cpu` stands under both `mount` and `namespace`",
+            "1:33 `cpu` is listed under both `mount` and `namespace`",
         ),
         ("systemd { slicer = a; }", "1:11 unknown key `slicer`"),
         ("}", "1:1 expected a section (`group`, `template`, `mount` ...), found `}`"),
@@ -141,7 +141,7 @@ fn what_is_refused() {
         assert_eq!(error(text), expected, "{text}");
     }
     let error = parse("f", "group group { cpu { } }").unwrap_err();
-    assert_eq!(error.help(), Some("as a name it stands in quotes: `\"group\"`"));
+    assert_eq!(error.help(), Some("to use it as a name, put it in quotes: `\"group\"`"));
     let error = parse("f", "GROUP g { cpu { } }").unwrap_err();
     assert_eq!(error.help(), Some("did you mean `group`?"));
 }
@@ -151,7 +151,7 @@ fn parameters_are_written_in_the_order_in_which_they_stand() {
     let text = "group g { cpu { cpu.cfs_quota_us = 5000; cpu.cfs_burst_us = 5000; } }
         group g { cpu { cpu.shares = 9; } }";
     let group = &groups(text)[0];
-    assert_eq!((group.shares, group.quota_us, group.burst_us), (9, Some(5_000), 5_000));
+    assert_eq!((group.shares, group.quota.quota_us, group.quota.burst_us), (9, Some(5_000), 5_000));
     let text = "group g { cpu {\n cpu.cfs_quota_us = 5000;\n cpu.cfs_burst_us = 5001; } }";
     let error = GroupPlan::new(read(text).settings(), &[], 1).unwrap_err();
     assert_eq!((error.line(), error.path()), (3, "/g"));

@@ -1,21 +1,21 @@
-//! The tokens of `cgconfig.conf`.
+//! Tokens of `cgconfig.conf`.
 //!
-//! Blanks, tabs and newlines separate. A comment is a line whose first sign but blanks is `#`, or
-//! whose very first is `*`.
+//! Blanks, tabs and newlines separate tokens. A comment is a line whose first non-blank character
+//! is `#`, or whose very first character is `*`.
 
 use super::super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span};
 
-/// The words that mean something themselves. In quotes they are names.
+/// Reserved words. In quotes they are names.
 pub const KEYWORDS: [&str; 9] =
     ["mount", "task", "admin", "perm", "group", "namespace", "template", "systemd", "default"];
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// One of [`KEYWORDS`].
     Keyword,
-    /// A name, number or path, in quotes or without.
+    /// A name, number or path, with or without quotes.
     Id,
     /// `{`, `}`, `=` or `;`.
     Sign(u8),
@@ -27,12 +27,12 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     pub kind: Kind,
-    /// Without quotes.
+    /// Text without quotes.
     pub text: &'a str,
     pub span: Span,
 }
 
-/// Takes the text apart.
+/// Splits the text into tokens.
 #[derive(Debug)]
 pub struct Tokens<'a> {
     text: &'a Text,
@@ -45,7 +45,7 @@ impl<'a> Tokens<'a> {
         Tokens { text, at }
     }
 
-    /// The next token; at the end, again and again [`Kind::End`].
+    /// Returns the next token; at the end, repeatedly [`Kind::End`].
     pub fn next(&mut self) -> Result<Token<'a>, Diagnostic> {
         self.skip_space_and_comments();
         let all = self.text.text();
@@ -97,21 +97,21 @@ impl<'a> Tokens<'a> {
         let start = self.at;
         let inside = &all[start + 1..];
         let Some(length) = inside.find('"') else {
-            let fault = Fault::new("this string has no end").with_help("close it with `\"`");
+            let fault = Fault::new("this string is not closed").with_help("close it with `\"`");
             return Err(fault.at(self.text, self.span(start, start + 1), ""));
         };
         self.at = start + 1 + length + 1;
         Ok(Token { kind: Kind::Id, text: &inside[..length], span: self.span(start, self.at) })
     }
 
-    /// The error that what stands here cannot stand outside quotes.
+    /// Returns the error that the character at this position is not allowed outside quotes.
     fn stray(&self) -> Diagnostic {
         let found = self.text.text()[self.at..].chars().next().unwrap_or(' ');
         let fault = match found {
-            '#' => Fault::new("a comment behind other text").with_help("give it a line of its own"),
-            _ => Fault::new(format!("`{}` cannot stand here", shown(found.encode_utf8(&mut [0; 4]))))
+            '#' => Fault::new("a comment after other text").with_help("put it on a line of its own"),
+            _ => Fault::new(format!("`{}` is not allowed here", shown(found.encode_utf8(&mut [0; 4]))))
                 .with_help(
-                    "names with other signs than letters, digits and `_-/.,%@\\` stand in double quotes",
+                    "put names with characters other than letters, digits and `_-/.,%@\\` in double quotes",
                 ),
         };
         fault.at(self.text, self.span(self.at, self.at + found.len_utf8()), "")

@@ -1,14 +1,14 @@
-//! Who there is: users, groups of users, and who is in which.
+//! Users, groups of users, and their members.
 
 use std::collections::{HashMap, HashSet};
 
-/// A user's number.
+/// Number of a user.
 pub(super) type Uid = u32;
-/// A group's number.
+/// Number of a group.
 pub(super) type Gid = u32;
 
-/// The users and groups of a machine, as its `passwd` and `group` files list them. `root`, user and
-/// group 0, is always there.
+/// Users and groups of a machine, as in its `passwd` and `group` files. `root`, user and group 0,
+/// always exists.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     users: HashMap<String, (Uid, Gid)>,
@@ -30,14 +30,14 @@ impl Default for Accounts {
 }
 
 impl Accounts {
-    /// The same with a user, whose processes are in the group `gid` unless they say otherwise.
+    /// Adds a user; its processes are in the group `gid` by default.
     #[must_use]
     pub fn with_user(mut self, name: &str, uid: u32, gid: u32) -> Accounts {
         self.users.insert(name.into(), (uid, gid));
         self
     }
 
-    /// The same with a group of users.
+    /// Adds a group of users.
     #[must_use]
     pub fn with_group(mut self, name: &str, gid: u32) -> Accounts {
         self.groups.insert(name.into(), gid);
@@ -45,7 +45,7 @@ impl Accounts {
         self
     }
 
-    /// The same with a user listed in a further group.
+    /// Adds a user to a further group.
     #[must_use]
     pub fn with_member(mut self, uid: u32, gid: u32) -> Accounts {
         self.members.insert((uid, gid));

@@ -1,21 +1,21 @@
-//! libcgroup's `cgrules.conf`: rules that put tasks in groups by user, group and program, as
-//! cgclassify 2.0.2 follows them.
+//! libcgroup's `cgrules.conf`: rules that assign tasks to groups by user, group and program, as
+//! cgclassify 2.0.2 applies them.
 //!
 //! ```text
-//! # who            controllers  destination
+//! # subject        controllers  destination
 //! root:make        cpu          build
 //! @students        cpu,cpuset   students/%u
 //! %                freezer      all
 //! *                *            others
 //! ```
 //!
-//! The **first** rule that fits a process counts, with the `%` lines directly below it, which say
-//! more about other controllers. Nothing after them does, not even for controllers that they leave
-//! out. A rule for a user or group that does not exist is passed over, and so are its `%` lines. On
-//! a real machine the rules act when a process execs or changes its user; here they can be asked
-//! when a task is made ([`Rules::classify`]).
+//! The **first** rule that matches a process counts, with the `%` lines directly below it, which
+//! add further controllers. Nothing after them counts, not even for controllers that they leave
+//! out. A rule for a user or group that does not exist is ignored, together with its `%` lines. On
+//! a real machine the rules act when a process execs or changes its user; here they are applied
+//! when a task is created ([`Rules::classify`]).
 //!
-//! Who exists, and who is in which group, the caller says: [`Accounts`].
+//! Users and the members of groups come from the caller: [`Accounts`].
 
 mod accounts;
 mod place;
@@ -29,7 +29,7 @@ use super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span};
 use accounts::{Gid, Uid};
 
-/// The rules of a file.
+/// Rules of a file.
 #[derive(Clone, Debug)]
 pub struct Rules {
     text: Text,
@@ -40,16 +40,16 @@ pub struct Rules {
 #[derive(Clone, Debug)]
 struct Rule {
     subject: Subject,
-    /// The program; none = any.
+    /// Program; `None`: any.
     process: Option<String>,
-    /// The subject, for notes.
+    /// Subject, for notes.
     span: Span,
-    /// Whether the process is left where it is.
+    /// Whether the process is left in its groups.
     ignore: bool,
     moves: Vec<RuleMove>,
 }
 
-/// What a rule says about some controllers.
+/// Destination of a rule for some controllers.
 #[derive(Clone, Debug)]
 struct RuleMove {
     controllers: Vec<String>,
@@ -57,33 +57,33 @@ struct RuleMove {
     span: Span,
 }
 
-/// Whom a rule is for.
+/// Subject of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Subject {
     User(String),
     Group(String),
-    Everyone,
+    Any,
 }
 
-/// A process that is to be put in groups.
+/// A process that is to be assigned to groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    /// The name of its user.
+    /// Name of its user.
     pub user: &'a str,
-    /// The name of its group; none = its user's.
+    /// Name of its group; `None`: its user's.
     pub group: Option<&'a str>,
-    /// The path of its program, or just the name. (The key of a task.)
+    /// Path of its program, or just the name. (The key of a task.)
     pub name: &'a str,
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
 }
 
-/// Where a process belongs.
+/// Groups of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// No rule fits: it stays where it is.
+    /// No rule matches: it stays in its groups.
     NoRule,
-    /// A rule says that it stays where it is.
+    /// A rule leaves it in its groups.
     Ignore,
     /// It moves, for each of these controllers.
     Move(Vec<Move>),
@@ -92,19 +92,19 @@ pub enum Verdict {
 /// A move to a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// The controllers as the rule names them; `*` = all.
+    /// Controllers as named by the rule; `*`: all.
     pub controllers: Vec<String>,
-    /// The group in the form of [`Group::path`](super::Group::path); `""` is the root.
+    /// Group in the format of [`Group::path`](super::Group::path); `""` is the root.
     pub path: String,
-    /// If the rule's destination says `%u` or the like: that, e.g. `/students/%u`. Such a group is
-    /// made when it is missing, with the settings of the
-    /// [template](super::cgconfig::CgConfig::template) of the same name. One that is missing
-    /// otherwise is an error.
+    /// Destination of the rule, if it contains a placeholder such as `%u`, for example
+    /// `/students/%u`. Such a group is created when it is missing, with the settings of the
+    /// [template](super::cgconfig::CgConfig::template) of the same name. Any other missing group is
+    /// an error.
     pub template: Option<String>,
 }
 
 impl Verdict {
-    /// The first move for `controller`.
+    /// Returns the first move for `controller`.
     pub fn destination(&self, controller: &str) -> Option<&Move> {
         let Verdict::Move(moves) = self else { return None };
         let speaks = |name: &String| name == "*" || name == controller;
@@ -115,7 +115,7 @@ impl Verdict {
 /// Reads a file.
 ///
 /// # Errors
-/// The first thing in it that cannot be understood.
+/// The first error in it.
 pub fn parse(file: &str, text: &str) -> Result<Rules, Diagnostic> {
     let text = Text::new(file, text)?;
     let mut rules: Vec<Rule> = Vec::new();
@@ -129,14 +129,12 @@ pub fn parse(file: &str, text: &str) -> Result<Rules, Diagnostic> {
                 let ignore = ignore(&text, options)?;
                 if who == "%" {
                     let Some(rule) = rules.last_mut() else {
-                        let fault =
-                            Fault::new("`%` goes on with the rule above, and there is none");
+                        let fault = Fault::new("`%` continues the rule above, but there is none");
                         return Err(fault.at(&text, text.span_of(who), ""));
                     };
                     if ignore {
-                        let fault =
-                            Fault::new("`ignore` in a line that goes on with the rule above");
-                        let fault = fault.with_help("it stands in the rule's first line");
+                        let fault = Fault::new("`ignore` in a line that continues the rule above");
+                        let fault = fault.with_help("write it in the first line of the rule");
                         return Err(fault.at(&text, text.span_of(options[0]), ""));
                     }
                     rule.moves.push(to);
@@ -161,7 +159,7 @@ fn rule(text: &Text, who: &str, to: RuleMove, ignore: bool) -> Result<Rule, Diag
     };
     let wrong = |fault: Fault| Err(fault.at(text, text.span_of(who), ""));
     if name == "%" {
-        let fault = Fault::new("`%` takes over the program of the rule above");
+        let fault = Fault::new("`%` uses the program of the rule above");
         return wrong(fault.with_help("write just `%`"));
     }
     if process == Some("") {
@@ -169,7 +167,7 @@ fn rule(text: &Text, who: &str, to: RuleMove, ignore: bool) -> Result<Rule, Diag
         return wrong(fault.with_help(format!("for any program write `{}`", shown(name))));
     }
     let subject = match name.strip_prefix('@') {
-        _ if name == "*" => Subject::Everyone,
+        _ if name == "*" => Subject::Any,
         None if name.is_empty() => {
             return wrong(Fault::new(format!("`{}` names no user", shown(who))));
         }
@@ -189,8 +187,8 @@ fn rule(text: &Text, who: &str, to: RuleMove, ignore: bool) -> Result<Rule, Diag
 fn rule_move(text: &Text, controllers: &str, destination: &str) -> Result<RuleMove, Diagnostic> {
     let names: Vec<String> = controllers.split(',').map(str::to_string).collect();
     if names.iter().any(String::is_empty) {
-        let fault = Fault::new(format!("`{}` is no list of controllers", shown(controllers)))
-            .with_help("they are written like `cpu,cpuset`, without blanks; `*` is all");
+        let fault = Fault::new(format!("`{}` is not a list of controllers", shown(controllers)))
+            .with_help("write them like `cpu,cpuset`, without blanks; `*` means all");
         return Err(fault.at(text, text.span_of(controllers), ""));
     }
     let span = text.span_of(destination);
@@ -208,7 +206,7 @@ fn ignore(text: &Text, options: &[&str]) -> Result<bool, Diagnostic> {
             let fault = Fault::new(format!("unknown option `{}`", shown(first)));
             let fault = match *first {
                 "ignore_rt" | "ignore,ignore_rt" => fault.with_help(
-                    "that is libcgroup 3's; these rules are those of 2.0.2, which has `ignore`",
+                    "that option is from libcgroup 3; these are the rules of 2.0.2, which has only `ignore`",
                 ),
                 _ => fault.with_help("the only option is `ignore`"),
             };
@@ -218,11 +216,11 @@ fn ignore(text: &Text, options: &[&str]) -> Result<bool, Diagnostic> {
 }
 
 impl Rules {
-    /// Where a process belongs.
+    /// Returns the groups of a process.
     ///
     /// # Errors
-    /// If its user or group is not among the accounts, or if a destination with its names filled in
-    /// is no path.
+    /// If its user or group is not among the accounts, or if a destination with its placeholders
+    /// filled in is not a path.
     pub fn classify(
         &self,
         accounts: &Accounts,
@@ -251,22 +249,22 @@ impl Rules {
         }
     }
 
-    /// Rules that are passed over because nobody is called so.
+    /// Returns notes on rules that are ignored because their users or groups do not exist.
     pub fn notes(&self, accounts: &Accounts) -> Vec<Note> {
         let passed_over = |rule: &&Rule| match &rule.subject {
             Subject::User(name) => accounts.user(name).is_none(),
             Subject::Group(name) => accounts.group(name).is_none(),
-            Subject::Everyone => false,
+            Subject::Any => false,
         };
         let note = |rule: &Rule| {
             let message = match &rule.subject {
                 Subject::Group(name) => {
-                    format!("the rule is passed over: there is no group of users `{name}`")
+                    format!("the rule is ignored: there is no group of users `{name}`")
                 }
                 Subject::User(name) => {
-                    format!("the rule is passed over: there is no user `{name}`")
+                    format!("the rule is ignored: there is no user `{name}`")
                 }
-                Subject::Everyone => unreachable!("there is always someone"),
+                Subject::Any => unreachable!("a rule for everyone always applies"),
             };
             Note::new(&self.text, rule.span, message)
         };
@@ -304,7 +302,7 @@ impl Rules {
 impl Rule {
     fn is_for(&self, accounts: &Accounts, uid: Uid, gid: Gid) -> bool {
         match &self.subject {
-            Subject::Everyone => true,
+            Subject::Any => true,
             Subject::User(name) => accounts.user(name).is_some_and(|(other, _)| other == uid),
             Subject::Group(name) => accounts
                 .group(name)
@@ -312,7 +310,7 @@ impl Rule {
         }
     }
 
-    /// The full name, its last component, or the beginning of the full name before a `*`.
+    /// Matches the full name, its last component, or the beginning of the full name before a `*`.
     fn is_for_program(&self, name: &str) -> bool {
         match &self.process {
             None => true,

@@ -1,4 +1,4 @@
-//! The rules followed for a whole workload.
+//! Rules applied to a whole workload.
 
 use super::super::cgconfig::Template;
 use super::super::path::normal_path;
@@ -9,16 +9,16 @@ use super::{Move, Process, Rules, Verdict};
 use crate::diagnostic::Diagnostic;
 use crate::model::Model;
 
-/// The controllers by which a task's group is chosen: a rule for the first of them counts.
+/// Controllers by which a task's group is chosen: a rule for the first of them counts.
 const CONTROLLERS: [&str; 4] = ["cpu", "cpuset", "cpuacct", "freezer"];
 
 impl Rules {
-    /// Puts the tasks of `model` where they belong when they are made, as cgrulesengd does when a
-    /// program is executed. The name of a process is its task's key, its number the task's place
-    /// from 1 on. Groups of templates are added to `settings`.
+    /// Assigns the tasks of `model` to groups at their creation, as cgrulesengd does when a program
+    /// is executed. The name of a process is its task's key, and its number is the task's index,
+    /// from 1. Groups of templates are added to `settings`.
     ///
     /// # Errors
-    /// If a task belongs in a group that nobody makes.
+    /// If a task belongs in a group that does not exist.
     pub fn place(
         &self,
         model: &mut Model,
@@ -49,7 +49,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Makes a group that is missing, by its template.
+    /// Creates a missing group from its template.
     fn make(&self, to: &Move, task: &str, settings: &mut GroupSettings) -> Result<(), Diagnostic> {
         let template = to.template.as_ref();
         let found = template.and_then(|path| {
@@ -68,7 +68,7 @@ impl Rules {
             "the rule puts `{task}` in `{}`, and there is no such group",
             to.path
         ))
-        .with_help(format!("make it: `--group {}`, or in a file of groups", to.path));
+        .with_help(format!("create it: `--group {}`, or in a file of groups", to.path));
         let named = self.rules.iter().flat_map(|rule| &rule.moves);
         let mut here =
             named.filter(|other| normal_path(&other.destination).is_ok_and(|path| path == to.path));

@@ -6,12 +6,12 @@ use super::last_component;
 use super::{Gid, Uid};
 use std::fmt::Write;
 
-/// What the letters stand for.
+/// Values of the placeholders.
 #[derive(Debug)]
 pub struct Values<'a> {
     pub user: &'a str,
     pub uid: Uid,
-    /// None if the group has no name: then its number.
+    /// Name of the group; `None`: it has no name, and its number is used.
     pub group: Option<&'a str>,
     pub gid: Gid,
     pub process: &'a str,
@@ -21,11 +21,11 @@ pub struct Values<'a> {
 /// A piece of a destination.
 enum Piece<'a> {
     Text(&'a str),
-    /// What follows a `%`; none at the end.
+    /// The letter after a `%`; `None` at the end.
     Letter(Option<char>),
 }
 
-/// The destination in pieces, first to last.
+/// Returns the pieces of the destination in order.
 fn pieces(destination: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = destination;
     std::iter::from_fn(move || {
@@ -41,7 +41,7 @@ fn pieces(destination: &str) -> impl Iterator<Item = Piece<'_>> {
             rest = after;
             return Some(Piece::Text("%"));
         }
-        // Up to the next sign that may mean something; a lone backslash is itself.
+        // Up to the next special character; a lone backslash stands for itself.
         let mut signs = rest.char_indices().skip(1);
         let end = signs.find_map(|(at, sign)| matches!(sign, '%' | '\\').then_some(at));
         let end = end.unwrap_or(rest.len());
@@ -51,7 +51,7 @@ fn pieces(destination: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Whether every `%` stands for something.
+/// Checks that every `%` has a meaning.
 pub fn check(destination: &str) -> Result<(), Fault> {
     let wrong = pieces(destination).find_map(|piece| match piece {
         Piece::Letter(Some('u' | 'U' | 'g' | 'G' | 'p' | 'P')) | Piece::Text(_) => None,
@@ -61,7 +61,7 @@ pub fn check(destination: &str) -> Result<(), Fault> {
     });
     match wrong {
         None => Ok(()),
-        Some(wrong) => Err(Fault::new(format!("`{}` stands for nothing", shown(&wrong))).with_help(
+        Some(wrong) => Err(Fault::new(format!("`{}` has no meaning", shown(&wrong))).with_help(
             "`%u` user, `%U` its number, `%g` group, `%G` its number, `%p` program, `%P` process number; `\\%` is a `%`",
         )),
     }
@@ -73,7 +73,7 @@ pub fn is_template(destination: &str) -> bool {
 }
 
 impl Values<'_> {
-    /// The destination with the letters replaced.
+    /// Returns the destination with its placeholders replaced.
     pub fn fill(&self, destination: &str) -> String {
         let mut filled = String::new();
         for piece in pieces(destination) {

@@ -1,10 +1,10 @@
-//! Rules of libcgroup: which group a task gets, and what is refused.
+//! libcgroup's rules: the groups of tasks, and refused rules.
 
 use super::super::{GroupPlan, cgconfig};
 use super::*;
 
-/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff; anna is listed in
-/// staff too.
+/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff. anna is a member
+/// of staff, too.
 fn accounts() -> Accounts {
     Accounts::default()
         .with_group("users", 100)
@@ -19,7 +19,7 @@ fn process<'a>(user: &'a str, name: &'a str) -> Process<'a> {
     Process { user, group: None, name, pid: 42 }
 }
 
-/// The moves in the form `cpu:/a cpuset:/b`.
+/// Returns the moves in the form `cpu:/a cpuset:/b`.
 fn moves(rules: &str, process: Process<'_>) -> String {
     let rules = parse("cgrules.conf", rules).unwrap_or_else(|error| panic!("{error}"));
     match rules.classify(&accounts(), process).unwrap_or_else(|error| panic!("{error}")) {
@@ -32,7 +32,7 @@ fn moves(rules: &str, process: Process<'_>) -> String {
     }
 }
 
-/// The table measured with cgclassify 2.0.2.
+/// Measured with cgclassify 2.0.2.
 #[test]
 fn the_first_match_wins() {
     for (rules, expected) in [
@@ -102,7 +102,7 @@ fn destinations_by_name() {
     assert_eq!(verdict.destination("cpu").unwrap().template, None);
 }
 
-/// A group that a rule asks for is made as its template says.
+/// A group that a rule requests is created from its template.
 #[test]
 fn groups_from_templates() {
     let config =
@@ -128,16 +128,16 @@ fn errors() {
             "* cpu a\n  anna # cpu a",
             "2:3 a rule has three fields: who, controllers and destination",
         ),
-        ("% cpu a", "1:1 `%` goes on with the rule above, and there is none"),
-        ("* cpu a\n%:sleep cpu a", "2:1 `%` takes over the program of the rule above"),
+        ("% cpu a", "1:1 `%` continues the rule above, but there is none"),
+        ("* cpu a\n%:sleep cpu a", "2:1 `%` uses the program of the rule above"),
         ("anna: cpu a", "1:1 `anna:` names no program"),
         (":sleep cpu a", "1:1 `:sleep` names no user"),
         ("@ cpu a", "1:1 `@` names no group of users"),
-        ("* cpu, cpuset a", "1:3 `cpu,` is no list of controllers"),
-        ("* cpu a/%x", "1:7 `%x` stands for nothing"),
+        ("* cpu, cpuset a", "1:3 `cpu,` is not a list of controllers"),
+        ("* cpu a/%x", "1:7 `%x` has no meaning"),
         ("* cpu a/../b", "1:7 a group cannot be called `..`"),
         ("* cpu a ignore_rt", "1:9 unknown option `ignore_rt`"),
-        ("* cpu a\n% cpuset b ignore", "2:12 `ignore` in a line that goes on with the rule above"),
+        ("* cpu a\n% cpuset b ignore", "2:12 `ignore` in a line that continues the rule above"),
         ("* cpu a b c", "1:9 unknown option `b`"),
     ] {
         let error = parse("f", rules).expect_err(rules);
@@ -165,8 +165,8 @@ fn notes_tell_which_rules_are_passed_over() {
     assert_eq!(
         notes,
         [
-            "f:2: the rule is passed over: there is no user `zoe`",
-            "f:4: the rule is passed over: there is no group of users `none`",
+            "f:2: the rule is ignored: there is no user `zoe`",
+            "f:4: the rule is ignored: there is no group of users `none`",
         ]
     );
 }

@@ -1,57 +1,33 @@
-//! Executing scripts: a thread's place in its script, and the [`Step`] that comes next.
+//! Position of a thread in its script: [`Cursor`].
 
-use super::{Instr, Log, NONE, Script, Scripts, ThreadInfo};
-use crate::error::Error;
-use crate::programs::barrier::BarrierId;
-use crate::programs::device::DiskId;
-use crate::programs::kernel::Kernel;
-use crate::programs::mutex::MutexId;
-use crate::programs::semaphore::SemaphoreId;
-use crate::programs::step::Step;
-use crate::programs::task::{Body, Task, Timing};
-use crate::programs::timer::TimerId;
-use crate::programs::wait_queue::{ConditionId, SuspensionId};
-use schedlab_core::TaskId;
-use schedlab_machine::Op;
+use super::log::Log;
+use super::{Instr, Script};
 
-/// The work between two looks at the clock in a `runtime` event, ns.
-const RUNTIME_PIECE_NS: u64 = 32_000;
-
-/// What a script does next.
-pub(in crate::programs) enum Event {
-    /// The machine's business alone.
-    Op(Op),
-    /// A step of the kernel.
-    Step(Step),
-    /// What there is for the machine to do is among the task's orders.
-    Done,
-}
-
-/// A thread's place in its script.
+/// Position of a thread in its script.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::programs) struct Cursor {
     pub script: u32,
-    /// Which of the script's threads it is.
+    /// Number of the thread among those of its script.
     pub instance: u32,
-    /// The next instruction.
+    /// Next instruction.
     pub pc: u32,
-    /// The instruction of the present step.
+    /// Instruction of the current step.
     pub at: u32,
-    /// Rounds done of the present phase, and of the script.
+    /// Completed rounds of the current phase, and of the script.
     pub phase_round: u64,
     pub task_round: u64,
-    /// Rounds done of all phases that have a loop of their own.
+    /// Completed rounds of all phases that have a loop of their own.
     pub loop_rounds: u64,
-    /// In force: places in the lists of [`Scripts`](super::Scripts).
-    attr: u32,
-    cpus: u32,
-    group: u32,
-    /// Where its own timers begin among all timers.
-    own_timers: u32,
+    /// Attributes, CPUs and group in force, by index in [`Scripts`](super::Scripts).
+    pub attr: u32,
+    pub cpus: u32,
+    pub group: u32,
+    /// Index of its first own timer among all timers.
+    pub own_timers: u32,
 }
 
 impl Cursor {
-    /// At the beginning of `script`, which has this number.
+    /// Returns the beginning of `script`, which has this number.
     pub fn new(number: u32, instance: u32, script: &Script, own_timers: u32) -> Cursor {
         Cursor {
             script: number,
@@ -68,16 +44,16 @@ impl Cursor {
         }
     }
 
-    /// The present instruction is the next one, which moves on.
+    /// Makes the next instruction the current one.
     #[inline]
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         self.at = self.pc;
         self.pc += 1;
     }
 
-    /// Goes on to the first instruction that does more than a marker. `passes_over`: also beyond
-    /// changes of attributes.
-    fn skip_markers(
+    /// Advances to the first instruction that is more than a marker. `passes_over`: skips changes
+    /// of attributes, too.
+    pub fn skip_markers(
         &mut self,
         now_ns: u64,
         number: u32,
@@ -127,322 +103,6 @@ impl Cursor {
                 return;
             }
             self.pc += 1;
-        }
-    }
-}
-
-impl Kernel {
-    /// When the workload itself ends the run, ns.
-    pub fn duration_ns(&self) -> Option<u64> {
-        self.scripts.duration_ns
-    }
-
-    /// What is known about a script's thread.
-    ///
-    /// # Panics
-    /// If there is no such task, or it executes no script.
-    pub fn thread(&self, task: TaskId) -> ThreadInfo<'_> {
-        self.thread_info(task).expect("the task executes a script")
-    }
-
-    fn thread_info(&self, task: TaskId) -> Option<ThreadInfo<'_>> {
-        let this = &self.tasks[task.index()];
-        let cursor = this.script()?;
-        let script = &self.scripts.scripts[cursor.script as usize];
-        Some(ThreadInfo {
-            task,
-            key: &script.name,
-            instance: cursor.instance,
-            sched: self.scripts.attrs[script.attr as usize],
-            allowed: &self.scripts.cpu_sets[script.cpus as usize],
-            group: &self.scripts.groups[script.group as usize],
-            start_ns: this.start_ns,
-            forked: this.forked,
-            rounds: cursor.task_round,
-            loop_rounds: cursor.loop_rounds,
-            periods: this.periods,
-            missed_periods: this.missed_periods,
-        })
-    }
-
-    /// All threads of scripts that there are or were.
-    pub fn threads(&self) -> impl Iterator<Item = ThreadInfo<'_>> {
-        (0..self.tasks.len()).filter_map(|number| self.thread_info(TaskId(number as u32)))
-    }
-
-    /// rt-app's own log, if one was asked for.
-    pub fn log(&self) -> Option<&super::Log> {
-        self.log.as_ref()
-    }
-
-    /// As [`log`](Kernel::log), when the run is over.
-    pub fn into_log(self) -> Option<super::Log> {
-        self.log
-    }
-
-    /// Executes what needs nothing from the kernel: ends and beginnings of phases, and properties
-    /// that are in force anyway. Leaves the thread at an instruction that does more, which is given
-    /// back. None of a task that executes no script.
-    #[inline]
-    pub(in crate::programs) fn skip_markers(&mut self, now_ns: u64, number: u32) -> Option<Instr> {
-        let task = &mut self.tasks[number as usize];
-        let passes_over = self.conventions.renice_only_running;
-        task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log)
-    }
-
-    /// A script's attributes come into force, at the thread's place, which moves on. None: what the
-    /// machine is to do is among the thread's orders.
-    pub(in crate::programs) fn set_script_attr(
-        &mut self,
-        number: u32,
-        first: u32,
-        later: u32,
-    ) -> Option<Op> {
-        let Body::Script(cursor) = &mut self.tasks[number as usize].body else { return None };
-        cursor.advance();
-        cursor.attr = if cursor.task_round == 0 { first } else { later };
-        let attr = self.scripts.attrs[cursor.attr as usize];
-        self.set_attr(number, TaskId(number), attr)
-    }
-
-    /// A script's affinity comes into force, at the thread's place, which moves on.
-    pub(in crate::programs) fn set_script_cpus(&mut self, number: u32, set: u32) -> Op {
-        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
-            cursor.advance();
-            cursor.cpus = set;
-        }
-        let allowed = self.scripts.cpu_sets[set as usize].clone();
-        self.set_affinity(TaskId(number), allowed)
-    }
-
-    /// A script's group comes into force, at the thread's place, which moves on.
-    pub(in crate::programs) fn set_script_group(&mut self, number: u32, group: u32) -> Op {
-        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
-            cursor.advance();
-            cursor.group = group;
-        }
-        self.set_group(TaskId(number), self.group_ids[group as usize])
-    }
-
-    /// The step for `instr`, at the thread's place, which moves on.
-    fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
-        let task = &mut self.tasks[number as usize];
-        let Body::Script(cursor) = &mut task.body else { return Step::Exit };
-        cursor.advance();
-        match instr {
-            Instr::Run { ns } => {
-                task.begin_run(now_ns, number, ns, &mut self.log);
-                Step::Run(ns)
-            }
-            Instr::Work { ns } => Step::Run(ns),
-            Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
-            Instr::Sleep { ns } => Step::Sleep(ns),
-            Instr::Until { ns } => {
-                // Timers that were not used yet count from here. Who is forked counts from its
-                // fork.
-                task.start_ns = task.start_ns.max(ns);
-                Step::SleepUntil(ns)
-            }
-            Instr::Timer { timer, unique, absolute, period_ns } => {
-                // The shared ones come first.
-                let first = if unique { cursor.own_timers } else { 0 };
-                Step::Timer { timer: TimerId(first + timer), period_ns, absolute }
-            }
-            Instr::Lock { mutex } => Step::Lock(MutexId(mutex), 0),
-            Instr::Unlock { mutex } => Step::Unlock(MutexId(mutex)),
-            Instr::Wait { condition, mutex } => {
-                Step::WaitCondition(ConditionId(condition), MutexId(mutex))
-            }
-            Instr::Signal { condition } => Step::Signal(ConditionId(condition)),
-            Instr::Broad { condition } => Step::Broadcast(ConditionId(condition)),
-            Instr::Barrier { barrier } => Step::Barrier(BarrierId(barrier)),
-            Instr::Suspend { key, name } => {
-                const { assert!(SuspensionId::NONE.0 == NONE) };
-                Step::Suspend([SuspensionId(key), SuspensionId(name)])
-            }
-            Instr::Resume { name, sync } => Step::Resume { name: SuspensionId(name), sync },
-            Instr::Park => Step::Park,
-            Instr::Unpark { thread, sync } => Step::Unpark { task: TaskId(thread), sync },
-            Instr::SemPost { semaphore } => Step::Post(SemaphoreId(semaphore)),
-            Instr::SemWait { semaphore } => Step::Wait(SemaphoreId(semaphore)),
-            Instr::Yield => Step::Yield,
-            Instr::Exec => Step::Exec,
-            Instr::Fork { program } => Step::ForkScript(program),
-            Instr::Io { disk, device_ns } => Step::Disk(DiskId(disk), device_ns),
-            Instr::Exit => Step::Exit,
-            Instr::Sched { .. } | Instr::Cpus { .. } | Instr::Group { .. } => {
-                unreachable!("properties are set without a step")
-            }
-            Instr::Begin { .. } | Instr::End { .. } | Instr::Round => {
-                unreachable!("markers were skipped")
-            }
-        }
-    }
-
-    /// If the next event is a run, takes it.
-    #[inline]
-    pub(in crate::programs) fn take_script_run(&mut self, now_ns: u64, number: u32) -> Option<u64> {
-        let count = self.tasks.len();
-        let task = &mut self.tasks[number as usize];
-        task.script()?;
-        task.event_ended(now_ns, number, &mut self.log);
-        let passes_over = self.conventions.renice_only_running;
-        loop {
-            let instr =
-                task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log);
-            let Some(Instr::Run { ns }) = instr else {
-                return None;
-            };
-            // If that is one too many, `next` will find another too many, and can say so.
-            if !self.instant.count(now_ns, task, count) {
-                return None;
-            }
-            task.advance();
-            task.begin_run(now_ns, number, ns, &mut self.log);
-            if ns > 0 {
-                return Some(ns);
-            }
-        }
-    }
-
-    /// The next event: a run or a sleep, and what changes a property, as the machine's operation,
-    /// without the detour by a [`Step`]; another as a step.
-    #[inline]
-    pub(in crate::programs) fn next_script_event(
-        &mut self,
-        now_ns: u64,
-        number: u32,
-    ) -> Result<Event, Error> {
-        let count = self.tasks.len();
-        let task = &mut self.tasks[number as usize];
-        task.event_ended(now_ns, number, &mut self.log);
-        let passes_over = self.conventions.renice_only_running;
-        let instr = task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log);
-        match instr {
-            Some(Instr::Run { ns: ns @ 1.. }) if self.instant.count(now_ns, task, count) => {
-                task.advance();
-                task.begin_run(now_ns, number, ns, &mut self.log);
-                Ok(Event::Op(Op::Run { ns }))
-            }
-            Some(Instr::Sleep { ns: ns @ 1.. }) if self.instant.count(now_ns, task, count) => {
-                task.advance();
-                Ok(Event::Op(self.sleep(number, now_ns.saturating_add(ns))))
-            }
-            Some(Instr::Run { ns: 1.. } | Instr::Sleep { ns: 1.. }) => {
-                Err(self.no_time_passes(now_ns, number))
-            }
-            Some(instr) => self.other_event(now_ns, number, instr),
-            None => Ok(Event::Step(Step::Exit)),
-        }
-    }
-
-    /// An event that is no run and no sleep. What changes a property is not counted.
-    fn other_event(&mut self, now_ns: u64, number: u32, instr: Instr) -> Result<Event, Error> {
-        match instr {
-            Instr::Sched { first, later } => {
-                let op = self.set_script_attr(number, first, later);
-                return Ok(op.map_or(Event::Done, Event::Op));
-            }
-            Instr::Cpus { set } => return Ok(Event::Op(self.set_script_cpus(number, set))),
-            Instr::Group { group } => return Ok(Event::Op(self.set_script_group(number, group))),
-            _ => {}
-        }
-        let step = self.step_of(now_ns, number, instr);
-        let count = self.tasks.len();
-        let counts = !matches!(step, Step::Exit);
-        if counts && !self.instant.count(now_ns, &mut self.tasks[number as usize], count) {
-            return Err(self.no_time_passes(now_ns, number));
-        }
-        Ok(Event::Step(step))
-    }
-
-    /// `runtime`: a piece of work if the time is not over.
-    fn runtime(&mut self, now_ns: u64, number: u32, ns: u64) -> Step {
-        let task = &mut self.tasks[number as usize];
-        let mut asked_ns = 0;
-        if task.timing != Timing::Runtime {
-            task.timing = Timing::Runtime;
-            task.since_ns = now_ns;
-            asked_ns = ns;
-        }
-        let passed_ns = now_ns - task.since_ns;
-        let is_over = passed_ns >= ns;
-        let piece_ns = if is_over { 0 } else { RUNTIME_PIECE_NS };
-        if let Some(log) = &mut self.log {
-            log.work(number, piece_ns, asked_ns);
-        }
-        if is_over {
-            task.timing = Timing::No;
-            if let Some(log) = &mut self.log {
-                log.ran(number, passed_ns);
-            }
-            return Step::Run(0);
-        }
-        task.after_run = true;
-        if let Body::Script(cursor) = &mut task.body {
-            // It comes back to look at the clock.
-            cursor.pc = cursor.at;
-        }
-        Step::Run(RUNTIME_PIECE_NS + self.costs.clock_ns)
-    }
-}
-
-impl Task {
-    /// The thread has a CPU again: what it was in the middle of may be over.
-    #[inline]
-    fn event_ended(&mut self, now_ns: u64, number: u32, log: &mut Option<Log>) {
-        match self.timing {
-            Timing::Run => {
-                self.timing = Timing::No;
-                if let Some(log) = log {
-                    log.ran(number, now_ns - self.since_ns);
-                }
-            }
-            Timing::Timer => {
-                self.timing = Timing::No;
-                if let Some(log) = log {
-                    log.woke_from_timer(number, now_ns - self.since_ns);
-                }
-            }
-            Timing::No | Timing::Runtime => {}
-        }
-    }
-
-    /// See [`Kernel::skip_markers`].
-    #[inline]
-    fn skip_markers(
-        &mut self,
-        now_ns: u64,
-        number: u32,
-        scripts: &Scripts,
-        passes_over: bool,
-        log: &mut Option<Log>,
-    ) -> Option<Instr> {
-        let Body::Script(cursor) = &mut self.body else { return None };
-        let script = &scripts.scripts[cursor.script as usize];
-        if script.code[cursor.pc as usize].is_marker() {
-            cursor.skip_markers(now_ns, number, script, passes_over && !self.after_run, log);
-        }
-        Some(script.code[cursor.pc as usize])
-    }
-
-    /// The present instruction is the one at the thread's place, which moves on.
-    #[inline]
-    fn advance(&mut self) {
-        if let Body::Script(cursor) = &mut self.body {
-            cursor.advance();
-        }
-    }
-
-    #[inline]
-    fn begin_run(&mut self, now_ns: u64, number: u32, ns: u64, log: &mut Option<Log>) {
-        if let Some(log) = log {
-            log.work(number, ns, ns);
-        }
-        if ns > 0 {
-            self.timing = Timing::Run;
-            self.since_ns = now_ns;
-            self.after_run = true;
         }
     }
 }

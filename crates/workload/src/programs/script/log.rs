@@ -1,10 +1,10 @@
-//! rt-app's own log: a line for every round of a phase.
+//! rt-app's own log: one line per round of a phase.
 
 use super::Scripts;
 use schedlab_core::TaskId;
 use std::fmt;
 
-/// The log of a run. It keeps so many lines as was allowed, the first ones, and counts the rest.
+/// The log of a run. It keeps the first lines, up to a maximum, and counts the rest.
 #[derive(Clone, Debug)]
 pub struct Log {
     lines: Vec<LogLine>,
@@ -12,16 +12,16 @@ pub struct Log {
     left_out: u64,
     cumulative_slack: bool,
     first_start_ns: u64,
-    /// For each thread, what has come together in its present phase.
+    /// By thread: sums of its current phase.
     sums: Vec<Sums>,
 }
 
-/// A round of a phase. Times in µs, each cut to whole ones after it was summed up in ns.
+/// A round of a phase. Times in µs, each summed up in ns and then rounded down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogLine {
-    /// The thread; its number is the log's `idx`.
+    /// Thread; its number is the log's `idx`.
     pub task: TaskId,
-    /// The phase's number in its task. (Not in rt-app's line.)
+    /// Number of the phase in its task. (Not in rt-app's line.)
     pub phase: u32,
     /// Work done in run events, at full capacity.
     pub perf: u64,
@@ -29,13 +29,13 @@ pub struct LogLine {
     pub run: u64,
     /// Wall time of the phase.
     pub period: u64,
-    /// When the phase began.
+    /// Start of the phase.
     pub start: u64,
-    /// When it ended.
+    /// End of the phase.
     pub end: u64,
     /// `start`, counted from the start of the first thread.
     pub rel_st: u64,
-    /// Time left before the timer expired; negative when late.
+    /// Time left before the timer expired; negative if late.
     pub slack: i64,
     /// Sum of the run events' values.
     pub c_duration: u64,
@@ -46,7 +46,7 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// The columns' names, as a line.
+    /// Names of the columns, as a line.
     pub const HEADER: &'static str = "idx       perf        run     period            start              end           rel_st \
                                       \x20    slack c_duration   c_period     wu_lat";
 }
@@ -94,12 +94,12 @@ impl Log {
         }
     }
 
-    /// The lines, in the order in which the phases ended.
+    /// Returns the lines, in the order in which the phases ended.
     pub fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
-    /// How many more there would have been.
+    /// Returns the number of lines that were dropped.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -1,180 +1,179 @@
 //! Programs as plain data: [`Scripts`], a workload of [`Script`]s, one for each kind of task. Names
-//! have become numbers: places in the lists of [`Scripts`].
+//! are replaced by indices in the lists of [`Scripts`].
 //!
-//! rt-app's files are compiled to scripts; whoever has read a workload of another form fills them
-//! in just so. A [`Kernel`](super::Kernel) executes them: `cursor.rs` turns instructions into
+//! rt-app's files are compiled to scripts, and readers of other formats can produce them in the
+//! same way. A [`Kernel`](super::Kernel) executes them: `execute.rs` turns instructions into
 //! [`Step`](super::Step)s.
 
-mod burst;
 mod cursor;
 mod log;
 
 use super::mutex::MutexKind;
-pub(super) use cursor::{Cursor, Event};
+pub(super) use cursor::Cursor;
 pub use log::{Log, LogLine};
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
 
-/// Number for "none" where names are numbered.
+/// Stands for "none" where names are numbered.
 pub const NONE: u32 = u32::MAX;
 
 /// An instruction of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instr {
-    /// A round of a phase begins.
+    /// Begin a round of a phase.
     Begin {
-        /// Which.
+        /// Phase.
         phase: u32,
     },
-    /// A round of a phase is over.
+    /// End a round of a phase.
     End {
-        /// Which.
+        /// Phase.
         phase: u32,
     },
-    /// A round of all phases is over.
+    /// End a round of all phases.
     Round,
-    /// The script is over.
+    /// End the script.
     Exit,
-    /// The phase's policy and priority come into force, by their places in [`Scripts::attrs`].
+    /// Set the phase's policy and priority, by index in [`Scripts::attrs`].
     Sched {
-        /// Those of the script's first round.
+        /// Attributes in the first round of the script.
         first: u32,
-        /// Those of later rounds.
+        /// Attributes in later rounds.
         later: u32,
     },
-    /// The phase's affinity comes into force.
+    /// Set the phase's affinity.
     Cpus {
-        /// Its place in [`Scripts::cpu_sets`].
+        /// Index in [`Scripts::cpu_sets`].
         set: u32,
     },
-    /// The phase's group comes into force.
+    /// Set the phase's group.
     Group {
-        /// Its place in [`Scripts::groups`].
+        /// Index in [`Scripts::groups`].
         group: u32,
     },
     /// Compute, ns of CPU time.
     Run {
-        /// So long, ns.
+        /// CPU time, ns.
         ns: u64,
     },
-    /// As [`Instr::Run`], but not counted as work in the log.
+    /// Like [`Instr::Run`], but not counted as work in the log.
     Work {
-        /// So long, ns.
+        /// CPU time, ns.
         ns: u64,
     },
-    /// Compute until so much wall time has passed, looking at the clock now and then.
+    /// Compute until this wall time has passed, reading the clock now and then.
     Runtime {
-        /// So long, ns.
+        /// Wall time, ns.
         ns: u64,
     },
     /// Sleep.
     Sleep {
-        /// So long, ns.
+        /// Length, ns.
         ns: u64,
     },
-    /// Sleep until the clock shows a time; the thread counts as started then.
+    /// Sleep until a time. The thread counts as started then.
     Until {
-        /// The time, ns.
+        /// Time, ns.
         ns: u64,
     },
     /// Sleep until a timer expires next; see [`Step::Timer`](super::Step::Timer).
     Timer {
-        /// Which: of the thread's own, or one that all share.
+        /// Timer: one of the thread's own, or one that all threads share.
         timer: u32,
         /// Whether it is one of the thread's own.
         unique: bool,
-        /// Whether a missed expiry stays where it was.
+        /// Whether a missed expiry keeps its time.
         absolute: bool,
-        /// ns.
+        /// Period, ns.
         period_ns: u64,
     },
     /// Take a mutex.
     Lock {
-        /// Which.
+        /// Mutex.
         mutex: u32,
     },
     /// Release a mutex.
     Unlock {
-        /// Which.
+        /// Mutex.
         mutex: u32,
     },
     /// Release a mutex, wait for a condition, and take the mutex again.
     Wait {
-        /// The condition.
+        /// Condition.
         condition: u32,
-        /// The mutex.
+        /// Mutex.
         mutex: u32,
     },
     /// Wake the thread that has waited longest for a condition.
     Signal {
-        /// Which.
+        /// Condition.
         condition: u32,
     },
-    /// Wake all that wait for a condition.
+    /// Wake all threads that wait for a condition.
     Broad {
-        /// Which.
+        /// Condition.
         condition: u32,
     },
-    /// Wait until all have come to a barrier.
+    /// Wait until all threads have arrived at a barrier.
     Barrier {
-        /// Which.
+        /// Barrier.
         barrier: u32,
     },
-    /// Sleep until resumed, under up to two names ([`NONE`] if nobody resumes them).
+    /// Sleep until resumed, under up to two names ([`NONE`] for a name that no thread resumes).
     Suspend {
-        /// One name.
+        /// First name.
         key: u32,
-        /// The other.
+        /// Second name.
         name: u32,
     },
-    /// Resume all who are suspended under a name.
+    /// Resume all threads that are suspended under a name.
     Resume {
-        /// Which.
+        /// Name.
         name: u32,
         /// Whether the wakeup is synchronous.
         sync: bool,
     },
-    /// Sleep until unparked; passed if that happened before.
+    /// Sleep until unparked; no effect if that has already happened.
     Park,
     /// Let a thread pass its [`Instr::Park`].
     Unpark {
-        /// Its number.
+        /// Number of the thread.
         thread: u32,
         /// Whether the wakeup is synchronous.
         sync: bool,
     },
     /// Add one to a semaphore.
     SemPost {
-        /// Which.
+        /// Semaphore.
         semaphore: u32,
     },
     /// Take one from a semaphore.
     SemWait {
-        /// Which.
+        /// Semaphore.
         semaphore: u32,
     },
     /// `sched_yield(2)`.
     Yield,
     /// Start one more thread of a script.
     Fork {
-        /// Its place in [`Scripts::scripts`].
+        /// Index in [`Scripts::scripts`].
         program: u32,
     },
     /// `execve(2)`.
     Exec,
-    /// Have a disk serve a request, and wait for it.
+    /// Send a request to a disk, and wait for it.
     Io {
-        /// Which disk.
+        /// Disk.
         disk: u32,
-        /// How long the disk is busy with it, ns.
+        /// Service time, ns.
         device_ns: u64,
     },
 }
 
 impl Instr {
-    /// The beginning or end of a phase, or a property that may be in force anyway.
+    /// Whether it begins or ends a phase, or sets a property that may already be in force.
     #[inline]
-    fn is_marker(self) -> bool {
+    pub(super) fn is_marker(self) -> bool {
         matches!(
             self,
             Instr::Begin { .. }
@@ -190,46 +189,46 @@ impl Instr {
 /// A phase of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhaseCode {
-    /// Rounds; `u64::MAX` is for ever.
+    /// Number of rounds; `u64::MAX` is forever.
     pub rounds: u64,
-    /// Where its [`Instr::Begin`] is.
+    /// Index of its [`Instr::Begin`].
     pub begin: u32,
 }
 
-/// What the threads of one kind do.
+/// Program of the threads of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// What it is called; its threads are called `name-0`, `name-1` ...
+    /// Name; the threads are called `name-0`, `name-1` ...
     pub name: String,
-    /// Threads that the run begins with; others are forked.
+    /// Number of initial threads; others are forked.
     pub instances: u32,
-    /// When those start, ns; of a forked one: so long after the fork.
+    /// Start of initial threads, ns. For forked threads: the delay after the fork.
     pub delay_ns: u64,
-    /// The instructions; the last one is [`Instr::Exit`].
+    /// Instructions; the last one is [`Instr::Exit`].
     pub code: Box<[Instr]>,
-    /// For each instruction where it comes from: a place in [`Scripts::places`], or [`NONE`]. May
-    /// be shorter than the code.
+    /// Origin of each instruction: an index in [`Scripts::places`], or [`NONE`]. May be shorter
+    /// than the code.
     pub places: Box<[u32]>,
-    /// The phases that [`Instr::Begin`] and [`Instr::End`] name.
+    /// Phases that [`Instr::Begin`] and [`Instr::End`] refer to.
     pub phases: Box<[PhaseCode]>,
-    /// Rounds of the whole script, for [`Instr::Round`]; `u64::MAX` is for ever.
+    /// Number of rounds of the whole script, for [`Instr::Round`]; `u64::MAX` is forever.
     pub rounds: u64,
-    /// Where all rounds but the first begin.
+    /// Beginning of all rounds except the first.
     pub again: u32,
-    /// The attributes that threads are born with, by their place in [`Scripts::attrs`].
+    /// Attributes of threads at birth, by index in [`Scripts::attrs`].
     pub attr: u32,
-    /// Where they may run, by its place in [`Scripts::cpu_sets`].
+    /// Affinity of threads, by index in [`Scripts::cpu_sets`].
     pub cpus: u32,
-    /// Their group, by its place in [`Scripts::groups`].
+    /// Group of threads, by index in [`Scripts::groups`].
     pub group: u32,
-    /// How many timers of its own a thread has.
+    /// Number of timers that each thread has for itself.
     pub unique_timers: u32,
-    /// The largest piece of memory that one of its events goes through, KiB.
+    /// Largest piece of memory that one of its events touches, KiB.
     pub footprint_kib: u32,
 }
 
 impl Script {
-    /// One that does this once, and ends. It has no thread yet.
+    /// Creates a script that executes `instructions` once and ends. It has no thread yet.
     pub fn straight(instructions: impl IntoIterator<Item = Instr>) -> Script {
         let code = instructions.into_iter().chain([Instr::Exit]).collect();
         Script { code, rounds: 1, ..Script::default() }
@@ -239,20 +238,20 @@ impl Script {
 /// A barrier of a workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BarrierInfo {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Threads that must come.
+    /// Number of threads that must arrive.
     pub needed: usize,
 }
 
 /// A workload as plain data. It does not change while it runs.
 #[derive(Clone, Debug)]
 pub struct Scripts {
-    /// The scripts.
+    /// Scripts.
     pub scripts: Vec<Script>,
-    /// Scheduling attributes; the default has the default attributes.
+    /// Scheduling attributes; the default contains the default attributes.
     pub attrs: Vec<SchedAttr>,
-    /// Affinities; the default has "every CPU".
+    /// Affinities; the default contains "every CPU".
     pub cpu_sets: Vec<CpuSet>,
     /// Paths of groups; the first is the root's, "".
     pub groups: Vec<String>,
@@ -264,26 +263,26 @@ pub struct Scripts {
     pub conditions: Vec<String>,
     /// Barriers.
     pub barriers: Vec<BarrierInfo>,
-    /// Names of semaphores, which begin empty.
+    /// Names of semaphores, which start at 0.
     pub semaphores: Vec<String>,
     /// Names under which threads are suspended and resumed.
     pub suspensions: Vec<String>,
-    /// How many timers all threads share.
+    /// Number of timers that all threads share.
     pub timers: u32,
-    /// How many disks there are.
+    /// Number of disks.
     pub disks: u32,
-    /// Where instructions come from, for messages.
+    /// Origins of instructions, for messages.
     pub places: Vec<String>,
-    /// When the workload itself ends the run, ns.
+    /// Time at which the workload itself ends the run, ns.
     pub duration_ns: Option<u64>,
-    /// When the first thread starts, ns: the log counts from then.
+    /// Start of the first thread, ns: the log counts from then.
     pub first_start_ns: u64,
-    /// The log's slack is the sum over a phase's timers, not that of the last.
+    /// Whether the log's slack is the sum over the timers of a phase instead of that of the last.
     pub cumulative_slack: bool,
 }
 
 impl Default for Scripts {
-    /// Nothing but the default attributes, every CPU and the root group.
+    /// Only the default attributes, every CPU and the root group.
     fn default() -> Scripts {
         Scripts {
             scripts: vec![],
@@ -307,12 +306,12 @@ impl Default for Scripts {
 }
 
 impl Scripts {
-    /// Threads that the run begins with.
+    /// Returns the number of initial threads.
     pub fn initial_threads(&self) -> usize {
         self.scripts.iter().map(|script| script.instances as usize).sum()
     }
 
-    /// The place that a script's instruction comes from, for people.
+    /// Returns the origin of an instruction of a script, for messages.
     pub fn place(&self, script: u32, instruction: u32) -> &str {
         let places = &self.scripts[script as usize].places;
         let place = places.get(instruction as usize).copied().unwrap_or(NONE);
@@ -324,7 +323,7 @@ impl Scripts {
     }
 
     /// # Panics
-    /// If an instruction names what is not there, or a script has no end.
+    /// If an instruction refers to an object that does not exist, or a script has no end.
     pub(super) fn assert_complete(&self) {
         for script in &self.scripts {
             let name = &script.name;
@@ -339,7 +338,7 @@ impl Scripts {
         }
     }
 
-    /// Whether all that an instruction names is there.
+    /// Whether all objects that an instruction refers to exist.
     fn is_complete(&self, script: &Script, instr: Instr) -> bool {
         let within = |number: u32, count: usize| (number as usize) < count;
         let named = |name: u32| name == NONE || within(name, self.suspensions.len());
@@ -385,7 +384,7 @@ impl Scripts {
 /// Which threads share an address space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AddressSpaces {
-    /// All: threads of one process, as rt-app's are.
+    /// All threads: they belong to one process, as in rt-app.
     #[default]
     Process,
     /// The threads of one script.
@@ -395,31 +394,31 @@ pub enum AddressSpaces {
 }
 
 /// Conventions in which golden schedules differ from rt-app and from each other. The default is
-/// rt-app's way.
+/// that of rt-app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Conventions {
     /// A script that ends with a sleep ends when the sleep does, without being queued again.
     pub exit_from_sleep: bool,
     /// A phase's priority and policy after a sleep (or at the start) are set before the task is
-    /// queued; its affinity and group after a sleep, too.
+    /// queued. So are its affinity and group after a sleep.
     pub renice_before_wake: bool,
-    /// A phase's priority after a sleep (or at the start) is passed over.
+    /// A phase's priority after a sleep (or at the start) is ignored.
     pub renice_only_running: bool,
     /// After a yield the next event is taken at once.
     pub yield_goes_on: bool,
-    /// Of the resumes that come while a task is not suspended one is remembered, not each.
+    /// If several resumes come while a task is not suspended, only one is remembered.
     pub one_resume: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
-    /// what their own task says.) All golden schedules are so.
+    /// those of their own task.) This holds for all golden schedules.
     pub forks_inherit: bool,
-    /// Who shares an address space.
+    /// Which threads share an address space.
     pub address_spaces: AddressSpaces,
 }
 
 impl Conventions {
-    /// The names of those that are on or off, as golden files have them.
+    /// Names of the switches, as in golden files.
     pub const NAMES: [&str; 6] = [
         "exit_from_sleep",
         "renice_before_wake",
@@ -429,10 +428,10 @@ impl Conventions {
         "uninterruptible",
     ];
 
-    /// Switches on the one called `name`.
+    /// Switches on the convention called `name`.
     ///
     /// # Errors
-    /// The names there are, if it is none of them.
+    /// The existing names, if `name` is none of them.
     pub fn set(&mut self, name: &str) -> Result<(), &'static [&'static str]> {
         *match name {
             "exit_from_sleep" => &mut self.exit_from_sleep,
@@ -447,45 +446,45 @@ impl Conventions {
     }
 }
 
-/// How scripts are to be run.
+/// Options of a run of scripts.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptOptions {
-    /// The scheduler's numbers of [`Scripts::groups`] without the root, in that order. Empty: 1, 2,
-    /// 3 ...
+    /// Numbers that the scheduler gives to [`Scripts::groups`] without the root, in that order.
+    /// Empty: 1, 2, 3 ...
     pub group_ids: Vec<GroupId>,
-    /// What system calls cost; none: nothing, as on an idealised machine.
+    /// Costs of system calls; `None`: they are free, as on an idealised machine.
     pub calls: Option<CallCosts>,
-    /// How many lines of rt-app's log to keep at most; 0 keeps no log.
+    /// Maximum number of lines of rt-app's log; `0`: no log.
     pub log_lines: usize,
     /// Deviations from rt-app.
     pub conventions: Conventions,
 }
 
-/// A script's thread for those who report about it.
+/// Facts about a script's thread, for reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadInfo<'a> {
-    /// Its number.
+    /// Number of the task.
     pub task: TaskId,
-    /// The name of its script; the thread itself is called `key-instance`.
+    /// Name of its script; the thread itself is called `key-instance`.
     pub key: &'a str,
-    /// Which of its script's threads it is, from 0.
+    /// Number among the threads of its script, from 0.
     pub instance: u32,
-    /// What it was born with.
+    /// Attributes at birth.
     pub sched: SchedAttr,
-    /// Where it may run at its birth.
+    /// Affinity at birth.
     pub allowed: &'a CpuSet,
-    /// The path of the group it was born in; "" is the root.
+    /// Path of its group at birth; "" is the root.
     pub group: &'a str,
-    /// When it starts, ns.
+    /// Start, ns.
     pub start_ns: u64,
-    /// Whether a `fork` made it.
+    /// Whether it was created by a `fork`.
     pub forked: bool,
-    /// How often it has gone through all its phases.
+    /// Number of completed rounds of all its phases.
     pub rounds: u64,
-    /// Rounds that it has finished of those of its phases that have a loop of their own (not 1).
+    /// Number of completed rounds of those phases that have a loop of their own (not 1).
     pub loop_rounds: u64,
-    /// How often it has come to a timer.
+    /// Number of times that it reached a timer.
     pub periods: u64,
-    /// How often that had expired before.
+    /// Number of those times at which the timer had already expired.
     pub missed_periods: u64,
 }

@@ -1,17 +1,17 @@
-//! The CPU time that a thread will use before it blocks, for schedulers that are told the future.
+//! CPU time that a thread will use before it blocks, for clairvoyant schedulers.
 
-use super::Instr;
-use crate::programs::kernel::Kernel;
-use crate::programs::task::{Stage, Timing};
+use super::kernel::Kernel;
+use super::script::Instr;
+use super::task::{Stage, Timing};
 
-/// A look ahead goes no further than so many instructions.
+/// Maximum number of instructions of a look-ahead.
 const LOOK_AHEAD: u32 = 100_000;
 
 impl Kernel {
-    /// Follows a thread's script from its place to the first event that blocks. None if that
-    /// depends on what others do or on when the thread gets the CPU, or if it executes no script;
-    /// [`u64::MAX`] if it will never block.
-    pub(in crate::programs) fn next_script_burst_ns(&self, number: u32) -> Option<u64> {
+    /// Follows a thread's script from its current instruction to the first event that blocks.
+    /// `None`: it executes no script, or the result depends on other threads or on when the thread
+    /// gets the CPU. [`u64::MAX`]: it will never block.
+    pub(super) fn next_script_burst_ns(&self, number: u32) -> Option<u64> {
         let task = &self.tasks[number as usize];
         let cursor = task.script()?;
         let script = &self.scripts.scripts[cursor.script as usize];
@@ -70,7 +70,7 @@ impl Kernel {
             }
             pc += 1;
         }
-        // A loop as long as this without a break: for ever, as far as anybody can tell.
+        // A loop of this length without a break counts as endless.
         Some(u64::MAX)
     }
 }

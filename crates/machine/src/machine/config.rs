@@ -1,0 +1,94 @@
+//! Configuration of a machine, states of tasks, and counts of events.
+
+use crate::order::Order;
+
+/// Configuration of a machine.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of CPUs, 1 to 4096.
+    pub cpus: u32,
+    /// Ticks per second.
+    pub hz: u32,
+    /// Offset of each CPU's ticks from the full 1/HZ seconds, ns. Empty: all CPUs tick together.
+    pub tick_offsets_ns: Vec<u64>,
+    /// Time of the first tick, ns, below 1/HZ; `0`: after the first full 1/HZ seconds. The offsets
+    /// in `tick_offsets_ns` are added to it.
+    pub tick_phase_ns: u64,
+    /// Whether the softirq of a tick (balancing) runs after the other CPUs have rescheduled, as on
+    /// a machine where it takes time. If not, it runs within the tick, as in the golden schedules.
+    pub late_softirqs: bool,
+    /// Order of simultaneous events.
+    pub order: Order,
+    /// Whether dead tasks are reaped at once, by their parents or by init. If not, they stay
+    /// zombies, as in the golden schedules.
+    pub reap: bool,
+    /// Whether an interrupt ends a sleep, as on real machines. If not, it ends in process context,
+    /// as in some golden schedules.
+    pub wake_from_interrupt: bool,
+}
+
+impl Config {
+    /// Returns the idealised machine of the golden schedules.
+    pub fn idealised(cpus: u32, hz: u32) -> Config {
+        Config {
+            cpus,
+            hz,
+            tick_offsets_ns: Vec::new(),
+            tick_phase_ns: 0,
+            late_softirqs: false,
+            order: Order::Golden,
+            reap: true,
+            wake_from_interrupt: true,
+        }
+    }
+}
+
+/// State of a task in the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskState {
+    /// Not yet born.
+    New,
+    /// Runnable or running.
+    Running,
+    /// Asleep.
+    Interruptible,
+    /// Asleep, waiting for a device or similar.
+    Uninterruptible,
+    /// Stopped by job control.
+    Stopped,
+    /// Frozen by the freezer of its control group.
+    Frozen,
+    /// Dead, but not yet reaped by its parent.
+    Zombie,
+    /// Dead and reaped.
+    Reaped,
+}
+
+/// Result of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunEnd {
+    /// The time was up.
+    TimeUp,
+    /// Every task has ended.
+    AllEnded,
+    /// Tasks are left, but none can ever run again: all sleep and no task is left to wake them.
+    Stuck,
+}
+
+/// Number of simulated events, by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Context switches, including those from and to idle.
+    pub switches: u64,
+    /// Tasks that became runnable, including starts.
+    pub wakeups: u64,
+    /// Ticks of all CPUs.
+    pub ticks: u64,
+}
+
+impl Counts {
+    /// Returns the total: the number of events by which speed is measured.
+    pub fn events(&self) -> u64 {
+        self.switches + self.wakeups + self.ticks
+    }
+}
