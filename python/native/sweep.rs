@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use schedlab_lab::compressed;
 use schedlab_lab::plan::Source;
-use schedlab_lab::space::store::{self, Kind, PartForm, decode, encode};
-use schedlab_lab::space::summary::{self, Cell, Mean, Summary};
-use schedlab_lab::space::{AxisValue, Domain, Form, Row, Rung, Space as Runs};
+use schedlab_space::store::{self, Kind, PartForm, decode, encode};
+use schedlab_space::summary::{self, Cell, Mean, Summary};
+use schedlab_space::{AxisValue, Domain, Form, Row, Rung, Space as Runs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +49,7 @@ fn read(beside: &Path, name: &str) -> Result<Source, String> {
 /// A file of TOML as JSON.
 #[pyfunction]
 pub fn toml_json(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
-    schedlab_lab::space::toml_json(name, text).map_err(|error| errors::input(py, error))
+    schedlab_space::toml_json(name, text).map_err(|error| errors::input(py, error))
 }
 
 /// A column of results by its name.
@@ -201,7 +201,7 @@ impl Space {
         &self,
         py: Python<'_>,
     ) -> PyResult<Vec<(String, Option<Vec<Py<PyAny>>>, Option<(f64, f64, bool, bool)>)>> {
-        let axis = |axis: &schedlab_lab::space::Axis| match &axis.domain {
+        let axis = |axis: &schedlab_space::Axis| match &axis.domain {
             Domain::List(values) => {
                 let values = values.iter().map(|it| value(py, it)).collect::<PyResult<_>>()?;
                 Ok((axis.name.clone(), Some(values), None))

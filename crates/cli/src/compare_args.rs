@@ -4,7 +4,7 @@ use crate::options::{cost_setting, one_setting};
 use crate::page::PageArgs;
 use crate::scx::ScxOptions;
 use clap::{Args, ValueEnum};
-use schedlab_lab::compare::RUNS;
+use schedlab_compare::RUNS;
 use std::path::PathBuf;
 
 /// Set what was measured on a real kernel beside the simulation of it

@@ -3,8 +3,8 @@
 
 use crate::sweep_table::{extent, goals, shown};
 use maud::{Markup, PreEscaped, html};
-use schedlab_lab::space::summary::{Cell, Mean, best, pareto};
-use schedlab_lab::space::{AxisValue, Space, Told};
+use schedlab_space::summary::{Cell, Mean, best, pareto};
+use schedlab_space::{AxisValue, Space, Told};
 use schedlab_report::format::amount;
 use schedlab_report::html::frame::{Frame, clean};
 use schedlab_report::plot::{Chart, Point, Series};

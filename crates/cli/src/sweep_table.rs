@@ -1,7 +1,7 @@
 //! What came of a sweep as text for people.
 
-use schedlab_lab::space::summary::{Cell, Mean, best, pareto};
-use schedlab_lab::space::{Space, Told};
+use schedlab_space::summary::{Cell, Mean, best, pareto};
+use schedlab_space::{Space, Told};
 use schedlab_measure::Better;
 use schedlab_report::format::amount;
 use std::fmt::Write;

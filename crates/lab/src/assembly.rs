@@ -15,7 +15,7 @@ use schedlab_measure::{Fairness, GroupUsage, Refusals, Slice, Span, Stats};
 use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 
 /// All that a machine is made of, but for workload and observers.
-pub(crate) struct Assembly<'a> {
+pub struct Assembly<'a> {
     config: &'a RunConfig,
     choice: &'a Choice,
     build: BuildConfig,

@@ -155,7 +155,7 @@ impl Experiment {
 
     /// A session that makes no report: only an observer learns what happens. Events of the first
     /// `lead_ns` are reported to it at 0.
-    pub(crate) fn unmeasured_session<'o>(
+    pub fn unmeasured_session<'o>(
         &self,
         config: &RunConfig,
         choice: &Choice,

@@ -62,11 +62,9 @@
 //!
 //! Nothing here prints or ends the program, or keeps global state but for the sched_ext policies
 //! that were named ([`scx`]); with one thread nothing starts another.
-mod assembly;
+pub mod assembly;
 pub mod bench;
 mod catch_panic;
-pub mod check;
-pub mod compare;
 mod config;
 mod error;
 pub mod experiment;
@@ -89,10 +87,7 @@ pub mod select;
 pub mod session;
 pub mod settings;
 pub mod setup;
-pub mod space;
-pub mod stress;
 pub mod sweep;
-pub mod verify;
 
 pub use catch_panic::catch_panic;
 pub use config::RunConfig;

@@ -416,7 +416,7 @@ mod tests {
     /// It can be looked at up to there, to and fro.
     #[test]
     fn a_run_that_breaks_off_ends_there() {
-        use crate::check::faulty_schedulers::{Double, Fault};
+        use schedlab_proof::check::faulty_schedulers::{Double, Fault};
         use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
         use std::borrow::Cow;
         static ENTRY: Entry = Entry {

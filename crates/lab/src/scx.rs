@@ -13,7 +13,6 @@ use crate::scx_presets::Preset;
 use crate::scx_user;
 use crate::select::{Choice, Chosen};
 use crate::settings::{self, Setting};
-use crate::stress::World;
 use schedlab_core::{Build, BuildConfig, Capabilities, Entry, Origin, Promises, Release};
 use schedlab_scx::log::Log;
 use schedlab_scx::ops::Callback;
@@ -468,9 +467,9 @@ pub fn is_policy(choice: &Choice) -> bool {
     choice.policy.is_some()
 }
 
-/// What a policy asks of the machine that a random world breaks; none: nothing.
-pub fn broken_by(choice: &Choice, world: &World) -> Option<String> {
-    choice.policy.as_ref()?.expects.broken_by(world)
+/// The assumptions of a policy about machine and workload. `None`: `choice` is no policy.
+pub fn expects_of(choice: &Choice) -> Option<&Expects> {
+    Some(&choice.policy.as_ref()?.expects)
 }
 
 /// What users write for a policy with `own` set: `scx:FILE[...]`. None: it is none.

@@ -1,53 +1,60 @@
-//! What a policy asks of the machine, and what it promises: `--scx-expects`, `--scx-promise`.
+//! Assumptions of a policy about the machine, and its promises: `--scx-expects`, `--scx-promise`.
 //!
-//! A random world that breaks what a policy asks for is none in which it can fail.
+//! A policy cannot fail in a random world that violates its assumptions.
 
-use crate::stress::World;
 use schedlab_core::Promises;
 use std::ops::RangeInclusive;
 
-/// What can be asked for, with how it is written.
+/// Assumptions that can be stated, as users write them.
 const KNOWN: &str = "cpus=4, cpus=1..4, hz=250, hz=100..1000, smt=no, numa=no, hotplug=no, \
                      affinity=no, groups=no, limits=no, changes=no";
 
-/// What can be promised.
+/// Promises that can be made, as users write them.
 const PROMISES: &str = "wait_ns=N, idle_ns=N, hog_spread_ns=N";
 
-/// What can be there or not.
+/// Feature of a machine or workload that a policy may exclude.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Thing {
+pub enum Feature {
+    /// Cores of several CPUs.
     Smt,
+    /// Several memory nodes.
     Numa,
+    /// CPUs that go off line.
     Hotplug,
+    /// Tasks that are bound to CPUs.
     Affinity,
+    /// Task groups.
     Groups,
+    /// CPU limits of groups.
     Limits,
+    /// Changes from outside during the run.
     Changes,
 }
 
-const THINGS: [(&str, Thing); 7] = [
-    ("smt", Thing::Smt),
-    ("numa", Thing::Numa),
-    ("hotplug", Thing::Hotplug),
-    ("affinity", Thing::Affinity),
-    ("groups", Thing::Groups),
-    ("limits", Thing::Limits),
-    ("changes", Thing::Changes),
+/// All features, with their names.
+pub const FEATURES: [(&str, Feature); 7] = [
+    ("smt", Feature::Smt),
+    ("numa", Feature::Numa),
+    ("hotplug", Feature::Hotplug),
+    ("affinity", Feature::Affinity),
+    ("groups", Feature::Groups),
+    ("limits", Feature::Limits),
+    ("changes", Feature::Changes),
 ];
 
-/// What a policy asks of the machine and of those who use it.
+/// Assumptions of a policy about machine and workload.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Expects {
     cpus: Option<RangeInclusive<u32>>,
     hz: Option<RangeInclusive<u32>>,
-    without: Vec<Thing>,
+    without: Vec<Feature>,
 }
 
 impl Expects {
     /// Adds `NAME=VALUE`.
     ///
     /// # Errors
-    /// There is no such thing to be asked for.
+    /// There is no such feature to be asked for.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
         let wrong = |what: String| format!("expects {name}={value}: {what}");
         match name {
@@ -59,10 +66,10 @@ impl Expects {
                 *place = Some(range);
             }
             _ => {
-                let thing = THINGS.iter().find(|(known, _)| *known == name);
-                let thing = thing.ok_or_else(|| wrong(format!("there are {KNOWN}")))?.1;
+                let feature = FEATURES.iter().find(|(known, _)| *known == name);
+                let feature = feature.ok_or_else(|| wrong(format!("there are {KNOWN}")))?.1;
                 match value {
-                    "no" | "false" => self.without.push(thing),
+                    "no" | "false" => self.without.push(feature),
                     _ => return Err(wrong(format!("write {name}=no"))),
                 }
             }
@@ -70,19 +77,19 @@ impl Expects {
         Ok(())
     }
 
-    /// What of it a world breaks; none: nothing.
-    pub fn broken_by(&self, world: &World) -> Option<String> {
-        let outside = |name: &str, range: &Option<RangeInclusive<u32>>, number: u32| {
-            let range = range.as_ref().filter(|range| !range.contains(&number))?;
-            Some(format!("{name}={}..{}", range.start(), range.end()))
-        };
-        let numbers =
-            outside("cpus", &self.cpus, world.cpus).or_else(|| outside("hz", &self.hz, world.hz));
-        numbers.or_else(|| {
-            let things = THINGS.iter().filter(|(_, thing)| self.without.contains(thing));
-            let has = |(_, thing): &&(&str, Thing)| has(world, *thing);
-            things.clone().find(has).map(|(name, _)| format!("{name}=no"))
-        })
+    /// CPU counts for which the policy is written. `None`: any.
+    pub fn cpus(&self) -> Option<&RangeInclusive<u32>> {
+        self.cpus.as_ref()
+    }
+
+    /// Tick rates for which the policy is written, Hz. `None`: any.
+    pub fn hz(&self) -> Option<&RangeInclusive<u32>> {
+        self.hz.as_ref()
+    }
+
+    /// Features that must be absent, with their names.
+    pub fn without(&self) -> impl Iterator<Item = (&'static str, Feature)> {
+        FEATURES.into_iter().filter(|(_, feature)| self.without.contains(feature))
     }
 }
 
@@ -96,39 +103,10 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     (first <= last).then_some(first..=last)
 }
 
-fn has(world: &World, thing: Thing) -> bool {
-    let changed = |word: &str| world.changes.iter().any(|line| line.contains(word));
-    let set = |word: &str| world.group_settings.iter().any(|option| option.contains(word));
-    match thing {
-        Thing::Smt => {
-            let topology = world.topology();
-            let core = |cpu| topology.place(schedlab_core::CpuId(cpu)).core;
-            let mut cores: Vec<u32> = (0..world.cpus).map(core).collect();
-            cores.sort_unstable();
-            cores.windows(2).any(|pair| pair[0] == pair[1])
-        }
-        Thing::Numa => world.topology().nodes() > 1,
-        Thing::Hotplug => changed(" offline "),
-        Thing::Affinity => {
-            let bound = |task: &schedlab_workload::model::Task| {
-                let phases = task.phases.iter().any(|phase| phase.properties.cpus.is_some());
-                task.properties.cpus.is_some() || phases
-            };
-            world.model.tasks.iter().any(bound)
-                || changed(" taskset ")
-                || changed("cpuset.cpus")
-                || set("cpuset.cpus")
-        }
-        Thing::Groups => !world.groups.is_empty(),
-        Thing::Limits => world.limits,
-        Thing::Changes => !world.changes.is_empty(),
-    }
-}
-
 /// Adds `NAME=N` to what is promised.
 ///
 /// # Errors
-/// Nothing of the kind can be promised.
+/// Nofeature of the kind can be promised.
 pub fn promise(promises: &mut Promises, name: &str, value: &str) -> Result<(), String> {
     let wrong = |what: String| format!("promise {name}={value}: {what}");
     let place = match name {
@@ -145,35 +123,6 @@ pub fn promise(promises: &mut Promises, name: &str, value: &str) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::select::choose;
-
-    fn expects(all: &[(&str, &str)]) -> Expects {
-        let mut expects = Expects::default();
-        all.iter().for_each(|(name, value)| expects.add(name, value).expect("it is in order"));
-        expects
-    }
-
-    #[test]
-    fn worlds_break_what_is_asked_for() {
-        let choice = choose(&["eevdf"]).expect("it is there")[0].choice.clone();
-        let mut seen = std::collections::BTreeSet::new();
-        for seed in 0..300 {
-            let world = World::random(seed, &choice);
-            let cpus = expects(&[("cpus", "2..4")]).broken_by(&world).is_some();
-            assert_eq!(cpus, !(2..=4).contains(&world.cpus), "{seed}");
-            assert_eq!(expects(&[("hz", "250")]).broken_by(&world).is_some(), world.hz != 250);
-            for (name, thing) in THINGS {
-                let broken = expects(&[(name, "no")]).broken_by(&world);
-                assert_eq!(broken.is_some(), has(&world, thing));
-                if let Some(what) = broken {
-                    assert_eq!(what, format!("{name}=no"));
-                    seen.insert(name);
-                }
-            }
-            assert_eq!(Expects::default().broken_by(&world), None);
-        }
-        assert_eq!(seen.len(), THINGS.len(), "worlds vary in all of it: {seen:?}");
-    }
 
     #[test]
     fn what_cannot_be_asked_for_or_promised_is_refused() {

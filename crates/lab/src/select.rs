@@ -716,6 +716,14 @@ impl Choice {
     }
 }
 
+/// Whether kernels of this release have `NI_RANDOM` on.
+pub fn has_ni_random(kernel: &str) -> bool {
+    let end = kernel.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(kernel.len());
+    let numbers: Vec<u32> = kernel[..end].split('.').map_while(|part| part.parse().ok()).collect();
+    let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
+    (at(0), at(1), at(2)) >= (6, 18, 15)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,8 @@
 
 use super::{Reader, Shape, text};
 use schedlab_lab::plan::Source;
-use schedlab_lab::space::Space;
-use schedlab_lab::space::store::{PartForm, decode, encode};
+use schedlab_space::Space;
+use schedlab_space::store::{PartForm, decode, encode};
 use std::sync::LazyLock;
 
 /// The one file beside the one that is read.

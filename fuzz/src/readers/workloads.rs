@@ -2,7 +2,7 @@
 
 use super::{Reader, Shape, text};
 use schedlab_core::{GroupId, Policy};
-use schedlab_lab::verify::{GoldenError, verify_bytes};
+use schedlab_proof::verify::{GoldenError, verify_bytes};
 use schedlab_machine::{Config, Machine};
 use schedlab_sched::round_robin::{RoundRobin, Version};
 use schedlab_workload::model::{Action, Model};

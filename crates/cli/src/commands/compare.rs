@@ -4,9 +4,9 @@ use crate::compare_args::{CompareArgs, CompareFormat, NoiseOption};
 use crate::page;
 use crate::terminal::{Output, complain, style};
 use crate::{Failure, Status, files};
-use schedlab_lab::compare::page::ComparePage;
-use schedlab_lab::compare::text::{self, Form};
-use schedlab_lab::compare::{self, Document, Noise, Options, Thresholds};
+use schedlab_compare::page::ComparePage;
+use schedlab_compare::text::{self, Form};
+use schedlab_compare::{self, Document, Noise, Options, Thresholds};
 use schedlab_lab::{compressed, machines, parallel};
 use std::io::Write as _;
 

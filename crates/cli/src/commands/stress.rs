@@ -4,11 +4,11 @@ use crate::args::StressArgs;
 use crate::scx;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
-use schedlab_lab::check::Rule;
+use schedlab_proof::check::Rule;
 use schedlab_lab::parallel;
-use schedlab_lab::scx::broken_by;
+use schedlab_proof::broken_by;
 use schedlab_lab::select::{Choice, choose};
-use schedlab_lab::stress::{
+use schedlab_proof::stress::{
     Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
 };
 use schedlab_workload::rt_app;

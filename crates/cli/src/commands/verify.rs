@@ -3,7 +3,7 @@
 use crate::args::VerifyArgs;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
-use schedlab_lab::verify::{
+use schedlab_proof::verify::{
     Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
 };
 use schedlab_lab::{parallel, scx};

@@ -352,7 +352,7 @@ impl Prepared {
     ///
     /// # Errors
     /// What it refuses.
-    pub(crate) fn check_settings(&self, scheduler: &Contender) -> Result<(), Error> {
+    pub fn check_settings(&self, scheduler: &Contender) -> Result<(), Error> {
         let Contender { choice, tunables, variant, .. } = scheduler;
         match &self.load {
             Checked::Workload(variants) => {

@@ -2,7 +2,6 @@
 
 use super::lead::Lead;
 use super::{Begin, HZ, RECORDED, Replay};
-use crate::compare::simulate::has_ni_random;
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::experiment::Experiment;
@@ -105,7 +104,7 @@ impl Setup {
                 set = side.map_or(vec![], |side| noted_tunables(side, &known));
                 let has = |name| known.iter().any(|tunable: &Tunable| tunable.name == name);
                 let is_6_18 = choice.release.version == "6.18" && has(NI_RANDOM);
-                if is_real && is_6_18 && kernel.is_none_or(has_ni_random) {
+                if is_real && is_6_18 && kernel.is_none_or(select::has_ni_random) {
                     set.push((NI_RANDOM.into(), 1));
                 }
             }

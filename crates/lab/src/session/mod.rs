@@ -14,7 +14,8 @@ pub use shared::Shared;
 pub use snapshot::{CpuView, Snapshot, TaskView};
 
 pub(crate) use course::{BenchmarkCourse, Course, WorkloadCourse};
-pub(crate) use observers::{Measures, Observers};
+pub(crate) use observers::Measures;
+pub use observers::Observers;
 
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
@@ -177,7 +178,7 @@ impl<'o> Session<'o> {
     ///
     /// # Errors
     /// As for [`advance`](Session::advance).
-    pub(crate) fn exhaust(&mut self, until_ns: u64) -> Result<(), Error> {
+    pub fn exhaust(&mut self, until_ns: u64) -> Result<(), Error> {
         let until_ns = until_ns.min(self.limit_ns);
         self.advance(until_ns)?;
         let machine = &mut self.machine;

@@ -14,14 +14,14 @@ use schedlab_workload::programs::Kernel;
 
 /// Everything that observes a session.
 #[derive(Default)]
-pub(crate) struct Observers<'o> {
+pub struct Observers<'o> {
     /// Virtual time that passes before the observed run begins, ns. Events of that time are reported
     /// at 0.
-    pub lead_ns: u64,
+    pub(crate) lead_ns: u64,
     /// Measures for the report. `None`: the session has no report.
-    pub measures: Option<Measures>,
+    pub(crate) measures: Option<Measures>,
     /// Observer of the caller.
-    pub attached: Option<Box<dyn Observer + 'o>>,
+    pub(crate) attached: Option<Box<dyn Observer + 'o>>,
 }
 
 impl<'o> Observers<'o> {

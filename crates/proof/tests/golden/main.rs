@@ -1,0 +1,181 @@
+//! Every golden schedule must be met, but for those that `tests/golden/README.md` lists with a
+//! reason.
+
+mod vectors;
+
+use schedlab_core::{Event, Observer};
+use schedlab_lab::parallel;
+use schedlab_proof::verify::{GoldenError, check_file, collect, observe_file, verify_file};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
+}
+
+/// The paths in the README's table of files that do not agree.
+fn known_to_disagree() -> BTreeSet<String> {
+    let readme = std::fs::read_to_string(golden().join("README.md")).expect("the README is there");
+    let (_, rest) =
+        readme.split_once("## Files that do not agree").expect("the README has the section");
+    let section = rest.split("\n## ").next().expect("there is a first part");
+    let path = |line: &str| {
+        let cell = line.strip_prefix('|')?.split('|').next()?;
+        Some(cell.trim().trim_matches('`').to_string())
+    };
+    section.lines().filter_map(path).filter(|cell| cell.contains(".json")).collect()
+}
+
+/// How many files each folder of `tests/golden` holds, all of which are replayed and agree but for
+/// those that the README lists. Who adds files counts them here.
+const FILES: [(&str, usize); 13] = [
+    ("bfs", 91),
+    ("bfs316", 91),
+    ("cfs", 236),
+    ("cfs61", 97),
+    ("deadline", 17),
+    ("eevdf", 85),
+    ("eevdf_topology", 71),
+    ("o_1", 96),
+    ("o_1_2622", 105),
+    ("o_n", 65),
+    ("pelt", 4),
+    ("round_robin", 24),
+    ("sd", 94),
+];
+
+/// Folder by folder, as a count below `tests/golden`.
+type Counts = BTreeMap<String, usize>;
+
+/// The first part of a path below `tests/golden`.
+fn folder(name: &str) -> String {
+    name.split('/').next().unwrap_or_default().to_string()
+}
+
+#[test]
+fn every_golden_schedule_is_met_but_for_those_listed() {
+    let root = golden();
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let results = parallel::map(&files, parallel::cores(), |file| verify_file(&file.path));
+    let listed = known_to_disagree();
+    let mut seen = BTreeSet::new();
+    let mut wrong = vec![];
+    let mut agreeing = Counts::new();
+    let mut known_not_to = Counts::new();
+    for (file, result) in files.iter().zip(results) {
+        let name = file.path.strip_prefix(&root).expect("it is below").display().to_string();
+        let known = listed.contains(&name);
+        if known {
+            seen.insert(name.clone());
+        }
+        let difference = match result {
+            Ok(verdict) => verdict.difference.map(|difference| difference.to_string()),
+            Err(GoldenError::Vectors) => vectors::difference(&file.path),
+            // Nothing is skipped, whatever the reason: no scheduler of that name, unreadable.
+            Err(error) => Some(error.to_string()),
+        };
+        match difference {
+            None if known => {
+                wrong.push(format!("{name} agrees, though the README says it does not"))
+            }
+            None => *agreeing.entry(folder(&name)).or_default() += 1,
+            Some(_) if known => *known_not_to.entry(folder(&name)).or_default() += 1,
+            Some(difference) => wrong.push(format!("{name}: {difference}")),
+        }
+    }
+    for missing in listed.difference(&seen) {
+        wrong.push(format!("{missing} is listed in the README and not there"));
+    }
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+    for (folder, count) in known_not_to {
+        *agreeing.entry(folder).or_default() += count;
+    }
+    let expected: Counts =
+        FILES.iter().map(|&(folder, count)| (folder.to_string(), count)).collect();
+    assert_eq!(agreeing, expected, "files in each folder: left those replayed, right FILES");
+}
+
+/// Every golden schedule once more, under every invariant that holds at every event; and asked for
+/// the reason of every pick, whom it names must be who is picked.
+#[test]
+fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
+    let root = golden();
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let results = parallel::map(&files, parallel::cores(), |file| check_file(&file.path));
+    let mut wrong = vec![];
+    let (mut checked, mut vectors) = (0, 0);
+    for (file, result) in files.iter().zip(results) {
+        match result {
+            Ok(None) => checked += 1,
+            Ok(Some(violation)) => wrong.push(format!("{}: {violation}", file.path.display())),
+            Err(GoldenError::Vectors) => vectors += 1,
+            Err(error) => wrong.push(format!("{}: {error}", file.path.display())),
+        }
+    }
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+    let count = |of: &dyn Fn(&str) -> bool| -> usize {
+        FILES.iter().filter(|(folder, _)| of(folder)).map(|(_, count)| count).sum()
+    };
+    let expected = (count(&|folder| folder != "pelt"), count(&|folder| folder == "pelt"));
+    assert_eq!((checked, vectors), expected, "schedules and vectors");
+}
+
+/// The golden files that `docs/testing.md` names as holding a rule are there: a name is the
+/// beginning of a path, and a `*` in it stands for anything.
+#[test]
+fn the_golden_files_that_the_table_of_rules_names_are_there() {
+    let root = golden();
+    let page = root.join("../../docs/testing.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let paths: Vec<String> = files
+        .iter()
+        .map(|file| file.path.strip_prefix(&root).expect("it is below").display().to_string())
+        .collect();
+    let folders: Vec<String> = FILES.iter().map(|(folder, _)| format!("{folder}/")).collect();
+    let mut named = 0;
+    for name in page.split('`').skip(1).step_by(2) {
+        if !folders.iter().any(|folder| name.starts_with(folder)) {
+            continue;
+        }
+        let fits = |path: &String| {
+            let mut rest = path.strip_prefix(name.split('*').next().unwrap_or(""));
+            for part in name.split('*').skip(1) {
+                rest = rest.and_then(|rest| Some(&rest[rest.find(part)? + part.len()..]));
+            }
+            rest.is_some()
+        };
+        assert!(paths.iter().any(fits), "docs/testing.md: there is no golden file {name}");
+        named += 1;
+    }
+    assert!(named > 50, "only {named} are named");
+}
+
+/// Any observer can be attached to a golden schedule, and whether it asks for reasons changes
+/// nothing else that it sees.
+#[test]
+fn a_golden_schedule_can_be_observed() {
+    #[derive(Default)]
+    struct Counts {
+        events: u64,
+        accounts: u64,
+    }
+    impl Observer for Counts {
+        fn on(&mut self, _now_ns: u64, event: Event<'_>) {
+            match event {
+                Event::Decided { .. } => self.accounts += 1,
+                _ => self.events += 1,
+            }
+        }
+    }
+    let file = golden().join("round_robin/hogs-3-nice0-1cpu.json.xz");
+    let observe = |reasons| {
+        let mut counts = Counts::default();
+        observe_file(&file, reasons, &mut counts).expect("the file can be replayed");
+        counts
+    };
+    let (plain, asked) = (observe(false), observe(true));
+    assert!(plain.events > 100, "{} events", plain.events);
+    assert_eq!((plain.events, plain.accounts), (asked.events, 0));
+    assert!(asked.accounts > 10, "{} accounts", asked.accounts);
+}

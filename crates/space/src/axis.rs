@@ -1,0 +1,410 @@
+//! What varies between the runs of a space, and over which values: [`Axis`].
+
+use super::form::{AxisForm, Scale};
+use schedlab_lab::settings::Setting;
+use schedlab_core::cpu_set::parse_cpu_list;
+use schedlab_core::topology::CPUS_MAX;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The value that leaves things as they are.
+const DEFAULT: &str = "default";
+
+/// Ticks a second, at most.
+const HZ_MAX: i64 = 10_000;
+
+/// More values than this on one axis are refused: more is a continuous range, to be sampled.
+const VALUES_MAX: u64 = 100_000;
+
+/// A value on an axis.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number, or text in quotes")]
+pub enum AxisValue {
+    /// What varies is left as it is; `"default"` in a file.
+    Default,
+    /// A whole number.
+    Whole(i64),
+    /// A number.
+    Real(f64),
+    /// Text.
+    Text(String),
+}
+
+impl fmt::Display for AxisValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AxisValue::Default => f.write_str(DEFAULT),
+            AxisValue::Whole(number) => write!(f, "{number}"),
+            AxisValue::Real(number) => write!(f, "{number}"),
+            AxisValue::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl AxisValue {
+    /// The number, if it is one.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            AxisValue::Whole(number) => Some(*number as f64),
+            AxisValue::Real(number) => Some(*number),
+            AxisValue::Default | AxisValue::Text(_) => None,
+        }
+    }
+
+    fn whole(&self) -> Option<i64> {
+        match self {
+            AxisValue::Whole(number) => Some(*number),
+            AxisValue::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                Some(*number as i64)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What varies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// `scheduler`: who runs it.
+    Scheduler,
+    /// `set.NAME`: a tunable.
+    Tunable(String),
+    /// `set.nice:KEY`, `set.shares:/G`, `set.weight:/G`, `set.quota:/G`.
+    Setting(String),
+    /// `cpus`: number of CPUs.
+    Cpus,
+    /// `machine`: a preset, `flat-N` or a file.
+    Machine,
+    /// `hz`: ticks a second.
+    Hz,
+    /// `cost.NAME`: what a thing costs, ns.
+    Cost(String),
+    /// `seed`: of what is random.
+    Seed,
+    /// `duration`: when each run is stopped, s.
+    Duration,
+    /// `workload.PATH`: a value in the workload's file.
+    Workload(String),
+    /// `policy.KEY`: the policy of a task, `SCHED_BATCH`.
+    Policy(String),
+    /// `affinity.KEY`: the CPUs of a task, `0-3,6`.
+    Affinity(String),
+    /// `slice.KEY`: the slice that a task asks for, us.
+    Slice(String),
+    /// `parameter.NAME`: a benchmark's.
+    Parameter(String),
+}
+
+impl Subject {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// It names nothing that varies.
+    pub fn parse(name: &str) -> Result<Subject, String> {
+        match name {
+            "scheduler" => return Ok(Subject::Scheduler),
+            "cpus" => return Ok(Subject::Cpus),
+            "machine" => return Ok(Subject::Machine),
+            "hz" => return Ok(Subject::Hz),
+            "seed" => return Ok(Subject::Seed),
+            "duration" => return Ok(Subject::Duration),
+            _ => {}
+        }
+        let unknown = || {
+            format!(
+                "\"{name}\" is nothing that can vary; there are scheduler, cpus, machine, hz, \
+                 seed, duration, set.NAME, cost.NAME, workload.PATH, policy.TASK, affinity.TASK, \
+                 slice.TASK and parameter.NAME"
+            )
+        };
+        let (kind, rest) = name.split_once('.').ok_or_else(unknown)?;
+        if rest.is_empty() {
+            return Err(format!("\"{name}\": a name is missing behind the dot"));
+        }
+        let rest = rest.to_string();
+        Ok(match kind {
+            "set" if rest.contains(':') => Subject::Setting(rest),
+            "set" => Subject::Tunable(rest),
+            "cost" => Subject::Cost(rest),
+            "workload" => Subject::Workload(rest),
+            "policy" => Subject::Policy(rest),
+            "affinity" => Subject::Affinity(rest),
+            "slice" => Subject::Slice(rest),
+            "parameter" => Subject::Parameter(rest),
+            _ => return Err(unknown()),
+        })
+    }
+
+    /// Whether it changes the machine or the load: what it is must be prepared anew then.
+    pub fn is_structural(&self) -> bool {
+        !matches!(self, Subject::Tunable(_) | Subject::Seed)
+    }
+
+    /// Whether its values are whole numbers however they are written.
+    fn is_whole(&self) -> bool {
+        matches!(
+            self,
+            Subject::Tunable(_) | Subject::Cpus | Subject::Hz | Subject::Seed | Subject::Slice(_)
+        )
+    }
+
+    /// `value` as it is used: read if it is text, checked.
+    fn read(&self, value: &AxisValue) -> Result<AxisValue, String> {
+        if *value == AxisValue::Default || *value == AxisValue::Text(DEFAULT.into()) {
+            return Ok(AxisValue::Default);
+        }
+        let whole = |what: &str, least: i64, most: i64| {
+            let number = value.whole().filter(|it| (least..=most).contains(it));
+            number.map(AxisValue::Whole).ok_or_else(|| {
+                format!("{value} is no {what}, which is a whole number from {least} to {most}")
+            })
+        };
+        let text = |what: &str| match value {
+            AxisValue::Text(text) if !text.is_empty() => Ok(value.clone()),
+            _ => Err(format!("{value} is no {what}, which is text in quotes")),
+        };
+        let number = |what: &str, least: f64, most: f64| {
+            let found = value.as_f64().filter(|it| (least..=most).contains(it));
+            found
+                .map(|_| value.clone())
+                .ok_or_else(|| format!("{value} is no {what}, which is {least} to {most}"))
+        };
+        match self {
+            Subject::Scheduler => text("scheduler"),
+            Subject::Tunable(name) | Subject::Setting(name) => {
+                let written = match value.whole() {
+                    Some(number) => number.to_string(),
+                    None => value.to_string(),
+                };
+                let setting = Setting::read(name, &written)?;
+                Ok(match setting.value().parse() {
+                    Ok(number) => AxisValue::Whole(number),
+                    Err(_) => AxisValue::Text(setting.value()),
+                })
+            }
+            Subject::Cpus => whole("number of CPUs", 1, i64::from(CPUS_MAX)),
+            Subject::Hz => whole("HZ", 1, HZ_MAX),
+            Subject::Seed => whole("seed", 0, i64::MAX),
+            Subject::Slice(_) => whole("slice in us", 1, 100_000),
+            Subject::Duration => number("duration in seconds", 1e-9, 1e9),
+            Subject::Cost(_) => number("cost in ns", 0.0, 1e12),
+            Subject::Machine => text("machine"),
+            Subject::Policy(_) => text("policy"),
+            Subject::Affinity(_) => {
+                let written = value.to_string();
+                parse_cpu_list(&written)
+                    .ok_or_else(|| format!("\"{written}\" is no list such as 0-3,6"))?;
+                Ok(AxisValue::Text(written))
+            }
+            Subject::Workload(_) | Subject::Parameter(_) => match value {
+                AxisValue::Real(number) if !number.is_finite() => {
+                    Err(format!("{value} is no number of a workload"))
+                }
+                value => Ok(value.clone()),
+            },
+        }
+    }
+}
+
+/// Over what an axis goes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Domain {
+    /// These values.
+    List(Vec<AxisValue>),
+    /// All numbers between two, both of them included; only sampled.
+    Between {
+        /// The least.
+        from: f64,
+        /// The most.
+        to: f64,
+        /// Whether equal ratios rather than equal differences are equally likely.
+        log: bool,
+        /// Whether only whole numbers are meant.
+        whole: bool,
+    },
+}
+
+/// What varies, and over what.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Axis {
+    /// As the file calls it, and the column of results.
+    pub name: String,
+    /// What varies.
+    pub subject: Subject,
+    /// Its values.
+    pub domain: Domain,
+}
+
+impl Axis {
+    /// Reads an axis.
+    ///
+    /// # Errors
+    /// What is wrong with it and what would be right.
+    pub(super) fn read(form: &AxisForm) -> Result<Axis, String> {
+        let subject = Subject::parse(&form.name)?;
+        let domain = domain(&subject, form)?;
+        Ok(Axis { name: form.name.clone(), subject, domain })
+    }
+
+    /// A value that was given for it, as it is used.
+    ///
+    /// # Errors
+    /// It cannot be.
+    pub fn take(&self, value: &AxisValue) -> Result<AxisValue, String> {
+        self.subject.read(value)
+    }
+
+    /// The value at `part` of the way, 0 (included) to 1 (not included).
+    pub fn at(&self, part: f64) -> AxisValue {
+        match &self.domain {
+            Domain::List(values) => {
+                let place = (part * values.len() as f64) as usize;
+                values[place.min(values.len() - 1)].clone()
+            }
+            Domain::Between { from, to, log, whole } => {
+                // Each whole number has the same room, those at the ends too.
+                let (from, to) = if *whole && !log { (from - 0.5, to + 0.5) } else { (*from, *to) };
+                let value = match log {
+                    // The same on every machine, as pow of the system's library need not be.
+                    true => from * libm::pow(to / from, part),
+                    false => from + (to - from) * part,
+                };
+                match whole {
+                    true => {
+                        let (least, most) = self.ends().unwrap_or((value, value));
+                        AxisValue::Whole(value.round().clamp(least, most) as i64)
+                    }
+                    false => AxisValue::Real(value),
+                }
+            }
+        }
+    }
+
+    /// The least and the most number; none where not all values are numbers.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        match &self.domain {
+            Domain::Between { from, to, .. } => Some((*from, *to)),
+            Domain::List(values) => {
+                let numbers: Option<Vec<f64>> = values.iter().map(AxisValue::as_f64).collect();
+                numbers?.into_iter().fold(None, |ends, it| {
+                    let (least, most) = ends.unwrap_or((it, it));
+                    Some((it.min(least), it.max(most)))
+                })
+            }
+        }
+    }
+
+    /// Values that stand for all of them: of a list all, of a range its ends and its middle.
+    pub fn typical(&self) -> Vec<AxisValue> {
+        match &self.domain {
+            Domain::List(values) => values.clone(),
+            Domain::Between { from, to, whole, .. } => {
+                let end = |value: f64| match whole {
+                    true => AxisValue::Whole(value as i64),
+                    false => AxisValue::Real(value),
+                };
+                vec![end(*from), end(*to), self.at(0.5)]
+            }
+        }
+    }
+}
+
+fn domain(subject: &Subject, form: &AxisForm) -> Result<Domain, String> {
+    let has_range = form.from.is_some() || form.to.is_some();
+    match (&form.values, has_range) {
+        (Some(_), true) => return Err("give values, or from and to, not both".into()),
+        (None, false) => {
+            return Err("there are no values: give values = [...], or from and to".into());
+        }
+        (Some(values), false) => {
+            let extra = [
+                ("steps", form.steps.is_some()),
+                ("step", form.step.is_some()),
+                ("scale", form.scale.is_some()),
+                ("integer", form.integer.is_some()),
+            ];
+            if let Some((name, _)) = extra.iter().find(|(_, given)| *given) {
+                return Err(format!("{name} belongs to a range, from and to; leave it out"));
+            }
+            return list(subject, values.clone());
+        }
+        (None, true) => {}
+    }
+    let end = |what: &str, value: &Option<AxisValue>| {
+        let value = value.as_ref().ok_or_else(|| format!("{what} is missing"))?;
+        let read = subject.read(value)?;
+        read.as_f64()
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| format!("{what}: {value} is no number"))
+    };
+    let (from, to) = (end("from", &form.from)?, end("to", &form.to)?);
+    if from >= to {
+        return Err(format!("from is {from} and to {to}; from must be less"));
+    }
+    let log = form.scale == Some(Scale::Log);
+    if log && from <= 0.0 {
+        return Err(format!("from is {from}; on a logarithmic scale it must be more than 0"));
+    }
+    let written_whole = |value: &Option<AxisValue>| !matches!(value, Some(AxisValue::Real(_)));
+    let whole = subject.is_whole()
+        || form.integer.unwrap_or(written_whole(&form.from) && written_whole(&form.to));
+    if subject.is_whole() && form.integer == Some(false) {
+        return Err("integer = false: its values are whole numbers".into());
+    }
+    let number = |value: f64| match whole {
+        true => AxisValue::Whole(value.round() as i64),
+        false => AxisValue::Real(value),
+    };
+    let many = |count: u64| match count {
+        2..=VALUES_MAX => Ok(()),
+        _ => Err(format!("{count} values are not 2 to {VALUES_MAX}")),
+    };
+    match (form.steps, form.step) {
+        (Some(_), Some(_)) => {
+            Err("give steps (how many values) or step (how far), not both".into())
+        }
+        (None, None) => Ok(Domain::Between { from, to, log, whole }),
+        (Some(steps), None) => {
+            many(steps)?;
+            let at = |place: u64| {
+                let part = place as f64 / (steps - 1) as f64;
+                match (place, log) {
+                    (0, _) => from,
+                    (place, _) if place == steps - 1 => to,
+                    (_, true) => from * libm::pow(to / from, part),
+                    (_, false) => from + (to - from) * part,
+                }
+            };
+            let mut values: Vec<AxisValue> = (0..steps).map(|place| number(at(place))).collect();
+            values.dedup();
+            list(subject, values)
+        }
+        (None, Some(step)) => {
+            if log {
+                return Err("step is a difference; on a logarithmic scale give steps".into());
+            }
+            if step.is_nan() || step <= 0.0 {
+                return Err(format!("step is {step}; it must be more than 0"));
+            }
+            let count = ((to - from) / step + 1e-9).floor() + 1.0;
+            many(count.min(1e18) as u64)?;
+            let values = (0..count as u64).map(|place| number(from + step * place as f64));
+            list(subject, values.collect())
+        }
+    }
+}
+
+fn list(subject: &Subject, values: Vec<AxisValue>) -> Result<Domain, String> {
+    if values.is_empty() {
+        return Err("there are no values".into());
+    }
+    let mut read: Vec<AxisValue> = vec![];
+    for value in &values {
+        let value = subject.read(value)?;
+        if read.len() < 1_000 && read.contains(&value) {
+            return Err(format!("{value} comes twice; name it once"));
+        }
+        read.push(value);
+    }
+    Ok(Domain::List(read))
+}

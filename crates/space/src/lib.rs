@@ -1,0 +1,591 @@
+//! Many runs of one plan in which something varies: [`Space`].
+//!
+//! A space is a base [`Plan`] with axes (a scheduler, tunables, CPUs, nice values, numbers of the
+//! workload ...), the points that are run (a grid, a sample, or given ones), seeds, and what is
+//! told of each run. Every mistake that can be found without running is found when it is read.
+//! (What a benchmark's own curves need is [`sweep`](schedlab_lab::sweep).)
+//!
+//! Runs do not depend on each other. They are numbered, and written in parts of fixed size by these
+//! numbers: a part has the same bytes whoever makes it, on however many threads, on whichever
+//! machine ([`store`]).
+//!
+//! * `axis`: what varies, and over what; `sample`: which points are run.
+//! * `metric`: what is told of each run.
+//! * `execute`: runs; `judged`: runs that end where they are hopeless.
+//! * [`store`]: results in files; [`summary`]: what came of it.
+//!
+//! ```
+//! use schedlab_space::Space;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let text = r#"
+//! schedulers = ["round_robin", "cfs"]
+//! metrics = ["length"]
+//!
+//! [workload]
+//! file = "hogs.json"
+//! text = '{"tasks": {"hog": {"instance": 2, "loop": 1, "run": 10000}}}'
+//!
+//! [[axis]]
+//! name = "workload.tasks.hog.run"
+//! values = [10_000, 20_000]
+//! "#;
+//! let (space, _notes) = Space::parse("hogs.toml", text, &mut |name| Err(name.into()))?;
+//! assert_eq!((space.points(), space.runs()), (2, 4));
+//! let mut lengths_ns = vec![];
+//! let stop = AtomicBool::new(false);
+//! space.run(&[0], 1.try_into().unwrap(), &stop, |_| (), |_part, rows| {
+//!     lengths_ns.extend(rows.iter().map(|row| row.values[0]));
+//!     true
+//! })?;
+//! assert_eq!(lengths_ns, [20e6, 20e6, 40e6, 40e6].map(Some));
+//! # Ok::<(), String>(())
+//! ```
+
+mod axis;
+mod execute;
+mod form;
+mod judged;
+mod metric;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod sample;
+pub mod store;
+pub mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use axis::{Axis, AxisValue, Domain, Subject};
+pub use execute::Row;
+pub use form::{AxisForm, Form, PlanForm, Sample, Scale, toml_json};
+pub use judged::{Judged, Rung};
+pub use metric::Told;
+
+use schedlab_lab::parallel;
+use schedlab_lab::plan::{Load, MachineSource, Plan, Source};
+use execute::Stages;
+use sample::Points;
+use schedlab_measure::catalogue::{COMPARED, Scope};
+use schedlab_workload::close_names;
+use schedlab_workload::rt_app::Place;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// More runs than this are refused.
+const RUNS_MAX: u64 = 2_000_000;
+
+/// About so many runs make a part, if the file does not say.
+const PART_RUNS: u64 = 200;
+
+/// So many points are tried before the first run, beyond those that stand for all values.
+const TRIED: u64 = 64;
+
+/// So many values of an axis are tried.
+const VALUES_TRIED: usize = 500;
+
+/// A plan in which something varies, without a mistake that could be found before running.
+pub struct Space {
+    form: Form,
+    plan: Plan,
+    axes: Vec<Axis>,
+    places: Vec<Option<Place>>,
+    listed: Points,
+    points: u64,
+    columns: u64,
+    told: Vec<Told>,
+    part_points: u64,
+    stages: Stages,
+}
+
+impl Space {
+    /// Reads a space from a file's `text`, TOML or JSON. `read` gives the texts of files that it
+    /// names. With it come notes for the user.
+    ///
+    /// # Errors
+    /// The first mistake: file and place, what is wrong and what would be right.
+    pub fn parse(
+        name: &str,
+        text: &str,
+        read: &mut dyn FnMut(&str) -> Result<Source, String>,
+    ) -> Result<(Space, Vec<String>), String> {
+        let form = Form::parse(name, text)?.beside(name);
+        let located = |(what, message): (Option<String>, String)| {
+            // The place of what is quoted in the file: names of axes and metrics.
+            let quoted = |what: &String| {
+                ['"', '\''].iter().find_map(|quote| text.find(&format!("{quote}{what}{quote}")))
+            };
+            match what.as_ref().and_then(quoted) {
+                Some(at) => format!("{}: {message}", form::place(name, text, at)),
+                None => format!("{name}: {message}"),
+            }
+        };
+        let space = Space::of_form(form, read).map_err(located)?;
+        let notes = space.check().map_err(located)?;
+        Ok((space, notes))
+    }
+
+    /// A space of a form that a program made: what is wrong has no place in a file.
+    ///
+    /// # Errors
+    /// As of [`parse`](Space::parse).
+    pub fn made(
+        form: Form,
+        read: &mut dyn FnMut(&str) -> Result<Source, String>,
+    ) -> Result<(Space, Vec<String>), String> {
+        let space = Space::of_form(form, read).map_err(|(_, message)| message)?;
+        let notes = space.check().map_err(|(_, message)| message)?;
+        Ok((space, notes))
+    }
+
+    /// Reads what [`to_json`](Space::to_json) wrote of a space that was checked then, and does not
+    /// try its values again.
+    ///
+    /// # Errors
+    /// It was not written by that.
+    pub fn of_json(text: &str) -> Result<Space, String> {
+        let form = Form::parse("space", text)?;
+        let mut read = |name: &str| Err(format!("{name}: no file is read here"));
+        Space::of_form(form, &mut read).map_err(|(_, message)| message)
+    }
+
+    /// What is wrong comes with the axis or the metric that is.
+    fn of_form(
+        mut form: Form,
+        read: &mut dyn FnMut(&str) -> Result<Source, String>,
+    ) -> Result<Space, (Option<String>, String)> {
+        let whole = |message: String| (None, message);
+        let mut plan = form.plan(read).map_err(whole)?;
+        let mut axes: Vec<Axis> = vec![];
+        for one in &form.axis {
+            let of_axis =
+                |message: String| (Some(one.name.clone()), format!("axis {}: {message}", one.name));
+            let axis = Axis::read(one).map_err(of_axis)?;
+            if axes.iter().any(|other| other.name == axis.name) {
+                return Err(of_axis("it is there twice".into()));
+            }
+            if axis.subject == Subject::Scheduler && form.schedulers.is_some() {
+                return Err(of_axis("schedulers are given besides; leave one out".into()));
+            }
+            axes.push(axis);
+        }
+        if axes.is_empty() && form.points.is_none() {
+            return Err(whole("nothing varies: give at least one [[axis]]".into()));
+        }
+        let is_benchmark = !matches!(plan.load, Load::Workload(_));
+        if is_benchmark || axes.iter().any(|axis| axis.subject == Subject::Seed) {
+            plan.seed.get_or_insert(1);
+        }
+        if plan.repeat == 0 {
+            return Err(whole("repeat is 0; it must be at least 1".into()));
+        }
+        for axis in axes.iter().filter(|axis| axis.subject == Subject::Machine) {
+            for value in axis.typical() {
+                let name = value.to_string();
+                let found = MachineSource::find(&name).map_err(|error| {
+                    (Some(axis.name.clone()), format!("axis {}: {error}", axis.name))
+                })?;
+                if let Some(file @ MachineSource::File(_)) = found {
+                    form.machines.insert(name, file);
+                }
+            }
+        }
+        let places = execute::places(&axes, &plan).map_err(|message| {
+            let named = axes.iter().find(|axis| message.starts_with(&axis.name));
+            (named.map(|axis| axis.name.clone()), message)
+        })?;
+        let listed = points(&form, &axes).map_err(whole)?;
+        let Some(count) = listed.count(&axes) else {
+            let range = axes.iter().find(|axis| matches!(axis.domain, Domain::Between { .. }));
+            return Err(match range {
+                Some(axis) => (
+                    Some(axis.name.clone()),
+                    format!(
+                        "axis {}: a grid needs values, steps or step; or give sample = \"latin\" \
+                         and samples",
+                        axis.name
+                    ),
+                ),
+                None => whole("there are more points than can be counted".into()),
+            });
+        };
+        if count == 0 {
+            return Err(whole("there is no point".into()));
+        }
+        let told = told(&form, is_benchmark)?;
+        let mut space = Space {
+            plan,
+            axes,
+            places,
+            listed,
+            points: count,
+            columns: 1,
+            told,
+            part_points: 1,
+            stages: Stages::default(),
+            form,
+        };
+        if let Some(name) = space.name_twice() {
+            return Err((Some(name.clone()), format!("two columns would be called {name}")));
+        }
+        let first = space.point(0);
+        space.columns = match space.stage(&first) {
+            Ok(stage) => stage.columns().max(1) as u64,
+            // One of many points that a search asks for: the others can be run.
+            Err(_) if space.form.points.is_some() => space.plan.schedulers.len() as u64,
+            Err(error) => return Err(space.blame(&first, error.to_string())),
+        };
+        let of_point = space.columns.saturating_mul(space.plan.repeat);
+        let runs = of_point.saturating_mul(count);
+        if runs > RUNS_MAX {
+            return Err(whole(format!("{runs} runs are more than {RUNS_MAX}; give fewer values")));
+        }
+        let part_runs = space.form.part_runs.unwrap_or(PART_RUNS);
+        space.part_points = (part_runs / of_point).max(1);
+        space.make_canonical();
+        Ok(space)
+    }
+
+    /// The form holds the plan itself from now on, and no names of files.
+    fn make_canonical(&mut self) {
+        let old = std::mem::take(&mut self.form);
+        self.form = Form {
+            title: old.title,
+            plan: Some(PlanForm::Plan(Box::new(self.plan.clone()))),
+            metrics: match old.metrics.is_empty() {
+                true => self.told.iter().map(|told| told.name.clone()).collect(),
+                false => old.metrics,
+            },
+            sample: old.sample,
+            samples: old.samples,
+            sample_seed: old.sample_seed,
+            part_runs: old.part_runs,
+            axis: old.axis,
+            points: old.points,
+            machines: old.machines,
+            ..Form::default()
+        };
+    }
+
+    /// Tries every value of every axis once, and some of the points, without running anything.
+    fn check(&self) -> Result<Vec<String>, (Option<String>, String)> {
+        let first = self.point(0);
+        let notes = self.try_point(&first).map_err(|message| self.blame(&first, message))?;
+        self.check_told(&first)?;
+        // A tunable that no scheduler of a scheduler's axis has is a slip of the pen.
+        let schedulers = self.axes.iter().position(|axis| axis.subject == Subject::Scheduler);
+        if let Some(place) = schedulers {
+            for axis in &self.axes {
+                let Subject::Tunable(name) = &axis.subject else { continue };
+                let has = self.axes[place].typical().into_iter().any(|value| {
+                    let mut point = first.clone();
+                    point[place] = value;
+                    self.has_tunable(&point, name)
+                });
+                if !has {
+                    let message = format!("axis {}: none of the schedulers has it", axis.name);
+                    return Err((Some(axis.name.clone()), message));
+                }
+            }
+        }
+        for (place, axis) in self.axes.iter().enumerate() {
+            let values = match &self.listed {
+                Points::Listed(points) if self.form.points.is_some() => {
+                    points.iter().take(VALUES_TRIED).map(|point| point[place].clone()).collect()
+                }
+                _ => axis.typical(),
+            };
+            for value in values.into_iter().take(VALUES_TRIED) {
+                let mut point = first.clone();
+                point[place] = value.clone();
+                self.try_point(&point).map_err(|message| {
+                    let message = format!("axis {}: {value}: {message}", axis.name);
+                    (Some(axis.name.clone()), message)
+                })?;
+            }
+        }
+        let step = (self.points / TRIED).max(1);
+        for number in (0..self.points).step_by(step as usize) {
+            let point = self.point(number);
+            self.try_point(&point).map_err(|message| {
+                let (axis, message) = self.blame(&point, message);
+                (axis, format!("{}: {message}", self.describe(number)))
+            })?;
+        }
+        Ok(notes)
+    }
+
+    /// What is wrong with a point, with the axis that it is about, if the message names that.
+    fn blame(&self, point: &[AxisValue], message: String) -> (Option<String>, String) {
+        let is_named = |text: &str| text.len() > 2 && message.contains(text);
+        let blamed = self.axes.iter().zip(point).find(|(axis, value)| {
+            let own = match &axis.subject {
+                Subject::Tunable(name) | Subject::Setting(name) => is_named(name),
+                _ => false,
+            };
+            own || matches!(value, AxisValue::Text(text) if is_named(text))
+        });
+        match blamed {
+            None => (None, message),
+            Some((axis, _)) => (Some(axis.name.clone()), format!("axis {}: {message}", axis.name)),
+        }
+    }
+
+    /// That what is told of runs names tasks and groups that there are.
+    fn check_told(&self, first: &[AxisValue]) -> Result<(), (Option<String>, String)> {
+        let names = self.names(first);
+        for (told, written) in self.told.iter().zip(&self.form.metrics) {
+            let wrong = |message: String| Err((Some(written.clone()), message));
+            let Some((keys, groups, _)) = &names else { continue };
+            if told.has_figures() {
+                return wrong(format!("`{written}`: only a benchmark has figures"));
+            }
+            for (scope, name) in told.named() {
+                let (known, thing): (&[String], _) = match scope {
+                    Scope::Key if name == "*" => continue,
+                    Scope::Key => (keys, "task"),
+                    Scope::Group if name == "/" => continue,
+                    Scope::Group => (groups, "group"),
+                    Scope::Cpu if name.parse::<u32>().is_err() => {
+                        return wrong(format!("`{written}`: {name} is no number of a CPU"));
+                    }
+                    _ => continue,
+                };
+                if !known.iter().any(|other| other == name) {
+                    let close = close_names(name, known.iter().map(String::as_str));
+                    let hint = match close.as_slice() {
+                        [] if known.is_empty() => "there are none".into(),
+                        [] => format!("there are {}", known.join(", ")),
+                        close => format!("did you mean {}?", close.join(" or ")),
+                    };
+                    return wrong(format!("`{written}`: there is no {thing} \"{name}\"; {hint}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that two columns of results would have.
+    fn name_twice(&self) -> Option<String> {
+        let mut names = vec![];
+        for column in self.column_names() {
+            if names.contains(&column) {
+                return Some(column);
+            }
+            names.push(column);
+        }
+        None
+    }
+
+    /// The space as JSON, with the texts of all files in it: all that its results depend on.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&self.form).expect("all of its keys are strings")
+    }
+
+    /// What it is called: its title, or what runs.
+    pub fn title(&self) -> &str {
+        match self.form.title.as_str() {
+            "" => self.plan.load.name(),
+            title => title,
+        }
+    }
+
+    /// The plan that all runs have in common.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What varies.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// What is told of each run.
+    pub fn told(&self) -> &[Told] {
+        &self.told
+    }
+
+    /// How many points there are.
+    pub fn points(&self) -> u64 {
+        self.points
+    }
+
+    /// With how many seeds each is run.
+    pub fn repeat(&self) -> u64 {
+        self.plan.repeat
+    }
+
+    /// How many runs there are, if every point has as many schedulers as the first.
+    pub fn runs(&self) -> u64 {
+        self.points * self.columns * self.plan.repeat
+    }
+
+    /// How many parts the results are written in.
+    pub fn parts(&self) -> u64 {
+        self.points.div_ceil(self.part_points)
+    }
+
+    /// The numbers of the points of a part.
+    pub fn points_of(&self, part: u64) -> std::ops::Range<u64> {
+        let first = part.saturating_mul(self.part_points).min(self.points);
+        first..first.saturating_add(self.part_points).min(self.points)
+    }
+
+    /// The values of a point.
+    pub fn point(&self, number: u64) -> Vec<AxisValue> {
+        self.listed.get(&self.axes, number)
+    }
+
+    /// A point as messages name it.
+    pub fn describe(&self, number: u64) -> String {
+        let values = self.axes.iter().zip(self.point(number));
+        let values: Vec<String> =
+            values.map(|(axis, value)| format!("{} {value}", axis.name)).collect();
+        values.join(", ")
+    }
+
+    /// The columns of results: point, repetition, seed, scheduler, the axes (but for scheduler and
+    /// seed), end, error, and what is told.
+    pub fn column_names(&self) -> Vec<String> {
+        let axes = self.axes.iter().filter(|axis| has_column(axis)).map(|axis| axis.name.clone());
+        ["point", "repetition", "seed", "scheduler"]
+            .map(String::from)
+            .into_iter()
+            .chain(axes)
+            .chain(["end", "error"].map(String::from))
+            .chain(self.told.iter().map(|told| told.name.clone()))
+            .collect()
+    }
+
+    /// Makes all runs of `parts` on `threads` threads. `done` gets the rows of each point and seed
+    /// when they are there, on the thread that made them; `ready` all rows of a part on the calling
+    /// thread, in the order of `parts`. If it answers false, or `stop` is set, no further run is
+    /// begun.
+    ///
+    /// # Errors
+    /// What is told of each run is not there, in no run.
+    pub fn run(
+        &self,
+        parts: &[u64],
+        threads: NonZeroUsize,
+        stop: &AtomicBool,
+        done: impl Fn(&[Row]) + Sync,
+        mut ready: impl FnMut(u64, Vec<Row>) -> bool,
+    ) -> Result<(), String> {
+        let mut items: Vec<(u64, u64, u64)> = vec![];
+        for &part in parts {
+            for point in self.points_of(part) {
+                items.extend((0..self.repeat()).map(|repetition| (part, point, repetition)));
+            }
+        }
+        let work = |&(_, point, repetition): &(u64, u64, u64)| {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let rows = self.run_point(point, repetition);
+            if let Ok(rows) = &rows {
+                done(rows);
+            }
+            Some(rows)
+        };
+        let mut wrong = None;
+        let mut of_part: Vec<Row> = vec![];
+        parallel::for_each_in_order(&items, threads, work, |place, rows| {
+            match rows {
+                None => return false,
+                Some(Err(error)) => {
+                    wrong = Some(error);
+                    return false;
+                }
+                Some(Ok(rows)) => of_part.extend(rows),
+            }
+            let (part, ..) = items[place];
+            let is_last = items.get(place + 1).is_none_or(|(next, ..)| *next != part);
+            !is_last || ready(part, std::mem::take(&mut of_part))
+        });
+        wrong.map_or(Ok(()), Err)
+    }
+}
+
+/// Whether an axis has a column of its own: the scheduler and the seed have theirs anyway.
+pub(crate) fn has_column(axis: &Axis) -> bool {
+    !matches!(axis.subject, Subject::Scheduler | Subject::Seed)
+}
+
+/// The points that `form` asks for.
+fn points(form: &Form, axes: &[Axis]) -> Result<Points, String> {
+    if let Some(points) = &form.points {
+        let mut listed = vec![];
+        for (number, point) in points.iter().enumerate() {
+            if point.len() != axes.len() {
+                return Err(format!(
+                    "points: number {number} has {} values; there are {} axes",
+                    point.len(),
+                    axes.len()
+                ));
+            }
+            let values = axes.iter().zip(point).map(|(axis, value)| {
+                axis.take(value)
+                    .map_err(|error| format!("points: number {number}: {}: {error}", axis.name))
+            });
+            listed.push(values.collect::<Result<Vec<_>, String>>()?);
+        }
+        return Ok(Points::Listed(listed));
+    }
+    let seed = form.sample_seed.unwrap_or(1);
+    let samples = || match form.samples {
+        Some(samples @ 1..=RUNS_MAX) => Ok(samples as usize),
+        Some(samples) => Err(format!("samples is {samples}; give 1 to {RUNS_MAX}")),
+        None => Err("samples is missing: how many points?".into()),
+    };
+    match form.sample {
+        Sample::Grid if form.samples.is_some() => {
+            Err("samples: a grid has all points; give sample = \"random\" or \"latin\"".into())
+        }
+        Sample::Grid => Ok(Points::Grid),
+        Sample::Random => Ok(Points::Listed(sample::random(axes, samples()?, seed))),
+        Sample::Latin => Ok(Points::Listed(sample::latin(axes, samples()?, seed))),
+        Sample::Sobol => Err("sample = \"sobol\": SciPy makes the points; it needs the Python \
+                              package: `pip install ./python scipy`, then `schedlab sweep`"
+            .into()),
+    }
+}
+
+/// What is told of each run.
+fn told(form: &Form, is_benchmark: bool) -> Result<Vec<Told>, (Option<String>, String)> {
+    if form.metrics.is_empty() {
+        if is_benchmark {
+            let message = "metrics are missing: name figures, as figure(time); `schedlab bench` \
+                           shows those of a benchmark";
+            return Err((None, message.into()));
+        }
+        return Ok(COMPARED.iter().filter_map(|id| Told::of_id(id)).collect());
+    }
+    let read = |text: &String| {
+        Told::parse(text).map_err(|error| (Some(text.clone()), format!("metrics: {error}")))
+    };
+    form.metrics.iter().map(read).collect()
+}
+
+impl Space {
+    /// The point at these parts of the way along each axis, each at least 0 and less than 1.
+    pub fn at(&self, parts: &[f64]) -> Vec<AxisValue> {
+        self.axes.iter().zip(parts).map(|(axis, part)| axis.at(*part)).collect()
+    }
+
+    /// The same with these points in place of its own. They are not tried: a point that cannot be
+    /// run makes rows that say so.
+    ///
+    /// # Errors
+    /// A point has not a value for each axis, or one that cannot be.
+    pub fn with_points(&self, points: Vec<Vec<AxisValue>>) -> Result<Space, String> {
+        let form = Form {
+            points: Some(points),
+            sample: Sample::Grid,
+            samples: None,
+            sample_seed: None,
+            ..self.form.clone()
+        };
+        let mut read = |name: &str| Err(format!("{name}: no file is read here"));
+        Space::of_form(form, &mut read).map_err(|(_, message)| message)
+    }
+}
