@@ -19,6 +19,7 @@
 
 mod build_time;
 mod circles;
+mod copies;
 mod debts;
 mod forbidden;
 mod graph;
@@ -29,6 +30,7 @@ mod loops;
 mod man;
 mod modules;
 mod mutants;
+mod package;
 mod phrases;
 mod pictures;
 mod repository;
@@ -73,7 +75,7 @@ impl fmt::Display for Finding {
 type Check = fn(&Repository) -> Vec<Finding>;
 
 /// All checks of `tidy`, with the name under which their findings are printed.
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 10] = [
     ("graph of crates", graph::check),
     ("circles of files", circles::check),
     ("forbidden below the command line", forbidden::check),
@@ -82,6 +84,7 @@ const CHECKS: [(&str, Check); 9] = [
     ("words out of use", words::check),
     ("phrases", phrases::check),
     ("links", links::check),
+    ("copies", copies::check),
     ("tests named in docs/testing.md", tests_named::check),
 ];
 
@@ -95,6 +98,8 @@ fn main() -> ExitCode {
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["build-time", ref arguments @ ..] => build_time::run(arguments),
         ["loops", program] => count_loops(program),
+        ["copies"] => copies::make(),
+        ["package"] => package::run(),
         ["man", "--out", directory] => man::pages(directory),
         ["completions", "--out", directory] => man::completions(directory),
         ["wasm"] => wasm::check(),
