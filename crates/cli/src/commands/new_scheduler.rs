@@ -192,7 +192,7 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
                 pair("docs/tutorial.md goes", "schedlab's docs/tutorial.md goes"),
                 pair("Cow::Borrowed(\"mine\")", &format!("Cow::Borrowed(\"{name}\")")),
                 pair("Cow::Borrowed(\"My scheduler\")", &format!("Cow::Borrowed(\"{title}\")")),
-                pair("\"/../desktop.json\"", "\"/desktop.json\""),
+                pair("\"/../../examples/desktop.json\"", "\"/desktop.json\""),
                 pair("\"mine@1\"", &format!("\"{name}@1\"")),
                 pair("under `mine`", &format!("under `{name}`")),
                 pair(LENGTH_TEST, ""),
