@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes reports and tries them in a headless Chromium (Debian: apt-get install chromium nodejs).
-# Where there is none, says so aloud: nothing was tested then.
+# Makes reports and tests them in a headless Chromium (Debian: apt-get install chromium nodejs).
+# Without Chromium or node nothing is tested, and the script says SKIPPED.
 #
-#     tests/browser/run.sh [PROGRAM]        PROGRAM: a built schedlab; else cargo runs it
+#     tests/browser/run.sh [PROGRAM]        PROGRAM: a built schedlab; default: cargo runs it
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -14,7 +14,7 @@ node --input-type=module -e '
     process.exit(findChromium() ? 0 : 1)' 2>/dev/null || missing+=('chromium')
 if [ ${#missing[@]} -gt 0 ]; then
     echo '************************************************************************' >&2
-    echo "** SKIPPED: the report was NOT tried in a browser; missing: ${missing[*]}" >&2
+    echo "** SKIPPED: the report was NOT tested in a browser; missing: ${missing[*]}" >&2
     echo '************************************************************************' >&2
     exit 0
 fi
@@ -37,7 +37,7 @@ END
     --report "$directory/desktop.html" > /dev/null
 "${schedlab[@]}" run "$directory/hostile.json" --scheduler cfs --cpus 1 \
     --report "$directory/hostile.html" > /dev/null
-# Some two million turns.
+# About two million run intervals.
 "${schedlab[@]}" run examples/server.json --scheduler main --cpus 4 --duration 300 \
     --report "$directory/many.html" > /dev/null
 "${schedlab[@]}" bench hackbench --groups 1..3:1 --loops 20 --scheduler o_1,cfs --cpus 2 \
@@ -52,6 +52,6 @@ END
     > /dev/null 2>&1
 if ! node tests/browser/run.mjs "$directory"; then
     trap - EXIT
-    echo "the reports and pictures of what failed are in $directory" >&2
+    echo "the reports and pictures of the failed tests are in $directory" >&2
     exit 1
 fi

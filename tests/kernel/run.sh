@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# The class that the laboratory plays against a stock kernel's: boots one in QEMU, loads policies
-# into it with schedlab-live, and compares callbacks and CPU times with the laboratory's.
+# Compares the simulated sched_ext class with that of a stock kernel: boots the kernel in QEMU, loads
+# policies into it with schedlab-live, and compares callbacks and CPU times with the simulation.
 #
-#     tests/kernel/run.sh [RELEASE]      RELEASE: a kernel of Debian, 7.3.4+deb13; else these are
-#                                        tried: 7.3.4+deb13, 7.0.4+deb13, what the suite names
+#     tests/kernel/run.sh [RELEASE]      RELEASE: a kernel of Debian, such as 7.3.4+deb13; default:
+#                                        7.3.4+deb13, 7.0.4+deb13, then the one of the suite
+#
+# SCHEDLAB_PROGRAM: a built schedlab; default: cargo runs it. SCHEDLAB_TESTS: options by which cargo
+# selects the tests (default: -p schedlab-scx), so that a larger build can be used again.
 #
 # Needs Debian's apt, qemu-system-x86, busybox-static, cpio, and for schedlab-live a C compiler and
-# the headers of libelf and zlib. Where something cannot be had it says so aloud: nothing was tested
-# then. Every boot ends after 300 s (TIMEOUT).
+# the headers of libelf and zlib. If one of them is missing, nothing is tested, and the script says
+# SKIPPED. Every boot ends after 300 s (TIMEOUT).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,6 +22,8 @@ skip() {
 }
 
 here=tests/kernel
+schedlab=(${SCHEDLAB_PROGRAM:-cargo run --quiet -p schedlab --})
+tests=(${SCHEDLAB_TESTS:--p schedlab-scx})
 out=$PWD/target/kernel
 mkdir -p "$out"
 
@@ -38,10 +43,10 @@ done
     skip "$(tail -n 1 "$out/fetch.log")"
 echo "kernel $(cat "$kernel/release")"
 
-# Its own directory: libbpf is built there, once.
+# A directory of its own: libbpf is built there, once.
 export CARGO_TARGET_DIR=$PWD/target/live
 if ! cargo build --quiet --release --manifest-path live/Cargo.toml > "$out/build.log" 2>&1; then
-    # Ours to mend is what rustc says of our own code; else what libbpf needs is not there.
+    # Errors in our own code are failures; otherwise a requirement of libbpf is missing.
     if grep -q '^error.*schedlab-live' "$out/build.log" && ! grep -q 'libbpf-sys' "$out/build.log"; then
         cat "$out/build.log" >&2
         exit 1
@@ -70,13 +75,13 @@ esac
 
 check() {
     grep -q "$1" "$out/console" || {
-        echo "the guest did not say \"$1\" ($2); its console is $out/console" >&2
+        echo "the console of the guest lacks \"$1\" ($2); its console is $out/console" >&2
         exit 1
     }
 }
-check '^policy bfs' 'all policies were tried'
+check '^policy bfs' 'all policies were loaded'
 check 'ext 1 before' 'the tasks ran in the class'
-check 'faults: ops.init() failed (-12)' 'the reason of an end is told'
+check 'faults: ops.init() failed (-12)' 'the reason for the end is reported'
 check '^fault: status 1' 'an end is an error'
 if grep -q '^state: enabled\|the kernel refuses\|Kernel panic' "$out/console"; then
     grep -A 20 'the kernel refuses\|Kernel panic' "$out/console" >&2 || true
@@ -84,8 +89,9 @@ if grep -q '^state: enabled\|the kernel refuses\|Kernel panic' "$out/console"; t
     exit 1
 fi
 
-# Decisions, logged in the kernel and replayed through the originals: 99 % and more are theirs on
-# one CPU. (On two the policies act with less than the originals see; what is shared is told.)
+# Decisions, logged in the kernel and replayed through the schedulers that the policies are twins of.
+# On one CPU at least 99 % are the same. (On two CPUs the policies see less than those schedulers;
+# the share is only printed.)
 for cpus in 1 2; do
     SMP=$cpus "$here/boot.sh" "$kernel" "$here/decisions.job" "${programs[@]}" \
         examples/scx/{goodness,o_1,bfs}.bpf.o > "$out/decisions-$cpus" 2>> "$out/boot.log" || {
@@ -97,7 +103,7 @@ for cpus in 1 2; do
         awk -v POLICY=$policy '/^decisions: / { is_it = $2 == POLICY; next } is_it' \
             "$out/decisions-$cpus" > "$log"
         status=0
-        cargo run --quiet -p schedlab -- live --replay "$log" --show 1 > "$log.replayed" || status=$?
+        "${schedlab[@]}" live --replay "$log" --show 1 > "$log.replayed" || status=$?
         echo "decisions of $policy, $cpus CPUs:"
         grep '^  who ' "$log.replayed" || cat "$log.replayed"
         few=$(sed -n 's/^  who .*(\([0-9]*\)\.[0-9]* %)$/\1/p' "$log.replayed" | sort -n | head -n 1)
@@ -113,10 +119,10 @@ mkdir -p "$out/records"
 awk -v DIR="$out/records" -v OF="Linux $(cat "$kernel/release")" -f "$here/records.awk" \
     "$out/console"
 SCHEDLAB_KERNEL_RECORDS=$out/records \
-    cargo test --quiet -p schedlab-scx --test kernel -- --nocapture
+    cargo test --quiet "${tests[@]}" --test kernel -- --nocapture
 
-# Free tasks on two CPUs, everything else that ran played from a trace. PHASE (71 ms): when the load
-# begins; another makes it another boot.
+# Free tasks on two CPUs; all other tasks are replayed from a trace. PHASE (71 ms): time at which the
+# load begins; another value makes another boot.
 echo 'fifo rounds queues goodness' > "$out/names"
 echo 'vtime:fifo=1,log_events=1 rounds:log_events=1 queues:log_events=1 goodness:log_events=1' \
     > "$out/policies"
@@ -136,4 +142,4 @@ for name in $(cat "$out/names"); do
         base64 -d > "$out/free/new.$name.gz"
 done
 SCHEDLAB_KERNEL_FREE=$out/free \
-    cargo test --quiet -p schedlab-scx --test two_cpus -- --nocapture free_tasks
+    cargo test --quiet "${tests[@]}" --test two_cpus -- --nocapture free_tasks

@@ -1,13 +1,13 @@
-//! What no crate below the command line does, and what no file of the repository names.
+//! Code that is forbidden below the command line, and paths that no file of the repository names.
 //!
-//! The engine lives in long-running processes and in browsers: it leaks nothing, has no state
-//! outside its values, does not print and does not end the program.
+//! The engine runs in long-lived processes and in browsers: it leaks nothing, has no state outside
+//! its values, does not print and does not end the program.
 
 use crate::Finding;
 use crate::repository::Repository;
 use crate::scan::{self, Part};
 
-/// Code that stands in no crate below `cli`, and why.
+/// Code that is in no crate below `cli`, and the reason.
 const CODE: [(&str, &str); 15] = [
     ("Box::leak", "a long-running process must not leak"),
     (".leak()", "a long-running process must not leak"),
@@ -26,11 +26,11 @@ const CODE: [(&str, &str); 15] = [
     ("unsafe fn", "unsafe code is in crates/host/src/sys alone"),
 ];
 
-/// Where such code may stand all the same: the beginning of the path, the code, the reason.
+/// Exceptions: the beginning of a path, the code that is allowed there, the reason.
 const EXCEPTIONS: [(&str, &str, &str); 1] =
     [("crates/host/src/sys/", "unsafe {", "system calls that no library wraps")];
 
-/// Paths of somebody's machine. Written in two pieces, so that this file does not name them.
+/// Paths of one developer's machine. Written in two pieces, so that this file does not name them.
 const PATHS: [&str; 5] = [
     concat!("/ho", "me/"),
     concat!("/Us", "ers/"),
@@ -39,13 +39,13 @@ const PATHS: [&str; 5] = [
     concat!("../sha", "red/"),
 ];
 
-/// Finds what must not be there.
+/// Finds forbidden code and paths.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in repository.files() {
         for (i, line) in file.text.lines().enumerate() {
             for path in PATHS.iter().filter(|path| names_path(line, path)) {
-                let message = format!("`{path}`: a path of somebody's machine");
+                let message = format!("`{path}`: a path of one developer's machine");
                 findings.push(Finding::new(&file.path, i + 1, message));
             }
         }
@@ -70,7 +70,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// Whether `what` stands in `line`, not as the end of a longer name.
+/// Whether `line` has the code `what`, not as the end of a longer name.
 fn has_token(line: &str, what: &str) -> bool {
     line.match_indices(what).any(|(at, _)| {
         let before = line[..at].chars().next_back();

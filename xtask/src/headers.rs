@@ -1,4 +1,4 @@
-//! Every source file of a crate says at its top, in `//!` lines, which one thing it holds.
+//! File headers: every source file begins with `//!` lines that name the one thing it holds.
 
 use crate::Finding;
 use crate::repository::Repository;
@@ -9,7 +9,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
         .files()
         .filter(|file| file.is("rs") && file.path.contains("/src/"))
         .filter(|file| !file.text.starts_with("//!"))
-        .map(|file| Finding::new(&file.path, 1, "no `//!` header that says what the file holds"))
+        .map(|file| Finding::new(&file.path, 1, "no `//!` header that describes the file"))
         .collect()
 }
 

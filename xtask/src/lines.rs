@@ -1,14 +1,14 @@
 //! Lines of at most 100 columns.
 //!
-//! rustfmt breaks code, but neither comments nor text literals. A line of Rust may be longer if a
-//! text literal or an address makes it so, or if it is a row of a table in a comment; a line of a
-//! document, if it stands in a block of code or a table, or has a link.
+//! rustfmt wraps code, but neither comments nor text literals. A line of Rust may be longer if it
+//! has a text literal or an address, or if it is a row of a table in a comment; a line of a
+//! document, if it is in a block of code or a table, or has a link.
 
 use crate::Finding;
 use crate::repository::{File, Repository};
 use crate::scan::{self, Part};
 
-/// The widest line, in characters.
+/// Maximum width of a line, in characters.
 const WIDTH: usize = 100;
 
 /// Finds lines that are too wide.

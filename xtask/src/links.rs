@@ -1,11 +1,11 @@
-//! Links of the documents: the file that a relative link names is there, and so is its heading. A
-//! source file that a document names between backticks is there too, somewhere.
+//! Links of the documents: the file that a relative link names exists, and so does the heading. A
+//! source file that a document names between backticks exists, too, in some directory.
 
 use crate::Finding;
 use crate::repository::Repository;
 use std::collections::BTreeMap;
 
-/// Finds links that lead nowhere.
+/// Finds broken links.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in repository.files().filter(|file| file.is("md")) {
@@ -25,7 +25,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// The source files that a document names, with their lines.
+/// Source files that a document names, with the lines that name them.
 fn sources(text: &str) -> Vec<(usize, String)> {
     let quoted = |(number, line): (usize, &str)| -> Vec<(usize, String)> {
         let names = line.split('`').skip(1).step_by(2);
@@ -35,7 +35,7 @@ fn sources(text: &str) -> Vec<(usize, String)> {
     prose(text).flat_map(quoted).collect()
 }
 
-/// Whether `target` of the document `from` is there.
+/// Checks that `target`, a link of the document `from`, exists.
 fn follow(repository: &Repository, from: &str, target: &str) -> Result<(), String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return Ok(());
@@ -47,7 +47,7 @@ fn follow(repository: &Repository, from: &str, target: &str) -> Result<(), Strin
     let path = if path.is_empty() {
         from.to_string()
     } else {
-        resolve(from, path).ok_or_else(|| format!("`{target}` leads out of the repository"))?
+        resolve(from, path).ok_or_else(|| format!("`{target}` is outside the repository"))?
     };
     if !repository.exists(&path) {
         return Err(format!("`{target}`: there is no `{path}`"));
@@ -65,7 +65,7 @@ fn follow(repository: &Repository, from: &str, target: &str) -> Result<(), Strin
     }
 }
 
-/// `path` as seen from the document `from`, from the root of the repository.
+/// Path from the root of the repository for `path`, which is relative to the document `from`.
 fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -113,13 +113,13 @@ fn targets(text: &str) -> Vec<(usize, String)> {
     targets
 }
 
-/// A line without what stands between backticks, where brackets are no links.
+/// A line without the code between backticks, where brackets are not links.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }
 
-/// The anchors of a document's headings, as hosts make them: small letters, digits, `-` and `_`,
-/// blanks made `-`, and a number behind what was there before.
+/// Anchors of a document's headings, as hosts make them: lower-case letters, digits, `-` and `_`,
+/// with `-` for blanks, and a number after a repeated one.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = Vec::new();

@@ -1,24 +1,24 @@
-//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask mutants`,
-//! `cargo xtask worlds`, `cargo xtask pictures`.
+//! Checks and chores of the repository itself: `cargo xtask COMMAND`.
 //!
-//! `tidy` holds the claims of `ARCHITECTURE.md` against the source: which crate may use which, what
-//! no crate below the command line does, how files begin, how wide lines are, which words are out
-//! of use, and whether the links of the documents lead anywhere. `cargo test` runs the same checks.
-//!
-//! A file that is not tidy yet stands in `xtask/debts.txt`; one that has become tidy must leave it.
-//! `cargo xtask tidy --write-debts` writes that list anew.
-//!
-//! `wasm` type-checks everything below `lab` for a machine without an operating system.
-//!
-//! `pictures` draws the pictures that the documents show.
-//!
-//! `worlds` runs the next random worlds of those that every release shall have been through.
-//!
-//! `mutants` puts small faults into the code and counts which of them the tests find
-//! (`docs/testing.md`). It is a package of its own, in `mutants`.
+//! * `tidy` compares the claims of `ARCHITECTURE.md` with the source: the crates that each crate
+//!   may use, circles of files, code that is forbidden below the command line, file headers, line
+//!   widths, words and phrases out of use, links of the documents. `cargo test` runs the same
+//!   checks. Files that are not tidy yet are listed in `xtask/debts.txt`, with the number of
+//!   findings, which can only fall. `tidy --write-debts` writes the list.
+//! * `build-time` builds from nothing and prints CPU time, wall time and the dearest crates.
+//! * `loops PROGRAM` counts the copies of the event loop in a program.
+//! * `package` makes the packages, unpacks them elsewhere, and runs README's first example there.
+//! * `copies` updates the files that a package needs inside its own directory.
+//! * `man --out DIR` and `completions --out DIR` write man pages and shell completions.
+//! * `wasm` type-checks all crates below `lab` for a machine without an operating system.
+//! * `pictures` draws the pictures of the documents.
+//! * `worlds` runs the next random worlds of the million that every release is to pass.
+//! * `mutants` changes the code in small ways and counts the changes that no test notices
+//!   (`docs/testing.md`). It is a separate package, in `mutants`.
 
 mod build_time;
 mod circles;
+mod copies;
 mod debts;
 mod forbidden;
 mod graph;
@@ -29,6 +29,7 @@ mod loops;
 mod man;
 mod modules;
 mod mutants;
+mod package;
 mod phrases;
 mod pictures;
 mod repository;
@@ -45,11 +46,11 @@ use std::process::ExitCode;
 /// One fault: where it is and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The file, from the root of the repository.
+    /// Path of the file, from the root of the repository.
     pub path: String,
-    /// The line, from 1; 0 if the whole file is meant.
+    /// Number of the line, from 1; `0`: the whole file.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// Description of the fault, and of what would be right.
     pub message: String,
 }
 
@@ -69,11 +70,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a check looks at, and what it finds.
+/// A check: returns its findings in a repository.
 type Check = fn(&Repository) -> Vec<Finding>;
 
-/// All checks of `tidy`, with the name under which their findings are printed.
-const CHECKS: [(&str, Check); 9] = [
+/// All checks of `tidy`, with the names that are printed with their findings.
+const CHECKS: [(&str, Check); 10] = [
     ("graph of crates", graph::check),
     ("circles of files", circles::check),
     ("forbidden below the command line", forbidden::check),
@@ -82,6 +83,7 @@ const CHECKS: [(&str, Check); 9] = [
     ("words out of use", words::check),
     ("phrases", phrases::check),
     ("links", links::check),
+    ("copies", copies::check),
     ("tests named in docs/testing.md", tests_named::check),
 ];
 
@@ -95,6 +97,8 @@ fn main() -> ExitCode {
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["build-time", ref arguments @ ..] => build_time::run(arguments),
         ["loops", program] => count_loops(program),
+        ["copies"] => copies::make(),
+        ["package"] => package::run(),
         ["man", "--out", directory] => man::pages(directory),
         ["completions", "--out", directory] => man::completions(directory),
         ["wasm"] => wasm::check(),
@@ -104,8 +108,9 @@ fn main() -> ExitCode {
         ["worlds", ref arguments @ ..] => worlds::run(arguments),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--write-debts] | wasm | mutants [...] | worlds [...] | \
-                 pictures [PROGRAM]"
+                "usage: cargo xtask tidy [--write-debts] | build-time [--tests] [-- ...] | \
+                 loops PROGRAM | package | copies | man --out DIR | completions --out DIR | wasm | \
+                 mutants [...] | worlds [...] | pictures [PROGRAM]"
             );
             ExitCode::from(2)
         }
@@ -130,7 +135,7 @@ fn count_loops(program: &str) -> ExitCode {
     }
 }
 
-/// Runs all checks and prints what they find.
+/// Runs all checks and prints their findings.
 fn tidy() -> ExitCode {
     match Repository::read() {
         Ok(repository) => {

@@ -1,9 +1,9 @@
-//! Mutation testing: a package of its own, as its parser would make every other check wait.
+//! Mutation testing: a separate package, because its parser would slow every other check.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Runs it with these arguments.
+/// Runs the package with these arguments.
 pub fn run(arguments: &[String]) -> ExitCode {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mutants/Cargo.toml");
     let status = Command::new(env!("CARGO"))

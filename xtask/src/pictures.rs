@@ -1,13 +1,12 @@
-//! Draws the pictures that the documents show, by the commands that stand beside their names in
-//! `docs/pictures/README.md`: `cargo xtask pictures`. A test of the program holds them against what
-//! it draws.
+//! Draws the pictures of the documents: `cargo xtask pictures`. `docs/pictures/README.md` lists
+//! their names and commands. A test of the program compares them with what it draws.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const LIST: &str = "docs/pictures/README.md";
 
-/// Draws all of them, by `program` or by the program of this repository.
+/// Draws all pictures with `program`; `None`: with the program of this repository.
 pub fn draw(program: Option<&str>) -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let list = match std::fs::read_to_string(root.join(LIST)) {
@@ -45,7 +44,7 @@ pub fn draw(program: Option<&str>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The rows of the list: a picture's name, and the arguments of the command that draws it.
+/// Rows of the list: the name of a picture, and the arguments of the command that draws it.
 fn pictures(list: &str) -> Vec<(&str, Vec<&str>)> {
     list.lines().filter_map(picture).collect()
 }

@@ -4,18 +4,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Directories that hold no source: results of builds, version control, findings of fuzzers.
+/// Directories without source: build results, version control, findings of fuzzers.
 const PASSED_OVER: [&str; 5] = ["target", ".git", "corpus", "artifacts", "out"];
 
-/// Endings of the files that are read.
-const ENDINGS: [&str; 10] =
-    ["rs", "md", "py", "toml", "yml", "cff", "json", "css", "mix", "groups"];
+/// Extensions of the files that are read.
+const ENDINGS: [&str; 11] =
+    ["rs", "md", "py", "toml", "yml", "cff", "json", "css", "mix", "groups", "txt"];
 
 /// A text file.
 pub struct File {
     /// Path from the root of the repository, with `/`.
     pub path: String,
-    /// What is in it.
+    /// Contents.
     pub text: String,
 }
 
@@ -62,7 +62,7 @@ impl Repository {
         self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
     }
 
-    /// Whether there is such a file or directory, of whatever kind.
+    /// Whether a file or directory of any kind exists at `path`.
     pub fn exists(&self, path: &str) -> bool {
         self.text(path).is_some() || self.root.join(path).exists()
     }
@@ -83,8 +83,7 @@ fn walk(root: &Path, at: &str, files: &mut Vec<File>) -> io::Result<()> {
             }
         } else if kind.is_file() {
             let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-            if ENDINGS.contains(&ending) || [".ci/run", "xtask/debts.txt"].contains(&path.as_str())
-            {
+            if ENDINGS.contains(&ending) || path == ".ci/run" {
                 files.push(File { path, text: fs::read_to_string(entry.path())? });
             }
         }

@@ -1,14 +1,14 @@
-//! `docs/testing.md` says which test holds which rule: the tests that it names exist.
+//! Tests that `docs/testing.md` names for the rules that they check: all of them exist.
 //!
-//! A name in backquotes is a file if it ends in `.rs` (below `crates`), a test if it is words with
-//! `_` between them. (That the golden files it names exist is tested where they are replayed.)
+//! A name in backticks is a file if it ends in `.rs` (below `crates`), and a test if it consists of
+//! words with `_` between them. (The test that replays the golden files checks their names.)
 
 use crate::Finding;
 use crate::repository::Repository;
 
 const PAGE: &str = "docs/testing.md";
 
-/// Finds names of files and tests that are not there.
+/// Finds names of files and tests that do not exist.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let Some(page) = repository.files().find(|file| file.path == PAGE) else {
         return vec![];
@@ -26,7 +26,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
                 true
             };
             if !is_there {
-                let message = format!("`{name}` is named here and is not there");
+                let message = format!("`{name}` does not exist");
                 findings.push(Finding::new(PAGE, number + 1, message));
             }
         }
@@ -34,7 +34,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// Whether a name looks like that of a test.
+/// Whether a name has the form of a test's name.
 fn is_test(name: &str) -> bool {
     let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.chars().all(small) && name.matches('_').count() >= 2

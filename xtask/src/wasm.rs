@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Everything below `lab`.
+/// All crates below `lab`.
 const CRATES: [&str; 7] = [
     "schedlab-core",
     "schedlab-sched",
@@ -15,13 +15,15 @@ const CRATES: [&str; 7] = [
     "schedlab-bench",
 ];
 
-/// Runs `cargo check` for the target, which is installed first if that can be done. Where it cannot
-/// be had, the check is skipped, loudly.
+/// Runs `cargo check` for the target, which is installed first. If it cannot be installed, the
+/// check is skipped, with a message.
 pub fn check() -> ExitCode {
     if !is_installed() {
         let added = Command::new("rustup").args(["target", "add", TARGET]).status();
         if !added.is_ok_and(|status| status.success()) || !is_installed() {
-            eprintln!("wasm: SKIPPED: the target {TARGET} is not installed and cannot be had here");
+            eprintln!(
+                "wasm: SKIPPED: the target {TARGET} is not installed and cannot be installed here"
+            );
             return ExitCode::SUCCESS;
         }
     }
@@ -45,7 +47,7 @@ pub fn check() -> ExitCode {
     }
 }
 
-/// Whether the toolchain in use has the target's standard library.
+/// Whether the current toolchain has the standard library of the target.
 fn is_installed() -> bool {
     Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])

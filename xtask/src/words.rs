@@ -1,4 +1,4 @@
-//! Words out of use: names of our own for which the field has a word.
+//! Words out of use: names that this project invented and for which the field has a word.
 //!
 //! To retire a word, add a line to [`WORDS`]. It is found in code, comments and documents, alone
 //! or as a part of a name (`Knobs`, `knob_of`), but not within a word (`doorknob`).
@@ -6,7 +6,7 @@
 use crate::Finding;
 use crate::repository::Repository;
 
-/// The word in small letters, and what the field says.
+/// The word in lower case, and the word of the field.
 const WORDS: [(&str, &str); 7] = [
     ("knob", "tunable"),
     ("knobs", "tunables"),
@@ -36,7 +36,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// The words of a line in small letters, names taken apart at `_` and at capital letters.
+/// Words of a line in lower case, with names split at `_` and at capital letters.
 fn words(line: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
     let mut small = false;

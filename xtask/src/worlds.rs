@@ -1,8 +1,8 @@
-//! Random worlds, many at a time, over many runs: which seeds all releases have been run with
-//! stands in `tests/worlds.csv`, and `cargo xtask worlds` goes on behind the last of them.
+//! Random worlds, many at a time, over many runs: `tests/worlds.csv` lists the seeds with which all
+//! releases have been run, and `cargo xtask worlds` continues after the last of them.
 //!
-//! The file is the same for everybody who has the same revision, and so is what is run next. It is
-//! written only if somebody asks for it (`--record`) and no rule was broken.
+//! The seeds that are run next depend only on that file, so they are the same for all clones of a
+//! revision. The file is written only with `--record`, and only if no rule was broken.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,23 +10,25 @@ use std::process::{Command, ExitCode};
 /// The columns.
 const HEAD: &str = "date,revision,first_seed,seeds,releases,worlds";
 
-/// How many worlds are wanted in all.
+/// Number of worlds to reach.
 const WANTED: u64 = 1_000_000;
 
-/// Worlds of wider kinds begin with this seed; those below are for faults of the past.
+/// First seed of the wider kinds of worlds; lower seeds are reserved for faults of the past.
 const WIDE: u64 = 10_000;
 
-/// What is asked for.
+/// Options of the command.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
-    /// So many seeds, each with every release.
+    /// Number of seeds; each is run with every release.
     seeds: u64,
-    /// Passes over so many times as many, which others run.
+    /// Number of blocks of `seeds` seeds to skip, because other jobs run them.
     part: u64,
-    /// With the program as it is released, which is built for it.
+    /// Whether to build and run the program in its release profile.
     release: bool,
-    /// Adds what was run to the file.
+    /// Whether to add the run to the file.
     record: bool,
+    /// Program to run; `None`: cargo builds it.
+    program: Option<String>,
 }
 
 /// A line of the file.
@@ -57,20 +59,24 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
     let done = read(&text)?;
     let all: u64 = done.iter().map(|done| done.worlds).sum();
     let next = next_seed(&done) + options.part * options.seeds;
-    println!("{all} of {WANTED} random worlds are recorded; next are the seeds from {next} on");
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(&root).args(["run", "--quiet", "-p", "schedlab"]);
-    if options.release {
-        command.arg("--release");
-    }
-    command.args(["--", "stress", "--scheduler", "all"]);
+    println!("{all} of {WANTED} random worlds are recorded; the next seeds are {next} and above");
+    let mut command = match &options.program {
+        Some(program) => Command::new(program),
+        None => {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["run", "--quiet", "-p", "schedlab"]);
+            cargo.args(options.release.then_some("--release")).arg("--");
+            cargo
+        }
+    };
+    command.current_dir(&root).args(["stress", "--scheduler", "all"]);
     command.args(["--first-seed", &next.to_string(), "--seeds", &options.seeds.to_string()]);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cargo: {error}"))?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    let (releases, worlds) = tally(&told);
+    let table = String::from_utf8_lossy(&output.stdout);
+    let (releases, worlds) = tally(&table);
     if !output.status.success() || worlds != releases * options.seeds || worlds == 0 {
-        print!("{told}");
+        print!("{table}");
         return Ok(false);
     }
     let line = format!(
@@ -79,20 +85,17 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
         git(&root, &["rev-parse", "--short", "HEAD"]),
         options.seeds
     );
-    println!(
-        "every rule was kept in {worlds} worlds: {releases} releases, {} seeds",
-        options.seeds
-    );
+    println!("no rule was broken in {worlds} worlds: {releases} releases, {} seeds", options.seeds);
     if options.record {
         std::fs::write(&path, format!("{text}{line}\n")).map_err(|error| error.to_string())?;
     } else {
-        println!("to record them: this line at the end of tests/worlds.csv, or --record\n{line}");
+        println!("to record them, use --record, or add this line to tests/worlds.csv\n{line}");
     }
     Ok(true)
 }
 
 fn options(arguments: &[&str]) -> Result<Options, String> {
-    let mut options = Options { seeds: 100, part: 0, release: false, record: false };
+    let mut options = Options { seeds: 100, part: 0, release: false, record: false, program: None };
     let mut words = arguments.iter();
     while let Some(&word) = words.next() {
         let mut number = || {
@@ -102,10 +105,14 @@ fn options(arguments: &[&str]) -> Result<Options, String> {
         match word {
             "--seeds" => options.seeds = number()?,
             "--part" => options.part = number()?,
+            "--program" => {
+                let program = words.next().ok_or("--program takes a path")?;
+                options.program = Some(program.to_string());
+            }
             "--release" => options.release = true,
             "--record" => options.record = true,
             _ => {
-                let usage = "worlds [--seeds N] [--part N] [--release] [--record]";
+                let usage = "worlds [--seeds N] [--part N] [--release | --program PATH] [--record]";
                 return Err(format!("there is no {word}; usage: cargo xtask {usage}"));
             }
         }
@@ -131,15 +138,15 @@ fn read(text: &str) -> Result<Vec<Done>, String> {
     lines.enumerate().map(done).collect()
 }
 
-/// The first seed behind all that were run.
+/// First seed after all those that were run.
 fn next_seed(done: &[Done]) -> u64 {
     done.iter().map(|done| done.first_seed + done.seeds).max().unwrap_or(0).max(WIDE)
 }
 
-/// Releases and worlds in the table that `schedlab stress` prints: a line a release, with its
-/// worlds behind its name.
-fn tally(told: &str) -> (u64, u64) {
-    let worlds = told.lines().filter_map(|line| {
+/// Numbers of releases and worlds in the table that `schedlab stress` prints: one line for each
+/// release, with the number of worlds after its name.
+fn tally(table: &str) -> (u64, u64) {
+    let worlds = table.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         words.next().filter(|name| name.contains('@'))?;
         words.next()?.parse::<u64>().ok()
@@ -188,16 +195,17 @@ mod tests {
 
     #[test]
     fn worlds_are_counted_in_the_table_that_stress_prints() {
-        let told = "scheduler   worlds  events  broken\no_1@2.6.0       10  54  0\ncfs@2.6.32      \
+        let table = "scheduler   worlds  events  broken\no_1@2.6.0       10  54  0\ncfs@2.6.32      \
                     10   9  0\n";
-        assert_eq!(tally(told), (2, 20));
+        assert_eq!(tally(table), (2, 20));
         assert_eq!(tally("BROKEN  cfs@2.6.32: at 5 ns ..."), (0, 0));
     }
 
     #[test]
     fn options_are_read() {
-        let all = ["--seeds", "5", "--part", "2", "--release", "--record"];
-        let read = Options { seeds: 5, part: 2, release: true, record: true };
+        let all = ["--seeds", "5", "--part", "2", "--release", "--record", "--program", "p"];
+        let program = Some("p".to_string());
+        let read = Options { seeds: 5, part: 2, release: true, record: true, program };
         assert_eq!(options(&all), Ok(read));
         assert!(options(&["--seed"]).is_err());
         assert!(options(&["--seeds"]).is_err());

@@ -1,4 +1,4 @@
-//! What user space sets and calls before it attaches well-known policies: `crates/scx/presets`.
+//! What user space sets and calls before it attaches well-known policies: `crates/lab/presets`.
 //!
 //! Written from what is known of the policies' own loaders, from recollection: each file says so. A
 //! variable or a program that an object does not have is passed over, since releases differ.
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 /// The files.
 const FILES: [(&str, &str); 6] = [
-    ("bpfland", include_str!("../../scx/presets/bpfland.toml")),
-    ("beerland", include_str!("../../scx/presets/beerland.toml")),
-    ("cosmos", include_str!("../../scx/presets/cosmos.toml")),
-    ("flash", include_str!("../../scx/presets/flash.toml")),
-    ("nest", include_str!("../../scx/presets/nest.toml")),
-    ("tickless", include_str!("../../scx/presets/tickless.toml")),
+    ("bpfland", include_str!("../presets/bpfland.toml")),
+    ("beerland", include_str!("../presets/beerland.toml")),
+    ("cosmos", include_str!("../presets/cosmos.toml")),
+    ("flash", include_str!("../presets/flash.toml")),
+    ("nest", include_str!("../presets/nest.toml")),
+    ("tickless", include_str!("../presets/tickless.toml")),
 ];
 
 /// What is set: a number, or what the machine has of something.

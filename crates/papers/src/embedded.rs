@@ -5,7 +5,7 @@ use crate::catalogue::{Catalogue, PapersError};
 /// Names a list of files of `papers/` with their contents.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../papers/", $name)))),*]
+        &[$(($name, include_str!(concat!("../experiments/", $name)))),*]
     };
 }
 
@@ -56,11 +56,11 @@ pub const FILES: &[(&str, &str)] = files![
 
 /// The ranges.
 pub const TARGETS: (&str, &str) =
-    ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
+    ("data/targets.csv", include_str!("../experiments/data/targets.csv"));
 
 /// Where the documents contradict each other.
 pub const CONTRADICTIONS: (&str, &str) =
-    ("data/contradictions.toml", include_str!("../../../papers/data/contradictions.toml"));
+    ("data/contradictions.toml", include_str!("../experiments/data/contradictions.toml"));
 
 /// All experiments that come with the program.
 ///
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_directory_is_there_and_means_something() {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments");
         let entries = std::fs::read_dir(directory).expect("it is there");
         let names = entries
             .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());

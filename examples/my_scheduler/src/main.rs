@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn it_runs_beside_the_others() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../desktop.json");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/desktop.json");
         let args = ["--timeline", "cfs"].map(String::from);
         let text = compare(file, &args).unwrap_or_else(|error| panic!("{error}"));
         assert!(text.contains("mine@1") && text.contains("cfs@"), "{text}");

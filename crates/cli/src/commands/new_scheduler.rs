@@ -12,11 +12,11 @@ use std::path::{Component, Path, PathBuf};
 
 /// The files of the example.
 const FILES: [(&str, &str); 5] = [
-    ("Cargo.toml", include_str!("../../../../examples/my_scheduler/Cargo.toml")),
-    ("src/main.rs", include_str!("../../../../examples/my_scheduler/src/main.rs")),
-    ("src/my_scheduler.rs", include_str!("../../../../examples/my_scheduler/src/my_scheduler.rs")),
-    ("src/inspect.rs", include_str!("../../../../examples/my_scheduler/src/inspect.rs")),
-    ("desktop.json", include_str!("../../../../examples/desktop.json")),
+    ("Cargo.toml", include_str!("../../assets/new_scheduler/Cargo.toml.txt")),
+    ("src/main.rs", include_str!("../../assets/new_scheduler/main.rs.txt")),
+    ("src/my_scheduler.rs", include_str!("../../assets/new_scheduler/my_scheduler.rs.txt")),
+    ("src/inspect.rs", include_str!("../../assets/new_scheduler/inspect.rs.txt")),
+    ("desktop.json", include_str!("../../assets/new_scheduler/desktop.json")),
 ];
 
 /// What the example calls itself.
@@ -192,7 +192,7 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
                 pair("docs/tutorial.md goes", "schedlab's docs/tutorial.md goes"),
                 pair("Cow::Borrowed(\"mine\")", &format!("Cow::Borrowed(\"{name}\")")),
                 pair("Cow::Borrowed(\"My scheduler\")", &format!("Cow::Borrowed(\"{title}\")")),
-                pair("\"/../desktop.json\"", "\"/desktop.json\""),
+                pair("\"/../../examples/desktop.json\"", "\"/desktop.json\""),
                 pair("\"mine@1\"", &format!("\"{name}@1\"")),
                 pair("under `mine`", &format!("under `{name}`")),
                 pair(LENGTH_TEST, ""),

@@ -123,7 +123,7 @@ fn mistakes_in_files_are_told() {
 
 #[test]
 fn the_files_of_the_project_mean_something() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/calibration");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/calibration");
     let mut read = 0;
     for entry in std::fs::read_dir(directory).expect("it is there") {
         let path = entry.expect("it can be read").path();
