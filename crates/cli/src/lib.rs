@@ -26,6 +26,8 @@ mod perf_args;
 mod picture;
 mod plan_args;
 mod plans;
+#[cfg(feature = "png")]
+mod png;
 mod python;
 mod replay_args;
 mod rt_app_log;

@@ -1,22 +1,10 @@
-//! Charts as pictures in files: SVG as it is drawn, or PNG made of it.
-//!
-//! A PNG has twice the points of the SVG in each direction, is white behind, and has its letters
-//! from Roboto, which is part of the program: it looks the same on every machine.
+//! Charts as pictures in files: SVG, or PNG where the program is built with it.
 
 use crate::Failure;
 use crate::files;
-use resvg::tiny_skia::{Color, Pixmap, Transform};
-use resvg::usvg::{Options, Tree};
+#[cfg(feature = "png")]
+use crate::png::png;
 use std::path::Path;
-use std::sync::Arc;
-
-/// Points of a PNG for one of the SVG.
-const SCALE: f32 = 2.0;
-
-const FONTS: [&[u8]; 2] = [
-    include_bytes!("../assets/roboto/Roboto-Regular.ttf"),
-    include_bytes!("../assets/roboto/Roboto-Bold.ttf"),
-];
 
 /// What a PNG begins with.
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -53,6 +41,12 @@ pub fn check(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> Result<(), Fail
             "--plot: {shown}: name a file that ends in .svg or .png"
         )));
     };
+    if form == Form::Png && !cfg!(feature = "png") {
+        return Err(Failure::Message(format!(
+            "--plot: {shown}: this program is built without PNG; name a file that ends in .svg, or \
+             build it with `cargo build --release --features png`"
+        )));
+    }
     match form {
         Form::Svg => {
             files::check_replaceable(path, "--plot", "a picture of this program", is_ours)?;
@@ -77,6 +71,7 @@ pub fn check(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> Result<(), Fail
 /// It cannot be written.
 pub fn write(path: &Path, svg: &str) -> Result<(), Failure> {
     match Form::of(path) {
+        #[cfg(feature = "png")]
         Some(Form::Png) => {
             let png = png(svg).map_err(|why| format!("--plot: {}: {why}", path.display()))?;
             files::write_whole_bytes(path, &png)?;
@@ -86,66 +81,9 @@ pub fn write(path: &Path, svg: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The picture as PNG.
-fn png(svg: &str) -> Result<Vec<u8>, String> {
-    let pixmap = pixmap(svg)?;
-    pixmap.encode_png().map_err(|error| error.to_string())
-}
-
-fn pixmap(svg: &str) -> Result<Pixmap, String> {
-    let mut options = Options::default();
-    let fonts = Arc::make_mut(&mut options.fontdb);
-    for font in FONTS {
-        fonts.load_font_data(font.to_vec());
-    }
-    fonts.set_sans_serif_family("Roboto");
-    options.font_family = "Roboto".into();
-    let tree = Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
-    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("it is too large")?;
-    let mut pixmap = Pixmap::new(size.width(), size.height()).ok_or("it is too large")?;
-    pixmap.fill(Color::WHITE);
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixmap.as_mut());
-    Ok(pixmap)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_report::plot::{Chart, Point, Series};
-
-    fn chart(title: &str) -> String {
-        let points = vec![Point::new(0.0, 1.0), Point::new(1.0, 2.0)];
-        let series = vec![Series { name: "a".into(), points, published: false }];
-        Chart { title: title.into(), series, ..Chart::default() }.to_svg()
-    }
-
-    fn dark(pixmap: &Pixmap, rows: std::ops::Range<u32>) -> usize {
-        let width = pixmap.width() as usize;
-        let (from, to) = (rows.start as usize * width, rows.end as usize * width);
-        pixmap.pixels()[from..to].iter().filter(|pixel| pixel.red() < 200).count()
-    }
-
-    /// Curves are drawn, and letters too: a title of many letters is more ink than one of few.
-    #[test]
-    fn curves_and_letters_are_drawn() {
-        let (few, many) = (chart("ii").as_str().to_owned(), chart("many more letters"));
-        let few = pixmap(&few).expect("it is drawn");
-        let many = pixmap(&many).expect("it is drawn");
-        assert_eq!(few.width(), 2 * 760);
-        let title = 0..80;
-        assert!(dark(&few, title.clone()) > 20);
-        assert!(dark(&many, title.clone()) > 3 * dark(&few, title));
-        let blue = few.pixels().iter().filter(|it| it.blue() > 150 && it.red() < 60).count();
-        assert!(blue > 500, "the curve: {blue}");
-    }
-
-    #[test]
-    fn a_png_is_one() {
-        let bytes = png(&chart("t")).expect("it is drawn");
-        assert!(bytes.starts_with(SIGNATURE));
-        assert_eq!(bytes, png(&chart("t")).expect("it is drawn"), "the same every time");
-        assert!(png("<svg").is_err());
-    }
 
     #[test]
     fn endings_say_the_form() {

@@ -3,11 +3,11 @@
 
 use crate::sweep_table::{extent, goals, shown};
 use maud::{Markup, PreEscaped, html};
-use schedlab_space::summary::{Cell, Mean, best, pareto};
-use schedlab_space::{AxisValue, Space, Told};
 use schedlab_report::format::amount;
 use schedlab_report::html::frame::{Frame, clean};
 use schedlab_report::plot::{Chart, Point, Series};
+use schedlab_space::summary::{Cell, Mean, best, pareto};
+use schedlab_space::{AxisValue, Space, Told};
 use std::collections::HashMap;
 
 /// How it looks.

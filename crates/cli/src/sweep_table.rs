@@ -1,9 +1,9 @@
 //! What came of a sweep as text for people.
 
-use schedlab_space::summary::{Cell, Mean, best, pareto};
-use schedlab_space::{Space, Told};
 use schedlab_measure::Better;
 use schedlab_report::format::amount;
+use schedlab_space::summary::{Cell, Mean, best, pareto};
+use schedlab_space::{Space, Told};
 use std::fmt::Write;
 
 /// So many points are printed; of more, the best of each metric and the front.

@@ -17,11 +17,11 @@ pub mod verdict;
 pub use document::Document;
 pub use verdict::{Check, Class};
 
-use schedlab_lab::Error;
-use schedlab_lab::parallel;
 use document::{Placement, Spread};
 use judge::{Metric, PlacesRow, TaskRow, Total};
 use schedlab_core::Observer;
+use schedlab_lab::Error;
+use schedlab_lab::parallel;
 use schedlab_machine::description::Description;
 use serde::{Deserialize, Serialize};
 use simulate::{Outcome, Stand};

@@ -35,7 +35,7 @@ fn documents(kind: &str) -> Vec<Document> {
 }
 
 fn answer(kind: &str, options: &Options) -> Answer {
-    compare::compare(&documents(kind), options).unwrap_or_else(|error| panic!("{error}"))
+    schedlab_compare::compare(&documents(kind), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The checks that are missed, in words.
@@ -215,7 +215,7 @@ fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
 fn a_kernel_that_is_not_modelled_is_named() {
     let mut documents = documents("vm7-inter");
     documents[0].machine.kernel = "7.2.1".into();
-    let answer = compare::compare(&documents, &Options { runs: 1, ..Options::default() });
+    let answer = schedlab_compare::compare(&documents, &Options { runs: 1, ..Options::default() });
     let answer = answer.expect("it is compared");
     let notes = &answer.placements[0].notes;
     assert!(notes.iter().any(|note| note.contains("kernel 7.2.1 is not modelled")), "{notes:?}");
@@ -237,16 +237,19 @@ fn threads_that_only_one_side_has_are_told() {
     };
     let strange = |name: String| if name.ends_with("-0") { "ghost-0".to_string() } else { name };
     tasks(&mut documents, strange);
-    let answer = compare::compare(&documents, &options).expect("one thread is on both sides");
+    let answer =
+        schedlab_compare::compare(&documents, &options).expect("one thread is on both sides");
     let notes = answer.placements[0].notes.join("\n");
     assert!(notes.contains("no simulated run has `ghost-0`"), "{notes}");
     assert!(notes.contains("nothing was measured of "), "{notes}");
     assert!(notes.contains("marked as rejected"), "{notes}");
     tasks(&mut documents, |name| format!("x{name}"));
-    let error = compare::compare(&documents, &options).expect_err("there is none").to_string();
+    let error =
+        schedlab_compare::compare(&documents, &options).expect_err("there is none").to_string();
     assert!(error.contains("placements.cpu0.tasks: what was measured (`xA-1`, `x"), "{error}");
     let nowhere = Options { placements: vec!["cpu0".into(), "cpu9".into()], ..options };
-    let error = compare::compare(&documents, &nowhere).expect_err("there is no cpu9").to_string();
+    let error =
+        schedlab_compare::compare(&documents, &nowhere).expect_err("there is no cpu9").to_string();
     assert!(error.starts_with("--placement cpu9: there is no placement"), "{error}");
 }
 

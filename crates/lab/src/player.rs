@@ -416,8 +416,8 @@ mod tests {
     /// It can be looked at up to there, to and fro.
     #[test]
     fn a_run_that_breaks_off_ends_there() {
-        use schedlab_proof::check::faulty_schedulers::{Double, Fault};
         use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
+        use schedlab_proof::check::faulty_schedulers::{Double, Fault};
         use std::borrow::Cow;
         static ENTRY: Entry = Entry {
             name: Cow::Borrowed("panics"),

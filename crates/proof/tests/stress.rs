@@ -1,7 +1,7 @@
 //! Every scheduler keeps every rule in random worlds, and the same world always comes to the same.
 
-use schedlab_proof::stress::{Checked, Failure, World, check};
 use schedlab_lab::{parallel, select};
+use schedlab_proof::stress::{Checked, Failure, World, check};
 use std::num::NonZeroUsize;
 
 /// Worlds a release, of both kinds of seeds (those from 10,000 on make wider worlds). `schedlab

@@ -1,9 +1,9 @@
 //! What varies between the runs of a space, and over which values: [`Axis`].
 
 use super::form::{AxisForm, Scale};
-use schedlab_lab::settings::Setting;
 use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_core::topology::CPUS_MAX;
+use schedlab_lab::settings::Setting;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -3,11 +3,11 @@
 
 use super::Space;
 use super::axis::{AxisValue, Subject};
+use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_lab::Error;
 use schedlab_lab::plan::{Contender, Load, MachineSource, Plan, Prepared, SetValues};
 use schedlab_lab::run::Run;
 use schedlab_lab::session::Session;
-use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_report::data::EndState;
 use schedlab_workload::rt_app::{Place, replaced};
 use std::borrow::Cow;

@@ -6,9 +6,9 @@
 //! of them is faster.
 
 use super::{Row, Space};
+use schedlab_bench::Findings;
 use schedlab_lab::parallel;
 use schedlab_lab::run::Run;
-use schedlab_bench::Findings;
 use std::num::NonZeroUsize;
 
 /// A time at which runs are judged.

@@ -61,10 +61,10 @@ pub use form::{AxisForm, Form, PlanForm, Sample, Scale, toml_json};
 pub use judged::{Judged, Rung};
 pub use metric::Told;
 
-use schedlab_lab::parallel;
-use schedlab_lab::plan::{Load, MachineSource, Plan, Source};
 use execute::Stages;
 use sample::Points;
+use schedlab_lab::parallel;
+use schedlab_lab::plan::{Load, MachineSource, Plan, Source};
 use schedlab_measure::catalogue::{COMPARED, Scope};
 use schedlab_workload::close_names;
 use schedlab_workload::rt_app::Place;

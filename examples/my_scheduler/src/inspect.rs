@@ -2,7 +2,7 @@
 //! promises.
 
 use crate::my_scheduler::{MyScheduler, QUANTUM_NS};
-use schedlab_core::{Candidate, CpuId, Inspect, Load, Promises, RuleDoc, define_rules};
+use schedlab::scheduler::{Candidate, CpuId, Inspect, Load, Promises, RuleDoc, define_rules};
 
 define_rules! {
     /// How it decides.

@@ -10,12 +10,11 @@ mod inspect;
 mod my_scheduler;
 
 use my_scheduler::MyScheduler;
-use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
-use schedlab_lab::plan::{Contender, Load, Plan, Source};
-use schedlab_lab::select::Choice;
-use schedlab_lab::stress::{self, World};
-use schedlab_report::{Style, TimelineOptions, table, timeline};
+use schedlab::proof::stress::{self, World};
+use schedlab::report::{Style, TimelineOptions, table, timeline};
+use schedlab::scheduler::topology::CPUS_MAX;
+use schedlab::scheduler::{Build, Capabilities, Choice, Entry, Origin, Policy, Release};
+use schedlab::{Contender, Load, Plan, Source};
 use std::borrow::Cow;
 use std::error::Error;
 use std::process::ExitCode;
@@ -83,9 +82,9 @@ fn compare(file: &str, args: &[String]) -> Result<String, Box<dyn Error>> {
         plan.schedulers = vec!["o_1".into(), "cfs".into()];
     }
     let prepared = plan.prepare()?;
-    let mut runs = vec![prepared.run(&Contender::from(mine()))?.report];
+    let mut runs = vec![prepared.session(&Contender::from(mine()))?.finish()?.report];
     for other in prepared.schedulers() {
-        runs.push(prepared.run(other)?.report);
+        runs.push(prepared.session(other)?.finish()?.report);
     }
     let report = prepared.report(runs);
     let style = Style::plain(100);

@@ -2,8 +2,10 @@
 //! at its front; after 10 ms a task goes to the end again. Nice values and affinity do not count.
 
 use crate::inspect::{FIRST, GO_ON};
-use schedlab_core::{BlockReason, CpuId, Inspect, Parent, Platform, Question, Scheduler, TaskAttr};
-use schedlab_core::{TaskId, TaskTable, Waker};
+use schedlab::scheduler::{
+    BlockReason, CpuId, Inspect, Parent, Platform, Question, Scheduler, TaskAttr,
+};
+use schedlab::scheduler::{TaskId, TaskTable, Waker};
 use std::collections::VecDeque;
 
 /// How long a task runs while others wait, ns. The tick looks, so that it may be up to a tick more.

@@ -2,8 +2,8 @@
 
 use super::{Reader, Shape, text};
 use schedlab_core::{GroupId, Policy};
-use schedlab_proof::verify::{GoldenError, verify_bytes};
 use schedlab_machine::{Config, Machine};
+use schedlab_proof::verify::{GoldenError, verify_bytes};
 use schedlab_sched::round_robin::{RoundRobin, Version};
 use schedlab_workload::model::{Action, Model};
 use schedlab_workload::{Conventions, GoldenFile, Options, Target, Timetable, rt_app};

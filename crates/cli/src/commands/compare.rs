@@ -57,7 +57,8 @@ pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failur
         placements: args.placement.clone(),
         threads: args.threads.unwrap_or_else(parallel::cores),
     };
-    let answer = compare::compare(&documents, &options).map_err(|error| error.to_string())?;
+    let answer =
+        schedlab_compare::compare(&documents, &options).map_err(|error| error.to_string())?;
     if args.page.report.is_some() || args.page.plot.is_some() {
         let page = ComparePage::new(&answer).ok_or_else(|| {
             let known: Vec<String> = answer

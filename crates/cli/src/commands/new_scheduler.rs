@@ -88,13 +88,15 @@ struct From {
 }
 
 impl From {
-    fn dependency(&self, crate_name: &str) -> String {
+    /// The dependency on the library, as `Cargo.toml` states it.
+    fn dependency(&self) -> String {
         // Strings of TOML are those of JSON, so far as paths and addresses need them.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        match self.is_path {
-            true => format!("{{ path = {} }}", quoted(&format!("{}/{crate_name}", self.place))),
-            false => format!("{{ git = {} }}", quoted(&self.place)),
-        }
+        let place = match self.is_path {
+            true => format!("path = {}", quoted(&format!("{}/schedlab", self.place))),
+            false => format!("git = {}", quoted(&self.place)),
+        };
+        format!("{{ {place}, default-features = false }}")
     }
 }
 
@@ -119,7 +121,7 @@ fn source(named: Option<&str>) -> Result<From, Failure> {
     let path = Path::new(named);
     if !is_repository(path) {
         let message = format!(
-            "--schedlab {named}: that is no clone of schedlab; it must have crates/lab in it"
+            "--schedlab {named}: that is no clone of schedlab; it must contain crates/schedlab"
         );
         return Err(Failure::Message(message));
     }
@@ -131,8 +133,8 @@ fn source(named: Option<&str>) -> Result<From, Failure> {
 }
 
 fn is_repository(directory: &Path) -> bool {
-    let manifest = fs::read_to_string(directory.join("crates/lab/Cargo.toml"));
-    manifest.is_ok_and(|text| text.contains("name = \"schedlab-lab\""))
+    let manifest = fs::read_to_string(directory.join("crates/schedlab/Cargo.toml"));
+    manifest.is_ok_and(|text| text.contains("name = \"schedlab\""))
 }
 
 /// Writes all files below `directory`.
@@ -171,14 +173,11 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
     let names = [pair("MyScheduler", &camel), pair(NAME, name)];
     match file {
         "Cargo.toml" => {
-            let crates = ["lab", "report", "core"].map(|one| {
-                let old = format!("{{ path = \"../../crates/{one}\" }}");
-                (old, source.dependency(one))
-            });
+            let path = "{ path = \"../../crates/schedlab\", default-features = false }";
             let about = "# A scheduler of one's own, run beside the built-in ones: \
                          docs/tutorial.md goes through it.";
             let mut all = vec![pair(about, "# A scheduler, run beside those of schedlab.")];
-            all.extend(crates);
+            all.push((path.into(), source.dependency()));
             all.push(pair("license = \"MIT OR Apache-2.0\"\n", ""));
             all.push(pair(
                 "# Not a member of the main workspace: it uses schedlab as any other program would.",
@@ -244,8 +243,10 @@ mod tests {
     #[test]
     fn addresses_and_paths_are_dependencies() {
         let git = From { place: "https://example.org/schedlab.git".into(), is_path: false };
-        assert_eq!(git.dependency("lab"), r#"{ git = "https://example.org/schedlab.git" }"#);
+        let expected = r#"{ git = "https://example.org/schedlab.git", default-features = false }"#;
+        assert_eq!(git.dependency(), expected);
         let path = From { place: "/a \"b\"/crates".into(), is_path: true };
-        assert_eq!(path.dependency("lab"), r#"{ path = "/a \"b\"/crates/lab" }"#);
+        let expected = r#"{ path = "/a \"b\"/crates/schedlab", default-features = false }"#;
+        assert_eq!(path.dependency(), expected);
     }
 }

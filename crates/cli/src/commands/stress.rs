@@ -4,10 +4,10 @@ use crate::args::StressArgs;
 use crate::scx;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
-use schedlab_proof::check::Rule;
 use schedlab_lab::parallel;
-use schedlab_proof::broken_by;
 use schedlab_lab::select::{Choice, choose};
+use schedlab_proof::broken_by;
+use schedlab_proof::check::Rule;
 use schedlab_proof::stress::{
     Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
 };

@@ -3,10 +3,10 @@
 use crate::args::VerifyArgs;
 use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
+use schedlab_lab::{parallel, scx};
 use schedlab_proof::verify::{
     Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
 };
-use schedlab_lab::{parallel, scx};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -441,8 +441,8 @@ fn what_cannot_be_read_is_told_in_the_words_of_json() {
 /// Names and stops are asked for from outside, and no event is another for it.
 #[test]
 fn who_looks_at_a_run_does_not_change_it() {
-    use schedlab_proof::check::Fingerprint;
     use schedlab_machine::TaskState;
+    use schedlab_proof::check::Fingerprint;
     let text = r#"{"global": {"duration": 1}, "tasks": {
         "maker": {"loop": 6, "run": 2000, "fork": "worker", "sleep": 30000},
         "worker": {"instance": 0, "loop": 3, "run": 1500, "sleep": 1000},

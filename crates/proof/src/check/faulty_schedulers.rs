@@ -2,11 +2,11 @@
 //! it is there for.
 
 use super::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched};
-use schedlab_lab::catch_panic;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Event, Inspect, Load, Parent, Platform, Policy, Promises,
-    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    BlockReason, CpuId, CpuSet, Inspect, Load, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, Waker,
 };
+use schedlab_lab::catch_panic;
 use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
 

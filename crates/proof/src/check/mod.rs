@@ -12,6 +12,7 @@
 
 mod accounts;
 #[cfg(any(test, feature = "faults"))]
+#[allow(missing_docs, reason = "the names of the faults say what they are")]
 pub mod faulty_schedulers;
 mod fingerprint;
 mod invariants;

@@ -2,8 +2,8 @@
 //! daemon does to tasks, groups and CPUs that others have made.
 
 use super::world::{Kind, World};
-use schedlab_lab::select::Choice;
 use schedlab_core::Policy;
+use schedlab_lab::select::Choice;
 use schedlab_machine::SplitMix64;
 use schedlab_workload::Timetable;
 

@@ -2,13 +2,13 @@
 
 use super::recent::Recent;
 use super::world::{Kind, WIDENED_FROM, World};
+use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
+use schedlab_core::{Event, Load, Policy, Scheduler, TaskId};
 use schedlab_lab::assembly::Assembly;
 use schedlab_lab::catch_panic;
-use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
 use schedlab_lab::select::Choice;
 use schedlab_lab::session::Observers;
 use schedlab_lab::setup::{self, NewGroup};
-use schedlab_core::{Event, Load, Policy, Scheduler, TaskId};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Machine, Observer, Order, RunEnd, SplitMix64, Workload};
 use schedlab_workload::{

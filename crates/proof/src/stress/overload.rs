@@ -2,8 +2,8 @@
 //! (`sched_rt_runtime_us`, from 2.6.25 on), CPUs are throttled while tasks sleep, wake and move.
 
 use super::world::{Kind, World, phase};
-use schedlab_lab::select::Choice;
 use schedlab_core::Policy;
+use schedlab_lab::select::Choice;
 use schedlab_machine::SplitMix64;
 use schedlab_workload::model::{Action, Loops, Properties, Task};
 

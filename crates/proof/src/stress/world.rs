@@ -3,9 +3,9 @@
 use super::changes;
 use super::overload;
 use super::structure::Structure;
+use schedlab_core::{Administer, Policy, Scheduler, Topology};
 use schedlab_lab::RunConfig;
 use schedlab_lab::select::{Choice, Needs};
-use schedlab_core::{Administer, Policy, Scheduler, Topology};
 use schedlab_machine::SplitMix64;
 use schedlab_workload::Timetable;
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};

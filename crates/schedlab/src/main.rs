@@ -1,4 +1,4 @@
-//! The program `schedlab`; its library is all of it.
+//! The program `schedlab`. Crate `schedlab-cli` is all of it.
 
 use std::process::ExitCode;
 
