@@ -122,7 +122,7 @@ pub struct GroupStats {
 
 /// A process scheduler: what one kernel release does.
 ///
-/// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless said otherwise a
+/// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless stated otherwise, a
 /// hook that makes a reschedule necessary asks for it with [`Platform::resched`], and a hook that
 /// decides something names the rule with [`Platform::because`].
 ///
@@ -173,7 +173,7 @@ pub trait Scheduler {
 
     /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of
     /// `cpu` if the kernel would call `schedule()`, which is the default; if it does not, the task
-    /// goes on at once.
+    /// continues at once.
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let _ = task;
         platform.resched(cpu);

@@ -3,7 +3,7 @@
 
 use super::Cfs;
 use super::features::Feature;
-use super::lb_env::{CpuIdleType, Notes, Pass, SCHED_LOAD_SCALE};
+use super::lb_env::{CpuIdleType, Pass, PassState, SCHED_LOAD_SCALE};
 use super::lb_stats::{SdLbStats, SgLbStats, is_worthwhile};
 use crate::classes::Rqs;
 use schedlab_core::CpuId;
@@ -14,7 +14,7 @@ impl Cfs {
         &mut self,
         rqs: &mut Rqs,
         pass: Pass,
-        notes: &mut Notes,
+        state: &mut PassState,
     ) -> Option<(CpuId, u64)> {
         let Pass { level, this, .. } = pass;
         let own_number = rqs.domains.level(level).group_of(this);
@@ -26,7 +26,7 @@ impl Cfs {
         let span = domain.span(this);
         let own_group = span.group(own_number);
         if pass.idle != CpuIdleType::NewlyIdle && self.balance_cpu(rqs, own_group) != this {
-            notes.its_turn = false;
+            state.its_turn = false;
             return None;
         }
         let index = match pass.idle {
@@ -40,7 +40,7 @@ impl Cfs {
         if domain.params.share_cpupower {
             let is_busy =
                 |&&cpu: &&CpuId| self.candidates.contains(cpu) && rqs.nr_running[cpu.index()] > 0;
-            notes.busy_sibling |= span.cpus.iter().any(|cpu| is_busy(&cpu));
+            state.busy_sibling |= span.cpus.iter().any(|cpu| is_busy(&cpu));
         }
         let stats = self.update_sd_lb_stats(rqs, level, this, index)?;
         if !is_worthwhile(&stats.this, &stats.busiest, domain.params.imbalance_pct) {

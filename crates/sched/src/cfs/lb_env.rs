@@ -58,7 +58,7 @@ pub(super) struct Pass {
 
 /// State of a pass in progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Notes {
+pub(super) struct PassState {
     /// Whether this CPU is the one that balances for its group.
     pub its_turn: bool,
     /// Whether no task that was examined may run here.
@@ -68,11 +68,11 @@ pub(super) struct Notes {
     pub busy_sibling: bool,
 }
 
-impl Notes {
+impl PassState {
     /// The state at the beginning of a pass over a domain with these parameters.
-    pub(super) fn new(params: &DomainParams, idle: CpuIdleType) -> Notes {
+    pub(super) fn new(params: &DomainParams, idle: CpuIdleType) -> PassState {
         let busy_sibling = params.share_cpupower && idle == CpuIdleType::NotIdle;
-        Notes { its_turn: true, all_pinned: false, busy_sibling }
+        PassState { its_turn: true, all_pinned: false, busy_sibling }
     }
 }
 

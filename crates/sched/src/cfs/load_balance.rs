@@ -11,7 +11,7 @@
 //! rarely as a busy CPU does.
 
 use super::Cfs;
-use super::lb_env::{CpuIdleType, Notes, Pass, ms_to_jiffies};
+use super::lb_env::{CpuIdleType, Pass, PassState, ms_to_jiffies};
 use crate::classes::rt::RealTime;
 use crate::classes::{Rqs, core_2_6};
 use schedlab_core::{CpuId, Platform};
@@ -59,11 +59,11 @@ impl Cfs {
             let mut its_turn = true;
             if jiffies >= row.last_balance + interval {
                 let pass = Pass { level, this: cpu, idle };
-                let mut notes = Notes::new(&params, idle);
-                if self.load_balance(rqs, rt, platform, pass, &mut notes) {
+                let mut state = PassState::new(&params, idle);
+                if self.load_balance(rqs, rt, platform, pass, &mut state) {
                     idle = CpuIdleType::NotIdle;
                 }
-                its_turn = notes.its_turn;
+                its_turn = state.its_turn;
                 self.balancing[level][cpu.index()].last_balance = jiffies;
             }
             let due = self.balancing[level][cpu.index()].last_balance + interval;
@@ -86,9 +86,9 @@ impl Cfs {
         rt: &mut RealTime,
         platform: &mut Platform,
         pass: Pass,
-        notes: &mut Notes,
+        state: &mut PassState,
     ) -> bool {
-        let is_busy = self.balance_domain(rqs, rt, platform, pass, notes) || notes.busy_sibling;
+        let is_busy = self.balance_domain(rqs, rt, platform, pass, state) || state.busy_sibling;
         if is_busy {
             self.update_shares(rqs, platform, pass.level, pass.this);
         }
@@ -102,14 +102,14 @@ impl Cfs {
         rt: &mut RealTime,
         platform: &mut Platform,
         pass: Pass,
-        notes: &mut Notes,
+        state: &mut PassState,
     ) -> bool {
         let params = rqs.domains.level(pass.level).params;
-        let pulled = self.pull_from_busiest(rqs, platform, pass, notes);
+        let pulled = self.pull_from_busiest(rqs, platform, pass, state);
         let row = &mut self.balancing[pass.level][pass.this.index()];
         let Some((busiest, moved)) = pulled else {
             row.nr_failed = 0;
-            row.lengthen_interval(&params, notes.all_pinned);
+            row.lengthen_interval(&params, state.all_pinned);
             return false;
         };
         let mut active_balance = false;
@@ -147,22 +147,22 @@ impl Cfs {
         rqs: &mut Rqs,
         platform: &mut Platform,
         pass: Pass,
-        notes: &mut Notes,
+        state: &mut PassState,
     ) -> Option<(CpuId, bool)> {
         self.candidates.reset();
         platform.work.balances += 1;
         loop {
             platform.work.queues += rqs.domains.level(pass.level).span(pass.this).cpus.len() as u64;
             self.update_shares(rqs, platform, pass.level, pass.this);
-            let (busiest, imbalance) = self.find_busiest(rqs, pass, notes)?;
+            let (busiest, imbalance) = self.find_busiest(rqs, pass, state)?;
             let mut moved = false;
             if rqs.nr_running[busiest.index()] > 1 {
                 platform.double_lock(pass.this, busiest);
                 rqs.update_rq_clock(platform, pass.this);
                 rqs.update_rq_clock(platform, busiest);
-                let all_pinned = &mut notes.all_pinned;
+                let all_pinned = &mut state.all_pinned;
                 moved = self.move_tasks(rqs, platform, pass, busiest, imbalance, all_pinned);
-                if notes.all_pinned {
+                if state.all_pinned {
                     self.candidates.take_out(busiest);
                     continue;
                 }
@@ -208,11 +208,11 @@ impl Cfs {
         this: CpuId,
     ) -> bool {
         let pass = Pass { level, this, idle: CpuIdleType::NewlyIdle };
-        let mut notes = Notes::new(&rqs.domains.level(level).params, pass.idle);
-        let pulled = self.pull_from_busiest(rqs, platform, pass, &mut notes);
+        let mut state = PassState::new(&rqs.domains.level(level).params, pass.idle);
+        let pulled = self.pull_from_busiest(rqs, platform, pass, &mut state);
         let row = &mut self.balancing[level][this.index()];
         match pulled {
-            None if notes.busy_sibling => true,
+            None if state.busy_sibling => true,
             None => {
                 row.nr_failed = 0;
                 false
