@@ -122,7 +122,7 @@ impl Act<'_> {
     pub(crate) fn map_of_kind(&self, handle: u64, kind: MapKind) -> Result<usize, Box<Fault>> {
         let map = map_number(handle)
             .filter(|&map| self.w.maps.get(map).is_some_and(|map| map.def.kind == kind));
-        map.ok_or_else(|| Fault::new(format!("{handle:#x} is no map of kind {}", kind.name())))
+        map.ok_or_else(|| Fault::new(format!("{handle:#x} is not a map of kind {}", kind.name())))
     }
 
     /// Logs a callback that has returned.

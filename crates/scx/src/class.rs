@@ -331,7 +331,7 @@ impl Act<'_> {
             self.w.queues[queue as usize].remove(key);
             self.p.work.dequeues += 1;
         }
-        self.w.tasks[row as usize].holder = Holder::Nobody;
+        self.w.tasks[row as usize].holder = Holder::None;
     }
 
     /// Keeps an insertion by `dispatch` until `dispatch` ends, or moves a task to the local queue.
@@ -367,7 +367,7 @@ impl Act<'_> {
             if row.holder != Holder::Policy || row.qseq != qseq {
                 continue;
             }
-            self.w.tasks[task as usize].holder = Holder::Nobody;
+            self.w.tasks[task as usize].holder = Holder::None;
             match self.queue_of(dsq, cpu) {
                 Some(queue) => {
                     if queue <= self.w.global() {
@@ -465,7 +465,7 @@ impl Act<'_> {
         if let Some(prev) = prev.filter(|_| is_runnable && keeps_last) {
             let slice = if self.is_bypassed() { SLICE_BYPASS } else { SLICE_DFL };
             self.w.set_slice(prev, slice);
-            return (true, rules::NOBODY_ELSE);
+            return (true, rules::NO_OTHER);
         }
         (false, rules::IDLE)
     }

@@ -627,7 +627,7 @@ impl FairClass6 for Ext {
         _: GroupId,
         _: &Quota,
     ) -> Result<(), Refused> {
-        Err(Errno::NotSupported.because("limits are the policy's affair"))
+        Err(Errno::NotSupported.because("the policy handles limits itself"))
     }
 
     fn group_stats(&self, _: GroupId) -> GroupStats {

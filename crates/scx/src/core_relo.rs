@@ -74,7 +74,9 @@ pub fn resolve(
             let path = member_path(btf, relocation).ok_or_else(|| {
                 let name = &btf.get(relocation.ty).name;
                 let access = &relocation.access;
-                wrong(format!("a relocation to member {access} of type {name}, which has none"))
+                wrong(format!(
+                    "a relocation to member {access} of type {name}, which does not exist"
+                ))
             })?;
             Ok(field(types, relocation.kind, &path))
         }
@@ -102,7 +104,9 @@ pub fn resolve(
             let name = enumerator_name(btf, relocation).ok_or_else(|| {
                 let name = &btf.get(relocation.ty).name;
                 let access = &relocation.access;
-                wrong(format!("a relocation to enumerator {access} of type {name}, which has none"))
+                wrong(format!(
+                    "a relocation to enumerator {access} of type {name}, which does not exist"
+                ))
             })?;
             let name = essential_name(name);
             Ok(match (relocation.kind, enumerator(name)) {
@@ -294,8 +298,8 @@ mod tests {
             resolve(&btf, &types, &ask(ty, access, kind)).expect_err("senseless").to_string()
         };
         assert!(message(task, "0:9", 0).contains("member 0:9 of type task_struct___old"));
-        assert!(message(task, "0:0:0", 0).contains("which has none"));
-        assert!(message(task, "x", 0).contains("which has none"));
+        assert!(message(task, "0:0:0", 0).contains("which does not exist"));
+        assert!(message(task, "x", 0).contains("which does not exist"));
         assert!(message(numbers, "7", 11).contains("enumerator 7 of type scx_dsq_id_flags"));
         assert!(message(task, "0", 13).contains("kind 13"));
     }

@@ -133,7 +133,7 @@ impl Act<'_> {
                 format!("{:#x}", DSQ_LOCAL_ON | u64::from(queue))
             }
             Holder::Queue(queue, _) => format!("{:#x}", self.w.queues[queue as usize].id),
-            Holder::Policy | Holder::Nobody => "(n/a)".into(),
+            Holder::Policy | Holder::None => "(n/a)".into(),
         };
         let cpus = self.w.nr_cpus();
         let words = cpus.div_ceil(64);

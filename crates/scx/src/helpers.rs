@@ -115,7 +115,7 @@ fn code(value: i64) -> Outcome {
 fn map_of(act: &Act<'_>, handle: u64) -> Result<usize, Box<Fault>> {
     map_number(handle)
         .filter(|&map| map < act.w.maps.len())
-        .ok_or_else(|| Fault::new(format!("{handle:#x} is no map")))
+        .ok_or_else(|| Fault::new(format!("{handle:#x} is not a map")))
 }
 
 /// Reads bytes that a helper receives.
@@ -161,7 +161,7 @@ fn store(act: &mut Act<'_>, at: u64, bytes: &[u8]) -> Result<(), Box<Fault>> {
     let memory = &mut act.w.vm.memory;
     if memory.check_store(at, bytes.len()).is_err() {
         let len = bytes.len();
-        return Err(Fault::new(format!("{len} bytes at {at:#x} are no memory to write to")));
+        return Err(Fault::new(format!("{len} bytes at {at:#x} are not writable memory")));
     }
     if let Some(place) = memory.slice_mut(at, bytes.len()) {
         place.copy_from_slice(bytes);
@@ -253,7 +253,7 @@ fn storage_delete(act: &mut Act<'_>, [map, object, ..]: [u64; 5]) -> Outcome {
 }
 
 fn function_of(at: u64) -> Result<usize, Box<Fault>> {
-    code_number(at).ok_or_else(|| Fault::new(format!("{at:#x} is no function")))
+    code_number(at).ok_or_else(|| Fault::new(format!("{at:#x} is not a function")))
 }
 
 fn for_each_map_elem(
@@ -313,7 +313,7 @@ fn probe_read(act: &mut Act<'_>, [to, len, from, ..]: [u64; 5]) -> Outcome {
         }
         None => {
             act.w.vm.memory.check_store(to, len as usize).map_err(|_| {
-                Fault::new(format!("{len} bytes at {to:#x} are no memory to write to"))
+                Fault::new(format!("{len} bytes at {to:#x} are not writable memory"))
             })?;
             store(act, to, &vec![0; len as usize])?;
             code(EFAULT)

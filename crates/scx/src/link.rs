@@ -152,7 +152,7 @@ impl<'a> Linker<'a> {
             if is_arena(&section.name) && section.flags & ALLOC != 0 {
                 total += section.size;
                 if total > DATA_MAX {
-                    let what = format!("it has {} bytes; {DATA_MAX} are the most", section.size);
+                    let what = format!("it has {} bytes; the maximum is {DATA_MAX}", section.size);
                     return Err(self.fault(number, what));
                 }
                 let mut bytes = section.bytes.clone();
@@ -166,7 +166,7 @@ impl<'a> Linker<'a> {
             }
             total += section.size;
             if total > DATA_MAX {
-                let what = format!("with it the data have {total} bytes; {DATA_MAX} are the most");
+                let what = format!("with it the data has {total} bytes; the maximum is {DATA_MAX}");
                 return Err(self.fault(number, what));
             }
             let mut bytes = section.bytes.clone();
@@ -348,7 +348,7 @@ impl<'a> Linker<'a> {
                 address.ok_or_else(|| {
                     let (name, to) = (&symbol.name, self.object.elf.place(to));
                     let what = format!("it takes the address of {name} in {to}");
-                    let right = "which is no function, variable or map";
+                    let right = "which is not a function, variable or map";
                     ObjectError::new(self.place_of(at), format!("{what}, {right}"))
                 })?
             }
@@ -369,13 +369,13 @@ impl<'a> Linker<'a> {
                 }
                 None => {
                     let name = &symbol.name;
-                    self.poison(at, format!("calls {name}, which the kernel played here has not"));
+                    self.poison(at, format!("calls {name}, which the emulated kernel lacks"));
                 }
             }
             return Ok(());
         };
         let range = self.code.get(&to).ok_or_else(|| {
-            let what = format!("it calls {}, which is no code", symbol.name);
+            let what = format!("it calls {}, which is not code", symbol.name);
             ObjectError::new(self.place_of(at), what)
         })?;
         let imm = range.start as i64 + (symbol.value / 8) as i64 + insn.imm + 1;
@@ -460,11 +460,11 @@ impl<'a> Linker<'a> {
             None => {
                 let why = match kfuncs::shapes(essential_name(name)).first() {
                     Some((params, returns)) => format!(
-                        "extern {name} has another prototype than the kernel played here (6.18) \
-                         knows: {params} parameters, {}",
+                        "extern {name} has a different prototype in the emulated kernel (6.18): \
+                         {params} parameters, {}",
                         if *returns { "with a result" } else { "no result" }
                     ),
-                    None => format!("extern {name} is not known in the kernel played here (6.18)"),
+                    None => format!("extern {name} does not exist in the emulated kernel (6.18)"),
                 };
                 Err(ObjectError::new("", why))
             }
@@ -487,7 +487,7 @@ impl<'a> Linker<'a> {
                 let at = usize::try_from(relocation.offset).unwrap_or(usize::MAX);
                 let end = at.saturating_add(width);
                 let Some(bytes) = self.image.data[number].bytes.get(at..end) else {
-                    let what = format!("a relocation of byte {at}, which it has not");
+                    let what = format!("a relocation of byte {at}, which does not exist");
                     return Err(self.fault(section, what));
                 };
                 let mut addend = [0; 8];
@@ -534,7 +534,7 @@ impl<'a> Linker<'a> {
         let insn = self.image.code[at];
         let (value, sizes) = match resolution {
             Resolution::Missing(name) => {
-                self.poison(at, format!("uses {name}, which the kernel played here has not"));
+                self.poison(at, format!("uses {name}, which the emulated kernel lacks"));
                 return Ok(());
             }
             Resolution::Number(value) => (value, None),
@@ -595,24 +595,24 @@ impl<'a> Linker<'a> {
                     continue;
                 }
                 let Some(callback) = Callback::find(name) else {
-                    let what = format!("ops.{name} is not known in the kernel played here (6.18)");
+                    let what = format!("ops.{name} does not exist in the emulated kernel (6.18)");
                     return Err(self.fault(section, what));
                 };
                 let pc = code_number(value).ok_or_else(|| {
-                    self.fault(section, format!("ops.{name} is no address of a function"))
+                    self.fault(section, format!("ops.{name} is not the address of a function"))
                 })?;
                 self.image.callbacks[usize::from(callback.0)] = Some(pc as u32);
             } else if let Some(number) = self.image.ops.get_mut(name) {
                 *number = value;
             } else if value != 0 {
-                let what = format!("ops.{name} is not known in the kernel played here (6.18)");
+                let what = format!("ops.{name} does not exist in the emulated kernel (6.18)");
                 return Err(self.fault(section, what));
             }
         }
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
         if self.image.name.is_empty() || !self.image.name.bytes().all(is_good) {
             let what = format!(
-                "ops.name is {:?}; the kernel takes letters, digits, '_' and '.', at least one",
+                "ops.name is {:?}; the kernel accepts one or more letters, digits, '_' and '.'",
                 self.image.name
             );
             return Err(self.fault(section, what));
@@ -781,11 +781,11 @@ mod tests {
         assert_eq!(KFUNCS[image.kfuncs[0]].name, "scx_bpf_now", "the flavour does not count");
         assert_eq!(image.code[0].op, CALL_KFUNC);
         let other = message(&calls("scx_bpf_now", 1, true, false));
-        let expected = "odd.bpf.o: extern scx_bpf_now has another prototype than the kernel played \
-                        here (6.18) knows: 0 parameters, with a result";
+        let expected = "odd.bpf.o: extern scx_bpf_now has a different prototype in the emulated \
+                        kernel (6.18): 0 parameters, with a result";
         assert_eq!(other, expected);
         let unknown =
-            "odd.bpf.o: extern scx_bpf_dance is not known in the kernel played here (6.18)";
+            "odd.bpf.o: extern scx_bpf_dance does not exist in the emulated kernel (6.18)";
         assert_eq!(message(&calls("scx_bpf_dance", 0, true, false)), unknown);
         let image = link(&calls("scx_bpf_dance", 0, true, true)).expect("it can do without");
         assert_eq!(image.absent, ["scx_bpf_dance"]);
@@ -798,10 +798,14 @@ mod tests {
         let licence = message(&Odd { licence: b"MIT\0", ..Odd::default() });
         assert!(licence.starts_with("odd.bpf.o: section license: \"MIT\": the kernel refuses"));
         let member = message(&Odd { member: "balance", ..Odd::default() });
-        let expected = "section .struct_ops.link: ops.balance is not known in the kernel played";
+        let expected =
+            "section .struct_ops.link: ops.balance does not exist in the emulated kernel";
         assert!(member.contains(expected), "{member}");
         let name = message(&Odd { name: b"a b\0", ..Odd::default() });
-        assert!(name.contains("ops.name is \"a b\"; the kernel takes letters"), "{name}");
+        assert!(
+            name.contains("ops.name is \"a b\"; the kernel accepts one or more letters"),
+            "{name}"
+        );
         // r0 = r7, which was never written.
         let code = [[0xbf, 0x70, 0, 0, 0, 0, 0, 0], STOP].concat();
         let flaw = message(&Odd { code, ..Odd::default() });

@@ -90,7 +90,7 @@ impl ScxScheduler {
         }
         for task in &mut new.tasks {
             let was = std::mem::take(task);
-            *task = Task { holder: Holder::Nobody, direct: None, put_back: None, qseq: 0, ..was };
+            *task = Task { holder: Holder::None, direct: None, put_back: None, qseq: 0, ..was };
         }
         let mut act = Act { w: new, p: platform };
         act.start();

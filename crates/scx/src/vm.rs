@@ -136,7 +136,7 @@ pub trait Calls {
 fn store_fault(fault: StoreFault, to: u64, width: usize) -> Box<Fault> {
     Fault::new(match fault {
         StoreFault::NoMemory => {
-            format!("stores {width} bytes to {to:#x}, where there is no memory")
+            format!("stores {width} bytes to {to:#x}, which is unmapped")
         }
         StoreFault::ReadOnly(name) => format!("stores {width} bytes to {name}, which is read-only"),
     })
@@ -679,7 +679,7 @@ mod tests {
     fn stores_to_no_memory_and_to_constants_are_faults() {
         let code = [insn(0xb7, 2, 0, 0, 7), insn(0x7b, 1, 2, 8, 0), STOP];
         let fault = execute(&code, [address(FIRST_FREE, 60), 0, 0, 0, 0]).expect_err("a fault");
-        assert_eq!(fault.what, "stores 8 bytes to 0x1000000044, where there is no memory");
+        assert_eq!(fault.what, "stores 8 bytes to 0x1000000044, which is unmapped");
         assert_eq!((fault.at, fault.registers[2]), (Some(1), 7));
         let fault = execute(&code, [address(FIRST_FREE + 1, 0), 0, 0, 0, 0]).expect_err("a fault");
         assert_eq!(fault.what, "stores 8 bytes to .rodata, which is read-only");

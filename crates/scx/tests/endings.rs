@@ -115,11 +115,11 @@ fn faults_of_the_program_name_their_place() {
     let message = class(STORE);
     assert!(message.starts_with("faults_enqueue, insn "), "{message}");
     assert!(message.contains("faults.bpf.c:"), "{message}");
-    assert!(message.ends_with("stores 8 bytes to 0x0, where there is no memory"), "{message}");
+    assert!(message.ends_with("stores 8 bytes to 0x0, which is unmapped"), "{message}");
     let message = class(LOOP);
     assert!(message.ends_with("ran for more than 4 million instructions"), "{message}");
     let message = class(MISSING_FIELD);
-    let expected = "uses nonsense.a, which the kernel played here has not";
+    let expected = "uses nonsense.a, which the emulated kernel lacks";
     assert!(message.ends_with(expected), "{message}");
     assert!(class(BAD_HELPER).ends_with("helper 12 is not emulated"));
     assert!(class(WRITE_PID).ends_with("stores 4 bytes to tasks, which is read-only"));

@@ -248,7 +248,8 @@ fn a_policy_that_ends_leaves_a_dump() {
     let dump = &end.dump;
     for part in [
         "DEBUG DUMP\n",
-        "triggered exit kind 1026:\n  runnable task stall (task-0[1000] failed to run for 5000 ms)\n",
+        "triggered exit kind 1026:\n  runnable task stall (task-0[1000] failed to run for 5000 \
+         ms)\n",
         "extras: ",
         "\nCPU states\n----------\n",
         "\nCPU 0   : nr_run=",

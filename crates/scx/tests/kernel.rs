@@ -189,7 +189,7 @@ fn kernels(policy: &str) -> Vec<(u64, String)> {
     events(lines)
 }
 
-/// The settings with which a policy ran in the kernel: a slice that is no whole number of ticks, so
+/// The settings with which a policy ran in the kernel: a slice that is not a whole number of ticks, so
 /// that whether one more tick is needed does not hang on a microsecond.
 fn settings(policy: &str) -> &'static [&'static str] {
     if policy == "order" { &["slice_ns=7000000"] } else { &["log_events=1"] }

@@ -191,8 +191,8 @@ fn settings_that_cannot_be_made_are_refused() {
     let nearest = "vtime.bpf.o: setting \"slice_n=1\": there is no variable slice_n; did you mean \
                    slice_ns?";
     assert_eq!(message("slice_n=1"), nearest);
-    assert!(message("fifo=256").contains("fifo has 1 bytes: -128 to 255"));
-    assert!(message("fifo[0]=1").contains("fifo is no array"));
+    assert!(message("fifo=256").contains("fifo has 1 bytes: the range is -128 to 255"));
+    assert!(message("fifo[0]=1").contains("fifo is not an array"));
     assert!(message("ops.flag=1").contains("ops has flags, timeout_ms"));
     assert!(message("ops.timeout_ms=30001").contains("the kernel takes 30000 at most"));
     assert!(message("map.stats.max_entries=1").contains("there is no map stats"));
@@ -211,7 +211,7 @@ fn what_is_absent_is_known_before_the_run() {
     assert_eq!(image.absent, ["scx_bpf_not_there"]);
     assert!(image.poisons.iter().any(|why| why.contains("calls scx_bpf_not_there")));
     let image = link("faults", 4, &[]).expect("it links");
-    assert_eq!(image.poisons, ["uses nonsense.a, which the kernel played here has not"]);
+    assert_eq!(image.poisons, ["uses nonsense.a, which the emulated kernel lacks"]);
     assert_eq!(image.name, "faults");
     assert_eq!(image.ops.timeout_ms, 5000);
 }

@@ -273,7 +273,7 @@ fn it_adjusts_while_the_policy_runs() {
     for expected in [
         (250, "write domains[7]"),
         (250, "delete domains[0]"),
-        (250, "delete domains[99], which is not there"),
+        (250, "delete domains[99], which does not exist"),
         (250, "send commands 0102"),
         (250, "read map.domains[7].level + map.domains[0].mask = 5"),
         (300, "set slice_ns = 18000000"),
@@ -321,7 +321,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     has(set_wrong("lacks", number(1 << 40)), "lacks has 32 bits: -2147483648 to 4294967295");
     has(set_wrong("lacks", text("5ms")), "5ms is a time, and lacks does not say in what unit");
     has(set_wrong("slice_ns", text("queued")), "queued cannot be read before the policy is loaded");
-    has(set_wrong("slice_ns", text("1 +")), "ends where a number or a name should stand");
+    has(set_wrong("slice_ns", text("1 +")), "ends where a number or a name is expected");
     has(set_wrong("slice_ns", Value::List(vec![])), "slice_ns is a number, not a list");
     has(set_wrong("bounds", number(1)), "bounds is a structure: write its members");
     has(
@@ -331,7 +331,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     has(set_wrong("bounds.high.x", number(1)), "high is no structure");
     has(set_wrong("of_cpu[2]", number(1)), "element 2 of 2, 0 to 1");
     has(set_wrong("of_cpu", Value::List(vec![number(1); 3])), "of_cpu has 2 elements, not 3");
-    has(set_wrong("slice_ns[0]", number(1)), "it is no array");
+    has(set_wrong("slice_ns[0]", number(1)), "it is not an array");
     has(set_wrong("ops.flag", number(1)), "ops has ");
     has(set_wrong("ops.flags", number(-1)), "-1 does not fit in 64 bits");
     has(set_wrong("map.table.max_entries", number(0)), "1 entry or more");
@@ -340,13 +340,13 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     let resize = |name: &str, value: Value| {
         wrong(&|script| script.resize.push(at(set(name, value.clone()))))
     };
-    has(resize("slice_ns", number(2)), "slice_ns is no array");
+    has(resize("slice_ns", number(2)), "slice_ns is not an array");
     has(resize("of_cpu", number(0)), "at least 1 there must be");
     has(resize("of_cpu", number(1 << 60)), "are the most");
     has(resize("not_ready", number(2)), "only the last of a section can be resized");
     let inner =
         |name: &str, count| wrong(&|script| script.inner.push(at(set(name, number(count)))));
-    has(inner("table", 1), "table is no ARRAY_OF_MAPS");
+    has(inner("table", 1), "table is not an ARRAY_OF_MAPS");
     has(inner("groups", 5), "5 maps for groups; 1 to 4 it can have");
     let statement =
         |statement: Statement| wrong(&|script| script.before.push(at(statement.clone())));
@@ -375,7 +375,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     has(on("stats", 2), "there is no CPU 2; there are 2");
     has(
         statement(Statement::Delete(entry("table", number(0), number(0)))),
-        "only hashes lose entries",
+        "entries can be deleted only from hashes",
     );
     let call = |program: &str, args: Value, ty: Option<&str>| {
         let (program, ty) = (program.into(), ty.map(str::to_string));
@@ -388,7 +388,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     let send = |map: &str, value: Value| {
         statement(Statement::Send(Record { map: map.into(), value, ty: None, each: None }))
     };
-    has(send("events", Value::List(vec![])), "records go to a USER_RINGBUF");
+    has(send("events", Value::List(vec![])), "only a USER_RINGBUF takes records");
     has(send("commands", Value::List(vec![])), "a record of 0 bytes; 1 to 4088 fit");
     has(send("commands", Value::List(vec![number(256)])), "value[0] has 8 bits");
     has(statement(Statement::Read("map.todo".into())), "it cannot be read as a whole");

@@ -33,7 +33,7 @@ fn own(act: &Act<'_>, mask: u64) -> Result<usize, Box<Fault>> {
     let refs = number.and_then(|number| act.w.mask_refs.get(number)).copied().unwrap_or(0);
     match number {
         Some(number) if region == memory::MASKS && offset % stride == 0 && refs > 0 => Ok(number),
-        _ => Err(Fault::new(format!("{mask:#x} is no mask that the policy made"))),
+        _ => Err(Fault::new(format!("{mask:#x} is not a mask that the policy created"))),
     }
 }
 

@@ -75,7 +75,7 @@ impl Collector {
                 }
                 let (cpus, hz) = (decision.pid, decision.other);
                 if !(1..=CPUS_MAX).contains(&cpus) {
-                    let what = format!("the machine has {cpus} CPUs; a log is of 64 at most");
+                    let what = format!("the machine has {cpus} CPUs; a log supports at most 64");
                     return Err(what);
                 }
                 (decision.pid, decision.other) = (0, 0);

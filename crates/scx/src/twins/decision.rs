@@ -180,11 +180,11 @@ impl Decision {
             return Err(format!("on={}: there are CPUs 0 to {}", task.on, cpus - 1));
         }
         if self.pid == 0 {
-            return Err(format!("{}: it is about a task, whose pid is not 0", self.event.name()));
+            return Err(format!("{}: it refers to a task, whose pid is not 0", self.event.name()));
         }
         // A kernel also sets bits of CPUs that do not exist.
         if cpus < 64 && task.allowed & ((1 << cpus) - 1) == 0 || task.allowed == 0 {
-            return Err(format!("allowed={:#x}: one of the CPUs must be in it", task.allowed));
+            return Err(format!("allowed={:#x}: it must contain one of the CPUs", task.allowed));
         }
         Ok(())
     }
