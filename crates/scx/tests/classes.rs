@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use support::{Books, HZ, MS, SECOND, link};
 
-/// A policy with the classes above it, driven by hand.
+/// A policy with the classes above it, called directly by the tests.
 struct Rig {
     classes: Classes,
     platform: Platform,
@@ -56,7 +56,7 @@ impl Rig {
         self.classes.fork(&mut self.platform, TaskId(task), &attr, Parent::External);
     }
 
-    /// The CPUs that were asked to reschedule do so, each until it has had its turn.
+    /// Reschedules the CPUs that were asked to, until none is.
     fn settle(&mut self) {
         let mut rounds = 0;
         let mut from = 0;
@@ -99,7 +99,7 @@ impl Rig {
         self.platform.set_now_ns(now_ns);
     }
 
-    /// What the policy printed since this was asked last.
+    /// Printed output of the policy since the last call.
     fn told(&mut self) -> Vec<String> {
         let printed = self.classes.policy().printed();
         let new = printed[self.seen..].iter().map(|(_, _, text)| text.clone()).collect();
@@ -116,11 +116,11 @@ fn a_real_time_task_takes_the_cpu_at_once_and_gives_it_back() {
     rig.at(5 * MS);
     rig.told();
     rig.fork(1, FIFO);
-    // It is known to the policy, but not given to it.
+    // The policy knows the task, but does not have it.
     assert_eq!(rig.told(), ["init_task 1001"]);
     assert!(rig.platform.resched_pending(CpuId(0)), "it preempts");
     assert_eq!(rig.schedule(0), Some(TaskId(1)));
-    // With slice left it goes back to the head of the local queue: nobody asks `enqueue`.
+    // With slice left it returns to the head of the local queue, without a call of `enqueue`.
     assert_eq!(rig.told(), ["stopping 1000 1", "cpu_release 0 0 1001"]);
     rig.at(7 * MS);
     rig.sleep(0, 1);
@@ -133,7 +133,7 @@ fn a_real_time_task_takes_the_cpu_at_once_and_gives_it_back() {
     rig.told();
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
     assert_eq!(rig.told(), ["cpu_acquire 0", "running 1000", "exit_task 1001"]);
-    // What the slice had left is not lost, nor given anew.
+    // The rest of the slice is neither lost nor renewed.
     assert_eq!(rig.classes.policy().end(), None);
 }
 
@@ -147,8 +147,8 @@ fn a_task_without_slice_is_enqueued_when_it_is_preempted() {
     rig.fork(2, deadline());
     rig.told();
     assert_eq!(rig.schedule(0), Some(TaskId(2)));
-    // This class looks for work before the deadline class has the CPU; whom it found waits in the
-    // local queue. The reason is 1, a deadline task.
+    // This class looks for work before the deadline class has the CPU. The task that it found waits
+    // in the local queue. The reason is 1, a deadline task.
     let told = ["dispatch 0 1000", "stopping 1000 1", "enqueue 1000 0", "cpu_release 0 1 1002"];
     assert_eq!(rig.told(), told);
     rig.sleep(0, 2);
@@ -193,9 +193,9 @@ fn a_cpu_of_a_real_time_task_is_not_idle() {
     rig.fork_on(0, FIFO, CpuSet::only(CpuId(1)));
     rig.told();
     rig.settle();
-    // It was idle, and nothing was taken from the policy: no `cpu_release`.
+    // The CPU was idle, and nothing was taken from the policy: no `cpu_release`.
     assert_eq!(rig.told(), ["dispatch 1 0", "update_idle 1 0"]);
-    // An ordinary task that may use both finds the other.
+    // An ordinary task that may use both CPUs finds the other.
     rig.fork(1, OTHER);
     rig.settle();
     assert_eq!(rig.classes.cpu_of(TaskId(1)), CpuId(0));
@@ -257,11 +257,11 @@ fn what_was_not_promised_is_refused() {
     rig.fork(0, OTHER);
     rig.schedule(0);
     rig.told();
-    // The whole CPU; 95 % may be promised, less 5 % for the server.
+    // The whole CPU. 95 % may be reserved, less 5 % for the server.
     rig.set(0, SchedAttr { runtime_ns: 10 * MS, ..deadline() });
     assert_eq!(rig.told(), Vec::<String>::new(), "it stays what it was");
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
-    // Refused at its birth it is an ordinary task.
+    // Refused at its birth, the task is an ordinary one.
     rig.fork(1, SchedAttr { runtime_ns: 10 * MS, ..deadline() });
     let told = rig.told();
     assert_eq!(told[0], "init_task 1001");
@@ -277,7 +277,7 @@ fn a_policy_for_some_tasks_alone_is_refused() {
     assert!(end.message.contains("SCX_OPS_SWITCH_PARTIAL"), "{}", end.message);
 }
 
-/// A task that never ends for each of the attributes.
+/// One endless task for each of the attributes.
 struct Hogs(Vec<SchedAttr>);
 
 impl Workload for Hogs {
@@ -294,8 +294,8 @@ impl Workload for Hogs {
     }
 }
 
-/// In 6.18 nothing keeps a real-time task from starving the policy's: the fair server serves the
-/// fair class. Later kernels have a server for this class.
+/// In 6.18 nothing keeps a real-time task from starving the policy's tasks: the fair server serves
+/// only the fair class. Later kernels have a server for this class.
 #[test]
 fn real_time_tasks_starve_the_policy_until_7_x() {
     let run = |profile, until_ns| {

@@ -1,4 +1,4 @@
-//! What ends a policy, and with which words.
+//! Reasons for which a policy ends, and their messages.
 
 mod support;
 
@@ -27,7 +27,7 @@ const OVERFLOW: u32 = 16;
 const BAD_HELPER: u32 = 17;
 const WRITE_PID: u32 = 18;
 
-/// Runs on with the tasks served first come first served.
+/// Runs the policy with a fault. After its end the tasks run first come, first served.
 fn run_with(fault: u32) -> Run {
     let policy = scheduler("faults", 2, &[&format!("fault={fault}")], OnEnd::GoOn);
     let tasks = vec![
@@ -40,7 +40,8 @@ fn run_with(fault: u32) -> Run {
     run(policy, 2, tasks, 10 * SECOND)
 }
 
-/// The run goes on after the end, and nobody is lost; the message of the end.
+/// Checks that the run continues after the end and that no task is lost. Returns the message of the
+/// end.
 fn ended(fault: u32, kind: u64) -> String {
     let run = run_with(fault);
     let policy = run.scheduler();
@@ -49,7 +50,7 @@ fn ended(fault: u32, kind: u64) -> String {
     assert_eq!(policy.variable("exits"), Some(1), "exit is called once: {}", end.message);
     assert_eq!(policy.variable("exit_kind"), Some(kind));
     assert_eq!(policy.inspect().audit(), Ok(()));
-    // Two CPUs, three hogs: nothing idles, and everybody goes on.
+    // Two CPUs, three hogs: no CPU idles, and all tasks continue.
     let cpu_ns = &run.observer().cpu_ns;
     assert_eq!(cpu_ns.iter().sum::<u64>(), 20 * SECOND, "{}: {cpu_ns:?}", end.message);
     assert!(cpu_ns.iter().all(|&ns| ns > SECOND / 5), "{}: {cpu_ns:?}", end.message);
@@ -125,7 +126,7 @@ fn faults_of_the_program_name_their_place() {
     assert!(class(WRITE_PID).ends_with("stores 4 bytes to tasks, which is read-only"));
 }
 
-/// The message with which `contexts.bpf.c` ends by its fault of this number, and the kind.
+/// The message and the kind with which `contexts.bpf.c` ends through the fault with this number.
 fn context(fault: u32) -> (String, u64) {
     let policy = scheduler("contexts", 1, &[&format!("fault={fault}")], OnEnd::GoOn);
     let run = run(policy, 1, vec![Script::hog(0), Script::sleeper(MS, 3 * MS)], SECOND);

@@ -1,4 +1,4 @@
-//! What larger policies need: `objects/extras.bpf.c`.
+//! Features that larger policies need: `objects/extras.bpf.c`.
 
 mod support;
 
@@ -13,7 +13,7 @@ use schedlab_scx::{OnEnd, Options, ScxScheduler};
 use std::sync::{Arc, Mutex};
 use support::{HZ, MS, SECOND, Script, link, run, scheduler};
 
-/// A policy and its machine, driven by hand.
+/// A policy and its machine, called directly by the tests.
 struct Rig {
     policy: ScxScheduler,
     platform: Platform,
@@ -144,7 +144,7 @@ fn idle_cores_are_those_whose_threads_are_all_idle() {
     let cpu = rig.policy.cpu_of(TaskId(0));
     assert_eq!(rig.schedule(cpu.0), Some(TaskId(0)));
     assert_eq!(rig.value("idle_cores"), 6, "three of four cores");
-    // The next finds a whole core before a thread of one that is busy, in the same cache.
+    // The next task finds a whole core before a thread of a busy core in the same cache.
     rig.fork(1);
     let other = rig.policy.cpu_of(TaskId(1));
     assert_eq!((cpu.0 / 4, other.0 / 4), (0, 0));
@@ -161,7 +161,8 @@ fn the_search_goes_from_near_to_far() {
         assert_eq!(rig.schedule(cpu), Some(TaskId(task)), "it was idle");
         cores.push(cpu / 2);
     }
-    // Whole cores of the node, then of the other, then threads of the node, then of the other.
+    // Whole cores of the node, then of the other node, then threads of the node, then of the other
+    // node.
     let node = |core: &u32| core / 2;
     assert_eq!(cores.iter().map(node).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0, 1, 1], "{cores:?}");
     let mut first = cores[..4].to_vec();
@@ -178,7 +179,7 @@ fn idle_cpus_are_kept_by_node_for_those_who_ask() {
     assert_eq!(rig.schedule(cpu.0), Some(TaskId(0)));
     assert_eq!(rig.value("idle_in_node"), 4);
     assert!((4..8).contains(&rig.value("picked")), "{}", rig.value("picked"));
-    // Without the flag, and with it without a node, such questions end a policy.
+    // Without the flag, and with the flag but without a node, such calls end a policy.
     for (settings, message) in [
         (["ask_nodes=1", "ops.flags=0"], "per-node idle tracking is disabled"),
         (["ask_nodes=0", "ops.flags=64"], "SCX_OPS_BUILTIN_IDLE_PER_NODE enabled"),
@@ -191,7 +192,7 @@ fn idle_cpus_are_kept_by_node_for_those_who_ask() {
     }
 }
 
-/// What a log tells.
+/// Collects a log.
 #[derive(Default)]
 struct Told {
     lines: Vec<String>,

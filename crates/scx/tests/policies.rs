@@ -1,4 +1,4 @@
-//! Policies as a compiler makes them, on the simulated machine.
+//! Compiled policies on the simulated machine.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn settings_are_made_before_the_policy_is_loaded() {
 
 #[test]
 fn a_slice_that_starts_after_a_tick_ends_at_a_tick() {
-    // The first turn begins at 0, with the tick; the sleeper wakes in between.
+    // The first slice begins at 0, with the tick. The sleeper wakes in between.
     let tasks = vec![Script::hog(0).on(0), Script::sleeper(MS, 9 * MS).on(0)];
     let policy = scheduler("order", 1, &[], OnEnd::Stop);
     let run = run(policy, 1, tasks, SECOND);
@@ -49,7 +49,7 @@ fn a_slice_that_starts_after_a_tick_ends_at_a_tick() {
     assert!(ticks.len() > 100, "{}", ticks.len());
 }
 
-/// One CPU, a hog and a sleeper: what is told in which order (S 4 of the specification).
+/// One CPU, a hog and a sleeper: callbacks in order (S 4 of the specification).
 #[test]
 fn callbacks_come_in_the_kernels_order() {
     let tasks = vec![Script::hog(0), Script { rounds: 2, ..Script::sleeper(MS, 9 * MS) }];
@@ -67,7 +67,7 @@ fn callbacks_come_in_the_kernels_order() {
         "0.0 init_task 1000",
         "0.0 enable 1000",
         "0.0 set_weight 1000 100",
-        // One CPU is allowed: there is nothing to select.
+        // Only one CPU is allowed: there is no selection.
         "0.0 runnable 1000 8",
         "0.0 enqueue 1000 8",
         "0.0 init_task 1001",
@@ -153,7 +153,7 @@ fn trees_keep_arrival_order_among_equals() {
 
 #[test]
 fn a_policy_walks_through_its_queue_and_preempts() {
-    // Of two hogs the heavier one has the CPU all the time, but for a sleeper of nice -15, which
+    // Of two hogs the heavier one has the CPU all the time, except for a sleeper of nice -15, which
     // preempts as soon as it wakes (100 of 1000 ms).
     let heavy = Script { nice: -15, ..Script::sleeper(MS, 9 * MS) };
     let tasks = vec![Script::hog(5), Script::hog(0), heavy];
@@ -216,7 +216,7 @@ fn what_is_absent_is_known_before_the_run() {
     assert_eq!(image.ops.timeout_ms, 5000);
 }
 
-/// Any byte of an object may be anything: reading ends with a result, and so does a run.
+/// Changes any byte of an object. Reading must end with a result, and so must a run.
 #[test]
 fn damaged_objects_end_with_a_message_or_run() {
     let whole = bytes("features");

@@ -1,4 +1,4 @@
-//! Scripted user halves, policies that end without theirs, and what they bring:
+//! Scripted user halves, policies that end without theirs, and the effect of a script:
 //! `objects/half.bpf.c`.
 
 mod support;
@@ -39,7 +39,7 @@ fn entry(map: &str, key: Value, value: Value) -> Entry {
     Entry { map, key, value, cpu: None, each: None }
 }
 
-/// What the policy cannot do without.
+/// The script that the policy cannot run without.
 fn whole() -> Script {
     let each = Some(text("cpus"));
     let before = vec![
@@ -161,8 +161,8 @@ fn a_setting_counts_more_than_the_script() {
     assert_eq!(value(&made(&script, 1, &[]), "slice_ns"), 7);
 }
 
-/// Section 15.7 of the specification: what six policies ended with in a kernel when they were
-/// loaded without their user halves, and end with here.
+/// Section 15.7 of the specification: the ends of six policies that were loaded without their user
+/// halves in a kernel, and their ends here.
 #[test]
 fn without_its_user_half_it_ends_as_in_the_kernel() {
     let (policy, _) = begun(&Script { before: vec![], ..whole() }, 2, &[]);
@@ -419,7 +419,7 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     policy.cpu_offline(&mut platform, CpuId(3)).expect("it is taken");
     assert_eq!(end(&policy), "it has not ended");
     assert_eq!(policy.restarts(), 1);
-    // A new instance: set up again, and the two that waited were enqueued again.
+    // A new instance was set up, and the two waiting tasks were enqueued again.
     assert_eq!((value(&policy, "primary"), value(&policy, "queued")), (0b1111, 2));
     assert_eq!(value(&policy, "slice_ns"), 7 * MS);
     assert_eq!(policy.audit(), Ok(()));
@@ -429,7 +429,7 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
         ["scx: policy half was loaded again, as its user half would load it, once, first at 0 \
           ns: cpu 3 going offline, exiting scheduler"]
     );
-    // Those that run go on; the others follow when these have blocked.
+    // Running tasks continue. The others follow when these have blocked.
     let mut seen = vec![];
     for cpu in 0..3 {
         let running = policy.schedule(&mut platform, CpuId(cpu)).expect("it goes on");
@@ -441,7 +441,7 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     seen.dedup();
     assert!(seen.len() >= 5, "{seen:?}");
     assert_eq!(policy.audit(), Ok(()));
-    // It cannot come and go for ever in one instant.
+    // It cannot restart forever in one instant.
     for _ in 0..8 {
         policy.cpu_online(&mut platform, CpuId(3)).expect("it is taken");
         policy.cpu_offline(&mut platform, CpuId(3)).expect("it is taken");
