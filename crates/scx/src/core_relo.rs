@@ -235,7 +235,7 @@ mod tests {
         let task = btf.structure("task_struct___old", 1300, &members);
         let numbers = [("SCX_NONSENSE", 5), ("SCX_DSQ_LOCAL___x", 9)];
         let numbers = btf.enumeration("scx_dsq_id_flags", &numbers);
-        (Btf::read(&btf.finish()).expect("good"), task, numbers)
+        (Btf::read(&btf.finish()).expect("the BTF is valid"), task, numbers)
     }
 
     fn ask(ty: u32, access: &str, kind: u32) -> CoreRelocation {
@@ -264,7 +264,7 @@ mod tests {
             Ok(Resolution::Offset { offset: next, from_size: 4, to_size: 4 })
         );
         assert_eq!(answer("0:0", 1), Ok(Resolution::Number(4)));
-        assert_eq!(answer("0:0", 3), Ok(Resolution::Number(1)), "pid has a sign");
+        assert_eq!(answer("0:0", 3), Ok(Resolution::Number(1)), "pid is signed");
         assert_eq!(answer("0:0", 4), Ok(Resolution::Number(32)));
         assert_eq!(
             answer("0", 9),
@@ -295,7 +295,9 @@ mod tests {
         let (btf, task, numbers) = sample();
         let types = KernelTypes::new(64);
         let message = |ty, access: &str, kind| {
-            resolve(&btf, &types, &ask(ty, access, kind)).expect_err("senseless").to_string()
+            resolve(&btf, &types, &ask(ty, access, kind))
+                .expect_err("the relocation is refused")
+                .to_string()
         };
         assert!(message(task, "0:9", 0).contains("member 0:9 of type task_struct___old"));
         assert!(message(task, "0:0:0", 0).contains("which does not exist"));

@@ -196,11 +196,12 @@ mod tests {
     #[test]
     fn first_in_first_out_and_at_the_head() {
         let mut dsq = Dsq::new(5);
-        let keys = [(1, false), (2, false), (3, true), (4, true)]
-            .map(|(task, head)| dsq.insert(task, task.into(), head).expect("one kind"));
+        let keys = [(1, false), (2, false), (3, true), (4, true)].map(|(task, head)| {
+            dsq.insert(task, task.into(), head).expect("all entries are of one kind")
+        });
         assert_eq!(tasks(&dsq), [4, 3, 1, 2]);
         assert!(dsq.remove(keys[2]));
-        assert!(!dsq.remove(keys[2]), "it is gone");
+        assert!(!dsq.remove(keys[2]), "it was removed already");
         assert_eq!(tasks(&dsq), [4, 1, 2]);
         assert_eq!(dsq.insert_vtime(9, 9, 1), Err(Mixed { holds_priq: false }));
     }
@@ -209,7 +210,7 @@ mod tests {
     fn virtual_time_orders_by_signed_difference_and_then_arrival() {
         let mut dsq = Dsq::new(5);
         for (task, vtime) in [(1, 5), (2, u64::MAX - 1), (3, 5), (4, 0)] {
-            dsq.insert_vtime(task, task.into(), vtime).expect("one kind");
+            dsq.insert_vtime(task, task.into(), vtime).expect("all entries are of one kind");
         }
         assert_eq!(tasks(&dsq), [2, 4, 1, 3], "2 is just before 0");
         assert_eq!(dsq.insert(9, 9, false), Err(Mixed { holds_priq: true }));
@@ -224,17 +225,17 @@ mod tests {
     fn walks_pass_over_those_who_came_later_and_bear_removal() {
         let mut dsq = Dsq::new(5);
         for task in 1..=4 {
-            dsq.insert(task, task.into(), false).expect("one kind");
+            dsq.insert(task, task.into(), false).expect("all entries are of one kind");
         }
-        let first = *dsq.next(None, 4, false).expect("there is one");
+        let first = *dsq.next(None, 4, false).expect("the queue has another entry");
         assert_eq!(first.task, 1);
         assert!(dsq.remove(first.key));
-        let second = *dsq.next(Some(first.key), 4, false).expect("there is one");
+        let second = *dsq.next(Some(first.key), 4, false).expect("the queue has another entry");
         assert_eq!(second.task, 2);
-        let third = *dsq.next(Some(second.key), 4, false).expect("there is one");
+        let third = *dsq.next(Some(second.key), 4, false).expect("the queue has another entry");
         assert_eq!(third.task, 3);
         assert_eq!(dsq.next(Some(third.key), 4, false), None, "4 came later");
-        let last = *dsq.next(None, 5, true).expect("there is one");
+        let last = *dsq.next(None, 5, true).expect("the queue has another entry");
         assert_eq!(last.task, 4);
         assert_eq!(dsq.next(Some(last.key), 5, true).map(|entry| entry.task), Some(3));
     }

@@ -402,10 +402,10 @@ mod tests {
         let missing = writer.undefined("scx_bpf_now", true);
         writer.relocation(text, 0, 1, variable);
         writer.relocation(text, 8, 10, missing);
-        let elf = Elf::read(&writer.finish()).expect("a good object");
-        let text = elf.section("struct_ops/enqueue").expect("the section");
+        let elf = Elf::read(&writer.finish()).expect("the object is valid");
+        let text = elf.section("struct_ops/enqueue").expect("the section exists");
         assert!(elf.sections[text].is_code());
-        let bss = elf.section(".bss").expect("the section");
+        let bss = elf.section(".bss").expect("the section exists");
         assert_eq!((elf.sections[bss].size, elf.sections[bss].bytes.len()), (24, 0));
         let relocations: Vec<&Relocation> = elf.relocations_of(text).collect();
         assert_eq!(relocations.len(), 2);
@@ -423,7 +423,7 @@ mod tests {
         let message = |at: usize, value: u8| {
             let mut bytes = good.clone();
             bytes[at] = value;
-            Elf::read(&bytes).expect_err("a bad object").to_string()
+            Elf::read(&bytes).expect_err("the object is refused").to_string()
         };
         assert!(message(0, b'x').contains("not an ELF file"));
         assert!(message(4, 1).contains("64-bit"));
@@ -431,7 +431,12 @@ mod tests {
         assert!(message(18, 62).contains("machine 62, not for BPF (247)"));
         assert!(message(16, 2).contains("type 2, not a relocatable"));
         assert!(message(58, 40).contains("section headers of 40 bytes"));
-        assert!(Elf::read(b"").expect_err("nothing").to_string().contains("not an ELF file"));
+        assert!(
+            Elf::read(b"")
+                .expect_err("an empty file is refused")
+                .to_string()
+                .contains("not an ELF file")
+        );
     }
 
     #[test]
@@ -442,7 +447,7 @@ mod tests {
         writer.relocation(text, 0, 10, symbol);
         let whole = writer.finish();
         for len in 0..whole.len() {
-            let error = Elf::read(&whole[..len]).expect_err("the headers stand at the end");
+            let error = Elf::read(&whole[..len]).expect_err("a cut file lacks headers");
             assert!(!error.what.is_empty());
         }
         for at in 0..whole.len() {

@@ -421,7 +421,7 @@ mod tests {
         for cpus in [1, 64, 65, 4096] {
             let types = KernelTypes::new(cpus);
             for (name, _) in STRUCTS {
-                let layout = types.structure(name).expect("it is laid out");
+                let layout = types.structure(name).expect("the structure is laid out");
                 let mut end = 0;
                 for field in &layout.fields {
                     assert!(field.offset >= end, "{name}.{} overlaps", field.name);
@@ -445,8 +445,8 @@ mod tests {
     #[test]
     fn paths_lead_into_inner_structures() {
         let types = KernelTypes::new(4);
-        let scx = types.field("task_struct", "scx").expect("it is there").offset;
-        let slice = types.field("sched_ext_entity", "slice").expect("it is there").offset;
+        let scx = types.field("task_struct", "scx").expect("the member exists").offset;
+        let slice = types.field("sched_ext_entity", "slice").expect("the member exists").offset;
         assert_eq!(types.offset("task_struct", "scx.slice"), scx + slice);
         assert_eq!(types.field("task_struct", "nonsense"), None);
     }

@@ -756,17 +756,17 @@ mod tests {
     }
 
     fn message(odd: &Odd) -> String {
-        link(odd).expect_err("it is refused").to_string()
+        link(odd).expect_err("linking fails").to_string()
     }
 
     #[test]
     fn callbacks_and_lines_are_found() {
-        let image = link(&Odd::default()).expect("it links");
+        let image = link(&Odd::default()).expect("the object links");
         assert_eq!((image.name.as_str(), image.callback(Callback::TICK)), ("odd", Some(0)));
         assert_eq!(image.callback(Callback::ENQUEUE), None);
         assert_eq!(image.place(1), "odd_tick, insn 1 (odd.bpf.c:12)");
-        let least = Object::read("least.bpf.o", &least_object()).expect("it is read");
-        assert!(least.link(TARGET, &[]).expect("it links").code.is_empty());
+        let least = Object::read("least.bpf.o", &least_object()).expect("the object is valid");
+        assert!(least.link(TARGET, &[]).expect("the object links").code.is_empty());
     }
 
     #[test]
@@ -777,8 +777,8 @@ mod tests {
             calls: Some((name, params, returns, is_weak)),
             ..Odd::default()
         };
-        let image = link(&calls("scx_bpf_now___new", 0, true, false)).expect("it links");
-        assert_eq!(KFUNCS[image.kfuncs[0]].name, "scx_bpf_now", "the flavour does not count");
+        let image = link(&calls("scx_bpf_now___new", 0, true, false)).expect("the object links");
+        assert_eq!(KFUNCS[image.kfuncs[0]].name, "scx_bpf_now", "the flavour is ignored");
         assert_eq!(image.code[0].op, CALL_KFUNC);
         let other = message(&calls("scx_bpf_now", 1, true, false));
         let expected = "odd.bpf.o: extern scx_bpf_now has a different prototype in the emulated \
@@ -787,7 +787,7 @@ mod tests {
         let unknown =
             "odd.bpf.o: extern scx_bpf_dance does not exist in the emulated kernel (6.18)";
         assert_eq!(message(&calls("scx_bpf_dance", 0, true, false)), unknown);
-        let image = link(&calls("scx_bpf_dance", 0, true, true)).expect("it can do without");
+        let image = link(&calls("scx_bpf_dance", 0, true, true)).expect("the function is optional");
         assert_eq!(image.absent, ["scx_bpf_dance"]);
         let Insn { op, imm, .. } = image.code[0];
         assert_eq!((op, imm), (POISON, 0));

@@ -386,7 +386,10 @@ mod tests {
             object.relocation(section, first as u64 * 64 + 24 + 8, 2, 1);
         }
         btf.data_section(".maps", &vars);
-        (Btf::read(&btf.finish()).expect("good"), Elf::read(&object.finish()).expect("good"))
+        (
+            Btf::read(&btf.finish()).expect("the BTF is valid"),
+            Elf::read(&object.finish()).expect("the object is valid"),
+        )
     }
 
     #[test]
@@ -396,7 +399,7 @@ mod tests {
             ("tasks", &[("type", 29), ("map_flags", 1), ("key", 0), ("value", 0)]),
             ("outer", &[("type", 12), ("max_entries", 5), ("key_size", 4), ("values", 0)]),
         ]);
-        let maps = read(&btf, &elf).expect("good maps");
+        let maps = read(&btf, &elf).expect("the definitions are valid");
         let stats = &maps[0];
         assert_eq!((stats.kind, stats.max_entries), (MapKind::PercpuArray, 2));
         assert_eq!((stats.key_size, stats.value_size, stats.offset), (4, 8, 0));
@@ -411,7 +414,7 @@ mod tests {
             let (btf, elf) = write(&[("m", members)]);
             let maps = read(&btf, &elf);
             let flaw = maps.and_then(|maps| maps[0].flaw(4).map_or(Ok(()), Err));
-            flaw.expect_err("it is wrong").to_string()
+            flaw.expect_err("the definition is refused").to_string()
         };
         assert!(
             message(&[("type", 11)]).contains("map m: maps of kind LPM_TRIE are not emulated yet")

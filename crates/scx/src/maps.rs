@@ -489,7 +489,7 @@ mod tests {
         for number in [1, 2, 3] {
             assert_eq!(map.update(&mut memory, &key(number), &bytes(number.into()), 0, 1), 0);
         }
-        assert_eq!(map.lookup(&memory, &key(1), 0), 0, "it has made way");
+        assert_eq!(map.lookup(&memory, &key(1), 0), 0, "it was evicted");
         let values = [0, 1].map(|cpu| map.lookup(&memory, &key(3), cpu));
         assert_eq!(values.map(|at| memory.u64(at)), [0, 3]);
     }

@@ -125,7 +125,9 @@ mod tests {
         };
         let mut writer = ObjectWriter::new();
         let refused = |writer: &ObjectWriter| {
-            Object::read("no.bpf.o", &writer.finish()).expect_err("refused").to_string()
+            Object::read("no.bpf.o", &writer.finish())
+                .expect_err("the object is refused")
+                .to_string()
         };
         assert!(refused(&writer).contains("section .BTF: it is missing; compile with -g"));
         let mut btf = BtfWriter::default();

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_no_setting_is_refused_with_what_would_be_right() {
-        let message = |text| Setting::read(text).expect_err("no setting").to_string();
+        let message = |text| Setting::read(text).expect_err("the setting is refused").to_string();
         assert!(message("slice_ns").contains("write NAME=VALUE"));
         assert_eq!(
             message("a=5ms"),

@@ -130,7 +130,7 @@ fn faults_of_the_program_name_their_place() {
 fn context(fault: u32) -> (String, u64) {
     let policy = scheduler("contexts", 1, &[&format!("fault={fault}")], OnEnd::GoOn);
     let run = run(policy, 1, vec![Script::hog(0), Script::sleeper(MS, 3 * MS)], SECOND);
-    assert_eq!(run.observer().cpu_ns.iter().sum::<u64>(), SECOND, "fault {fault}: nobody is lost");
+    assert_eq!(run.observer().cpu_ns.iter().sum::<u64>(), SECOND, "fault {fault}: no task is lost");
     let end = run.scheduler().end().unwrap_or_else(|| panic!("fault {fault} did not end it"));
     (end.message.clone(), end.kind)
 }
@@ -169,7 +169,7 @@ fn an_end_stops_the_run_unless_it_is_to_go_on() {
         let policy = scheduler("faults", 1, &[&format!("fault={STORE}")], OnEnd::Stop);
         run(policy, 1, vec![Script::hog(0)], SECOND);
     });
-    let payload = caught.expect_err("it unwinds");
+    let payload = caught.expect_err("the hook unwinds");
     let message = payload.downcast_ref::<String>().expect("a message");
     assert!(message.starts_with("scx: policy faults ended at 0 ns in enqueue: "), "{message}");
     assert!(message.contains("the last callbacks:\n"), "{message}");

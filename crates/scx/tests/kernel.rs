@@ -184,7 +184,7 @@ fn kernels(policy: &str) -> Vec<(u64, String)> {
     let text = record(&format!("{policy}.txt"), kept);
     let lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let (at, text) = line.split_once(' ').expect("time and event");
-        (at.parse().expect("us"), text)
+        (at.parse().expect("the time is a number of us"), text)
     });
     events(lines)
 }
@@ -213,7 +213,7 @@ fn callbacks_come_in_the_order_of_a_running_kernel() {
     let (machine, begin_ns) = as_recorded("order", &kernel);
     let printed = machine.scheduler().printed();
     let from = printed.iter().rposition(|(_, _, text)| text == "runnable 1000 9");
-    let printed = printed[from.expect("it woke")..].iter();
+    let printed = printed[from.expect("the sleeper wakes")..].iter();
     let lab = printed.map(|(at, _, text)| ((at - begin_ns) / 1000, text.as_str()));
     let lab =
         events(lab.filter(|(_, text)| {
@@ -258,7 +258,7 @@ fn times(text: &str) -> Vec<(String, Vec<f64>)> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let policy = words.next().expect("a policy").to_string();
-        (policy, words.map(|word| word.parse().expect("ms")).collect())
+        (policy, words.map(|word| word.parse().expect("the time is a number of ms")).collect())
     };
     text.lines().filter(|line| !line.starts_with('#')).map(line).collect()
 }

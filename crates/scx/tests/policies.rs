@@ -187,7 +187,9 @@ fn runs_repeat_to_the_last_instruction() {
 
 #[test]
 fn settings_that_cannot_be_made_are_refused() {
-    let message = |setting: &str| link("vtime", 1, &[setting]).expect_err("refused").to_string();
+    let message = |setting: &str| {
+        link("vtime", 1, &[setting]).expect_err("the setting is refused").to_string()
+    };
     let nearest = "vtime.bpf.o: setting \"slice_n=1\": there is no variable slice_n; did you mean \
                    slice_ns?";
     assert_eq!(message("slice_n=1"), nearest);
@@ -196,7 +198,9 @@ fn settings_that_cannot_be_made_are_refused() {
     assert!(message("ops.flag=1").contains("ops has flags, timeout_ms"));
     assert!(message("ops.timeout_ms=30001").contains("the kernel takes 30000 at most"));
     assert!(message("map.stats.max_entries=1").contains("there is no map stats"));
-    let message = |setting: &str| link("features", 1, &[setting]).expect_err("refused").to_string();
+    let message = |setting: &str| {
+        link("features", 1, &[setting]).expect_err("the setting is refused").to_string()
+    };
     assert!(message("table=1").contains("table is an array: name an element, table[0]"));
     assert!(message("table[4]=1").contains("table has 4 elements, 0 to 3"));
     assert!(message("map.pairs.max_entries=0").contains("1 entry or more"));
@@ -207,10 +211,10 @@ fn settings_that_cannot_be_made_are_refused() {
 
 #[test]
 fn what_is_absent_is_known_before_the_run() {
-    let image = link("features", 4, &[]).expect("it links");
+    let image = link("features", 4, &[]).expect("the object links");
     assert_eq!(image.absent, ["scx_bpf_not_there"]);
     assert!(image.poisons.iter().any(|why| why.contains("calls scx_bpf_not_there")));
-    let image = link("faults", 4, &[]).expect("it links");
+    let image = link("faults", 4, &[]).expect("the object links");
     assert_eq!(image.poisons, ["uses nonsense.a, which the emulated kernel lacks"]);
     assert_eq!(image.name, "faults");
     assert_eq!(image.ops.timeout_ms, 5000);

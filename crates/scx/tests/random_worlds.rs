@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use support::{Books, HZ, scheduler};
 
 /// Tasks with random behaviour.
-struct Mad {
+struct RandomTasks {
     random: SplitMix64,
     cpus: u32,
     tasks: u32,
@@ -23,7 +23,7 @@ struct Mad {
     urgent: bool,
 }
 
-impl Mad {
+impl RandomTasks {
     fn attr(&mut self) -> SchedAttr {
         let mut attr = SchedAttr::nice(self.random.below(40) as i32 - 20);
         attr.policy = match self.random.below(if self.urgent { 12 } else { 8 }) {
@@ -70,7 +70,7 @@ impl Mad {
     }
 }
 
-impl Workload for Mad {
+impl Workload for RandomTasks {
     type Error = Infallible;
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
@@ -141,7 +141,8 @@ fn run_with(
 ) -> (u64, Vec<u64>) {
     let groups = if seed.is_multiple_of(2) { 0 } else { 4 };
     let random = SplitMix64::new(seed);
-    let workload = Mad { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20, urgent };
+    let workload =
+        RandomTasks { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20, urgent };
     let mut config = Config::idealised(cpus, HZ);
     config.order = order;
     let scheduler = scheduler(policy, cpus, settings, OnEnd::GoOn);

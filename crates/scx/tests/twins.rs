@@ -174,13 +174,16 @@ fn slices<S: Scheduler>(
 
 fn twin(policy: &str, settings: &[&str], original: &str, seeds: u64) {
     let config = BuildConfig::flat(1, HZ);
-    let (_, release) = registry::find(original).expect("there is such a release");
+    let (_, release) = registry::find(original).expect("the registry has the release");
     let image = Arc::new(link(policy, 1, settings).unwrap_or_else(|error| panic!("{error}")));
     let mut all = 0;
     for seed in 0..seeds {
         let world = world(seed);
-        let (expected, _) =
-            slices(release.build(&config).expect("it is of the registry"), &world, |_| vec![]);
+        let (expected, _) = slices(
+            release.build(&config).expect("the release supports the machine"),
+            &world,
+            |_| vec![],
+        );
         let options = Options { keeps_printed: true, ..Options::default() };
         let object = ScxScheduler::new(Arc::clone(&image), &config, options);
         let (got, printed) = slices(object, &world, |object| object.printed().to_vec());
@@ -254,17 +257,22 @@ fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decision_
     object.log_to(Log::new(Arc::clone(&witness) as Arc<Mutex<dyn Witness>>));
     let mut machine = Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
     let Ok(_) = machine.run(UNTIL_NS);
-    let text = witness.lock().expect("nobody panicked").0.take(true).expect("a log");
-    let log = decision_log::Log::read("log", &text).expect("it is in order");
+    let text =
+        witness.lock().expect("no thread panicked").0.take(true).expect("the log is complete");
+    let log = decision_log::Log::read("log", &text).expect("the log is valid");
     assert_eq!((log.to_string(), log.lost()), (text, 0), "what is written is read");
     log
 }
 
 /// Replays a log through the original.
 fn through(original: &str, log: &decision_log::Log) -> Report {
-    let (_, release) = registry::find(original).expect("there is such a release");
+    let (_, release) = registry::find(original).expect("the registry has the release");
     let config = BuildConfig::flat(log.header.cpus, log.header.hz);
-    retrace(log, release.build(&config).expect("it is of the program"), retrace::Options::default())
+    retrace(
+        log,
+        release.build(&config).expect("the release supports the machine"),
+        retrace::Options::default(),
+    )
 }
 
 /// Checks that the originals make all decisions of the twins' logs: hogs and sleepers, then also
@@ -331,8 +339,8 @@ fn objects_are_those_of_their_sources() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("a directory");
-    for entry in fs::read_dir(&sources).expect("the sources") {
-        let path = entry.expect("the sources").path();
+    for entry in fs::read_dir(&sources).expect("the directory is readable") {
+        let path = entry.expect("the directory is readable").path();
         if path.extension().is_some_and(|extension| extension == "c" || extension == "h") {
             fs::copy(&path, directory.join(path.file_name().expect("a name"))).expect("a copy");
         }
@@ -349,12 +357,12 @@ fn objects_are_those_of_their_sources() {
     let config = BuildConfig::flat(1, HZ);
     for name in ["vtime", "goodness", "o_1", "bfs"] {
         let path = directory.join(format!("{name}.bpf.o"));
-        let anew = fs::read(&path).expect("it was compiled");
+        let anew = fs::read(&path).expect("the compiler wrote the object");
         let settings = [Setting::read("log_events=1").expect("a setting")];
         let target = Target { cpus: 1, hz: HZ };
         let object = Object::read(name, &anew).and_then(|object| object.link(target, &settings));
         let object = Arc::new(object.unwrap_or_else(|error| panic!("{error}")));
-        let kept = Arc::new(link(name, 1, &["log_events=1"]).expect("it links"));
+        let kept = Arc::new(link(name, 1, &["log_events=1"]).expect("the object links"));
         for seed in 0..5 {
             let printed = |image: &Arc<schedlab_scx::Image>| {
                 let options = Options { keeps_printed: true, ..Options::default() };

@@ -48,7 +48,7 @@ struct Episode {
     wake_us: u64,
     run_us: u64,
     /// Its actions on other processes, with its own computing time at each.
-    deeds: Vec<(u64, Step)>,
+    actions: Vec<(u64, Step)>,
 }
 
 /// A process of the kernel.
@@ -67,7 +67,7 @@ struct Process {
     awake_since: Option<u64>,
     ran_us: u64,
     runs_since: Option<u64>,
-    deeds: Vec<(u64, Step)>,
+    actions: Vec<(u64, Step)>,
 }
 
 impl Process {
@@ -151,7 +151,7 @@ impl Record {
                     process.runs_since = process.runs_since.map(|_| us);
                     (process.ran_us, process.born_us) = (0, None);
                     process.episodes.clear();
-                    process.deeds.clear();
+                    process.actions.clear();
                 }
             }
             it.end_us = us;
@@ -188,7 +188,7 @@ impl Record {
                         _ => None,
                     };
                     if let (Some(deed), Some(since)) = (deed, by.runs_since) {
-                        by.deeds.push((by.ran_us + us.saturating_sub(since), deed));
+                        by.actions.push((by.ran_us + us.saturating_sub(since), deed));
                     }
                 }
                 "s" => {
@@ -212,8 +212,8 @@ impl Record {
                     if !words[4].starts_with('R') && prev != 0 {
                         let run_us = std::mem::take(&mut leaves.ran_us).max(1);
                         if let Some(wake_us) = leaves.awake_since.take() {
-                            let deeds = std::mem::take(&mut leaves.deeds);
-                            leaves.episodes.push(Episode { wake_us, run_us, deeds });
+                            let actions = std::mem::take(&mut leaves.actions);
+                            leaves.episodes.push(Episode { wake_us, run_us, actions });
                         }
                     }
                     let comes = it.processes.entry(next).or_default();
@@ -229,7 +229,7 @@ impl Record {
                 other => panic!("what is {other}?"),
             }
         }
-        it.begin_us = begin.expect("the load begins");
+        it.begin_us = begin.expect("the trace contains the start of the load");
         for process in it.processes.values_mut() {
             if let Some(cpu) = process.comm.strip_prefix("migration/") {
                 process.is_above = true;
@@ -354,7 +354,7 @@ impl Workload for Replay {
 
     fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
         self.pids.resize(child.index() + 1, 0);
-        self.pids[child.index()] = self.forks.take().expect("it forks");
+        self.pids[child.index()] = self.forks.take().expect("a fork is pending");
     }
 }
 
@@ -405,7 +405,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     };
     for (&pid, process) in &record.processes {
         let hog = record.hogs.iter().position(|&hog| hog == pid);
-        let does = process.episodes.iter().any(|episode| !episode.deeds.is_empty());
+        let does = process.episodes.iter().any(|episode| !episode.actions.is_empty());
         let is_played = !process.episodes.is_empty() && (what.threads || does);
         if pid == 0 || process.is_above || hog.is_none() && !is_played {
             continue;
@@ -422,7 +422,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
                 steps.push(Step::SleepUntil(episode.wake_us));
             }
             let mut ran_us = 0;
-            for &(after_us, deed) in &episode.deeds {
+            for &(after_us, deed) in &episode.actions {
                 if after_us > ran_us {
                     steps.push(Step::Run(after_us - ran_us));
                 }
@@ -475,9 +475,9 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
         replay.first.push(pid);
     }
     // A process whose parent is not replayed exists from the beginning.
-    let deeds = record.processes.values().flat_map(|process| &process.episodes);
+    let actions = record.processes.values().flat_map(|process| &process.episodes);
     let forks: Vec<Step> =
-        deeds.flat_map(|episode| episode.deeds.iter().map(|&(_, deed)| deed)).collect();
+        actions.flat_map(|episode| episode.actions.iter().map(|&(_, deed)| deed)).collect();
     let orphans = replay
         .steps
         .keys()
@@ -518,7 +518,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
 }
 
 /// The first difference: the turns of hogs on each CPU.
-fn parting(record: &Record, lab: &[Turn]) -> String {
+fn first_difference(record: &Record, lab: &[Turn]) -> String {
     let of = |turns: &[Turn], cpu: u32| -> Vec<Turn> {
         let mine = turns.iter().filter(|turn| {
             turn.cpu == cpu && (record.begin_us..record.begin_us + LOAD_US).contains(&turn.from_us)
@@ -608,7 +608,7 @@ fn free_tasks_get_what_they_got_in_a_running_kernel() {
             "{name:<12} kernel {} laboratory {}  {}",
             ms(record.times_us(&record.turns)),
             ms(record.times_us(&lab)),
-            parting(&record, &lab)
+            first_difference(&record, &lab)
         );
         eprintln!("{line}");
         let worst = most(&differences_ms(&record, &lab));

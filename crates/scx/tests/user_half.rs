@@ -202,7 +202,7 @@ fn logged(script: &Script, until_ns: u64) -> (Vec<(u64, &'static str, String)>, 
     assert_eq!(end(policy), "it has not ended");
     let names = ["slice_ns", "drained", "values", "rdonly", "sizes", "read_error"];
     let values = names.map(|name| value(policy, name));
-    let lines = lines.lock().expect("nobody panicked").0.split_off(0);
+    let lines = lines.lock().expect("no thread panicked").0.split_off(0);
     (lines, values)
 }
 
@@ -309,7 +309,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     let wrong = |change: &dyn Fn(&mut Script)| {
         let mut script = whole();
         change(&mut script);
-        link(&script, 2, &[]).expect_err("it is wrong").to_string()
+        link(&script, 2, &[]).expect_err("the script is refused").to_string()
     };
     let set_wrong =
         |name: &str, value: Value| wrong(&|script| script.set.push(at(set(name, value.clone()))));
@@ -416,7 +416,7 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
         assert!(policy.schedule(&mut platform, CpuId(cpu)).is_some());
     }
     assert_eq!((value(&policy, "primary"), value(&policy, "queued")), (0b1111, 6));
-    policy.cpu_offline(&mut platform, CpuId(3)).expect("it is taken");
+    policy.cpu_offline(&mut platform, CpuId(3)).expect("the command is accepted");
     assert_eq!(end(&policy), "it has not ended");
     assert_eq!(policy.restarts(), 1);
     // A new instance was set up, and the two waiting tasks were enqueued again.
@@ -432,7 +432,7 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     // Running tasks continue. The others follow when these have blocked.
     let mut seen = vec![];
     for cpu in 0..3 {
-        let running = policy.schedule(&mut platform, CpuId(cpu)).expect("it goes on");
+        let running = policy.schedule(&mut platform, CpuId(cpu)).expect("the CPU has a task");
         seen.push(running);
         policy.block(&mut platform, CpuId(cpu), running, schedlab_core::BlockReason::Interruptible);
         seen.extend(policy.schedule(&mut platform, CpuId(cpu)));
@@ -443,8 +443,8 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     assert_eq!(policy.audit(), Ok(()));
     // It cannot restart forever in one instant.
     for _ in 0..8 {
-        policy.cpu_online(&mut platform, CpuId(3)).expect("it is taken");
-        policy.cpu_offline(&mut platform, CpuId(3)).expect("it is taken");
+        policy.cpu_online(&mut platform, CpuId(3)).expect("the command is accepted");
+        policy.cpu_offline(&mut platform, CpuId(3)).expect("the command is accepted");
     }
     assert_eq!(policy.restarts(), 16);
     assert!(end(&policy).contains("loaded again 16 times in this instant"), "{}", end(&policy));

@@ -249,7 +249,7 @@ set at_tail=1
 
     #[test]
     fn a_log_is_read_as_it_is_written() {
-        let log = Log::read("d.log", LOG).expect("it is in order");
+        let log = Log::read("d.log", LOG).expect("the log is valid");
         assert_eq!(log.to_string(), LOG);
         assert_eq!(log.lost(), 2);
         let wake = log.decisions[2];

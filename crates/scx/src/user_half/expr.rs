@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn names_lead_into_values() {
-        let path = parse_path("table[each + 1].inner.weight").expect("a path");
+        let path = parse_path("table[each + 1].inner.weight").expect("the text is a path");
         assert_eq!(path.root, "table");
         assert_eq!(path.steps.len(), 3);
         assert!(matches!(&path.steps[0], Step::Index(Ast::Binary(Op::Add, ..))));
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_is_refused_with_the_place() {
-        let wrong = |text: &str| parse(text).expect_err("it is wrong");
+        let wrong = |text: &str| parse(text).expect_err("the expression is malformed");
         assert_eq!(wrong("1 +"), "\"1 +\" ends where a number or a name is expected");
         assert_eq!(wrong("a b"), "\"a b\": expected an operator or the end, found \"b\"");
         assert!(wrong("(1").contains("')'"));
