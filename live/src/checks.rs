@@ -38,14 +38,14 @@ pub fn machine() -> Result<(), Failure> {
     let release = release.trim();
     if !Path::new(SCHED_EXT).is_dir() {
         return Err(Failure::usage(format!(
-            "kernel {release} has no sched_ext ({SCHED_EXT} does not exist): it needs 6.12 or later \
-             with CONFIG_SCHED_CLASS_EXT=y; tests/kernel/run.sh boots one in QEMU"
+            "kernel {release} has no sched_ext ({SCHED_EXT} does not exist): it needs 6.12 or \
+             later with CONFIG_SCHED_CLASS_EXT=y; tests/kernel/run.sh boots one in QEMU"
         )));
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(Failure::usage(format!(
-            "kernel {release} does not export its types (/sys/kernel/btf/vmlinux does not exist): it \
-             needs CONFIG_DEBUG_INFO_BTF=y"
+            "kernel {release} does not export its types (/sys/kernel/btf/vmlinux does not exist): \
+             it needs CONFIG_DEBUG_INFO_BTF=y"
         )));
     }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

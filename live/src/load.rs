@@ -67,8 +67,8 @@ fn compile(source: &str) -> Result<Vec<u8>, Failure> {
     let named = own.as_deref().into_iter().chain(COMPILERS).find(has);
     let compiler = named.ok_or_else(|| {
         Failure::usage(format!(
-            "{source}: a source needs clang, which is not installed: apt-get install clang-19, or name \
-             one in CLANG; an object (.bpf.o) needs none"
+            "{source}: a source needs clang, which is not installed: apt-get install clang-19, or \
+             name one in CLANG; an object (.bpf.o) needs none"
         ))
     })?;
     let directory = std::env::temp_dir().join(format!("schedlab-live-{}", std::process::id()));
@@ -144,8 +144,8 @@ impl Policy {
         }
         if logs && !has(SETTING) {
             return Err(Failure::usage(format!(
-                "--log: {} logs no decisions (it has no setting {SETTING}); --printed FILE writes its \
-                 printed output",
+                "--log: {} logs no decisions (it has no setting {SETTING}); --printed FILE writes \
+                 its printed output",
                 image.name
             )));
         }

@@ -74,7 +74,8 @@ impl Log {
         let place = PLACES.into_iter().find(|place| Path::new(place).join("trace_pipe").exists());
         let place = place.ok_or_else(|| {
             Failure::usage(
-                "--log: the kernel's trace is not mounted: mount -t tracefs none /sys/kernel/tracing",
+                "--log: the kernel's trace is not mounted: mount -t tracefs none \
+                 /sys/kernel/tracing",
             )
         })?;
         // Room for a burst of 4 MiB per CPU, and the clock that the policy sees.

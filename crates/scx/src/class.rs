@@ -7,7 +7,7 @@
 use crate::act::Act;
 use crate::cpu::MASK_IDLE;
 use crate::dsq::Insertion;
-use crate::dsq::{Dsq, Entry, Mixed};
+use crate::dsq::{Dsq, Entry, MixedOrder};
 use crate::kernel_types::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_DSQ_PRIQ, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF,
@@ -293,7 +293,7 @@ impl Act<'_> {
         };
         match put {
             Ok(key) => self.w.tasks[row as usize].holder = Holder::Queue(queue, key),
-            Err(Mixed { holds_priq }) => {
+            Err(MixedOrder { holds_priq }) => {
                 let kind = if holds_priq { "PRIQ" } else { "FIFO" };
                 self.error(format!("DSQ ID {id:#018x} already had {kind}-enqueued tasks"));
                 // Only queues of the policy can hold tasks of another kind.

@@ -34,7 +34,7 @@ impl Key {
 
 /// Error: the queue already holds tasks of the other kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mixed {
+pub struct MixedOrder {
     /// Whether the tasks in the queue are ordered by virtual time.
     pub holds_priq: bool,
 }
@@ -85,7 +85,7 @@ impl Dsq {
     ///
     /// # Errors
     /// If the queue is ordered by virtual time.
-    pub fn insert(&mut self, task: u32, stamp: u64, at_head: bool) -> Result<Key, Mixed> {
+    pub fn insert(&mut self, task: u32, stamp: u64, at_head: bool) -> Result<Key, MixedOrder> {
         self.check(false)?;
         let key = if at_head {
             self.first -= 1;
@@ -107,7 +107,7 @@ impl Dsq {
     ///
     /// # Errors
     /// If the queue is first in, first out.
-    pub fn insert_vtime(&mut self, task: u32, stamp: u64, vtime: u64) -> Result<Key, Mixed> {
+    pub fn insert_vtime(&mut self, task: u32, stamp: u64, vtime: u64) -> Result<Key, MixedOrder> {
         self.check(true)?;
         self.last += 1;
         let key = Key { vtime, order: self.last };
@@ -117,13 +117,13 @@ impl Dsq {
     }
 
     /// Checks the kind of the queue. An empty queue may become one of either kind.
-    fn check(&mut self, by_vtime: bool) -> Result<(), Mixed> {
+    fn check(&mut self, by_vtime: bool) -> Result<(), MixedOrder> {
         if self.entries.is_empty() {
             self.is_priq = by_vtime;
         }
         match self.is_priq == by_vtime {
             true => Ok(()),
-            false => Err(Mixed { holds_priq: self.is_priq }),
+            false => Err(MixedOrder { holds_priq: self.is_priq }),
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
         assert!(dsq.remove(keys[2]));
         assert!(!dsq.remove(keys[2]), "it was removed already");
         assert_eq!(tasks(&dsq), [4, 1, 2]);
-        assert_eq!(dsq.insert_vtime(9, 9, 1), Err(Mixed { holds_priq: false }));
+        assert_eq!(dsq.insert_vtime(9, 9, 1), Err(MixedOrder { holds_priq: false }));
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             dsq.insert_vtime(task, task.into(), vtime).expect("all entries are of one kind");
         }
         assert_eq!(tasks(&dsq), [2, 4, 1, 3], "2 is just before 0");
-        assert_eq!(dsq.insert(9, 9, false), Err(Mixed { holds_priq: true }));
+        assert_eq!(dsq.insert(9, 9, false), Err(MixedOrder { holds_priq: true }));
         let keys: Vec<Key> = dsq.iter().map(|entry| entry.key).collect();
         for key in keys {
             assert!(dsq.remove(key));

@@ -700,7 +700,7 @@ mod tests {
     const CALL_OUT: [u8; 8] = [0x85, 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff];
 
     /// Unusual properties of an object.
-    struct Odd {
+    struct Variant {
         licence: &'static [u8],
         /// Code of `tick`.
         code: Vec<u8>,
@@ -711,39 +711,39 @@ mod tests {
         name: &'static [u8],
     }
 
-    impl Default for Odd {
+    impl Default for Variant {
         fn default() -> Self {
             let code = [ZERO, STOP].concat();
-            Odd { licence: b"GPL\0", code, calls: None, member: "tick", name: b"odd\0" }
+            Variant { licence: b"GPL\0", code, calls: None, member: "tick", name: b"odd\0" }
         }
     }
 
-    fn object(odd: &Odd) -> Vec<u8> {
+    fn object(variant: &Variant) -> Vec<u8> {
         let (mut btf, mut object) = (BtfWriter::default(), ObjectWriter::new());
         let int = btf.int("int", 4, true);
         let char = btf.int("char", 1, true);
         let name = btf.array(char, int, 16);
         let nothing = btf.prototype(0, &[]);
         let pointer = btf.pointer(nothing);
-        let members = [(odd.member, pointer, 0), ("flags", int, 64), ("name", name, 128)];
+        let members = [(variant.member, pointer, 0), ("flags", int, 64), ("name", name, 128)];
         let ops = btf.structure("sched_ext_ops", 32, &members);
         let variable = btf.variable("ops", ops, 1);
         btf.data_section(".struct_ops.link", &[(variable, 32)]);
-        let code = object.code("struct_ops/tick", odd.code.clone());
-        let tick = object.function("odd_tick", code, 0, odd.code.len() as u64);
+        let code = object.code("struct_ops/tick", variant.code.clone());
+        let tick = object.function("odd_tick", code, 0, variant.code.len() as u64);
         let mut table = vec![0; 16];
-        table.extend(odd.name);
+        table.extend(variant.name);
         table.resize(32, 0);
         let section = object.section(".struct_ops.link", PROGBITS, ALLOC, table);
         object.object("ops", section, 0, 32);
         object.relocation(section, 0, 2, tick);
-        if let Some((name, params, returns, is_weak)) = odd.calls {
+        if let Some((name, params, returns, is_weak)) = variant.calls {
             let proto = btf.prototype(if returns { int } else { 0 }, &vec![int; params]);
             btf.function(name, proto, 2);
             let symbol = object.undefined(name, is_weak);
             object.relocation(code, 0, 10, symbol);
         }
-        object.section("license", PROGBITS, ALLOC, odd.licence.to_vec());
+        object.section("license", PROGBITS, ALLOC, variant.licence.to_vec());
         btf.line("struct_ops/tick", 0, "odd.bpf.c", 12);
         let ext = btf.finish_ext();
         object.section(".BTF", PROGBITS, 0, btf.finish());
@@ -751,17 +751,17 @@ mod tests {
         object.finish()
     }
 
-    fn link(odd: &Odd) -> Result<Image, ObjectError> {
-        Object::read("odd.bpf.o", &object(odd))?.link(TARGET, &[])
+    fn link(variant: &Variant) -> Result<Image, ObjectError> {
+        Object::read("odd.bpf.o", &object(variant))?.link(TARGET, &[])
     }
 
-    fn message(odd: &Odd) -> String {
-        link(odd).expect_err("linking fails").to_string()
+    fn message(variant: &Variant) -> String {
+        link(variant).expect_err("linking fails").to_string()
     }
 
     #[test]
     fn callbacks_and_lines_are_found() {
-        let image = link(&Odd::default()).expect("the object links");
+        let image = link(&Variant::default()).expect("the object links");
         assert_eq!((image.name.as_str(), image.callback(Callback::TICK)), ("odd", Some(0)));
         assert_eq!(image.callback(Callback::ENQUEUE), None);
         assert_eq!(image.place(1), "odd_tick, insn 1 (odd.bpf.c:12)");
@@ -772,10 +772,10 @@ mod tests {
     #[test]
     fn kernel_functions_are_found_by_name_and_shape() {
         let code = [CALL_OUT, ZERO, STOP].concat();
-        let calls = |name, params, returns, is_weak| Odd {
+        let calls = |name, params, returns, is_weak| Variant {
             code: code.clone(),
             calls: Some((name, params, returns, is_weak)),
-            ..Odd::default()
+            ..Variant::default()
         };
         let image = link(&calls("scx_bpf_now___new", 0, true, false)).expect("the object links");
         assert_eq!(KFUNCS[image.kfuncs[0]].name, "scx_bpf_now", "the flavour is ignored");
@@ -795,25 +795,25 @@ mod tests {
 
     #[test]
     fn what_a_kernel_would_refuse_is_refused() {
-        let licence = message(&Odd { licence: b"MIT\0", ..Odd::default() });
+        let licence = message(&Variant { licence: b"MIT\0", ..Variant::default() });
         assert!(licence.starts_with("odd.bpf.o: section license: \"MIT\": the kernel refuses"));
-        let member = message(&Odd { member: "balance", ..Odd::default() });
+        let member = message(&Variant { member: "balance", ..Variant::default() });
         let expected =
             "section .struct_ops.link: ops.balance does not exist in the emulated kernel";
         assert!(member.contains(expected), "{member}");
-        let name = message(&Odd { name: b"a b\0", ..Odd::default() });
+        let name = message(&Variant { name: b"a b\0", ..Variant::default() });
         assert!(
             name.contains("ops.name is \"a b\"; the kernel accepts one or more letters"),
             "{name}"
         );
         // r0 = r7, which was never written.
         let code = [[0xbf, 0x70, 0, 0, 0, 0, 0, 0], STOP].concat();
-        let flaw = message(&Odd { code, ..Odd::default() });
+        let flaw = message(&Variant { code, ..Variant::default() });
         assert_eq!(flaw, "odd.bpf.o: function odd_tick: insn 0: R7 !read_ok");
         let code = [[0x86, 0, 0, 0, 0, 0, 0, 0], STOP].concat();
-        assert!(message(&Odd { code, ..Odd::default() }).contains("unknown opcode"));
+        assert!(message(&Variant { code, ..Variant::default() }).contains("unknown opcode"));
         let code = [[0x85, 0x10, 0, 0, 1, 0, 0, 0], ZERO, STOP].concat();
-        let call = message(&Odd { code, ..Odd::default() });
+        let call = message(&Variant { code, ..Variant::default() });
         assert!(call.contains("insn 0 calls insn 2, where no function begins"), "{call}");
     }
 }

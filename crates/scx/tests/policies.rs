@@ -195,15 +195,15 @@ fn settings_that_cannot_be_made_are_refused() {
     assert_eq!(message("slice_n=1"), nearest);
     assert!(message("fifo=256").contains("fifo has 1 bytes: the range is -128 to 255"));
     assert!(message("fifo[0]=1").contains("fifo is not an array"));
-    assert!(message("ops.flag=1").contains("ops has flags, timeout_ms"));
-    assert!(message("ops.timeout_ms=30001").contains("the kernel takes 30000 at most"));
+    assert!(message("ops.flag=1").contains("the fields of ops are flags, timeout_ms"));
+    assert!(message("ops.timeout_ms=30001").contains("the kernel accepts at most 30000"));
     assert!(message("map.stats.max_entries=1").contains("there is no map stats"));
     let message = |setting: &str| {
         link("features", 1, &[setting]).expect_err("the setting is refused").to_string()
     };
     assert!(message("table=1").contains("table is an array: name an element, table[0]"));
     assert!(message("table[4]=1").contains("table has 4 elements, 0 to 3"));
-    assert!(message("map.pairs.max_entries=0").contains("1 entry or more"));
+    assert!(message("map.pairs.max_entries=0").contains("at least 1 entry"));
     assert!(
         link("features", 1, &["table[3]=-1", "map.pairs.max_entries=9", "ops.flags=2"]).is_ok()
     );

@@ -301,7 +301,7 @@ fn what_cannot_be_done_ends_the_policy_with_its_place() {
     let mut far = entry("domains", text("each"), table(&[]));
     far.each = Some(number(2_000_000));
     script.before.push(at(Statement::Write(far)));
-    assert!(end(&begun(&script, 2, &[]).0).contains("1000000 rounds are the most"));
+    assert!(end(&begun(&script, 2, &[]).0).contains("the maximum is 1000000 rounds"));
 }
 
 #[test]
@@ -318,8 +318,11 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
         set_wrong("slice_n", number(1)),
         "here: slice_n: there is no variable slice_n; did you mean slice_ns?",
     );
-    has(set_wrong("lacks", number(1 << 40)), "lacks has 32 bits: -2147483648 to 4294967295");
-    has(set_wrong("lacks", text("5ms")), "5ms is a time, and lacks does not say in what unit");
+    has(
+        set_wrong("lacks", number(1 << 40)),
+        "lacks has 32 bits: the range is -2147483648 to 4294967295",
+    );
+    has(set_wrong("lacks", text("5ms")), "5ms is a time, but lacks does not state a unit");
     has(set_wrong("slice_ns", text("queued")), "queued cannot be read before the policy is loaded");
     has(set_wrong("slice_ns", text("1 +")), "ends where a number or a name is expected");
     has(set_wrong("slice_ns", Value::List(vec![])), "slice_ns is a number, not a list");
@@ -328,26 +331,26 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
         set_wrong("bounds", table(&[("hig", number(1))])),
         "there is no member hig; did you mean high?",
     );
-    has(set_wrong("bounds.high.x", number(1)), "high is no structure");
+    has(set_wrong("bounds.high.x", number(1)), "high is not a structure");
     has(set_wrong("of_cpu[2]", number(1)), "element 2 of 2, 0 to 1");
     has(set_wrong("of_cpu", Value::List(vec![number(1); 3])), "of_cpu has 2 elements, not 3");
     has(set_wrong("slice_ns[0]", number(1)), "it is not an array");
-    has(set_wrong("ops.flag", number(1)), "ops has ");
+    has(set_wrong("ops.flag", number(1)), "the fields of ops are ");
     has(set_wrong("ops.flags", number(-1)), "-1 does not fit in 64 bits");
-    has(set_wrong("map.table.max_entries", number(0)), "1 entry or more");
+    has(set_wrong("map.table.max_entries", number(0)), "at least 1 entry");
     has(set_wrong("map.tables.max_entries", number(1)), "did you mean table?");
-    has(set_wrong("map.table.max_entries", number(1 << 31)), "are the most");
+    has(set_wrong("map.table.max_entries", number(1 << 31)), "the maximum is ");
     let resize = |name: &str, value: Value| {
         wrong(&|script| script.resize.push(at(set(name, value.clone()))))
     };
     has(resize("slice_ns", number(2)), "slice_ns is not an array");
-    has(resize("of_cpu", number(0)), "at least 1 there must be");
-    has(resize("of_cpu", number(1 << 60)), "are the most");
-    has(resize("not_ready", number(2)), "only the last of a section can be resized");
+    has(resize("of_cpu", number(0)), "the minimum is 1 element");
+    has(resize("of_cpu", number(1 << 60)), "the maximum 67108864 bytes");
+    has(resize("not_ready", number(2)), "only the last one can be resized");
     let inner =
         |name: &str, count| wrong(&|script| script.inner.push(at(set(name, number(count)))));
     has(inner("table", 1), "table is not an ARRAY_OF_MAPS");
-    has(inner("groups", 5), "5 maps for groups; 1 to 4 it can have");
+    has(inner("groups", 5), "5 maps for groups; it can have 1 to 4");
     let statement =
         |statement: Statement| wrong(&|script| script.before.push(at(statement.clone())));
     let write =
@@ -360,7 +363,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     has(write("domains", number(1), name), "has 8 bytes, the last of which is 0");
     has(
         write("domains", number(1), table(&[("level", number(128))])),
-        "value.level has 7 bits: -64 to 127",
+        "value.level has 7 bits: the range is -64 to 127",
     );
     has(write("groups", number(1), number(1)), "[inner] gives it new maps");
     has(
@@ -382,7 +385,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
         statement(Statement::Call(Call { program, args, ty, each: None }))
     };
     has(call("set_primry", Value::List(vec![]), None), "there is no program set_primry");
-    has(call("adjust", Value::List(vec![number(0); 65]), None), "256 are the most");
+    has(call("adjust", Value::List(vec![number(0); 65]), None), "the maximum is 256");
     has(call("adjust", number(1), None), "a list of numbers of 32 bits");
     has(call("adjust", table(&[]), Some("struct cpu_ag")), "did you mean cpu_arg?");
     let send = |map: &str, value: Value| {
