@@ -4,8 +4,8 @@ use crate::files;
 use clap::{Args, ValueEnum};
 use schedlab_lab::scx;
 use schedlab_lab::select::Choice;
-use schedlab_scx::log::{Entry, Log, Witness};
 use schedlab_scx::end::End;
+use schedlab_scx::log::{Entry, Log, Witness};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 

@@ -318,9 +318,11 @@ fn a_user_half_is_played_by_a_script() {
     let log = ["scx", "log", "examples/desktop.json", "-s", HALF, "--scx-user", SCRIPT];
     let log = [&log[..], &["-c", "2", "-d", "1", "--callback", "user"]].concat();
     let log = schedlab(&log).good();
-    for part in
-        ["0.100000000    0 user", "set slice_ns = 4000000", "delete domains[99], which does not exist"]
-    {
+    for part in [
+        "0.100000000    0 user",
+        "set slice_ns = 4000000",
+        "delete domains[99], which does not exist",
+    ] {
         assert!(log.contains(part), "no {part:?} in: {log}");
     }
     let show = ["scx", "show", "crates/scx/tests/objects/half.bpf.o", "--scx-user", SCRIPT];
@@ -341,7 +343,10 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
     with("x =", &["TOML parse error at line 1"]);
     with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
     with("[set]\nslice_n = 1", &["slice_n: there is no variable slice_n; did you mean slice_ns?"]);
-    with("[set]\nlacks = 99999999999", &["lacks has 32 bits: the range is -2147483648 to 4294967295"]);
+    with(
+        "[set]\nlacks = 99999999999",
+        &["lacks has 32 bits: the range is -2147483648 to 4294967295"],
+    );
     with("[set]\nlacks = 1.5", &["set: lacks: a float"]);
     with("[resize]\nof_cpu = 99999999999", &["resize: of_cpu: 99999999999 elements of 8 bytes"]);
     with("[[entry]]\nmap = \"table\"\nkey = 0\nvalue = \"1 +\"", &["[[entry]] 1: ", "ends where"]);

@@ -181,7 +181,10 @@ fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<Located<Assignme
                     given => {
                         let name = format!("{name}.{field}");
                         let value = value(&within(place, &name), given)?;
-                        sets.push(Located { place: within(place, &name), item: Assignment { name, value } });
+                        sets.push(Located {
+                            place: within(place, &name),
+                            item: Assignment { name, value },
+                        });
                     }
                 }
             }

@@ -6,14 +6,12 @@
 
 use crate::act::Act;
 use crate::cpu::MASK_IDLE;
-use crate::dsq::Insertion;
-use crate::dsq::{Dsq, Entry, MixedOrder};
+use crate::dsq::{Dsq, Entry, Insertion, MixedOrder};
 use crate::kernel_types::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_DSQ_PRIQ, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF,
 };
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use crate::options::Profile;
 use crate::rules;
 use crate::task::{Holder, PutBack};

@@ -8,8 +8,7 @@
 use crate::act::Act;
 use crate::kernel_types::{DSQ_LOCAL_ON, EXIT_ERROR};
 use crate::memory::{self, address};
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use crate::task::Holder;
 
 /// Maximum length of a dump unless the policy sets another, bytes.

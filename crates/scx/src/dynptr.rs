@@ -6,8 +6,7 @@
 use crate::act::Act;
 use crate::errno::{E2BIG, EBUSY, EINVAL};
 use crate::map_def::MapKind;
-use crate::memory::address;
-use crate::memory::code_number;
+use crate::memory::{address, code_number};
 use crate::ringbuf::{log_record, reserve_record};
 use crate::vm::{Fault, Outcome};
 

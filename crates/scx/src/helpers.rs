@@ -4,11 +4,9 @@ use crate::act::Act;
 use crate::dynptr;
 use crate::errno::{E2BIG, EBUSY, EFAULT, EINVAL, ENOENT};
 use crate::format::format;
-use crate::memory::{self, address};
-use crate::memory::{code_number, map_handle, map_number};
+use crate::memory::{self, address, code_number, map_handle, map_number};
 use crate::ringbuf;
-use crate::timers::BpfTimer;
-use crate::timers::Timer;
+use crate::timers::{BpfTimer, Timer};
 use crate::vm::{Fault, Outcome};
 use schedlab_core::TimerPhase;
 

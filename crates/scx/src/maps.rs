@@ -6,8 +6,7 @@
 
 use crate::errno::{E2BIG, EEXIST, EINVAL, ENOENT};
 use crate::map_def::{MapDef, MapKind, TOTAL_MAX};
-use crate::memory::map_handle;
-use crate::memory::{Memory, address, place};
+use crate::memory::{Memory, address, map_handle, place};
 use std::collections::BTreeMap;
 
 /// Flag of an update that must create a new entry.

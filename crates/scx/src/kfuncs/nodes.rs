@@ -4,8 +4,7 @@
 //! A node that is equal to others is inserted after them.
 
 use crate::act::Act;
-use crate::memory::code_number;
-use crate::memory::{self, address};
+use crate::memory::{self, address, code_number};
 use crate::vm::{Fault, Outcome};
 
 pub(super) fn obj_new(act: &mut Act<'_>, [ty, ..]: [u64; 5]) -> Outcome {
