@@ -8,7 +8,7 @@
 
 use crate::btf::{Btf, CoreRelocation, Kind, essential_name};
 use crate::error::ObjectError;
-use crate::kernel_types::{KernelTypes, Ty, enumerator};
+use crate::kernel_types::{KernelTypes, MemberType, enumerator};
 
 /// Result of a relocation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -151,26 +151,26 @@ fn member_path(btf: &Btf, relocation: &CoreRelocation) -> Option<MemberPath> {
 }
 
 /// Finds the emulated kernel's member: its offset and type.
-fn find(types: &KernelTypes, path: &MemberPath) -> Option<(u64, Ty)> {
+fn find(types: &KernelTypes, path: &MemberPath) -> Option<(u64, MemberType)> {
     let (&name, layout) = types.structure_with_name(&path.root)?;
     let mut offset = u64::from(path.first) * u64::from(layout.size);
-    let mut ty = Ty::Struct(name);
+    let mut ty = MemberType::Struct(name);
     for step in &path.steps {
         match (step, ty) {
-            (Step::Member(member), Ty::Struct(within)) => {
+            (Step::Member(member), MemberType::Struct(within)) => {
                 let field = types.field(within, member)?;
                 offset += u64::from(field.offset);
                 ty = field.ty;
             }
-            (Step::Index(index), Ty::Mask) if *index < types.mask_words() => {
+            (Step::Index(index), MemberType::Mask) if *index < types.mask_words() => {
                 offset += u64::from(*index) * 8;
-                ty = Ty::U(8);
+                ty = MemberType::U(8);
             }
             // An array of one.
-            (Step::Index(0), Ty::Struct(_)) => (),
-            (Step::Index(index), Ty::Chars(len)) if *index < len => {
+            (Step::Index(0), MemberType::Struct(_)) => (),
+            (Step::Index(index), MemberType::Chars(len)) if *index < len => {
                 offset += u64::from(*index);
-                ty = Ty::U(1);
+                ty = MemberType::U(1);
             }
             _ => return None,
         }
@@ -188,7 +188,7 @@ fn field(types: &KernelTypes, kind: u32, path: &MemberPath) -> Resolution {
     match kind {
         0 => Resolution::Offset { offset, from_size: path.size, to_size: size },
         1 => Resolution::Number(u64::from(size)),
-        3 => Resolution::Number(u64::from(matches!(ty, Ty::I(_)))),
+        3 => Resolution::Number(u64::from(matches!(ty, MemberType::I(_)))),
         // A bit field is a separate integer here. The value is moved to the left end of a register
         // and back.
         _ => Resolution::Number(u64::from(64 - 8 * size.min(8))),
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(answer("0:1:0:0:1", 0), Ok(second));
         let third = Resolution::Offset { offset: offset("comm") + 3, from_size: 1, to_size: 1 };
         assert_eq!(answer("0:2:3", 0), Ok(third));
-        let next = u64::from(types.size(Ty::Struct("task_struct"))) + offset("pid");
+        let next = u64::from(types.size(MemberType::Struct("task_struct"))) + offset("pid");
         assert_eq!(
             answer("1:0", 0),
             Ok(Resolution::Offset { offset: next, from_size: 4, to_size: 4 })
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(answer("0:0", 4), Ok(Resolution::Number(32)));
         assert_eq!(
             answer("0", 9),
-            Ok(Resolution::Number(types.size(Ty::Struct("task_struct")).into()))
+            Ok(Resolution::Number(types.size(MemberType::Struct("task_struct")).into()))
         );
     }
 

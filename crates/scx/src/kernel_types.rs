@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// The type of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ty {
+pub enum MemberType {
     /// An unsigned integer, with its size in bytes. Also flags and booleans.
     U(u32),
     /// A signed integer, with its size in bytes.
@@ -26,10 +26,10 @@ pub enum Ty {
     Struct(&'static str),
 }
 
-use Ty::{Chars, I, Mask, Ptr, Struct, U};
+use MemberType::{Chars, I, Mask, Ptr, Struct, U};
 
 /// The structures: name and members.
-static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
+static STRUCTS: &[(&str, &[(&str, MemberType)])] = &[
     ("cpumask", &[("bits", Mask)]),
     // Namespaces, credentials, signals: filled in by `objects.rs`.
     ("kuid_t", &[("val", U(4))]),
@@ -306,7 +306,7 @@ pub struct Field {
     /// Its name.
     pub name: &'static str,
     /// Its type.
-    pub ty: Ty,
+    pub ty: MemberType,
     /// Its offset, bytes.
     pub offset: u32,
 }
@@ -367,7 +367,7 @@ impl KernelTypes {
     }
 
     /// The size of a type, bytes.
-    pub fn size(&self, ty: Ty) -> u32 {
+    pub fn size(&self, ty: MemberType) -> u32 {
         match ty {
             U(bytes) | I(bytes) | Chars(bytes) => bytes,
             Ptr => 8,

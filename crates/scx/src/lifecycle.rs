@@ -65,7 +65,7 @@ impl Act<'_> {
         if let Some(log) = &self.w.log
             && let Some(end) = &end
         {
-            log.tell(|witness| witness.ended(end));
+            log.notify(|witness| witness.ended(end));
         }
         if let Some(end) = end {
             let types = self.w.image.types.clone();

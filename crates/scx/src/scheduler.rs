@@ -266,7 +266,7 @@ impl Scheduler for ScxScheduler {
 impl Drop for ScxScheduler {
     fn drop(&mut self) {
         if let Some(log) = self.world.log.take() {
-            log.tell(|witness| witness.finished(&self.summary()));
+            log.notify(|witness| witness.finished(&self.summary()));
         }
     }
 }

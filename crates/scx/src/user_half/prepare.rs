@@ -58,9 +58,7 @@ impl Script {
         image.user = Some(Arc::new(UserHalf { cpu: self.cpu, before, timed }));
         Ok(())
     }
-}
 
-impl Script {
     /// Whether the script sets this item before loading.
     pub fn sets(&self, target: &SettingTarget) -> bool {
         let name = match target {
