@@ -3,9 +3,9 @@
  * BFS: one queue for all CPUs, the earliest virtual deadline first. The twin of the laboratory's
  * bfs@0.404.
  *
- * Slices are endless for the class; a tick or a wakeup cuts them, as BFS asks for a reschedule. What
- * BFS does to the task that leaves a CPU, before it looks for the next, happens in dispatch. While a
- * task runs, its slice and deadline live in the CPU's copies.
+ * Slices are endless for the class; a tick or a wakeup cuts them where BFS requests a reschedule.
+ * BFS's changes to the task that leaves a CPU, made before it looks for the next one, happen in
+ * dispatch. While a task runs, its slice and deadline are in the CPU's copies.
  */
 #define SCX_TWIN
 #include "scx_lab.h"
@@ -39,7 +39,7 @@ struct task {
 	s32 prio;
 	s32 nice;
 	s32 cpu;
-	/* Who forked it, as long as it has not begun. */
+	/* The task that forked it, until it begins. */
 	s32 parent;
 	bool known;
 	bool woken;
@@ -56,7 +56,7 @@ struct cpu {
 	s32 rq_time_slice;
 	s32 rq_prio;
 	s32 pid;
-	/* The last task that was put away here though it wanted to run; others take it with a malus. */
+	/* The last runnable task that was put away here; other CPUs take it with a penalty. */
 	s32 sticky_pid;
 	u64 rq_last_ran;
 	u64 old_clock;
@@ -77,7 +77,7 @@ static __always_inline s64 distance(s32 nice)
 	return level < LEVELS ? (s64)ratios[level] * (s64)rr_interval * 8192 : 0;
 }
 
-/* What jiffies allow is believed, else it is the least that they allow. */
+/* The clock is used within the limits that jiffies allow, else the lower limit. */
 static __always_inline s64 clamp(s64 diff, u64 jiffies)
 {
 	s64 least = jiffies > 1 ? (s64)((jiffies - 1) * tick_ns()) : 1;
@@ -86,7 +86,7 @@ static __always_inline s64 clamp(s64 diff, u64 jiffies)
 	return diff < least || diff > most ? least : diff;
 }
 
-/* BFS's own clock, as a CPU brings it up to date. */
+/* BFS's own clock, as a CPU updates it. */
 static __noinline u64 refresh(u32 number)
 {
 	struct cpu *here = cpu_of(number);
@@ -119,7 +119,7 @@ static __always_inline s32 prio_of(struct task_struct *p)
 	return p->policy == SCHED_IDLE ? IDLE_PRIO : NORMAL_PRIO;
 }
 
-/* Asks an idle CPU, or the one whose task has the latest deadline, if that is later. */
+/* Kicks an idle CPU, or the one whose task has the latest deadline, if that is later. */
 static __always_inline u64 try_preempt(struct task_struct *p, struct task *t)
 {
 	s32 worst_prio = -1, worst_cpu = -1, idle = -1, cpu;
@@ -154,8 +154,8 @@ static __always_inline u64 try_preempt(struct task_struct *p, struct task *t)
 }
 
 /*
- * A task begins: with its parent's deadline and half of what is left of the parent's slice, or, if
- * that is none of ours, with a full one from now. Whom it asks beside those whom any task asks.
+ * A task begins: with its parent's deadline and half of the rest of the parent's slice, or, without
+ * a parent in this policy, with a full slice from now. Returns the CPUs that it kicks.
  */
 static __always_inline u64 begin(struct task_struct *p, struct task *t)
 {
@@ -246,7 +246,7 @@ OPS(bfs_enqueue)
 	return 0;
 }
 
-/* The task of the earliest deadline for a CPU, the first in the queue among equals. */
+/* The task with the earliest deadline for a CPU, the first in the queue among equals. */
 static __noinline bool earliest(s32 cpu, s32 *prio, s64 *deadline, u64 *position)
 {
 	struct task_struct *p;
@@ -285,7 +285,7 @@ OPS(bfs_dispatch)
 	LOG("dispatch %d %d", cpu, prev ? prev->pid : 0);
 	now = refresh(cpu);
 	charge(here, now);
-	/* Idle CPUs have ticks too, which nobody is told of. */
+	/* Idle CPUs have ticks, too, which the policy does not receive. */
 	since_tick = (now - here->last_tick) % tick_ns();
 	here->dither = since_tick <= tick_ns() / 2;
 	if (prev && prev->pid == here->pid && here->busy)
@@ -302,7 +302,7 @@ OPS(bfs_dispatch)
 				PICK(prev->pid, prev);
 				return 0;
 			}
-			/* Whoever was the last to be put away here, and still waits, looks elsewhere. */
+			/* The last task put away here, if it still waits, looks for another CPU. */
 			if (here->sticky_pid && here->sticky_pid != prev->pid)
 				KICK_IDLE(cpu, cpu_of);
 			here->sticky_pid = prev->pid;
@@ -321,7 +321,7 @@ OPS(bfs_dispatch)
 	}
 	if (found)
 		pid = take(cpu, QUEUE, position);
-	/* Another CPU may have taken it, or not have let go of it yet. */
+	/* Another CPU may have taken it, or may still run it. */
 	if (!pid)
 		here->busy = 0;
 	PICK(pid, prev);
@@ -340,7 +340,7 @@ OPS(bfs_running)
 	if (!t)
 		return 0;
 	t->gone = 0;
-	/* A running task that is changed need not come by the queue. */
+	/* A running task that is changed need not come from the queue. */
 	if (t->changed && t->worsened)
 		asks = ask(cpu, SCX_KICK_PREEMPT);
 	t->changed = 0;
@@ -481,7 +481,7 @@ struct sched_ext_ops bfs_ops = {
 	.exit_task = (void *)bfs_exit_task,
 	.disable = (void *)bfs_disable,
 	.init = (void *)bfs_init,
-	/* Who exits is one of ours, too. */
+	/* A task that exits still belongs to the policy. */
 	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "bfs",
 };

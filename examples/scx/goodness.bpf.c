@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The scheduler of Linux 2.4, O(n): one list of all tasks, counters in ticks, and goodness. The twin
- * of the laboratory's o_n@2.4.19, and of o_n@2.4.22 with at_tail.
+ * The scheduler of Linux 2.4, O(n): one list of all tasks, counters in ticks, and goodness. The
+ * twin of the laboratory's o_n@2.4.19, and of o_n@2.4.22 with at_tail.
  *
  * The list is a queue in the order of positions (dsq_vtime). A running task keeps its position, as
- * in 2.4, where it stays in the list. An epoch is a number; each task catches up when it is looked
- * at. Nothing preempts but what 2.4 asks for: slices are endless, and a tick or a wakeup cuts them.
+ * in 2.4. An epoch is a number; each task catches up when its counter is read. Preemption happens
+ * only where 2.4 requests it: slices are endless, and a tick or a wakeup cuts them.
  */
 #define SCX_TWIN
 #include "scx_lab.h"
@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define LIST 0
 #define ANOTHER_CPU 15
 #define NOTHING_FOUND (-1000)
-/* So many epochs lead any counter to where it stays. */
+/* Number of epochs after which any counter has reached its limit. */
 #define EPOCHS 16
 
 const volatile bool at_tail;
@@ -27,7 +27,7 @@ struct task {
 	u64 epoch;
 	u64 position;
 	s32 processor;
-	/* Who forked it, as long as it has not begun. */
+	/* The task that forked it, until it begins. */
 	s32 parent;
 	bool known;
 	bool yielded;
@@ -36,7 +36,7 @@ struct task {
 
 TASKS
 
-/* What runs on a CPU, as others see it. */
+/* The task that runs on a CPU, as other CPUs see it. */
 struct cpu {
 	bool busy;
 	bool yielded;
@@ -68,7 +68,7 @@ static __always_inline s32 full(s32 nice)
 }
 
 /*
- * The epochs that began since the counter was looked at. (No static function: a verifier looks at
+ * The epochs that began since the counter was last read. (Not a static function: a verifier checks
  * it once, not at each call.)
  */
 s32 caught_up(s32 counter, s32 nice, u64 since);
@@ -112,7 +112,7 @@ static __always_inline bool has_mm(struct task_struct *p, u64 at_hand)
 	return !mm || mm == at_hand;
 }
 
-/* What others see of the task that runs on a CPU. */
+/* Publishes the task that runs on a CPU for other CPUs. */
 static __always_inline void show(struct cpu *here, struct task *t)
 {
 	here->counter = t->counter;
@@ -139,7 +139,7 @@ OPS(goodness_runnable)
 	return 0;
 }
 
-/* Asks at most one CPU to look at a task; which. */
+/* Kicks at most one CPU for a task; returns which. */
 static __always_inline u64 reschedule_idle(struct task_struct *p, struct task *t)
 {
 	u32 nr = scx_bpf_nr_cpu_ids();
@@ -180,7 +180,7 @@ static __always_inline u64 reschedule_idle(struct task_struct *p, struct task *t
 	return ask(best_cpu, found_idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
 }
 
-/* A task begins: half of what its parent has, nobody gains by forking; else as much as there is. */
+/* A task begins with half of its parent's counter: forking gains nothing. Else with a full one. */
 static __always_inline u64 begin(struct task_struct *p, struct task *t)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -229,10 +229,10 @@ OPS(goodness_enqueue)
 	woken = t->woken;
 	yielded = t->yielded;
 	t->woken = 0;
-	/* The schedule tail: who was put away has not yielded any more, and looks for a CPU. */
+	/* The schedule tail: the task put away has no longer yielded, and looks for a CPU. */
 	if (!woken)
 		t->yielded = 0;
-	/* One that was put back before anybody called it runnable has none yet. */
+	/* A task that was put back before it was ever runnable has no row yet. */
 	if (!t->position)
 		t->position = at_tail ? ++last : --first;
 	scx_bpf_dsq_insert_vtime(p, LIST, SCX_SLICE_INF, t->position, ARG(u64, 1));
@@ -242,7 +242,7 @@ OPS(goodness_enqueue)
 	return 0;
 }
 
-/* The position of the best task of the list for a CPU, and how good it is. */
+/* The position of the best task of the list for a CPU, and its goodness. */
 static __noinline s32 walk(u32 cpu, u64 mm, u64 *position)
 {
 	struct task_struct *p;
@@ -401,7 +401,7 @@ OPS(goodness_set_weight)
 	LOG("set_weight %d %d", p->pid, p->static_prio - 120);
 	if (!t)
 		return 0;
-	/* Past epochs gave what the old value said. */
+	/* Past epochs use the old value. */
 	catch_up(t);
 	t->nice = p->static_prio - 120;
 	DECISION(DECISION_NICE, p, 0, 0);
@@ -450,7 +450,7 @@ struct sched_ext_ops goodness_ops = {
 	.exit_task = (void *)goodness_exit_task,
 	.disable = (void *)goodness_disable,
 	.init = (void *)goodness_init,
-	/* Who exits is one of ours, too. */
+	/* A task that exits still belongs to the policy. */
 	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "goodness",
 };

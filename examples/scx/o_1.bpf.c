@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The O(1) scheduler of Linux 2.6.0: an active and an expired array of 140 lists a CPU, slices in
+ * The O(1) scheduler of Linux 2.6.0: an active and an expired array of 140 lists per CPU, slices in
  * ticks, and an estimate of how much a task sleeps. The twin of the laboratory's o_1@2.6.0.
  *
  * An array is a queue in the order of priority and of arrival (dsq_vtime). A running task keeps its
@@ -27,7 +27,7 @@ struct task {
 	u64 sleep_avg;
 	u64 timestamp;
 	u64 key;
-	/* Keys from its own on that are nobody else's. */
+	/* Number of keys, from its own on, that no other task has. */
 	u64 room;
 	s32 interactive_credit;
 	u32 time_slice;
@@ -36,7 +36,7 @@ struct task {
 	s32 cpu;
 	u32 array;
 	u32 activated;
-	/* Who forked it, as long as it has not begun. */
+	/* The task that forked it, until it begins. */
 	s32 parent;
 	bool known;
 	bool woken;
@@ -83,7 +83,7 @@ static __always_inline u32 task_timeslice(struct task *t)
 	return jiffies(10) + (jiffies(200) - jiffies(10)) * (u32)(139 - t->static_prio) / 39;
 }
 
-/* A step of the bonus, ns, and the most that the estimate can be. */
+/* A step of the bonus, ns, and the maximum of the estimate. */
 static __always_inline u64 bonus_step(void)
 {
 	return avg_timeslice() * tick_ns();
@@ -144,7 +144,7 @@ static __always_inline void earn_credit(struct task *t)
 		t->interactive_credit++;
 }
 
-/* The estimate after a sleep, and the priority that comes of it. */
+/* The estimate after a sleep, and the resulting priority. */
 static __always_inline void recalc_task_prio(struct task *t, u64 now)
 {
 	u64 slept = now - t->timestamp;
@@ -204,7 +204,7 @@ static __always_inline bool expired_starving(struct rq *rq)
 	return rq->expired_timestamp && bpf_jiffies64() - rq->expired_timestamp > limit;
 }
 
-/* A tick of a running task; whether its CPU is to look for another. */
+/* A tick of a running task; returns whether its CPU must reschedule. */
 static __noinline bool scheduler_tick(struct rq *rq, struct task *t)
 {
 	bool asks = 0;
@@ -240,7 +240,7 @@ static __noinline bool scheduler_tick(struct rq *rq, struct task *t)
 
 /*
  * A task begins, with half of its parent's slice and before it in the queue, so that it runs first;
- * or, if that is none of ours, with a full one.
+ * or, without a parent in this policy, with a full slice.
  */
 static __noinline void begin(struct task_struct *p, struct task *t)
 {
@@ -266,7 +266,7 @@ static __noinline void begin(struct task_struct *p, struct task *t)
 		parent->time_slice = 1;
 		scheduler_tick(rq_of(scx_bpf_task_cpu(current)), parent);
 	}
-	/* Both lose what is left of a step of bonus. */
+	/* Both lose the rest of a step of bonus. */
 	is = bonus(parent->sleep_avg);
 	parent->sleep_avg = is * bonus_step();
 	t->sleep_avg = is * CHILD_PENALTY / 100 * bonus_step();
@@ -282,7 +282,7 @@ static __noinline void begin(struct task_struct *p, struct task *t)
 	}
 }
 
-/* The nice value of one that is queued, or runs, has changed: whether its CPU is to look again. */
+/* The nice value of a queued or running task changed; returns whether the CPU must reschedule. */
 static __always_inline bool changed(struct task *t, bool is_current)
 {
 	bool asks = t->improved || (t->worsened && is_current);
@@ -309,7 +309,7 @@ OPS(o_1_enqueue)
 		return 0;
 	}
 	if (t->cpu != scx_bpf_task_cpu(p)) {
-		/* The class moved it without saying so. */
+		/* The class moved it without notice. */
 		rq_of(t->cpu)->nr_running--;
 		t->cpu = scx_bpf_task_cpu(p);
 		rq_of(t->cpu)->nr_running++;
@@ -343,14 +343,14 @@ OPS(o_1_enqueue)
 				 ARG(u64, 1));
 	if (preempts)
 		asks = ask(t->cpu, SCX_KICK_PREEMPT);
-	/* In 2.6 an idle CPU looks at each tick; here nobody tells it of ticks. */
+	/* In 2.6 an idle CPU looks at each tick; here it receives no ticks. */
 	if (rq->busy)
 		KICK_IDLE(t->cpu, rq_of);
 	DECISION(woken ? DECISION_WAKE : DECISION_ENQUEUE, p, born_of, asks);
 	return 0;
 }
 
-/* The key of the first task of an array; the largest number if there is none. */
+/* The key of the first task of an array; the largest number if the array is empty. */
 static __noinline u64 first_key(u64 id)
 {
 	struct task_struct *p;
@@ -493,7 +493,7 @@ OPS(o_1_running)
 	LOG("running %d", p->pid);
 	if (!t)
 		return 0;
-	/* A running task that is changed need not come by the queue. */
+	/* A running task that is changed need not come from the queue. */
 	if (t->changed && changed(t, 1))
 		asks = ask(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 	DECISION(DECISION_RUN, p, 0, asks);
@@ -627,7 +627,7 @@ struct sched_ext_ops o_1_ops = {
 	.exit_task = (void *)o_1_exit_task,
 	.disable = (void *)o_1_disable,
 	.init = (void *)o_1_init,
-	/* Who exits is one of ours, too. */
+	/* A task that exits still belongs to the policy. */
 	.flags = SCX_OPS_ENQ_EXITING,
 	.name = "o_1",
 };

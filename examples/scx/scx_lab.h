@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the test policies need of the kernel's types and functions: names, as far as they are used.
- * Offsets are filled in when a policy is loaded (CO-RE), so that the order of members is of no
- * account.
+ * The kernel's types and functions that the test policies use: names, and only the members in use.
+ * Offsets are filled in when a policy is loaded (CO-RE), so that the order of members does not
+ * matter.
  */
 #ifndef SCX_LAB_H
 #define SCX_LAB_H
@@ -164,7 +164,7 @@ HELPER(170, long, bpf_timer_set_callback, void *timer, void *callback);
 HELPER(171, long, bpf_timer_start, void *timer, u64 ns, u64 flags);
 HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags);
 
-/* Decisions, printed where the setting log_events says so: the same text here and in a kernel. */
+/* Decisions, printed if the setting log_events is set: the same text here and in a kernel. */
 #define LOGS const volatile bool log_events
 #define LOG(format, ...) do { \
 	if (log_events) { \
@@ -181,16 +181,16 @@ HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags)
 
 #ifdef SCX_TWIN
 /*
- * What the twins of the laboratory's schedulers share. Each has a `struct task`, what it keeps of a
- * task, and says TASKS; what it keeps of a CPU it declares by PER_CPU.
+ * Code that the twins of the laboratory's schedulers share. Each defines `struct task`, its data of
+ * a task, and uses TASKS; it declares its data of a CPU with PER_CPU.
  */
 
-/* A power of two: a kernel for servers can have so many by its usual configuration. */
+/* A power of two: the usual maximum number of CPUs of a kernel for servers. */
 #define MAX_CPUS 1024
-/* Records of decisions have a bit for each of so many. */
+/* Records of decisions have one bit for each of at most this number of CPUs. */
 #define MAX_CPUS_LOGGED 64
 
-/* The map of tasks; a task's row, NULL if it has none. */
+/* The map of tasks, and the function that finds a task's row: NULL if it has none. */
 #define TASKS \
 	struct { \
 		__uint(type, MAP_TASK_STORAGE); \
@@ -207,7 +207,7 @@ HELPER(181, long, bpf_loop, u32 count, void *callback, void *context, u64 flags)
 		return t; \
 	}
 
-/* Rows of CPUs, and a CPU's. */
+/* Rows of CPUs, and the function that finds a CPU's row. */
 #define PER_CPU(type, rows, of) \
 	type rows[MAX_CPUS]; \
 	static __always_inline type *of(u32 number) \
@@ -227,7 +227,7 @@ static __always_inline u64 tick_ns(void)
 	return 1000000000ULL / hz();
 }
 
-/* Wakes the first idle CPU but `here`; `of` finds a CPU's row, which says whether it is busy. */
+/* Wakes the first idle CPU except `here`; `of` finds a CPU's row, which holds its busy flag. */
 #define KICK_IDLE(here, of) do { \
 	s32 other, idle = -1; \
 	FOR(other, scx_bpf_nr_cpu_ids()) { \
@@ -242,7 +242,7 @@ static __always_inline u64 tick_ns(void)
 
 #define CPU_BIT(cpu) (1ULL << ((u32)(cpu) % MAX_CPUS_LOGGED))
 
-/* Asks a CPU to look for another task; the mask that the record of the decision tells. */
+/* Asks a CPU to reschedule; returns the mask for the record of the decision. */
 static __always_inline u64 ask(s32 cpu, u64 flags)
 {
 	scx_bpf_kick_cpu(cpu, flags);
@@ -250,8 +250,8 @@ static __always_inline u64 ask(s32 cpu, u64 flags)
 }
 
 /*
- * Moves the task at a position of a queue to the local queue of the CPU, if it may run there; its
- * process id, 0 if it is gone.
+ * Moves the task at a position of a queue to the local queue of the CPU, if it may run there;
+ * returns its process id, 0 if it is gone.
  */
 static __noinline s32 take(s32 cpu, u64 id, u64 position)
 {
@@ -269,9 +269,9 @@ static __noinline s32 take(s32 cpu, u64 id, u64 position)
 }
 
 /*
- * What happened, and what the policy decided, as records of a ring buffer, where the setting
- * log_decisions says so. docs/live-kernel.md tells what they mean; crates/scx/src/decisions.rs reads
- * them.
+ * Events and the policy's decisions, as records of a ring buffer, if the setting
+ * log_decisions is set. docs/live-kernel.md describes them; crates/scx/src/twins/decision.rs
+ * reads them.
  */
 enum what {
 	DECISION_INIT, DECISION_INIT_TASK, DECISION_WAKE, DECISION_ENQUEUE, DECISION_TICK,
@@ -285,18 +285,18 @@ struct decision {
 	u64 jiffies;
 	/* The address space. */
 	u64 mm;
-	/* Where the task may run. */
+	/* The task's affinity. */
 	u64 allowed;
-	/* CPUs that the policy asked to look for another task. */
+	/* CPUs that the policy asked to reschedule. */
 	u64 asks;
 	s32 what;
 	s32 cpu;
 	s32 pid;
-	/* The parent of one that is born; whom the policy took the CPU from; at first: ticks a second. */
+	/* The parent of a new task; the task that a pick replaces; at first: ticks per second. */
 	s32 other;
 	s32 nice;
 	s32 policy;
-	/* The CPU whose the task is. */
+	/* The CPU that the task belongs to. */
 	s32 on;
 	s32 unused;
 };
@@ -334,8 +334,8 @@ static __noinline void write_decision(struct task_struct *p, s32 what, s32 pid, 
 		d.on = scx_bpf_task_cpu(p);
 	}
 	/*
-	 * What there is no room for is missed by its number. Nobody is woken: the reader would be one
-	 * more task to write records of.
+	 * A record that finds no room is noticed by its missing number. No reader is woken: it
+	 * would be one more task to write records of.
 	 */
 	bpf_ringbuf_output(&decisions, &d, sizeof(d), RB_NO_WAKEUP);
 }
@@ -345,20 +345,20 @@ static __noinline void write_decision(struct task_struct *p, s32 what, s32 pid, 
 		write_decision(p, what, 0, other, asks); \
 } while (0)
 
-/* The policy is loaded: CPUs, and ticks a second. */
+/* The policy is loaded: number of CPUs, and ticks per second. */
 #define DECISIONS_BEGIN do { \
 	if (log_decisions) \
 		write_decision(NULL, DECISION_INIT, scx_bpf_nr_cpu_ids(), hz(), 0); \
 } while (0)
 
-/* Who runs next on this CPU: a process id, 0: nobody. */
+/* The task that runs next on this CPU: a process id, 0: none. */
 #define PICK(next, prev) do { \
 	struct task_struct *before = prev; \
 	if (log_decisions) \
 		write_decision(NULL, DECISION_PICK, next, before ? before->pid : 0, 0); \
 } while (0)
 
-/* Callbacks that nothing hangs on but the record. */
+/* Callbacks that only write records. */
 #define RECORDS(policy) \
 	OPS(policy##_disable) \
 	{ \

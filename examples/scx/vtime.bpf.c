@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Weighted fair queueing by virtual time, from one queue. With fifo: first in first out. */
+/* Weighted fair queueing by virtual time, from one queue. With fifo: first in, first out. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -41,7 +41,7 @@ OPS(vtime_enqueue)
 		scx_bpf_dsq_insert(p, SHARED, slice_ns, ARG(u64, 1));
 		return 0;
 	}
-	/* What a sleeper saves is at most a slice. */
+	/* A sleeper saves at most one slice. */
 	if (before(vtime, vtime_now - slice_ns))
 		vtime = vtime_now - slice_ns;
 	scx_bpf_dsq_insert_vtime(p, SHARED, slice_ns, vtime, ARG(u64, 1));

@@ -1,4 +1,4 @@
-//! Inputs without end for one reader: changed ones of those that were read in a new way before.
+//! Endless inputs for one reader: changed copies of inputs that were read in a new way.
 
 use crate::mutate::Mutator;
 use crate::readers::{Reader, Shape};
@@ -6,40 +6,40 @@ use schedlab_lab::catch_panic;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// An input that takes longer hangs, as far as anybody who waits for it can tell.
+/// An input that takes longer counts as a hang.
 pub const SLOW: Duration = Duration::from_secs(5);
 
-/// So many inputs are gone on with, at most.
+/// Maximum number of inputs in the pool.
 const POOL_MAX: usize = 5_000;
 
-/// An input that a reader does not bear.
+/// An input that a reader fails on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The input.
     pub input: Vec<u8>,
-    /// What happened: the message of a panic, or how long it took.
+    /// Description: the message of a panic, or the time it took.
     pub message: String,
 }
 
-/// A hunt for faults of a reader. The same reader, seed and corpus make the same inputs.
+/// A hunt for faults of a reader. The same reader, seed and corpus yield the same inputs.
 pub struct Hunt {
     reader: &'static Reader,
     mutator: Mutator,
-    /// What is gone on with.
+    /// Inputs from which new ones are made.
     pool: Vec<Vec<u8>>,
-    /// The places in the pool of inputs that were written by people, and of those that were taken:
-    /// what is made of them is read further than what is made of others.
+    /// Indices in the pool of inputs that people wrote and of inputs that were accepted. Inputs
+    /// made from them are read further than others.
     good: Vec<usize>,
-    /// The place in the pool of the shortest input of each shape. Only looked up, never walked.
+    /// Index in the pool of the shortest input of each shape. Only looked up, never iterated.
     shapes: HashMap<Shape, usize>,
     given: u64,
     taken: u64,
-    /// The input being made, kept so that none needs memory of its own.
+    /// The current input. Its memory is reused.
     next: Vec<u8>,
 }
 
 impl Hunt {
-    /// A hunt that begins with a corpus, which is not read yet.
+    /// Makes a hunt that begins with a corpus. The corpus is not read yet.
     pub fn new(reader: &'static Reader, seed: u64, corpus: Vec<Vec<u8>>) -> Hunt {
         let mut pool = corpus;
         if pool.is_empty() {
@@ -57,17 +57,17 @@ impl Hunt {
         }
     }
 
-    /// Inputs given so far.
+    /// Number of inputs given so far.
     pub fn given(&self) -> u64 {
         self.given
     }
 
-    /// How many of them were taken, rather than refused.
+    /// Number of inputs accepted, not refused.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// How many ways of reading an input are known.
+    /// Number of known ways of reading an input.
     pub fn shapes(&self) -> usize {
         self.shapes.len()
     }
@@ -75,7 +75,7 @@ impl Hunt {
     /// Makes the next input.
     pub fn make(&mut self) -> &[u8] {
         let places = self.pool.len();
-        // What was found last leads to more than what has been gone on with for long.
+        // Recent finds lead further than old ones.
         let place = match self.mutator.below(8) {
             0 if places > 64 => places - 1 - self.mutator.below(64),
             1 => self.mutator.below(places),
@@ -93,7 +93,7 @@ impl Hunt {
         &self.next
     }
 
-    /// Gives the reader what was made last, and goes on with it if it is read in a new way.
+    /// Gives the current input to the reader, and adds it to the pool if it is read in a new way.
     pub fn give(&mut self) -> Result<(), Fault> {
         let input = std::mem::take(&mut self.next);
         let result = self.read(&input);
@@ -101,10 +101,10 @@ impl Hunt {
         result
     }
 
-    /// Gives the reader an input.
+    /// Gives an input to the reader.
     ///
     /// # Errors
-    /// The reader does not bear it.
+    /// If the reader fails on it.
     pub fn read(&mut self, input: &[u8]) -> Result<(), Fault> {
         self.given += 1;
         let fault = |message| Fault { input: input.to_vec(), message };
@@ -132,8 +132,8 @@ impl Hunt {
         Ok(())
     }
 
-    /// The shortest input of each shape that was met, those that were taken first, then the longer
-    /// ones: what a corpus is chosen from.
+    /// The shortest input of each shape, accepted ones first, then by length. A corpus is chosen
+    /// from them.
     pub fn kept(&self) -> Vec<(Shape, &[u8])> {
         let mut kept: Vec<(Shape, &[u8])> =
             self.shapes.iter().map(|(&shape, &place)| (shape, &*self.pool[place])).collect();

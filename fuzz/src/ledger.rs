@@ -1,4 +1,4 @@
-//! The record of what was fuzzed: `fuzz/ledger.csv`, a line for each reader and run.
+//! The record of fuzzing: `fuzz/ledger.csv`, a line for each reader and run.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,35 +13,35 @@ pub struct Entry {
     pub date: String,
     /// The revision of this repository.
     pub revision: String,
-    /// Which reader.
+    /// Name of the reader.
     pub reader: String,
-    /// What made the inputs: `schedlab-fuzz` or `libfuzzer`.
+    /// Source of the inputs: `schedlab-fuzz` or `libfuzzer`.
     pub driver: String,
-    /// The first thread's seed; the next thread has the next.
+    /// Seed of the first thread. Each further thread has the next seed.
     pub first_seed: u64,
-    /// On how many threads.
+    /// Number of threads.
     pub threads: u64,
-    /// Inputs that the reader was given.
+    /// Number of inputs that the reader was given.
     pub inputs: u64,
-    /// For how long, s.
+    /// Duration, s.
     pub seconds: u64,
-    /// Inputs that it did not bear.
+    /// Number of inputs that the reader failed on.
     pub faults: u64,
 }
 
-/// Where the record lies in this repository.
+/// Location of the record in this repository.
 pub fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ledger.csv")
 }
 
-/// Reads the record.
+/// Parses the record.
 ///
 /// # Errors
-/// The line that is none.
+/// The first malformed line.
 pub fn read(text: &str) -> Result<Vec<Entry>, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEAD) {
-        return Err(format!("line 1: it is not {HEAD}"));
+        return Err(format!("line 1: it must be {HEAD}"));
     }
     lines
         .enumerate()
@@ -69,7 +69,7 @@ fn entry(line: &str) -> Option<Entry> {
 }
 
 impl Entry {
-    /// The line of the record.
+    /// Formats the line of the record.
     pub fn line(&self) -> String {
         let Entry { date, revision, reader, driver, first_seed, threads, inputs, seconds, faults } =
             self;
@@ -79,13 +79,13 @@ impl Entry {
     }
 }
 
-/// The day that it is, UTC: `2026-11-22`.
+/// Today's date, UTC: `2026-11-22`.
 pub fn today() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(now / 86_400)
 }
 
-/// The day so many days after 1970-01-01.
+/// The date `days` days after 1970-01-01.
 fn date(days: u64) -> String {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -1,10 +1,10 @@
-//! Hostile input for every reader of foreign files: whatever the text, a reader answers. It does
-//! not panic, does not hang, and does not take what it should not.
+//! Hostile input for every reader of foreign files. For any text, a reader must return a result: it
+//! must not panic or hang, and must not accept invalid input.
 //!
-//! A [`Reader`](readers::Reader) is a function that reads an input as the program would and checks
-//! what came of it. A [`Hunt`](hunt::Hunt) gives it inputs without end: those of its corpus,
-//! changed by a [`Mutator`](mutate::Mutator). `schedlab-fuzz` hunts for hours on all cores,
-//! `cargo test` for seconds, and libFuzzer, guided by coverage, runs the same readers.
+//! A [`Reader`](readers::Reader) is a function that reads an input like the program and checks the
+//! result. A [`Hunt`](hunt::Hunt) gives it endless inputs: those of its corpus, changed by a
+//! [`Mutator`](mutate::Mutator). `schedlab-fuzz` hunts for hours on all cores, `cargo test` for
+//! seconds, and libFuzzer, guided by coverage, runs the same readers.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Gives readers inputs for as long as one likes: `schedlab-fuzz all --inputs 1000000`.
+//! Gives readers inputs for any length of time: `schedlab-fuzz all --inputs 1000000`.
 
 #![forbid(unsafe_code)]
 
@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "\
 usage: schedlab-fuzz READER[,READER ...]|all [OPTIONS]
   --inputs N      inputs for each reader [default: 100000]
-  --seconds S     at most so long for each reader
-  --seed N        seed of the first thread; the next has the next [default: 1]
-  --threads N     [default: as many as there are cores]
+  --seconds S     time limit for each reader
+  --seed N        seed of the first thread; each further thread has the next [default: 1]
+  --threads N     [default: number of cores]
   --keep          write the inputs of new shapes to fuzz/corpus/READER (at most 100 files)
   --ledger        add a line for each reader to fuzz/ledger.csv
-  --faults DIR    where faults are written [default: target/fuzz-faults]
-  --trace FILE    write each input there before it is read, to find one that ends the process
+  --faults DIR    directory for faults [default: target/fuzz-faults]
+  --trace FILE    write each input to FILE before it is read, to find one that ends the process
                   (slow; one thread)
-schedlab-fuzz list shows the readers.";
+schedlab-fuzz list shows all readers.";
 
 struct Options {
     readers: Vec<&'static Reader>,
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A panic is a result; its message is reported with the input.
+    // A panic is a result. Its message is reported with the input.
     std::panic::set_hook(Box::new(|_| {}));
     let mut faults = 0;
     for reader in &options.readers {
@@ -92,7 +92,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
         trace: None,
     };
     while let Some(option) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{option} takes a value"));
+        let mut value = || words.next().ok_or_else(|| format!("{option} needs a value"));
         let number = |value: &String| {
             value.parse().map_err(|_| format!("{option} takes a whole number, not {value}"))
         };
@@ -114,15 +114,15 @@ fn options(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// What a thread is about, for the one that watches.
+/// Progress of a thread, for the watching thread.
 #[derive(Default)]
 struct Watched {
-    /// Inputs begun.
+    /// Number of inputs begun.
     begun: AtomicU64,
     input: Mutex<Vec<u8>>,
 }
 
-/// Gives a reader its inputs; how many it did not bear.
+/// Gives a reader its inputs. Returns the number of inputs that it failed on.
 fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
     let seeds = corpus::read(&corpus::directory().join(reader.name))?;
     let start = Instant::now();
@@ -139,9 +139,10 @@ fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
             .map(|(watched, number)| {
                 let (seeds, faults) = (seeds.clone(), &faults);
                 let work = move || one_thread(reader, options, number, seeds, watched, faults);
-                // Deep recursion is to be found as users would find it: main threads have 8 MiB.
+                // Deep recursion must fail as it would for users: main threads have stacks of 8
+                // MiB.
                 let builder = std::thread::Builder::new().stack_size(8 << 20);
-                builder.spawn_scoped(scope, work).expect("a thread can be begun")
+                builder.spawn_scoped(scope, work).expect("a thread can be started")
             })
             .collect();
         for thread in threads {
@@ -165,7 +166,7 @@ fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
     }
     let seconds = start.elapsed().as_secs();
     println!(
-        "{:15} {given:>11} inputs, {:>3} % taken, {:>5} shapes, {seconds} s, {} faults",
+        "{:15} {given:>11} inputs, {:>3} % accepted, {:>5} shapes, {seconds} s, {} faults",
         reader.name,
         taken * 100 / given.max(1),
         kept.len(),
@@ -188,7 +189,7 @@ fn one_thread(
     watched: &Watched,
     faults: &Mutex<Vec<Fault>>,
 ) -> Hunt {
-    /// More faults of one thread tell nothing new.
+    /// More faults of one thread are not informative.
     const FAULTS_MAX: usize = 20;
     let start = Instant::now();
     let inputs =
@@ -229,8 +230,8 @@ fn one_thread(
     hunt
 }
 
-/// Ends the program if an input is not read within a time that nobody waits. The time is what the
-/// process had of the CPUs, for each of its threads: where others have the CPUs, nothing hangs.
+/// Ends the program if an input is not read within the time limit. The time is the CPU time of the
+/// process, divided by its threads: if other processes have the CPUs, nothing hangs.
 fn watch(reader: &Reader, options: &Options, watched: &[Watched], over: &AtomicBool) {
     const PATIENCE: Duration = Duration::from_secs(60);
     let start = Instant::now();
@@ -257,19 +258,19 @@ fn watch(reader: &Reader, options: &Options, watched: &[Watched], over: &AtomicB
     }
 }
 
-/// The CPU time of all threads of this process, as `/proc/self/stat` counts it in hundredths of a
-/// second; none where there is no such file.
+/// CPU time of all threads of this process, which `/proc/self/stat` counts in hundredths of a
+/// second. `None` if there is no such file.
 fn cpu_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in parentheses may hold blanks; user and system time are fields 14 and 15.
+    // The name in parentheses may contain spaces. User and system time are fields 14 and 15.
     let (_, fields) = text.rsplit_once(')')?;
     let ticks: Vec<u64> =
         fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
     (ticks.len() == 2).then(|| Duration::from_millis((ticks[0] + ticks[1]) * 10))
 }
 
-/// Chooses at most 100 files for the corpus: inputs that were taken first, and of the others, which
-/// were refused, long and short ones.
+/// Chooses at most 100 files for the corpus: accepted inputs first, then refused ones, both long
+/// and short.
 fn keep(reader: &Reader, kept: &BTreeMap<Shape, Vec<u8>>) -> std::io::Result<()> {
     const FILES_MAX: usize = 100;
     const TAKEN_MAX: usize = 40;
@@ -292,7 +293,7 @@ fn keep(reader: &Reader, kept: &BTreeMap<Shape, Vec<u8>>) -> std::io::Result<()>
     Ok(())
 }
 
-/// `most` of `from`, from its beginning to its end.
+/// Picks `most` items of `from`, evenly spread.
 fn spread<'a>(from: &[&'a Vec<u8>], most: usize) -> Vec<&'a Vec<u8>> {
     let count = from.len().min(most);
     (0..count).map(|number| from[number * from.len() / count]).collect()

@@ -1,9 +1,8 @@
-//! Changes inputs: as an editor would, as a broken disk would, and as somebody would who knows the
-//! language and means harm.
+//! Changes inputs: like an editor, like a broken disk, and like an attacker who knows the language.
 
 use schedlab_machine::SplitMix64;
 
-/// Numbers at which arithmetic goes wrong.
+/// Numbers at the limits of arithmetic.
 const NUMBERS: [&str; 32] = [
     "0",
     "-0",
@@ -39,7 +38,7 @@ const NUMBERS: [&str; 32] = [
     "-1e-320",
 ];
 
-/// What stands in no language that is read here, or in all of them.
+/// Pieces that occur in none of the languages, or in all of them.
 const PIECES: [&str; 40] = [
     "{",
     "}",
@@ -83,27 +82,27 @@ const PIECES: [&str; 40] = [
     "\u{202e}",
 ];
 
-/// Makes inputs of others. The same seed makes the same.
+/// Makes inputs from others. The same seed makes the same inputs.
 pub struct Mutator {
     random: SplitMix64,
-    /// Words of the language, between the readers of which there is none in common.
+    /// Words of the language. (Each reader has its own.)
     words: &'static [&'static str],
-    /// Bytes of an input, at most.
+    /// Maximum length of an input, bytes.
     most: usize,
 }
 
 impl Mutator {
-    /// A mutator that knows `words` of a language and makes inputs of at most `most` bytes.
+    /// Makes a mutator that knows `words` of a language and makes inputs of at most `most` bytes.
     pub fn new(seed: u64, words: &'static [&'static str], most: usize) -> Mutator {
         Mutator { random: SplitMix64::new(seed), words, most }
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// A number below `bound`. 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { self.random.below(bound as u64) as usize }
     }
 
-    /// Makes of `input` another, with pieces of `other`.
+    /// Changes `input`, with pieces of `other`.
     pub fn change(&mut self, input: &mut Vec<u8>, other: &[u8]) {
         let changes = match self.below(8) {
             0..4 => 1,
@@ -200,8 +199,8 @@ impl Mutator {
         }
     }
 
-    /// A word of the language as the first thing within a bracket, with a comma behind it, or as a
-    /// word among others where there are no brackets: often what comes of it means something.
+    /// Inserts a word of the language as the first item in a bracket, with a comma, or between
+    /// words if there are no brackets. The result is often meaningful.
     fn insert_member(&mut self, input: &mut Vec<u8>) {
         if self.words.is_empty() {
             return;
@@ -238,7 +237,7 @@ impl Mutator {
         }
     }
 
-    /// A word of the language, a piece of any, or a number.
+    /// A word of the language, a general piece, or a number.
     fn piece(&mut self) -> &'static str {
         match self.below(8) {
             0 => NUMBERS[self.below(NUMBERS.len())],
@@ -253,7 +252,7 @@ impl Mutator {
         input.splice(at..at, piece.iter().copied());
     }
 
-    /// Some bytes next to each other, mostly few.
+    /// A range of adjacent bytes, usually a short one.
     fn part(&mut self, length: usize) -> std::ops::Range<usize> {
         let start = self.below(length);
         let most = if self.below(4) == 0 { length } else { 12 };
@@ -271,7 +270,7 @@ impl Mutator {
         if end > start { start..end } else { at..(at + 1).min(input.len()) }
     }
 
-    /// A number, if there is one behind a place of chance.
+    /// The first number after a random position, if any.
     fn number(&mut self, input: &[u8]) -> Option<std::ops::Range<usize>> {
         let at = self.below(input.len());
         let start = at + input[at..].iter().position(u8::is_ascii_digit)?;
@@ -280,8 +279,7 @@ impl Mutator {
         Some(start..length.map_or(input.len(), |length| start + length))
     }
 
-    /// From a bracket to the one that closes it, if there is one behind a place of chance; else a
-    /// part.
+    /// The first bracketed range after a random position, if any. Else a part.
     fn block(&mut self, input: &[u8]) -> std::ops::Range<usize> {
         let at = self.below(input.len());
         let opens = |byte: &u8| b"{[(".contains(byte);

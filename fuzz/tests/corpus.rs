@@ -1,12 +1,12 @@
-//! Every reader bears its corpus, in which all past faults are, and some thousand changed inputs.
-//! `schedlab-fuzz` gives it as many as one likes.
+//! Checks every reader with its corpus, which contains all past faults, and some thousand changed
+//! inputs. `schedlab-fuzz` gives it any number.
 
 use schedlab_fuzz::hunt::{Fault, Hunt};
 use schedlab_fuzz::readers::{ALL, Reader};
 use schedlab_fuzz::{corpus, ledger};
 use std::collections::BTreeSet;
 
-/// Changed inputs for each reader.
+/// Number of changed inputs for each reader.
 const CHANGED: u64 = 2_000;
 
 fn told(reader: &Reader, fault: &Fault) -> String {

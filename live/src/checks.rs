@@ -1,24 +1,24 @@
-//! What has to be there before a policy can be loaded, each with the way out.
+//! Requirements for loading a policy. Each error states the remedy.
 
 use std::fs;
 use std::path::Path;
 
-/// Why something was not done, and the exit status.
+/// An error with its exit status.
 #[derive(Debug)]
 pub struct Failure {
-    /// What is told.
+    /// Text for the user.
     pub message: String,
     /// The exit status.
     pub status: u8,
 }
 
 impl Failure {
-    /// It cannot be done.
+    /// The request cannot be carried out.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: 2 }
     }
 
-    /// It was done, and ended badly.
+    /// The policy or the command ran and ended with an error.
     pub fn ended(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: 1 }
     }
@@ -26,26 +26,26 @@ impl Failure {
 
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 
-/// Capabilities (bits): to load programs, and to have all tasks switched.
+/// Required capabilities (bits): to load programs, and to switch all tasks.
 const NEEDED: [(u32, &str); 2] = [(39, "CAP_BPF"), (21, "CAP_SYS_ADMIN")];
 
-/// Whether this machine's kernel can run a policy, and lets us.
+/// Checks that this machine's kernel can run a policy and permits this process to load one.
 ///
 /// # Errors
-/// The first thing that is missing.
+/// The first missing requirement.
 pub fn machine() -> Result<(), Failure> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
     if !Path::new(SCHED_EXT).is_dir() {
         return Err(Failure::usage(format!(
-            "kernel {release} has no sched_ext ({SCHED_EXT} is not there): it needs 6.12 or later \
-             with CONFIG_SCHED_CLASS_EXT=y; tests/kernel/run.sh boots one in QEMU"
+            "kernel {release} has no sched_ext ({SCHED_EXT} does not exist): it needs 6.12 or \
+             later with CONFIG_SCHED_CLASS_EXT=y; tests/kernel/run.sh boots one in QEMU"
         )));
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(Failure::usage(format!(
-            "kernel {release} does not tell its types (/sys/kernel/btf/vmlinux is not there): it \
-             needs CONFIG_DEBUG_INFO_BTF=y"
+            "kernel {release} does not export its types (/sys/kernel/btf/vmlinux does not exist): \
+             it needs CONFIG_DEBUG_INFO_BTF=y"
         )));
     }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -63,7 +63,7 @@ pub fn machine() -> Result<(), Failure> {
         let name =
             fs::read_to_string(Path::new(SCHED_EXT).join("root").join("ops")).unwrap_or_default();
         return Err(Failure::usage(format!(
-            "a policy is loaded already ({}, {state}): end the program that has loaded it first",
+            "a policy is already loaded ({}, {state}): first end the program that loaded it",
             name.trim()
         )));
     }
@@ -75,11 +75,11 @@ pub fn state() -> String {
     fs::read_to_string(format!("{SCHED_EXT}/state")).unwrap_or_default().trim().into()
 }
 
-/// What the kernel's log says of sched_ext.
-pub fn said() -> Vec<String> {
+/// Messages about sched_ext in the kernel's log.
+pub fn messages() -> Vec<String> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
-    // Reading ends with an error where there is no more, as it would wait otherwise.
+    // Without this flag reading would block at the end of the log.
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = fs::OpenOptions::new().read(true).custom_flags(nonblock).open("/dev/kmsg");
     let Ok(mut file) = file else { return vec![] };
@@ -89,19 +89,19 @@ pub fn said() -> Vec<String> {
         let text = String::from_utf8_lossy(&record[..len]);
         let message = text.split_once(';').map_or("", |(_, message)| message);
         let message = message.lines().next().unwrap_or_default();
-        if let Some(said) = message.strip_prefix("sched_ext: ") {
-            all.push(said.to_string());
+        if let Some(message) = message.strip_prefix("sched_ext: ") {
+            all.push(message.to_string());
         }
     }
     all
 }
 
-/// What the kernel's log says of the end of a policy, beyond what it had said `before`.
+/// Reason for the end of a policy: the messages in the kernel's log after the first `before`.
 pub fn why_ended(before: usize) -> String {
-    let all = said();
+    let all = messages();
     let since = all.get(before..).unwrap_or_default();
     match since.is_empty() {
-        true => "its log (dmesg) does not say why".into(),
+        true => "its log (dmesg) states no reason".into(),
         false => since.join("; "),
     }
 }

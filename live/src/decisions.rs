@@ -1,4 +1,4 @@
-//! The log of a policy's decisions: from its ring buffer into a file.
+//! Writes the log of a policy's decisions from its ring buffer to a file.
 
 use crate::checks::Failure;
 use crate::load::Loaded;
@@ -11,24 +11,24 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// A file that is not there yet.
+/// A new file.
 pub struct File {
     path: PathBuf,
     to: BufWriter<fs::File>,
 }
 
 impl File {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// It cannot be made, or is there.
+    /// If it cannot be created, or exists.
     pub fn new(path: &Path) -> Result<File, Failure> {
         let to = fs::OpenOptions::new().write(true).create_new(true).open(path);
         let to = to.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         Ok(File { path: path.into(), to: BufWriter::new(to) })
     }
 
-    /// Nothing will be written: there is no file.
+    /// Removes the file because nothing will be written to it.
     pub fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -42,10 +42,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins to read the records of a loaded policy.
+    /// Starts to read the records of a loaded policy.
     ///
     /// # Errors
-    /// It has no ring buffer for them.
+    /// If it has no ring buffer for them.
     pub fn begin(
         file: File,
         loaded: &Loaded,
@@ -63,7 +63,7 @@ impl Log {
         let to = Rc::clone(&collector);
         let mut builder = RingBufferBuilder::new();
         let add = builder.add(&map, move |bytes| {
-            // What is no record is one that is missing.
+            // Bytes that are not a record count as a missing record.
             if let Some(decision) = Decision::from_bytes(bytes) {
                 to.borrow_mut().push(decision);
             }
@@ -74,10 +74,10 @@ impl Log {
         Ok(Log { file, ring, collector })
     }
 
-    /// Writes what has come.
+    /// Writes the records that have arrived.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn read(&mut self) -> Result<(), Failure> {
         self.write(false)
     }
@@ -91,11 +91,11 @@ impl Log {
         written.map_err(|error| Failure::ended(format!("{path}: {error}")))
     }
 
-    /// Writes the rest. It is called before the policy is unloaded: what happens to tasks then is
-    /// no decision of its.
+    /// Writes the rest. Must be called before the policy is unloaded: it does not decide what
+    /// happens to tasks then.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn end(mut self) -> Result<(), Failure> {
         self.write(true)?;
         let path = self.file.path.display();

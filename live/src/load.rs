@@ -1,4 +1,4 @@
-//! From a policy's name to the policy at work.
+//! Reads, loads and attaches a policy.
 
 use crate::checks::Failure;
 use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, PrintLevel};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::process::Command;
 use std::sync::Mutex;
 
-/// The laboratory's own policies: name, what it is, object.
+/// The laboratory's own policies: name, description, object.
 pub const OWN: &[(&str, &str, &[u8])] = &[
     (
         "vtime",
@@ -28,13 +28,14 @@ pub const OWN: &[(&str, &str, &[u8])] = &[
     ("bfs", "BFS: one queue, virtual deadlines", include_bytes!("../../examples/scx/bfs.bpf.o")),
 ];
 
-/// The setting by which a policy prints its callbacks.
+/// Setting with which a policy prints its callbacks.
 const PRINTS: &str = "log_events";
 
-/// The bytes of a policy: one of our own, an object, or a source that is compiled first.
+/// Returns the object of a policy: one of the laboratory's own, an object file, or a source that is
+/// compiled first.
 ///
 /// # Errors
-/// There is none, or it cannot be read or compiled.
+/// If it does not exist, or cannot be read or compiled.
 pub fn object(policy: &str) -> Result<Cow<'static, [u8]>, Failure> {
     if let Some((_, _, bytes)) = OWN.iter().find(|(name, ..)| *name == policy) {
         return Ok(Cow::Borrowed(bytes));
@@ -54,7 +55,7 @@ pub fn object(policy: &str) -> Result<Cow<'static, [u8]>, Failure> {
     }
 }
 
-/// Compilers that are tried; CLANG names another.
+/// Compilers to try. CLANG names another.
 const COMPILERS: [&str; 7] =
     ["clang", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16"];
 
@@ -66,8 +67,8 @@ fn compile(source: &str) -> Result<Vec<u8>, Failure> {
     let named = own.as_deref().into_iter().chain(COMPILERS).find(has);
     let compiler = named.ok_or_else(|| {
         Failure::usage(format!(
-            "{source}: a source needs clang, which is not there: apt-get install clang-19, or name \
-             one in CLANG; an object (.bpf.o) needs none"
+            "{source}: a source needs clang, which is not installed: apt-get install clang-19, or \
+             name one in CLANG; an object (.bpf.o) needs none"
         ))
     })?;
     let directory = std::env::temp_dir().join(format!("schedlab-live-{}", std::process::id()));
@@ -97,18 +98,18 @@ fn compile(source: &str) -> Result<Vec<u8>, Failure> {
     result.map_err(|message| Failure::usage(format!("{source}: {message}")))
 }
 
-/// A policy that was read, with its variables set.
+/// A policy with its settings.
 pub struct Policy {
     file: String,
     name: String,
     bytes: Cow<'static, [u8]>,
-    /// Offset and bytes to be written, by section.
+    /// Values to write, by section and offset.
     sets: Vec<(String, usize, Vec<u8>)>,
 }
 
-/// What keeps a policy loaded.
+/// A loaded policy.
 pub struct Loaded {
-    // In this order: first the policy is unloaded, then its maps go.
+    // Drop order: the policy is unloaded before its maps are closed.
     _links: Vec<Link>,
     object: libbpf_rs::Object,
 }
@@ -121,10 +122,10 @@ impl Loaded {
 }
 
 impl Policy {
-    /// Reads an object, with the laboratory's own reader, and finds what is to be set.
+    /// Reads an object with the laboratory's reader, and prepares its settings.
     ///
     /// # Errors
-    /// It is no policy, a setting cannot be made, or it logs no decisions and is to.
+    /// If it is not a policy, a setting cannot be made, or it should log decisions and cannot.
     pub fn read(
         file: &str,
         bytes: Cow<'static, [u8]>,
@@ -143,14 +144,13 @@ impl Policy {
         }
         if logs && !has(SETTING) {
             return Err(Failure::usage(format!(
-                "--log: {} logs no decisions (it has no setting {}); --printed FILE writes what it \
-                 prints",
-                image.name,
-                SETTING
+                "--log: {} logs no decisions (it has no setting {SETTING}); --printed FILE writes \
+                 its printed output",
+                image.name
             )));
         }
         if logs {
-            settings.push(format!("{}=1", SETTING));
+            settings.push(format!("{SETTING}=1"));
         }
         let all: Result<Vec<Setting>, _> =
             settings.iter().map(|text| Setting::read(text)).collect();
@@ -162,7 +162,7 @@ impl Policy {
             let variable = image.variables.iter().find(|variable| variable.name == name);
             let variable = variable.ok_or_else(|| {
                 Failure::usage(format!(
-                    "--scx-set {text}: only variables can be set here, {name} is none"
+                    "--scx-set {text}: only variables can be set here, and {name} is not one"
                 ))
             })?;
             let data = &image.data[variable.data];
@@ -174,27 +174,27 @@ impl Policy {
         Ok(Policy { file: file.into(), name: image.name.clone(), bytes, sets })
     }
 
-    /// What it calls itself.
+    /// Name of the policy.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Loads it and gives it all ordinary tasks of the machine.
+    /// Loads the policy and attaches it to all ordinary tasks of the machine.
     ///
     /// # Errors
-    /// The kernel refuses it; what its verifier said is told.
+    /// If the kernel refuses it. The message contains the verifier's output.
     pub fn attach(&self) -> Result<Loaded, Failure> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-            let mut said = SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            // The last words tell why; verifiers are long-winded.
-            if said.len() > 1 << 16 {
-                said.drain(..1 << 15);
+            let mut output = OUTPUT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            // The last lines state the reason; a verifier's output can be long.
+            if output.len() > 1 << 16 {
+                output.drain(..1 << 15);
             }
-            said.push(text);
+            output.push(text);
         })));
         let refused = |error: libbpf_rs::Error| {
-            let said = SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let lines: Vec<&str> = said.iter().flat_map(|text| text.lines()).collect();
+            let output = OUTPUT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let lines: Vec<&str> = output.iter().flat_map(|text| text.lines()).collect();
             let end = lines[lines.len().saturating_sub(40)..].join("\n  ");
             Failure::usage(format!("{}: the kernel refuses it: {error}\n  {end}", self.file))
         };
@@ -203,12 +203,12 @@ impl Policy {
             let mut maps = open.maps_mut();
             let map = maps.find(|map| map.name().to_string_lossy().ends_with(section.as_str()));
             let mut map = map.ok_or_else(|| {
-                Failure::usage(format!("{}: libbpf makes no map of {section}", self.file))
+                Failure::usage(format!("{}: libbpf creates no map for {section}", self.file))
             })?;
             let place =
                 map.initial_value_mut().and_then(|all| all.get_mut(*start..start + bytes.len()));
             let place = place.ok_or_else(|| {
-                Failure::usage(format!("{}: {section} has no place {start}", self.file))
+                Failure::usage(format!("{}: {section} has no offset {start}", self.file))
             })?;
             place.copy_from_slice(bytes);
         }
@@ -224,5 +224,5 @@ impl Policy {
     }
 }
 
-/// What libbpf said.
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Output of libbpf.
+static OUTPUT: Mutex<Vec<String>> = Mutex::new(Vec::new());

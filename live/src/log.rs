@@ -1,4 +1,4 @@
-//! What a policy prints of its decisions (`bpf_trace_printk`), from the kernel's trace into a file.
+//! Writes a policy's printed output (`bpf_trace_printk`) from the kernel's trace to a file.
 
 use crate::checks::Failure;
 use std::fs;
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// How often the trace is read.
+/// Interval at which the trace is read.
 const POLL: Duration = Duration::from_millis(250);
 
-/// So late the lines of one CPU can come behind those of another, us.
+/// Maximum delay of one CPU's lines behind those of another, us.
 const LAG_US: u64 = 1_000_000;
 
-/// Lines in the order of their times. The kernel hands out each CPU's in order, but not all CPUs'.
+/// Sorts lines by time. The kernel delivers each CPU's lines in order, but not those of all CPUs.
 struct Sorted<W: Write> {
     to: W,
     lines: Vec<(u64, Vec<u8>)>,
@@ -31,7 +31,7 @@ impl<W: Write> Sorted<W> {
     }
 
     fn push(&mut self, line: Vec<u8>) {
-        // A line that tells no time (events were lost) stays where it is.
+        // A line without a time (lost events) stays in its place.
         let at = time_us(&line).unwrap_or_else(|| self.newest());
         let before = self.lines.partition_point(|(other, _)| *other <= at);
         self.lines.insert(before, (at, line));
@@ -47,14 +47,15 @@ impl<W: Write> Sorted<W> {
     }
 }
 
-/// The time of a line of the trace: `task-pid [cpu] flags 12.345678: event`, us.
+/// Time of a line of the trace `task-pid [cpu] flags 12.345678: event`, us.
 fn time_us(line: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(line).ok()?;
     let time = |word: &str| {
         let (seconds, micros) = word.strip_suffix(':')?.split_once('.')?;
         Some(seconds.parse::<u64>().ok()?.checked_mul(1_000_000)? + micros.parse::<u64>().ok()?)
     };
-    // A task's name may hold anything, so the time is looked for behind what looks like a CPU.
+    // A task's name can contain anything, so the time is searched after each text that looks like a
+    // CPU.
     text.split("] ").skip(1).find_map(|rest| time(rest.split_whitespace().nth(1)?))
 }
 
@@ -65,18 +66,19 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins to write into a file that is not there yet.
+    /// Starts to write to a new file.
     ///
     /// # Errors
-    /// The file cannot be made, or the kernel's trace cannot be read.
+    /// If the file cannot be created, or the kernel's trace cannot be read.
     pub fn begin(path: &Path) -> Result<Log, Failure> {
         let place = PLACES.into_iter().find(|place| Path::new(place).join("trace_pipe").exists());
         let place = place.ok_or_else(|| {
             Failure::usage(
-                "--log: the kernel's trace is not there: mount -t tracefs none /sys/kernel/tracing",
+                "--log: the kernel's trace is not mounted: mount -t tracefs none \
+                 /sys/kernel/tracing",
             )
         })?;
-        // Room for a burst of 4 MiB a CPU, and the time that the policy sees.
+        // Room for a burst of 4 MiB per CPU, and the clock that the policy sees.
         let _ = fs::write(format!("{place}/buffer_size_kb"), "4096");
         let _ = fs::write(format!("{place}/trace_clock"), "local");
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -120,14 +122,14 @@ impl Log {
         Ok(Log { stop, writer })
     }
 
-    /// Writes the rest; how many lines it was.
+    /// Writes the rest and returns the number of lines.
     ///
     /// # Errors
-    /// The file could not be written.
+    /// If the file cannot be written.
     pub fn end(self) -> Result<u64, Failure> {
         self.stop.store(true, Ordering::SeqCst);
         let result = self.writer.join();
-        let result = result.map_err(|_| Failure::ended("the log's writer ended by itself"))?;
+        let result = result.map_err(|_| Failure::ended("the log's writer stopped unexpectedly"))?;
         result.map_err(|error| Failure::ended(format!("the log could not be written: {error}")))
     }
 }

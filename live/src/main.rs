@@ -1,7 +1,8 @@
-//! `schedlab-live`: a sched_ext policy in the kernel that runs here.
+//! `schedlab-live`: runs a sched_ext policy in the kernel of this machine.
 //!
-//! Loads the object that the laboratory runs, too; shows who gets how much CPU time and how long
-//! tasks wait while a command runs; records what the policy prints of its decisions; unloads.
+//! It loads the object that the laboratory also runs. While a command runs, it shows how much CPU
+//! time each task gets and how long tasks wait, and records the policy's decisions. Then it unloads
+//! the policy.
 
 mod checks;
 mod decisions;
@@ -26,16 +27,16 @@ use std::time::{Duration, Instant};
     version,
     after_help = "\
 All ordinary tasks of the machine run under the policy until the command is over, the time is up, or
-Ctrl-C is pressed. Then the kernel's own class has them again; so it has if the policy ends by a
-fault, or this program is killed.
+Ctrl-C is pressed. Then they return to the kernel's own class. They also return if the policy ends
+with a fault or this program is killed.
 
 Examples:
   schedlab-live vtime --duration 10
   schedlab-live goodness --log decisions.log -- make -j8
   schedlab-live my_policy.bpf.o --scx-set slice_ns=5000000 -- hackbench
 
-Exit status: 0; 1 the kernel or a fault ended the policy, or the command failed; 2 it cannot be
-loaded (what is wrong, and the way out, are told)."
+Exit status: 0 success; 1 the kernel or a fault ended the policy, or the command failed; 2 the
+policy cannot be loaded (the message states the reason and the remedy)."
 )]
 struct Args {
     /// A policy of the laboratory by its name (--list), an object (.bpf.o) or a source (.bpf.c)
@@ -47,27 +48,27 @@ struct Args {
     /// Set a variable before the policy is loaded
     #[arg(long, value_name = "NAME=VALUE")]
     scx_set: Vec<String>,
-    /// End after so many seconds
+    /// End after SECONDS
     #[arg(short, long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// Show shares and waits every so many seconds; 0: never, and nothing is looked at meanwhile
+    /// Interval at which shares and waits are shown; 0: never, and tasks are not observed
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     every: f64,
-    /// Write what happens and what the policy decides to a file (`schedlab scx replay` replays it
-    /// through the scheduler that the policy is a twin of); its setting log_decisions is set
+    /// File for events and the policy's decisions; sets its setting log_decisions (`schedlab scx
+    /// replay` replays the file through the scheduler that the policy is a twin of)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Write what the policy prints to a file; its setting log_events, if there is one, is set
+    /// File for the policy's printed output; sets its setting log_events, if it has one
     #[arg(long, value_name = "FILE")]
     printed: Option<PathBuf>,
-    /// Replay a log: that is done by `schedlab live --replay` or `schedlab scx replay`, which know
-    /// the originals
+    /// Not supported here: `schedlab live --replay` or `schedlab scx replay` replay a log, as they
+    /// know the originals
     #[arg(long, value_name = "LOG", exclusive = true)]
     replay: Option<PathBuf>,
-    /// Only say whether it could be loaded here
+    /// Only check whether the policy could be loaded here
     #[arg(long)]
     check: bool,
-    /// What to run meanwhile; shares and waits are those of its processes
+    /// Command to run meanwhile; shares and waits cover only its processes
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -91,13 +92,15 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     if let Some(log) = &args.replay {
         return Err(Failure::usage(format!(
-            "--replay: the program schedlab knows the originals: schedlab scx replay {}",
+            "--replay: only the program schedlab has the originals: schedlab scx replay {}",
             log.display()
         )));
     }
     for seconds in args.duration.iter().chain([&args.every]) {
         if !(seconds.is_finite() && (0.0..=1e9).contains(seconds)) {
-            return Err(Failure::usage(format!("{seconds} is no number of seconds, 0 to 1e9")));
+            return Err(Failure::usage(format!(
+                "{seconds} is not a number of seconds from 0 to 1e9"
+            )));
         }
     }
     let name = args.policy.as_deref().unwrap_or_default();
@@ -106,7 +109,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     let policy = load::Policy::read(name, object, &args.scx_set, prints, logs)?;
     checks::machine()?;
     if args.check {
-        println!("{}: nothing speaks against loading it here", policy.name());
+        println!("{}: it can be loaded here", policy.name());
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -117,7 +120,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
 
     let printed = args.printed.as_deref().map(log::Log::begin).transpose()?;
     let file = args.log.as_deref().map(decisions::File::new).transpose()?;
-    let said = checks::said().len();
+    let messages = checks::messages().len();
     let loaded = policy.attach().inspect_err(|_| {
         if let Some(file) = &file {
             file.remove();
@@ -130,9 +133,9 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let result = watch(args, &stop, log.as_mut());
     let state = checks::state();
-    let ended = (state != "enabled").then(|| checks::why_ended(said));
+    let ended = (state != "enabled").then(|| checks::why_ended(messages));
     let logged = log.map_or(Ok(()), decisions::Log::end);
-    // The link goes: the kernel takes the tasks back before this returns.
+    // Dropping the link makes the kernel take the tasks back before this returns.
     drop(loaded);
     logged?;
     if let Some(printed) = printed {
@@ -147,7 +150,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
-/// Until the command is over, the time is up, the policy has ended, or somebody stops it.
+/// Watches until the command is over, the time is up, the policy has ended, or the user stops it.
 fn watch(
     args: &Args,
     stop: &AtomicBool,
@@ -160,7 +163,7 @@ fn watch(
             let child = Command::new(program).args(rest).spawn();
             let mut child = child.map_err(|error| Failure::usage(format!("{program}: {error}")))?;
             let pid = Pid::from_child(&child);
-            // It is waited for, not asked every now and then: that would be a load of its own.
+            // A thread waits for the command. Polling would be an additional load.
             std::thread::spawn(move || ended.send(child.wait()));
             Some(pid)
         }
@@ -212,13 +215,13 @@ fn watch(
                 has_ended = true;
                 break;
             }
-            // There is no command: nobody will ever send.
+            // There is no command, so that no message will ever arrive.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
             Err(RecvTimeoutError::Timeout) => (),
         }
     }
     if let Some(child) = child.filter(|_| !has_ended) {
-        // What this program has started, and nobody has waited for yet.
+        // This program started the command, and it has not ended yet.
         let _ = kill_process(child, Signal::TERM);
         if end_of_child.recv_timeout(Duration::from_secs(2)).is_err() {
             let _ = kill_process(child, Signal::KILL);

@@ -1,11 +1,11 @@
-//! CPU time and waits of tasks, as `/proc/PID/schedstat` tells them.
+//! CPU times and waits of tasks, from `/proc/PID/schedstat`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-/// What is known of a task.
+/// Observed values of a task.
 #[derive(Clone, Debug, Default)]
 struct Row {
     comm: String,
@@ -13,12 +13,12 @@ struct Row {
     ran_ns: u64,
     waited_ns: u64,
     turns: u64,
-    /// What it had when it was seen first.
+    /// Its counters when it was first observed.
     before: (u64, u64, u64),
     max_mean_us: f64,
 }
 
-/// Tasks, by id of process; all of a machine, or those of one tree.
+/// Tasks by process id: all tasks of the machine, or those of one process tree.
 pub struct Table {
     root: Option<u32>,
     rows: BTreeMap<u32, Row>,
@@ -27,7 +27,7 @@ pub struct Table {
 /// Parent, name, nice value.
 fn stat(pid: u32) -> Option<(u32, String, i64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold some itself.
+    // The name is in parentheses and may contain some.
     let (head, rest) = text.rsplit_once(") ")?;
     let comm = head.split_once(" (")?.1.to_string();
     let fields: Vec<&str> = rest.split(' ').collect();
@@ -41,12 +41,12 @@ fn schedstat(pid: u32) -> Option<(u64, u64, u64)> {
 }
 
 impl Table {
-    /// The tasks below `root`, and itself; all if none is named.
+    /// Makes a table of `root` and the tasks below it. `None`: all tasks.
     pub fn new(root: Option<u32>) -> Table {
         Table { root, rows: BTreeMap::new() }
     }
 
-    /// Looks at who is there now.
+    /// Reads the counters of the existing tasks.
     pub fn look(&mut self) {
         let Ok(entries) = fs::read_dir("/proc") else { return };
         let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -84,7 +84,7 @@ impl Table {
     fn is_meant(&self, pid: u32, all: &BTreeMap<u32, (u32, String, i64)>) -> bool {
         let Some(root) = self.root else { return true };
         let mut pid = pid;
-        // A tree has no circles; ids that are used again could look like one.
+        // A process tree has no cycles, but reused ids could look like one.
         for _ in 0..all.len() {
             if pid == root {
                 return true;
@@ -97,7 +97,7 @@ impl Table {
         false
     }
 
-    /// A table of those who ran: the 20 that ran most.
+    /// A table of the 20 tasks with the most CPU time.
     pub fn text(&self, elapsed: Duration) -> String {
         let total: u64 = self.rows.values().map(|row| row.ran_ns).sum();
         let mut rows: Vec<_> = self.rows.iter().filter(|(_, row)| row.ran_ns > 0).collect();

@@ -1,10 +1,10 @@
-//! The places of a source file where a mutant can be put.
+//! Finds the places in a source file where a mutant can be put.
 //!
-//! cargo-mutants says which mutants there are, and where each begins; here the place is found in
-//! the syntax, with what is needed to put mutant and original beside each other.
+//! cargo-mutants lists the mutants and the beginning of each. This module finds the place in the
+//! syntax, with the data that is needed to put mutant and original side by side.
 //!
-//! Mutants are switched while the program runs, so nothing that is computed by the compiler has
-//! one: constants, `const fn`, patterns.
+//! Mutants are switched at run time, so code that the compiler evaluates has none: constants,
+//! `const fn`, patterns.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -13,25 +13,25 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Expr, UnOp};
 
-/// How the text of a place changes.
+/// Form of the change at a place.
 #[derive(Debug)]
 pub enum Form {
     /// `left op right`: a mutant is another operator.
     Binary { left: Range<usize>, right: Range<usize>, op: String },
-    /// An operator before an expression: the mutant is the expression alone.
+    /// An operator before an expression. The mutant is the expression alone.
     Unary { part: Range<usize> },
-    /// A field of a struct literal: the mutant is what the literal's base would fill in.
+    /// A field of a struct literal. The mutant is the value from the literal's base.
     Field { filled: String },
     /// The condition of a match arm: a mutant is `true` or `false`.
     Guard,
-    /// Behind the pattern of a match arm without a condition: the mutant is that it never matches.
+    /// After the pattern of a match arm without a condition. The mutant never matches.
     Arm,
-    /// The first thing in the body of a function: a mutant is what it returns.
+    /// The beginning of a function's body. A mutant is a return value.
     Body,
 }
 
 impl Form {
-    /// cargo-mutants' name for the kind of mutants that go here.
+    /// cargo-mutants' name for this kind of mutants.
     pub fn genre(&self) -> &'static str {
         match self {
             Form::Binary { .. } => "BinaryOperator",
@@ -47,18 +47,18 @@ impl Form {
 /// A place in a file.
 #[derive(Debug)]
 pub struct Site {
-    /// Where cargo-mutants' mutants of this place begin: line and column, from 1.
+    /// Beginning of cargo-mutants' mutants of this place: line and column, from 1.
     pub begins: (usize, usize),
-    /// What is replaced (empty: something is put in).
+    /// The replaced text (empty: text is inserted).
     pub range: Range<usize>,
-    /// How.
+    /// Form of the change.
     pub form: Form,
 }
 
-/// All sites of a file.
+/// Finds all sites of a file.
 ///
 /// # Errors
-/// If the text is no Rust.
+/// If the text is not Rust.
 pub fn sites(text: &str) -> Result<Vec<Site>, syn::Error> {
     let mut finder = Finder { text, sites: vec![] };
     finder.visit_file(&syn::parse_file(text)?);
@@ -110,7 +110,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         }
     }
 
-    // What the compiler computes.
+    // The compiler evaluates it.
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
     fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
@@ -173,7 +173,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 }
 
-/// Whether an expression binds names, so that it cannot be put into another one.
+/// Whether an expression binds names, so that it cannot be put into another expression.
 fn has_let(expr: &Expr) -> bool {
     match expr {
         Expr::Let(_) => true,

@@ -4,11 +4,11 @@
 //! cargo xtask mutants [--seed N] [--count N] [--files PART,PART] [--jobs N] [--again | --new]
 //! ```
 //!
-//! cargo-mutants lists the mutants. It would compile the workspace anew for each of them, which
-//! takes a minute or more; here all mutants of a sample are compiled at once, each behind a
-//! question whether it is the active one, and the tests run with one after the other active. What
-//! comes out stands in `mutants/results.tsv`; `mutants/equivalent.tsv` says of which survivors no
-//! test can be written, and why.
+//! cargo-mutants lists the mutants. It would compile the workspace again for each of them, which
+//! takes a minute or more. Here all mutants of a sample are compiled at once, each behind a check
+//! whether it is active, and the tests run with one mutant active at a time. The results are in
+//! `mutants/results.tsv`. `mutants/equivalent.tsv` lists the survivors for which no test can be
+//! written, with the reason.
 
 mod find;
 mod report;
@@ -27,14 +27,14 @@ use trial::{Stage, Trial, Verdict, stages_key};
 
 struct Options {
     seed: u64,
-    /// How many mutants that compile are wanted.
+    /// Number of mutants to compile.
     count: usize,
-    /// Only files whose paths have one of these parts.
+    /// Only files whose paths contain one of these parts.
     files: Vec<String>,
     jobs: usize,
-    /// Only those that were missed before.
+    /// Only mutants that were missed before.
     again: bool,
-    /// Only those that have not been tried.
+    /// Only mutants that have not been tried.
     new: bool,
 }
 
@@ -44,7 +44,7 @@ fn options() -> Result<Options, String> {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        let number = |text: String| text.parse().map_err(|_| format!("{text} is no number"));
+        let number = |text: String| text.parse().map_err(|_| format!("{text} is not a number"));
         match argument.as_str() {
             "--seed" => options.seed = number(value()?)?,
             "--count" => options.count = number(value()?)? as usize,

@@ -1,16 +1,16 @@
-//! The results: a line a mutant, kept between runs; and their sums by crate.
+//! The results: one line per mutant, kept between runs; and their sums by crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What is known of each mutant: verdict, and who caught it.
+/// Results by mutant: verdict, and the test that caught it.
 pub struct Results {
     path: PathBuf,
     rows: BTreeMap<String, (String, String)>,
 }
 
 impl Results {
-    /// What an earlier run wrote.
+    /// Reads the results of earlier runs.
     pub fn read(path: &Path) -> Results {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let row = |line: &str| {
@@ -30,12 +30,12 @@ impl Results {
         self.rows.get(name).is_some_and(|(verdict, _)| verdict == "unviable")
     }
 
-    /// Whether anything is known of a mutant.
+    /// Whether a mutant has a result.
     pub fn is_tried(&self, name: &str) -> bool {
         self.rows.contains_key(name)
     }
 
-    /// Notes what became of one.
+    /// Records the result of a mutant.
     pub fn note(&mut self, name: &str, verdict: &str, by: &str) {
         self.rows.insert(name.into(), (verdict.into(), by.into()));
     }
@@ -49,7 +49,7 @@ impl Results {
         }
     }
 
-    /// Prints the sums by crate, and who survives without a reason.
+    /// Prints the sums by crate, and the survivors without a reason.
     pub fn print(&self, root: &Path) {
         let text = std::fs::read_to_string(root.join("mutants/equivalent.tsv")).unwrap_or_default();
         let equivalent: BTreeSet<&str> =

@@ -1,8 +1,8 @@
 //! The mutants that cargo-mutants lists, and a seeded sample of them.
 //!
-//! A mutant's name is its file, function, original and replacement, not its line; and whether it is
-//! in the sample depends on its name and the seed alone. So a sample stays nearly what it was when
-//! the code around is edited.
+//! A mutant's name is its file, function, original and replacement, without its line. Its place in
+//! the sample depends only on its name and the seed. A sample thus changes little when the
+//! surrounding code is edited.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -15,20 +15,20 @@ pub const CRATES: [&str; 3] = ["sched", "machine", "measure"];
 pub struct Mutant {
     /// The file, from the root of the repository.
     pub file: String,
-    /// Where it begins: line and column, from 1.
+    /// Its beginning: line and column, from 1.
     pub begins: (usize, usize),
     /// cargo-mutants' kind.
     pub genre: String,
-    /// What takes the original's place.
+    /// Text that replaces the original.
     pub replacement: String,
-    /// Its name, whatever line it stands on.
+    /// Its name, independent of its line.
     pub name: String,
 }
 
-/// All mutants of the crates, as `cargo mutants --list --json` has them.
+/// All mutants of the crates, as `cargo mutants --list --json` prints them.
 ///
 /// # Errors
-/// If cargo-mutants is not there or says something else.
+/// If cargo-mutants is missing or prints something else.
 pub fn list(root: &std::path::Path) -> Result<Vec<Mutant>, String> {
     let packages = CRATES.map(|name| format!("--package=schedlab-{name}"));
     let out = Command::new("cargo")
@@ -46,7 +46,7 @@ pub fn list(root: &std::path::Path) -> Result<Vec<Mutant>, String> {
     let mut texts: HashMap<String, String> = HashMap::new();
     let mut seen: HashMap<String, u32> = HashMap::new();
     let mut mutants = vec![];
-    for one in all.as_array().ok_or("cargo mutants lists no array")? {
+    for one in all.as_array().ok_or("the output of cargo mutants is not an array")? {
         let text = |at: &str| one.pointer(at).and_then(|value| value.as_str()).unwrap_or("");
         let number =
             |at: &str| one.pointer(at).and_then(|value| value.as_u64()).unwrap_or(0) as usize;
@@ -56,7 +56,7 @@ pub fn list(root: &std::path::Path) -> Result<Vec<Mutant>, String> {
             texts.insert(file.clone(), read.map_err(|why| format!("{file}: {why}"))?);
         }
         let begins = (number("/span/start/line"), number("/span/start/column"));
-        // "FILE:LINE:COLUMN: what": the place goes, a part of the line comes.
+        // "FILE:LINE:COLUMN: description": the place is dropped, a part of the line is added.
         let what = text("/name").splitn(4, ':').nth(3).unwrap_or("").trim();
         let genre = text("/genre").to_string();
         let line = texts[&file].lines().nth(begins.0.saturating_sub(1)).unwrap_or("").trim();
@@ -76,7 +76,7 @@ pub fn list(root: &std::path::Path) -> Result<Vec<Mutant>, String> {
     Ok(mutants)
 }
 
-/// Puts mutants into the order in which a sample takes them.
+/// Sorts mutants into the order in which a sample takes them.
 pub fn shuffle(mutants: &mut [Mutant], seed: u64) {
     mutants.sort_by_cached_key(|mutant| (hash(&mutant.name, seed), mutant.name.clone()));
 }

@@ -1,14 +1,14 @@
-//! Puts mutants into a file's text, each behind a question whether it is the active one.
+//! Puts mutants into a file's text, each behind a check whether it is active.
 
 use crate::find::{Form, Site};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// How generated code asks whether a mutant is active; its number and `)` follow.
+/// The check in generated code. The mutant's number and `)` follow.
 const ASKS: &str = "::schedlab_mutant::on(";
 
-/// A place with the mutants that go there: number and replacement.
+/// A place with its mutants: number and replacement.
 pub struct Planted<'a> {
     /// The place.
     pub site: &'a Site,
@@ -16,15 +16,15 @@ pub struct Planted<'a> {
     pub mutants: Vec<(u32, String)>,
 }
 
-/// `text` with all these mutants.
+/// Returns `text` with all these mutants.
 pub fn splice(text: &str, planted: &mut [Planted]) -> String {
-    // The outer ones first.
+    // Outer sites come first.
     planted.sort_by_key(|planted| (planted.site.range.start, Reverse(planted.site.range.end)));
     let all: Vec<&Planted> = planted.iter().collect();
     render(text, 0..text.len(), &all)
 }
 
-/// The text of `range` with the mutants of the sites that lie in it.
+/// The text of `range` with the mutants of the sites in it.
 fn render(text: &str, range: Range<usize>, sites: &[&Planted]) -> String {
     let mut out = String::new();
     let mut pos = range.start;
@@ -85,8 +85,8 @@ fn place(text: &str, planted: &Planted, inner: &[&Planted]) -> String {
     out
 }
 
-/// The numbers of the arms' mutants in the match whose scrutinee stands at byte `at` of spliced
-/// `text`: an error about arms that are missing names the scrutinee only.
+/// The numbers of the arms' mutants in the match whose scrutinee is at byte `at` of spliced `text`:
+/// an error about missing arms names only the scrutinee.
 pub fn arms_of_match(text: &str, at: usize) -> Vec<u32> {
     let mut depth = 0;
     let end = text[at..].char_indices().find_map(|(i, char)| {

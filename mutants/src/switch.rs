@@ -1,4 +1,4 @@
-//! Which mutant is active: the one whose number the environment variable `MUTANT` gives.
+//! Selects the active mutant: its number is in the environment variable `MUTANT`.
 
 use std::sync::LazyLock;
 

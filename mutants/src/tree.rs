@@ -1,7 +1,7 @@
-//! A copy of the repository with all mutants of a sample in it at once, built once.
+//! A copy of the repository that contains all mutants of a sample at once, built once.
 //!
-//! Mutants that do not compile are found by the compiler's errors and left out, and so are those
-//! whose place is computed by the compiler.
+//! Mutants that do not compile are found from the compiler's errors and left out, and so are those
+//! whose place the compiler evaluates.
 
 use crate::find::{Site, sites};
 use crate::sample::{CRATES, Mutant};
@@ -13,17 +13,17 @@ use std::process::{Command, Stdio};
 
 /// The copy.
 pub struct Tree {
-    /// Where it is.
+    /// Its location.
     pub root: PathBuf,
-    /// Numbers of the mutants that are in it; a mutant's number is its index, plus 1.
+    /// Numbers of the mutants in it. A mutant's number is its index plus 1.
     pub planted: BTreeSet<u32>,
-    /// Those whose place is computed by the compiler, or binds names.
+    /// Mutants whose place the compiler evaluates, or binds names.
     pub no_place: BTreeSet<u32>,
-    /// Those that the compiler refuses.
+    /// Mutants that the compiler refuses.
     pub unviable: BTreeSet<u32>,
 }
 
-/// What is compiled: the tests that may catch a mutant, and the program.
+/// Targets to build: the tests that may catch a mutant, and the program.
 const TESTS: [&str; 5] = ["sched", "machine", "measure", "workload", "lab"];
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -31,7 +31,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} fails")) }
 }
 
-/// Removes what an earlier copy had and this one has not.
+/// Removes files that an earlier copy had and this one does not.
 fn prune(root: &Path, below: &str, names: &BTreeSet<&str>) -> Result<(), String> {
     let directory = root.join(below);
     for entry in fs::read_dir(&directory).map_err(|why| why.to_string())? {
@@ -49,8 +49,8 @@ fn prune(root: &Path, below: &str, names: &BTreeSet<&str>) -> Result<(), String>
 }
 
 impl Tree {
-    /// Copies the repository at `from` to `root`, with the mutants that can be. Those that are
-    /// known to be unviable are not tried: what has been compiled need not be compiled again.
+    /// Copies the repository at `from` to `root`, with all possible mutants. Mutants known to be
+    /// unviable are not tried, so that compiled code need not be compiled again.
     ///
     /// # Errors
     /// If something cannot be read, written or compiled.
@@ -105,7 +105,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// What git knows of, and what is new and not ignored; but for `target`.
+    /// Files that git tracks, and new files that are not ignored, except for `target`.
     fn copy(&self, from: &Path) -> Result<(), String> {
         let out = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -144,7 +144,7 @@ impl Tree {
         self.write_bytes(name, text.as_bytes())
     }
 
-    /// Writes a file, if that changes it: what is as before need not be compiled again.
+    /// Writes a file if its contents change, so that unchanged files are not compiled again.
     fn write_bytes(&self, name: &str, text: &[u8]) -> Result<(), String> {
         // Replacements name the standard library.
         let with_std = (name == "crates/sched/src/lib.rs")
@@ -199,7 +199,7 @@ impl Tree {
         command
     }
 
-    /// Compiles one crate; whether it compiles. Mutants in its errors are left out.
+    /// Compiles one crate and returns whether it compiles. Mutants in its errors are left out.
     fn check(&mut self, name: &str) -> Result<bool, String> {
         let package = format!("schedlab-{name}");
         let out = self
@@ -242,7 +242,7 @@ impl Tree {
         Ok(out.status.success())
     }
 
-    /// Builds the tests and the program. The test binaries, by crate, with their names.
+    /// Builds the tests and the program. Returns the test binaries by crate, with their names.
     ///
     /// # Errors
     /// If they do not compile.

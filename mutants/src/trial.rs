@@ -1,4 +1,4 @@
-//! Runs the tests against one mutant after the other, the likeliest to catch it first.
+//! Runs the tests against one mutant at a time, the test most likely to catch it first.
 
 use crate::sample::Mutant;
 use crate::tree::Tree;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What became of a mutant.
+/// Result for a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A stage failed.
@@ -18,20 +18,20 @@ pub enum Verdict {
     Missed,
 }
 
-/// Tests that are run together.
+/// Tests that run together.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// What the report calls it.
+    /// Its name in the report.
     pub name: String,
     program: PathBuf,
     arguments: Vec<String>,
     directory: PathBuf,
-    /// How long it takes without a mutant.
+    /// Its duration without a mutant.
     pub takes: Duration,
 }
 
 impl Stage {
-    /// Runs it with mutant `number` (0: with none). None: it did not end in time.
+    /// Runs it with mutant `number` (0: none). `None`: it exceeded the time limit.
     fn passes(&self, number: u32, limit: Duration) -> io::Result<Option<bool>> {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
@@ -65,7 +65,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// The tests that were built for `tree`.
+    /// Makes the stages from the tests that were built for `tree`.
     pub fn new(tree: &Tree, tests: Vec<(String, String, PathBuf)>) -> Trial {
         Trial { tree: tree.root.clone(), tests }
     }
@@ -84,7 +84,7 @@ impl Trial {
         self.tests.iter().filter(of).map(stage).collect()
     }
 
-    /// The golden schedules in some folders; all, if none are named.
+    /// The golden schedules in some folders, or all of them.
     fn golden(&self, folders: &[&str]) -> Stage {
         let paths = folders.iter().map(|folder| format!("tests/golden/{folder}"));
         let mut paths: Vec<String> = paths.filter(|path| self.tree.join(path).exists()).collect();
@@ -100,8 +100,8 @@ impl Trial {
         }
     }
 
-    /// The stages for the mutants of a file: first what is quick and near. What cannot know of the
-    /// file (other schedulers' tests) is left out.
+    /// The stages for the mutants of a file, quick and related ones first. Tests that cannot depend
+    /// on the file (those of other schedulers) are left out.
     pub fn stages(&self, file: &str) -> Vec<Stage> {
         let mut parts = file.split('/').skip(1);
         let krate = parts.next().unwrap_or("");
@@ -154,7 +154,7 @@ impl Trial {
         stages
     }
 
-    /// Runs every stage of a file without a mutant, and notes how long it takes.
+    /// Runs every stage of a file without a mutant, and records its duration.
     ///
     /// # Errors
     /// If one fails.
@@ -187,8 +187,8 @@ impl Trial {
     }
 }
 
-/// The folders of golden schedules that a module of `sched` decides; for one of the shared classes,
-/// whose `part` it is.
+/// The folders of golden schedules that a module of `sched` decides. For a shared class, `part`
+/// names it.
 fn folders_of(module: &str, part: &str) -> &'static [&'static str] {
     match (module, part) {
         ("round_robin", _) => &["round_robin"],
@@ -201,12 +201,12 @@ fn folders_of(module: &str, part: &str) -> &'static [&'static str] {
         ("classes", "deadline" | "core_6") => &["deadline", "eevdf", "eevdf_topology", "cfs61"],
         ("classes", "load_balance_2_6_22") => &["o_1_2622", "sd"],
         ("classes", _) => &["cfs", "eevdf", "eevdf_topology", "cfs61", "deadline"],
-        // One of the few, so that there is something.
+        // One of the smallest, so that there is at least one.
         _ => &["round_robin"],
     }
 }
 
-/// The key under which files have the same stages.
+/// The key that files with the same stages share.
 pub fn stages_key(mutant: &Mutant) -> String {
     mutant.file.trim_end_matches(".rs").split('/').take(5).collect::<Vec<_>>().join("/")
 }

@@ -57,7 +57,7 @@ fn the_originals_decide_as_the_twins_did_in_a_kernel() {
         // What sched_ext forces: docs/live-kernel.md.
         let status = if policy == "o_1" { 0 } else { 1 };
         assert_eq!(run.status, status, "{} {}", run.stdout, run.stderr);
-        let said = format!("{original} decides as {policy} did");
+        let said = format!("decisions of {original} that agree with {policy}");
         assert!(run.stdout.contains(&said), "{}", run.stdout);
         let (_, counts) = run.stdout.split_once(&said).expect("it was found");
         let shares: Vec<f64> =
@@ -69,7 +69,7 @@ fn the_originals_decide_as_the_twins_did_in_a_kernel() {
     for other in ["o_1@2.6.0", "bfs@0.404", "cfs", "eevdf"] {
         let run = schedlab(&["scx", "replay", &log, "--with", other, "--show", "1"]);
         assert_eq!(run.status, 1, "{} {}", run.stdout, run.stderr);
-        for part in ["1. they part at record ", "  goodness     ", "  the last records:\n    "] {
+        for part in ["1. difference at record ", "  goodness     ", "  the last records:\n    "] {
             assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
         }
     }
@@ -89,7 +89,7 @@ fn logs_of_the_laboratory_are_replayed() {
     assert!(text.starts_with(head), "{}", &text[..200]);
     std::fs::write(&log, &text).expect("it can be written");
     let told = schedlab(&["scx", "replay", &log]).good();
-    assert!(told.contains("o_n@2.4.22 decides as goodness did"), "{told}");
+    assert!(told.contains("decisions of o_n@2.4.22 that agree with goodness"), "{told}");
     // The other end of the queue makes a difference.
     let run = schedlab(&["scx", "replay", &log, "--with", "o_n@2.4.19"]);
     assert_eq!(run.status, 1, "{}", run.stdout);

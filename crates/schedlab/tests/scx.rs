@@ -78,7 +78,7 @@ fn what_is_in_a_policy_is_shown() {
     let text =
         schedlab(&[&features[..], &["--scx-set", "map.pairs.max_entries=7"]].concat()).good();
     assert!(text.contains("pairs                HASH, max_entries 7"), "{text}");
-    assert!(text.contains("calls scx_bpf_not_there, which the kernel played here has not"));
+    assert!(text.contains("calls scx_bpf_not_there, which the emulated kernel lacks"));
 }
 
 #[test]
@@ -90,19 +90,19 @@ fn a_policy_that_ends_says_why_and_where() {
     ]);
     assert!(!said.contains("a fault of this program"), "{said}");
     let run = ["run", "examples/desktop.json", "-s", FAULTS, "--scx-set", "fault=12"];
-    schedlab(&run).error(&["faults_enqueue, insn ", "faults.bpf.c:", "where there is no memory"]);
+    schedlab(&run).error(&["faults_enqueue, insn ", "faults.bpf.c:", "which is unmapped"]);
 }
 
 #[test]
 fn what_is_no_policy_is_refused() {
     let run = |name: &str| schedlab(&["run", "examples/desktop.json", "-s", name]);
-    run("scx:README.md").error(&["README.md: ELF header: this is no ELF file"]);
+    run("scx:README.md").error(&["README.md: ELF header: this is not an ELF file"]);
     run("scx:nothing.o").error(&["nothing.o: there is no such file"]);
     run("scx:").error(&["scx: needs a file"]);
     // It is wrong where a machine is made: an error as any other.
     let zeros = ["0"; 65].join("/");
     let said = run(&format!("{EXTRAS}[call.add_primary={zeros}]"))
-        .error(&["extras.bpf.o: 65 arguments of add_primary; 64 are the most"]);
+        .error(&["extras.bpf.o: 65 arguments of add_primary; the maximum is 64"]);
     assert!(!said.contains("a fault of this program"), "{said}");
     run(&format!("{VTIME}[slice_n=1]")).error(&["did you mean slice_ns?"]);
     run(&format!("{VTIME}[slice_ns]")).error(&["write NAME=VALUE"]);
@@ -318,9 +318,11 @@ fn a_user_half_is_played_by_a_script() {
     let log = ["scx", "log", "examples/desktop.json", "-s", HALF, "--scx-user", SCRIPT];
     let log = [&log[..], &["-c", "2", "-d", "1", "--callback", "user"]].concat();
     let log = schedlab(&log).good();
-    for part in
-        ["0.100000000    0 user", "set slice_ns = 4000000", "delete domains[99], which is not"]
-    {
+    for part in [
+        "0.100000000    0 user",
+        "set slice_ns = 4000000",
+        "delete domains[99], which does not exist",
+    ] {
         assert!(log.contains(part), "no {part:?} in: {log}");
     }
     let show = ["scx", "show", "crates/scx/tests/objects/half.bpf.o", "--scx-user", SCRIPT];
@@ -341,7 +343,10 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
     with("x =", &["TOML parse error at line 1"]);
     with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
     with("[set]\nslice_n = 1", &["slice_n: there is no variable slice_n; did you mean slice_ns?"]);
-    with("[set]\nlacks = 99999999999", &["lacks has 32 bits: -2147483648 to 4294967295"]);
+    with(
+        "[set]\nlacks = 99999999999",
+        &["lacks has 32 bits: the range is -2147483648 to 4294967295"],
+    );
     with("[set]\nlacks = 1.5", &["set: lacks: a float"]);
     with("[resize]\nof_cpu = 99999999999", &["resize: of_cpu: 99999999999 elements of 8 bytes"]);
     with("[[entry]]\nmap = \"table\"\nkey = 0\nvalue = \"1 +\"", &["[[entry]] 1: ", "ends where"]);

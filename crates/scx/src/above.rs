@@ -9,13 +9,11 @@
 
 use crate::act::Act;
 use crate::kernel_types::{
-    CPU_PREEMPT_DL, CPU_PREEMPT_RT, ENQ_CPU_SELECTED, ENQ_NOCLOCK, ENQ_RESTORE, ENQ_WAKEUP,
-    TASK_DEQD_FOR_SLEEP, WAKE_SYNC, WAKE_TTWU,
+    CPU_PREEMPT_DL, CPU_PREEMPT_RT, DEQ_SCHED_CHANGE, ENQ_CPU_SELECTED, ENQ_NOCLOCK, ENQ_RESTORE,
+    ENQ_SCHED_CHANGE, ENQ_WAKEUP, TASK_DEQD_FOR_SLEEP, WAKE_SYNC, WAKE_TTWU,
 };
-use crate::kernel_types::{DEQ_SCHED_CHANGE, ENQ_SCHED_CHANGE};
 use crate::memory::{self, address};
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use crate::options::Profile;
 use crate::rules;
 use crate::task::weight_of;

@@ -122,7 +122,7 @@ impl Act<'_> {
     pub(crate) fn map_of_kind(&self, handle: u64, kind: MapKind) -> Result<usize, Box<Fault>> {
         let map = map_number(handle)
             .filter(|&map| self.w.maps.get(map).is_some_and(|map| map.def.kind == kind));
-        map.ok_or_else(|| Fault::new(format!("{handle:#x} is no map of kind {}", kind.name())))
+        map.ok_or_else(|| Fault::new(format!("{handle:#x} is not a map of kind {}", kind.name())))
     }
 
     /// Logs a callback that has returned.
@@ -172,7 +172,7 @@ impl Act<'_> {
             result: result.filter(|_| returns).map(|result| i64::from(result as i32)),
             insns,
         };
-        log.tell(|witness| witness.entry(&entry));
+        log.notify(|witness| witness.entry(&entry));
     }
 
     /// Logs text that the policy wrote, or a call of a timer's function.
@@ -181,6 +181,6 @@ impl Act<'_> {
         let (at_ns, cpu) = (self.now(), self.w.cpu);
         let (text, depth) = (text(), self.w.depth());
         let entry = Entry { at_ns, cpu, name, depth, pid: None, text, result: None, insns };
-        log.tell(|witness| witness.entry(&entry));
+        log.notify(|witness| witness.entry(&entry));
     }
 }

@@ -557,15 +557,15 @@ mod tests {
 
     #[test]
     fn types_have_sizes_members_and_prototypes() {
-        let btf = Btf::read(&sample().finish()).expect("good BTF");
+        let btf = Btf::read(&sample().finish()).expect("the BTF is valid");
         let (id, _) =
-            btf.iter().find(|(_, ty)| ty.name == "task_struct___old").expect("it is there");
+            btf.iter().find(|(_, ty)| ty.name == "task_struct___old").expect("the type exists");
         assert_eq!(btf.size_of(id), Some(24));
         let members = btf.members(id).expect("a structure");
         assert_eq!((members[1].name.as_str(), members[1].bit_offset), ("mask", 64));
         assert_eq!(btf.size_of(members[1].ty), Some(16), "through the typedef");
         assert_eq!(btf.size_of(members[0].ty), Some(8));
-        let pick = btf.function("pick").expect("it is there");
+        let pick = btf.function("pick").expect("the function exists");
         assert_eq!(btf.prototype(pick), Some((2, true)));
         assert_eq!(btf.function("task_struct___old"), None);
         assert_eq!(btf.prototype(id), None);
@@ -584,7 +584,7 @@ mod tests {
         btf.typedef("a", 2);
         btf.typedef("b", 1);
         btf.raw("", 3 << 24, 0, &[3, 0, 4]);
-        let btf = Btf::read(&btf.finish()).expect("good BTF");
+        let btf = Btf::read(&btf.finish()).expect("the BTF is valid");
         assert_eq!(btf.resolve_id(1), 0);
         assert_eq!(btf.size_of(1), None);
         assert_eq!(btf.size_of(3), None, "an array of itself");
@@ -592,7 +592,7 @@ mod tests {
 
     #[test]
     fn damage_is_named() {
-        let message = |bytes: &[u8]| Btf::read(bytes).expect_err("bad BTF").to_string();
+        let message = |bytes: &[u8]| Btf::read(bytes).expect_err("the BTF is damaged").to_string();
         assert!(message(&[]).contains("cut short within its header"));
         let good = sample().finish();
         let mut bad = good.clone();
@@ -619,7 +619,7 @@ mod tests {
         btf.line("struct_ops/enqueue", 16, "a.bpf.c", 42);
         let ext = btf.finish_ext();
         let types = btf.finish();
-        let read = BtfExt::read(&ext, &types).expect("good");
+        let read = BtfExt::read(&ext, &types).expect("the section is valid");
         assert_eq!(read.core[0].0, "struct_ops/enqueue");
         let expected = CoreRelocation { offset: 8, ty: 7, access: "0:1".into(), kind: 0 };
         assert_eq!(read.core[0].1, [expected]);

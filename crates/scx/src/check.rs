@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn flaws_are_named_in_the_kernels_words() {
-        let one = |first: Insn| verdict(&[first, STOP]).expect_err("a flaw");
+        let one = |first: Insn| verdict(&[first, STOP]).expect_err("the code has a flaw");
         assert_eq!(one(insn(0xff, 0, 0, 0, 0)), "0: unknown opcode ff");
         assert_eq!(one(insn(0xb7, 11, 0, 0, 0)), "0: R11 is invalid");
         assert_eq!(one(insn(0xbf, 0, 3, 0, 0)), "0: R3 !read_ok");

@@ -6,14 +6,12 @@
 
 use crate::act::Act;
 use crate::cpu::MASK_IDLE;
-use crate::dsq::Insertion;
-use crate::dsq::{Dsq, Entry, Mixed};
+use crate::dsq::{Dsq, Entry, Insertion, MixedOrder};
 use crate::kernel_types::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_DSQ_PRIQ, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, OPS_ENQ_EXITING, OPS_ENQ_LAST, SLICE_DFL, SLICE_INF,
 };
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use crate::options::Profile;
 use crate::rules;
 use crate::task::{Holder, PutBack};
@@ -293,7 +291,7 @@ impl Act<'_> {
         };
         match put {
             Ok(key) => self.w.tasks[row as usize].holder = Holder::Queue(queue, key),
-            Err(Mixed { holds_priq }) => {
+            Err(MixedOrder { holds_priq }) => {
                 let kind = if holds_priq { "PRIQ" } else { "FIFO" };
                 self.error(format!("DSQ ID {id:#018x} already had {kind}-enqueued tasks"));
                 // Only queues of the policy can hold tasks of another kind.
@@ -331,7 +329,7 @@ impl Act<'_> {
             self.w.queues[queue as usize].remove(key);
             self.p.work.dequeues += 1;
         }
-        self.w.tasks[row as usize].holder = Holder::Nobody;
+        self.w.tasks[row as usize].holder = Holder::None;
     }
 
     /// Keeps an insertion by `dispatch` until `dispatch` ends, or moves a task to the local queue.
@@ -367,7 +365,7 @@ impl Act<'_> {
             if row.holder != Holder::Policy || row.qseq != qseq {
                 continue;
             }
-            self.w.tasks[task as usize].holder = Holder::Nobody;
+            self.w.tasks[task as usize].holder = Holder::None;
             match self.queue_of(dsq, cpu) {
                 Some(queue) => {
                     if queue <= self.w.global() {
@@ -465,7 +463,7 @@ impl Act<'_> {
         if let Some(prev) = prev.filter(|_| is_runnable && keeps_last) {
             let slice = if self.is_bypassed() { SLICE_BYPASS } else { SLICE_DFL };
             self.w.set_slice(prev, slice);
-            return (true, rules::NOBODY_ELSE);
+            return (true, rules::NO_OTHER);
         }
         (false, rules::IDLE)
     }

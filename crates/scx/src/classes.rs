@@ -26,7 +26,7 @@ use schedlab_sched::fair_6::domains;
 
 /// The policy's class, in place of the fair class.
 #[derive(Debug)]
-struct Ext {
+struct ExtClass {
     scx: ScxScheduler,
     /// Whether the class requests another reschedule of its CPU while it reschedules.
     again: bool,
@@ -37,7 +37,7 @@ struct Ext {
 /// A sched_ext policy with the real-time and the deadline class above it.
 #[derive(Debug)]
 pub struct Classes {
-    core: Core6<Ext>,
+    core: Core6<ExtClass>,
     /// Whether a task of a class above exists or existed.
     has_urgent: bool,
     /// Attributes that tasks get when they have left their CPU: their affinity excludes it, and
@@ -48,7 +48,7 @@ pub struct Classes {
 impl Classes {
     /// Puts these classes above a policy.
     pub fn new(scx: ScxScheduler, config: &BuildConfig) -> Classes {
-        let ext = Ext { scx, again: false, left: vec![] };
+        let ext = ExtClass { scx, again: false, left: vec![] };
         let core = Core6::with_fair_class(ext, domains::build(&config.topology), config.hz);
         Classes { core, has_urgent: false, late: vec![] }
     }
@@ -363,7 +363,7 @@ impl Inspect for Classes {
     }
 }
 
-impl Ext {
+impl ExtClass {
     fn act<R>(
         &mut self,
         platform: &mut Platform,
@@ -390,7 +390,7 @@ impl Ext {
     }
 }
 
-impl FairClass6 for Ext {
+impl FairClass6 for ExtClass {
     fn thread_born(&mut self, _: Pid, _: GroupId, _: CpuId) {}
 
     fn set_load_weight(
@@ -627,7 +627,7 @@ impl FairClass6 for Ext {
         _: GroupId,
         _: &Quota,
     ) -> Result<(), Refused> {
-        Err(Errno::NotSupported.because("limits are the policy's affair"))
+        Err(Errno::NotSupported.because("the policy handles limits itself"))
     }
 
     fn group_stats(&self, _: GroupId) -> GroupStats {

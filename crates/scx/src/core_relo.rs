@@ -8,7 +8,7 @@
 
 use crate::btf::{Btf, CoreRelocation, Kind, essential_name};
 use crate::error::ObjectError;
-use crate::kernel_types::{KernelTypes, Ty, enumerator};
+use crate::kernel_types::{KernelTypes, MemberType, enumerator};
 
 /// Result of a relocation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,7 +74,9 @@ pub fn resolve(
             let path = member_path(btf, relocation).ok_or_else(|| {
                 let name = &btf.get(relocation.ty).name;
                 let access = &relocation.access;
-                wrong(format!("a relocation to member {access} of type {name}, which has none"))
+                wrong(format!(
+                    "a relocation to member {access} of type {name}, which does not exist"
+                ))
             })?;
             Ok(field(types, relocation.kind, &path))
         }
@@ -102,7 +104,9 @@ pub fn resolve(
             let name = enumerator_name(btf, relocation).ok_or_else(|| {
                 let name = &btf.get(relocation.ty).name;
                 let access = &relocation.access;
-                wrong(format!("a relocation to enumerator {access} of type {name}, which has none"))
+                wrong(format!(
+                    "a relocation to enumerator {access} of type {name}, which does not exist"
+                ))
             })?;
             let name = essential_name(name);
             Ok(match (relocation.kind, enumerator(name)) {
@@ -147,26 +151,26 @@ fn member_path(btf: &Btf, relocation: &CoreRelocation) -> Option<MemberPath> {
 }
 
 /// Finds the emulated kernel's member: its offset and type.
-fn find(types: &KernelTypes, path: &MemberPath) -> Option<(u64, Ty)> {
+fn find(types: &KernelTypes, path: &MemberPath) -> Option<(u64, MemberType)> {
     let (&name, layout) = types.structure_with_name(&path.root)?;
     let mut offset = u64::from(path.first) * u64::from(layout.size);
-    let mut ty = Ty::Struct(name);
+    let mut ty = MemberType::Struct(name);
     for step in &path.steps {
         match (step, ty) {
-            (Step::Member(member), Ty::Struct(within)) => {
+            (Step::Member(member), MemberType::Struct(within)) => {
                 let field = types.field(within, member)?;
                 offset += u64::from(field.offset);
                 ty = field.ty;
             }
-            (Step::Index(index), Ty::Mask) if *index < types.mask_words() => {
+            (Step::Index(index), MemberType::Mask) if *index < types.mask_words() => {
                 offset += u64::from(*index) * 8;
-                ty = Ty::U(8);
+                ty = MemberType::U(8);
             }
             // An array of one.
-            (Step::Index(0), Ty::Struct(_)) => (),
-            (Step::Index(index), Ty::Chars(len)) if *index < len => {
+            (Step::Index(0), MemberType::Struct(_)) => (),
+            (Step::Index(index), MemberType::Chars(len)) if *index < len => {
                 offset += u64::from(*index);
-                ty = Ty::U(1);
+                ty = MemberType::U(1);
             }
             _ => return None,
         }
@@ -184,7 +188,7 @@ fn field(types: &KernelTypes, kind: u32, path: &MemberPath) -> Resolution {
     match kind {
         0 => Resolution::Offset { offset, from_size: path.size, to_size: size },
         1 => Resolution::Number(u64::from(size)),
-        3 => Resolution::Number(u64::from(matches!(ty, Ty::I(_)))),
+        3 => Resolution::Number(u64::from(matches!(ty, MemberType::I(_)))),
         // A bit field is a separate integer here. The value is moved to the left end of a register
         // and back.
         _ => Resolution::Number(u64::from(64 - 8 * size.min(8))),
@@ -231,7 +235,7 @@ mod tests {
         let task = btf.structure("task_struct___old", 1300, &members);
         let numbers = [("SCX_NONSENSE", 5), ("SCX_DSQ_LOCAL___x", 9)];
         let numbers = btf.enumeration("scx_dsq_id_flags", &numbers);
-        (Btf::read(&btf.finish()).expect("good"), task, numbers)
+        (Btf::read(&btf.finish()).expect("the BTF is valid"), task, numbers)
     }
 
     fn ask(ty: u32, access: &str, kind: u32) -> CoreRelocation {
@@ -254,17 +258,17 @@ mod tests {
         assert_eq!(answer("0:1:0:0:1", 0), Ok(second));
         let third = Resolution::Offset { offset: offset("comm") + 3, from_size: 1, to_size: 1 };
         assert_eq!(answer("0:2:3", 0), Ok(third));
-        let next = u64::from(types.size(Ty::Struct("task_struct"))) + offset("pid");
+        let next = u64::from(types.size(MemberType::Struct("task_struct"))) + offset("pid");
         assert_eq!(
             answer("1:0", 0),
             Ok(Resolution::Offset { offset: next, from_size: 4, to_size: 4 })
         );
         assert_eq!(answer("0:0", 1), Ok(Resolution::Number(4)));
-        assert_eq!(answer("0:0", 3), Ok(Resolution::Number(1)), "pid has a sign");
+        assert_eq!(answer("0:0", 3), Ok(Resolution::Number(1)), "pid is signed");
         assert_eq!(answer("0:0", 4), Ok(Resolution::Number(32)));
         assert_eq!(
             answer("0", 9),
-            Ok(Resolution::Number(types.size(Ty::Struct("task_struct")).into()))
+            Ok(Resolution::Number(types.size(MemberType::Struct("task_struct")).into()))
         );
     }
 
@@ -291,11 +295,13 @@ mod tests {
         let (btf, task, numbers) = sample();
         let types = KernelTypes::new(64);
         let message = |ty, access: &str, kind| {
-            resolve(&btf, &types, &ask(ty, access, kind)).expect_err("senseless").to_string()
+            resolve(&btf, &types, &ask(ty, access, kind))
+                .expect_err("the relocation is refused")
+                .to_string()
         };
         assert!(message(task, "0:9", 0).contains("member 0:9 of type task_struct___old"));
-        assert!(message(task, "0:0:0", 0).contains("which has none"));
-        assert!(message(task, "x", 0).contains("which has none"));
+        assert!(message(task, "0:0:0", 0).contains("which does not exist"));
+        assert!(message(task, "x", 0).contains("which does not exist"));
         assert!(message(numbers, "7", 11).contains("enumerator 7 of type scx_dsq_id_flags"));
         assert!(message(task, "0", 13).contains("kind 13"));
     }

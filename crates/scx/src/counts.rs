@@ -23,7 +23,7 @@ pub struct Counts {
     pub timers: CallCounts,
     /// Calls of helpers, by number.
     pub helpers: BTreeMap<u32, u64>,
-    /// Calls of kernel functions, in the order of [`Image::kfuncs`].
+    /// Calls of kernel functions, in the order of [`Image::kfuncs`](crate::Image::kfuncs).
     pub kfuncs: Vec<u64>,
     /// Switches of a CPU from one task to another, or between a task and idleness.
     pub switches: u64,

@@ -34,7 +34,7 @@ impl Key {
 
 /// Error: the queue already holds tasks of the other kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mixed {
+pub struct MixedOrder {
     /// Whether the tasks in the queue are ordered by virtual time.
     pub holds_priq: bool,
 }
@@ -85,7 +85,7 @@ impl Dsq {
     ///
     /// # Errors
     /// If the queue is ordered by virtual time.
-    pub fn insert(&mut self, task: u32, stamp: u64, at_head: bool) -> Result<Key, Mixed> {
+    pub fn insert(&mut self, task: u32, stamp: u64, at_head: bool) -> Result<Key, MixedOrder> {
         self.check(false)?;
         let key = if at_head {
             self.first -= 1;
@@ -107,7 +107,7 @@ impl Dsq {
     ///
     /// # Errors
     /// If the queue is first in, first out.
-    pub fn insert_vtime(&mut self, task: u32, stamp: u64, vtime: u64) -> Result<Key, Mixed> {
+    pub fn insert_vtime(&mut self, task: u32, stamp: u64, vtime: u64) -> Result<Key, MixedOrder> {
         self.check(true)?;
         self.last += 1;
         let key = Key { vtime, order: self.last };
@@ -117,13 +117,13 @@ impl Dsq {
     }
 
     /// Checks the kind of the queue. An empty queue may become one of either kind.
-    fn check(&mut self, by_vtime: bool) -> Result<(), Mixed> {
+    fn check(&mut self, by_vtime: bool) -> Result<(), MixedOrder> {
         if self.entries.is_empty() {
             self.is_priq = by_vtime;
         }
         match self.is_priq == by_vtime {
             true => Ok(()),
-            false => Err(Mixed { holds_priq: self.is_priq }),
+            false => Err(MixedOrder { holds_priq: self.is_priq }),
         }
     }
 
@@ -196,23 +196,24 @@ mod tests {
     #[test]
     fn first_in_first_out_and_at_the_head() {
         let mut dsq = Dsq::new(5);
-        let keys = [(1, false), (2, false), (3, true), (4, true)]
-            .map(|(task, head)| dsq.insert(task, task.into(), head).expect("one kind"));
+        let keys = [(1, false), (2, false), (3, true), (4, true)].map(|(task, head)| {
+            dsq.insert(task, task.into(), head).expect("all entries are of one kind")
+        });
         assert_eq!(tasks(&dsq), [4, 3, 1, 2]);
         assert!(dsq.remove(keys[2]));
-        assert!(!dsq.remove(keys[2]), "it is gone");
+        assert!(!dsq.remove(keys[2]), "it was removed already");
         assert_eq!(tasks(&dsq), [4, 1, 2]);
-        assert_eq!(dsq.insert_vtime(9, 9, 1), Err(Mixed { holds_priq: false }));
+        assert_eq!(dsq.insert_vtime(9, 9, 1), Err(MixedOrder { holds_priq: false }));
     }
 
     #[test]
     fn virtual_time_orders_by_signed_difference_and_then_arrival() {
         let mut dsq = Dsq::new(5);
         for (task, vtime) in [(1, 5), (2, u64::MAX - 1), (3, 5), (4, 0)] {
-            dsq.insert_vtime(task, task.into(), vtime).expect("one kind");
+            dsq.insert_vtime(task, task.into(), vtime).expect("all entries are of one kind");
         }
         assert_eq!(tasks(&dsq), [2, 4, 1, 3], "2 is just before 0");
-        assert_eq!(dsq.insert(9, 9, false), Err(Mixed { holds_priq: true }));
+        assert_eq!(dsq.insert(9, 9, false), Err(MixedOrder { holds_priq: true }));
         let keys: Vec<Key> = dsq.iter().map(|entry| entry.key).collect();
         for key in keys {
             assert!(dsq.remove(key));
@@ -224,17 +225,17 @@ mod tests {
     fn walks_pass_over_those_who_came_later_and_bear_removal() {
         let mut dsq = Dsq::new(5);
         for task in 1..=4 {
-            dsq.insert(task, task.into(), false).expect("one kind");
+            dsq.insert(task, task.into(), false).expect("all entries are of one kind");
         }
-        let first = *dsq.next(None, 4, false).expect("there is one");
+        let first = *dsq.next(None, 4, false).expect("the queue has another entry");
         assert_eq!(first.task, 1);
         assert!(dsq.remove(first.key));
-        let second = *dsq.next(Some(first.key), 4, false).expect("there is one");
+        let second = *dsq.next(Some(first.key), 4, false).expect("the queue has another entry");
         assert_eq!(second.task, 2);
-        let third = *dsq.next(Some(second.key), 4, false).expect("there is one");
+        let third = *dsq.next(Some(second.key), 4, false).expect("the queue has another entry");
         assert_eq!(third.task, 3);
         assert_eq!(dsq.next(Some(third.key), 4, false), None, "4 came later");
-        let last = *dsq.next(None, 5, true).expect("there is one");
+        let last = *dsq.next(None, 5, true).expect("the queue has another entry");
         assert_eq!(last.task, 4);
         assert_eq!(dsq.next(Some(last.key), 5, true).map(|entry| entry.task), Some(3));
     }

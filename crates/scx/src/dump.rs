@@ -8,8 +8,7 @@
 use crate::act::Act;
 use crate::kernel_types::{DSQ_LOCAL_ON, EXIT_ERROR};
 use crate::memory::{self, address};
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use crate::task::Holder;
 
 /// Maximum length of a dump unless the policy sets another, bytes.
@@ -133,7 +132,7 @@ impl Act<'_> {
                 format!("{:#x}", DSQ_LOCAL_ON | u64::from(queue))
             }
             Holder::Queue(queue, _) => format!("{:#x}", self.w.queues[queue as usize].id),
-            Holder::Policy | Holder::Nobody => "(n/a)".into(),
+            Holder::Policy | Holder::None => "(n/a)".into(),
         };
         let cpus = self.w.nr_cpus();
         let words = cpus.div_ceil(64);

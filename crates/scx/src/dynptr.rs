@@ -6,8 +6,7 @@
 use crate::act::Act;
 use crate::errno::{E2BIG, EBUSY, EINVAL};
 use crate::map_def::MapKind;
-use crate::memory::address;
-use crate::memory::code_number;
+use crate::memory::{address, code_number};
 use crate::ringbuf::{log_record, reserve_record};
 use crate::vm::{Fault, Outcome};
 
@@ -48,7 +47,7 @@ fn store(act: &mut Act<'_>, to: u64, dynptr: Dynptr) -> Result<(), Box<Fault>> {
     let memory = &mut act.w.vm.memory;
     match memory.store(to, 8, at).and_then(|()| memory.store(to + 8, 8, size | flags)) {
         Ok(()) => Ok(()),
-        Err(_) => Err(Fault::new(format!("{to:#x} is no memory for a dynptr"))),
+        Err(_) => Err(Fault::new(format!("{to:#x} is not writable memory for a dynptr"))),
     }
 }
 
@@ -97,7 +96,7 @@ fn finish(act: &mut Act<'_>, from: u64, is_ready: bool) -> Outcome {
         return Ok(0);
     }
     let Some((map, size)) = act.w.reserved.remove(&dynptr.at) else {
-        return Err(Fault::new(format!("{:#x} is no record that was reserved", dynptr.at)));
+        return Err(Fault::new(format!("{:#x} is not a reserved record", dynptr.at)));
     };
     if is_ready {
         let bytes = act.w.vm.memory.slice(dynptr.at, size as usize).map(<[u8]>::to_vec);
@@ -123,7 +122,7 @@ fn copy(act: &mut Act<'_>, from: u64, to: u64, len: u64) -> Outcome {
         return Err(Fault::new(format!("{len} bytes at {from:#x} are not in memory")));
     };
     if memory.check_store(to, len).is_err() {
-        return Err(Fault::new(format!("{len} bytes at {to:#x} are no memory to write to")));
+        return Err(Fault::new(format!("{len} bytes at {to:#x} are not writable memory")));
     }
     if let Some(place) = memory.slice_mut(to, len) {
         place.copy_from_slice(&bytes);
@@ -189,7 +188,7 @@ pub(crate) fn user_ringbuf_drain(
 ) -> Outcome {
     let map = act.map_of_kind(map, MapKind::UserRingbuf)?;
     let Some(callback) = code_number(callback) else {
-        return Err(Fault::new(format!("{callback:#x} is no function")));
+        return Err(Fault::new(format!("{callback:#x} is not a function")));
     };
     if flags & !3 != 0 {
         return Ok(EINVAL as u64);

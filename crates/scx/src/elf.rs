@@ -172,7 +172,7 @@ impl Elf {
         if entry != 64 {
             return Err(fault(
                 "ELF header",
-                format!("section headers of {entry} bytes; they have 64 in an object of 64 bits"),
+                format!("section headers of {entry} bytes; a 64-bit object has headers of 64"),
             ));
         }
         let mut headers = Vec::with_capacity(usize::from(count));
@@ -193,7 +193,7 @@ impl Elf {
             file.slice(header.offset, header.size).map(Bytes)
         };
         let all_names = text_of(usize::from(names)).ok_or_else(|| {
-            fault("ELF header", format!("section {names}, which holds the names, is not there"))
+            fault("ELF header", format!("section {names}, which holds the names, is missing"))
         })?;
         // Sections must not overlap, so that together they are no larger than the file. (Otherwise
         // a small file could request any amount of memory.)
@@ -214,7 +214,7 @@ impl Elf {
             if header.kind == SYMTAB {
                 let names = text_of(header.link as usize).ok_or_else(|| {
                     let what =
-                        format!("section {}, which holds the names, is not there", header.link);
+                        format!("section {}, which holds the names, is missing", header.link);
                     fault(elf.place(number), what)
                 })?;
                 elf.symbols = elf.read_symbols(number, &names)?;
@@ -225,7 +225,7 @@ impl Elf {
                 let list = elf.read_relocations(number)?;
                 let target = header.info as usize;
                 if target >= elf.sections.len() {
-                    let what = format!("it is for section {target}, which is not there");
+                    let what = format!("it is for section {target}, which is missing");
                     return Err(fault(elf.place(number), what));
                 }
                 elf.relocations.push((target, list));
@@ -282,7 +282,7 @@ impl Elf {
                 fault(self.place(number), format!("symbol {index} is cut short, or has no name"))
             })?;
             if symbol.section.is_some_and(|section| section >= self.sections.len()) {
-                let what = format!("symbol {} is in a section that is not there", symbol.name);
+                let what = format!("symbol {} is in a section that does not exist", symbol.name);
                 return Err(fault(self.place(number), what));
             }
             symbols.push(symbol);
@@ -319,13 +319,13 @@ fn check_ident(file: &Bytes<'_>) -> Result<(), ObjectError> {
         Err(fault("ELF header", format!("{what}; {right}")))
     };
     if file.slice(0, 4) != Some(b"\x7fELF") {
-        return wrong("this is no ELF file".into());
+        return wrong("this is not an ELF file".into());
     }
     let (Some(class), Some(order)) = (file.u8(4), file.u8(5)) else {
         return wrong("the file ends within it".into());
     };
     if class != 2 {
-        return wrong("this is no ELF file of 64 bits".into());
+        return wrong("this is not a 64-bit ELF file".into());
     }
     if order != 1 {
         return wrong(
@@ -368,7 +368,7 @@ fn section(
     })?;
     let place = || format!("section {name}");
     if header.size > SECTION_MAX {
-        let what = format!("{} bytes; at most {SECTION_MAX} are taken", header.size);
+        let what = format!("{} bytes; the maximum is {SECTION_MAX}", header.size);
         return Err(fault(place(), what));
     }
     // The header of section 0 has no meaning.
@@ -402,10 +402,10 @@ mod tests {
         let missing = writer.undefined("scx_bpf_now", true);
         writer.relocation(text, 0, 1, variable);
         writer.relocation(text, 8, 10, missing);
-        let elf = Elf::read(&writer.finish()).expect("a good object");
-        let text = elf.section("struct_ops/enqueue").expect("the section");
+        let elf = Elf::read(&writer.finish()).expect("the object is valid");
+        let text = elf.section("struct_ops/enqueue").expect("the section exists");
         assert!(elf.sections[text].is_code());
-        let bss = elf.section(".bss").expect("the section");
+        let bss = elf.section(".bss").expect("the section exists");
         assert_eq!((elf.sections[bss].size, elf.sections[bss].bytes.len()), (24, 0));
         let relocations: Vec<&Relocation> = elf.relocations_of(text).collect();
         assert_eq!(relocations.len(), 2);
@@ -423,15 +423,20 @@ mod tests {
         let message = |at: usize, value: u8| {
             let mut bytes = good.clone();
             bytes[at] = value;
-            Elf::read(&bytes).expect_err("a bad object").to_string()
+            Elf::read(&bytes).expect_err("the object is refused").to_string()
         };
-        assert!(message(0, b'x').contains("no ELF file"));
-        assert!(message(4, 1).contains("64 bits"));
+        assert!(message(0, b'x').contains("not an ELF file"));
+        assert!(message(4, 1).contains("64-bit"));
         assert!(message(5, 2).contains("big-endian"));
         assert!(message(18, 62).contains("machine 62, not for BPF (247)"));
         assert!(message(16, 2).contains("type 2, not a relocatable"));
         assert!(message(58, 40).contains("section headers of 40 bytes"));
-        assert!(Elf::read(b"").expect_err("nothing").to_string().contains("no ELF file"));
+        assert!(
+            Elf::read(b"")
+                .expect_err("an empty file is refused")
+                .to_string()
+                .contains("not an ELF file")
+        );
     }
 
     #[test]
@@ -442,7 +447,7 @@ mod tests {
         writer.relocation(text, 0, 10, symbol);
         let whole = writer.finish();
         for len in 0..whole.len() {
-            let error = Elf::read(&whole[..len]).expect_err("the headers stand at the end");
+            let error = Elf::read(&whole[..len]).expect_err("a cut file lacks headers");
             assert!(!error.what.is_empty());
         }
         for at in 0..whole.len() {

@@ -4,11 +4,9 @@ use crate::act::Act;
 use crate::dynptr;
 use crate::errno::{E2BIG, EBUSY, EFAULT, EINVAL, ENOENT};
 use crate::format::format;
-use crate::memory::{self, address};
-use crate::memory::{code_number, map_handle, map_number};
+use crate::memory::{self, address, code_number, map_handle, map_number};
 use crate::ringbuf;
-use crate::timers::BpfTimer;
-use crate::timers::Timer;
+use crate::timers::{BpfTimer, Timer};
 use crate::vm::{Fault, Outcome};
 use schedlab_core::TimerPhase;
 
@@ -115,7 +113,7 @@ fn code(value: i64) -> Outcome {
 fn map_of(act: &Act<'_>, handle: u64) -> Result<usize, Box<Fault>> {
     map_number(handle)
         .filter(|&map| map < act.w.maps.len())
-        .ok_or_else(|| Fault::new(format!("{handle:#x} is no map")))
+        .ok_or_else(|| Fault::new(format!("{handle:#x} is not a map")))
 }
 
 /// Reads bytes that a helper receives.
@@ -129,21 +127,21 @@ fn bytes(act: &Act<'_>, at: u64, len: u32, what: &str) -> Result<Vec<u8>, Box<Fa
 }
 
 /// A key or value passed to a helper. Most are short and need no allocation.
-struct Short {
+struct ShortBytes {
     bytes: [u8; 64],
     long: Vec<u8>,
     len: usize,
 }
 
-impl Short {
-    fn new(act: &Act<'_>, at: u64, len: u32, what: &str) -> Result<Short, Box<Fault>> {
+impl ShortBytes {
+    fn new(act: &Act<'_>, at: u64, len: u32, what: &str) -> Result<ShortBytes, Box<Fault>> {
         let len = len as usize;
         let Some(found) = act.w.vm.memory.slice(at, len) else {
             return Err(Fault::new(format!(
                 "the {what} of {len} bytes at {at:#x} is not in memory"
             )));
         };
-        let mut short = Short { bytes: [0; 64], long: vec![], len };
+        let mut short = ShortBytes { bytes: [0; 64], long: vec![], len };
         match short.bytes.get_mut(..len) {
             Some(place) => place.copy_from_slice(found),
             None => short.long = found.to_vec(),
@@ -161,7 +159,7 @@ fn store(act: &mut Act<'_>, at: u64, bytes: &[u8]) -> Result<(), Box<Fault>> {
     let memory = &mut act.w.vm.memory;
     if memory.check_store(at, bytes.len()).is_err() {
         let len = bytes.len();
-        return Err(Fault::new(format!("{len} bytes at {at:#x} are no memory to write to")));
+        return Err(Fault::new(format!("{len} bytes at {at:#x} are not writable memory")));
     }
     if let Some(place) = memory.slice_mut(at, bytes.len()) {
         place.copy_from_slice(bytes);
@@ -177,7 +175,7 @@ fn map_lookup_elem(act: &mut Act<'_>, [map, key, ..]: [u64; 5]) -> Outcome {
 
 fn lookup(act: &mut Act<'_>, map: usize, key: u64, cpu: u32) -> Outcome {
     act.p.work.scx_maps += 1;
-    let key = Short::new(act, key, act.w.maps[map].def.key_size, "key")?;
+    let key = ShortBytes::new(act, key, act.w.maps[map].def.key_size, "key")?;
     Ok(act.w.maps[map].lookup(&act.w.vm.memory, key.get(), cpu))
 }
 
@@ -195,8 +193,8 @@ fn map_update_elem(act: &mut Act<'_>, [map, key, value, flags, _]: [u64; 5]) -> 
     let cpu = act.w.cpu;
     let def = &act.w.maps[map].def;
     let (key_size, value_size) = (def.key_size, def.value_size);
-    let key = Short::new(act, key, key_size, "key")?;
-    let value = Short::new(act, value, value_size, "value")?;
+    let key = ShortBytes::new(act, key, key_size, "key")?;
+    let value = ShortBytes::new(act, value, value_size, "value")?;
     let memory = &mut act.w.vm.memory;
     code(act.w.maps[map].update(memory, key.get(), value.get(), flags, cpu))
 }
@@ -204,14 +202,14 @@ fn map_update_elem(act: &mut Act<'_>, [map, key, value, flags, _]: [u64; 5]) -> 
 fn map_delete_elem(act: &mut Act<'_>, [map, key, ..]: [u64; 5]) -> Outcome {
     act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
-    let key = Short::new(act, key, act.w.maps[map].def.key_size, "key")?;
+    let key = ShortBytes::new(act, key, act.w.maps[map].def.key_size, "key")?;
     code(act.w.maps[map].delete(key.get()))
 }
 
 fn map_push_elem(act: &mut Act<'_>, [map, value, flags, ..]: [u64; 5]) -> Outcome {
     act.p.work.scx_maps += 1;
     let map = map_of(act, map)?;
-    let value = Short::new(act, value, act.w.maps[map].def.value_size, "value")?;
+    let value = ShortBytes::new(act, value, act.w.maps[map].def.value_size, "value")?;
     code(act.w.maps[map].push(&mut act.w.vm.memory, value.get(), flags))
 }
 
@@ -240,9 +238,9 @@ fn storage_get(act: &mut Act<'_>, [map, object, value, flags, _]: [u64; 5]) -> O
     let size = act.w.maps[map].def.value_size;
     let start = match value {
         0 => None,
-        value => Some(Short::new(act, value, size, "value")?),
+        value => Some(ShortBytes::new(act, value, size, "value")?),
     };
-    let start = start.as_ref().map(Short::get);
+    let start = start.as_ref().map(ShortBytes::get);
     Ok(act.w.maps[map].storage(&mut act.w.vm.memory, object, start, flags & 1 != 0))
 }
 
@@ -253,7 +251,7 @@ fn storage_delete(act: &mut Act<'_>, [map, object, ..]: [u64; 5]) -> Outcome {
 }
 
 fn function_of(at: u64) -> Result<usize, Box<Fault>> {
-    code_number(at).ok_or_else(|| Fault::new(format!("{at:#x} is no function")))
+    code_number(at).ok_or_else(|| Fault::new(format!("{at:#x} is not a function")))
 }
 
 fn for_each_map_elem(
@@ -313,7 +311,7 @@ fn probe_read(act: &mut Act<'_>, [to, len, from, ..]: [u64; 5]) -> Outcome {
         }
         None => {
             act.w.vm.memory.check_store(to, len as usize).map_err(|_| {
-                Fault::new(format!("{len} bytes at {to:#x} are no memory to write to"))
+                Fault::new(format!("{len} bytes at {to:#x} are not writable memory"))
             })?;
             store(act, to, &vec![0; len as usize])?;
             code(EFAULT)

@@ -3,8 +3,7 @@
 use crate::act::Act;
 use crate::cpu::MASK_ONLINE;
 use crate::kernel_types::{ECODE_HOTPLUG, EXIT_UNREG_KERN};
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use schedlab_core::Quota;
 
 impl Act<'_> {

@@ -8,18 +8,18 @@ use schedlab_core::topology::Place;
 
 /// Required proximity of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Near {
+enum Proximity {
     Cache(u32),
     Node(u32),
     Anywhere,
 }
 
-impl Near {
+impl Proximity {
     fn holds(self, place: Place) -> bool {
         match self {
-            Near::Cache(cache) => place.cache == cache,
-            Near::Node(node) => place.node == node,
-            Near::Anywhere => true,
+            Proximity::Cache(cache) => place.cache == cache,
+            Proximity::Node(node) => place.node == node,
+            Proximity::Anywhere => true,
         }
     }
 }
@@ -59,7 +59,8 @@ impl Act<'_> {
             }
         }
         let has_threads = self.w.siblings.iter().any(|siblings| siblings.len() > 1);
-        let nears = [Near::Cache(at.cache), Near::Node(at.node), Near::Anywhere];
+        let proximities =
+            [Proximity::Cache(at.cache), Proximity::Node(at.node), Proximity::Anywhere];
         for whole_core in [true, false] {
             if whole_core && !has_threads {
                 continue;
@@ -68,11 +69,11 @@ impl Act<'_> {
             if is_good(self, prev) && self.w.mask_has(idle, prev) && self.take_idle(prev) {
                 return Some(prev);
             }
-            for near in nears {
+            for proximity in proximities {
                 let found = self.distribute(|act, cpu| {
                     act.w.mask_has(idle, cpu)
                         && is_good(act, cpu)
-                        && near.holds(act.w.topology.place(CpuId(cpu)))
+                        && proximity.holds(act.w.topology.place(CpuId(cpu)))
                 });
                 if let Some(cpu) = found {
                     self.take_idle(cpu);

@@ -178,13 +178,16 @@ impl Image {
                     let value = u64::try_from(setting.value);
                     let value = value.map_err(|_| setting.fault("it cannot be negative"))?;
                     let number = self.ops.get_mut(field).ok_or_else(|| {
-                        setting.fault(format!("ops has {}", OpsNumbers::NAMES.join(", ")))
+                        setting.fault(format!(
+                            "the fields of ops are {}",
+                            OpsNumbers::NAMES.join(", ")
+                        ))
                     })?;
                     *number = value;
                 }
                 SettingTarget::MapEntries(name) => {
                     let value = u32::try_from(setting.value).ok().filter(|&value| value > 0);
-                    let value = value.ok_or_else(|| setting.fault("a map has 1 entry or more"))?;
+                    let value = value.ok_or_else(|| setting.fault("a map has at least 1 entry"))?;
                     let map = self.maps.iter_mut().find(|map| map.name == *name);
                     match map {
                         Some(map) => map.max_entries = value,
@@ -205,7 +208,7 @@ impl Image {
         ];
         for (name, value, most) in limits {
             if value > most {
-                let what = format!("ops.{name} is {value}; the kernel takes {most} at most");
+                let what = format!("ops.{name} is {value}; the kernel accepts at most {most}");
                 return Err(ObjectError::new("", what));
             }
         }
@@ -239,19 +242,23 @@ impl Image {
                 }
                 (variable.offset + index * element, element)
             }
-            (Some(_), None) => return Err(setting.fault(format!("{name} is no array"))),
+            (Some(_), None) => return Err(setting.fault(format!("{name} is not an array"))),
         };
         if !matches!(size, 1 | 2 | 4 | 8) {
             let what = match variable.element {
                 Some(_) => format!("{name} is an array: name an element, {name}[0]"),
-                None => format!("{name} has {size} bytes; numbers of 1, 2, 4 and 8 can be set"),
+                None => format!(
+                    "{name} has {size} bytes; only numbers of 1, 2, 4 or 8 bytes can be set"
+                ),
             };
             return Err(setting.fault(what));
         }
         let bits = size * 8;
         let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << bits) - 1);
         if !(least..=most).contains(&setting.value) {
-            return Err(setting.fault(format!("{name} has {size} bytes: {least} to {most}")));
+            return Err(
+                setting.fault(format!("{name} has {size} bytes: the range is {least} to {most}"))
+            );
         }
         self.write(&variable, offset, size, setting.value as u64);
         Ok(())

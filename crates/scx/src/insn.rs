@@ -152,13 +152,13 @@ mod tests {
         let mut bytes = vec![0x18, 0x21, 0, 0, 0xef, 0xbe, 0xad, 0xde];
         bytes.extend([0, 0, 0, 0, 0x78, 0x56, 0x34, 0x12]);
         bytes.extend([0x79, 0x12, 0xf8, 0xff, 0, 0, 0, 0]);
-        let insns = decode(&bytes).expect("good code");
+        let insns = decode(&bytes).expect("the code is valid");
         assert_eq!(insns.len(), 3);
         assert_eq!((insns[0].dst, insns[0].src, insns[0].imm), (1, 2, 0x1234_5678_dead_beef));
         assert_eq!(insns[1].op, SECOND_HALF);
         assert_eq!((insns[2].dst, insns[2].src, insns[2].off), (2, 1, -8));
         assert_eq!((insns[2].is_memory(), insns[2].width()), (true, 8));
-        let narrow = insns[2].with_width(4).expect("there are such loads");
+        let narrow = insns[2].with_width(4).expect("4-byte loads exist");
         assert_eq!((narrow.op, narrow.width()), (0x61, 4));
         assert_eq!(insns[2].with_width(16), None);
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// The type of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ty {
+pub enum MemberType {
     /// An unsigned integer, with its size in bytes. Also flags and booleans.
     U(u32),
     /// A signed integer, with its size in bytes.
@@ -26,10 +26,10 @@ pub enum Ty {
     Struct(&'static str),
 }
 
-use Ty::{Chars, I, Mask, Ptr, Struct, U};
+use MemberType::{Chars, I, Mask, Ptr, Struct, U};
 
 /// The structures: name and members.
-static STRUCTS: &[(&str, &[(&str, Ty)])] = &[
+static STRUCTS: &[(&str, &[(&str, MemberType)])] = &[
     ("cpumask", &[("bits", Mask)]),
     // Namespaces, credentials, signals: filled in by `objects.rs`.
     ("kuid_t", &[("val", U(4))]),
@@ -306,7 +306,7 @@ pub struct Field {
     /// Its name.
     pub name: &'static str,
     /// Its type.
-    pub ty: Ty,
+    pub ty: MemberType,
     /// Its offset, bytes.
     pub offset: u32,
 }
@@ -367,7 +367,7 @@ impl KernelTypes {
     }
 
     /// The size of a type, bytes.
-    pub fn size(&self, ty: Ty) -> u32 {
+    pub fn size(&self, ty: MemberType) -> u32 {
         match ty {
             U(bytes) | I(bytes) | Chars(bytes) => bytes,
             Ptr => 8,
@@ -421,7 +421,7 @@ mod tests {
         for cpus in [1, 64, 65, 4096] {
             let types = KernelTypes::new(cpus);
             for (name, _) in STRUCTS {
-                let layout = types.structure(name).expect("it is laid out");
+                let layout = types.structure(name).expect("the structure is laid out");
                 let mut end = 0;
                 for field in &layout.fields {
                     assert!(field.offset >= end, "{name}.{} overlaps", field.name);
@@ -445,8 +445,8 @@ mod tests {
     #[test]
     fn paths_lead_into_inner_structures() {
         let types = KernelTypes::new(4);
-        let scx = types.field("task_struct", "scx").expect("it is there").offset;
-        let slice = types.field("sched_ext_entity", "slice").expect("it is there").offset;
+        let scx = types.field("task_struct", "scx").expect("the member exists").offset;
+        let slice = types.field("sched_ext_entity", "slice").expect("the member exists").offset;
         assert_eq!(types.offset("task_struct", "scx.slice"), scx + slice);
         assert_eq!(types.field("task_struct", "nonsense"), None);
     }

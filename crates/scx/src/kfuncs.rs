@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn functions_are_found_by_name_and_shape() {
-        let insert = find("scx_bpf_dsq_insert", 4, false).expect("it is there");
+        let insert = find("scx_bpf_dsq_insert", 4, false).expect("the function exists");
         assert_eq!(KFUNCS[insert].name, "scx_bpf_dsq_insert");
-        assert_eq!(find("scx_bpf_dsq_insert", 4, true), None, "a later kernel's");
+        assert_eq!(find("scx_bpf_dsq_insert", 4, true), None, "only later kernels have it");
         assert_eq!(find("scx_bpf_dispatch", 4, false), None);
         assert_eq!(shapes("scx_bpf_dsq_insert"), [(4, false)]);
     }

@@ -15,8 +15,8 @@ impl Act<'_> {
     pub(crate) fn start(&mut self) {
         if self.w.image.ops.flags & OPS_SWITCH_PARTIAL != 0 {
             self.error(
-                "SCX_OPS_SWITCH_PARTIAL leaves all tasks but those of SCHED_EXT to the fair class, \
-                 which is not here: run it without that flag (--scx-set ops.flags=N)",
+                "SCX_OPS_SWITCH_PARTIAL leaves all tasks except those of SCHED_EXT to the fair \
+                 class, which does not exist here: run it without that flag (--scx-set ops.flags=N)",
             );
         }
         self.user_before();
@@ -65,7 +65,7 @@ impl Act<'_> {
         if let Some(log) = &self.w.log
             && let Some(end) = &end
         {
-            log.tell(|witness| witness.ended(end));
+            log.notify(|witness| witness.ended(end));
         }
         if let Some(end) = end {
             let types = self.w.image.types.clone();
@@ -99,7 +99,7 @@ impl Act<'_> {
             let is_held = match self.w.tasks[row as usize].holder {
                 Holder::Policy => true,
                 Holder::Queue(queue, _) => queue > self.w.global(),
-                Holder::Nobody => false,
+                Holder::None => false,
             };
             if is_held {
                 self.take_out(row);

@@ -152,7 +152,7 @@ impl<'a> Linker<'a> {
             if is_arena(&section.name) && section.flags & ALLOC != 0 {
                 total += section.size;
                 if total > DATA_MAX {
-                    let what = format!("it has {} bytes; {DATA_MAX} are the most", section.size);
+                    let what = format!("it has {} bytes; the maximum is {DATA_MAX}", section.size);
                     return Err(self.fault(number, what));
                 }
                 let mut bytes = section.bytes.clone();
@@ -166,7 +166,7 @@ impl<'a> Linker<'a> {
             }
             total += section.size;
             if total > DATA_MAX {
-                let what = format!("with it the data have {total} bytes; {DATA_MAX} are the most");
+                let what = format!("with it the data has {total} bytes; the maximum is {DATA_MAX}");
                 return Err(self.fault(number, what));
             }
             let mut bytes = section.bytes.clone();
@@ -348,7 +348,7 @@ impl<'a> Linker<'a> {
                 address.ok_or_else(|| {
                     let (name, to) = (&symbol.name, self.object.elf.place(to));
                     let what = format!("it takes the address of {name} in {to}");
-                    let right = "which is no function, variable or map";
+                    let right = "which is not a function, variable or map";
                     ObjectError::new(self.place_of(at), format!("{what}, {right}"))
                 })?
             }
@@ -369,13 +369,13 @@ impl<'a> Linker<'a> {
                 }
                 None => {
                     let name = &symbol.name;
-                    self.poison(at, format!("calls {name}, which the kernel played here has not"));
+                    self.poison(at, format!("calls {name}, which the emulated kernel lacks"));
                 }
             }
             return Ok(());
         };
         let range = self.code.get(&to).ok_or_else(|| {
-            let what = format!("it calls {}, which is no code", symbol.name);
+            let what = format!("it calls {}, which is not code", symbol.name);
             ObjectError::new(self.place_of(at), what)
         })?;
         let imm = range.start as i64 + (symbol.value / 8) as i64 + insn.imm + 1;
@@ -460,11 +460,11 @@ impl<'a> Linker<'a> {
             None => {
                 let why = match kfuncs::shapes(essential_name(name)).first() {
                     Some((params, returns)) => format!(
-                        "extern {name} has another prototype than the kernel played here (6.18) \
-                         knows: {params} parameters, {}",
+                        "extern {name} has a different prototype in the emulated kernel (6.18): \
+                         {params} parameters, {}",
                         if *returns { "with a result" } else { "no result" }
                     ),
-                    None => format!("extern {name} is not known in the kernel played here (6.18)"),
+                    None => format!("extern {name} does not exist in the emulated kernel (6.18)"),
                 };
                 Err(ObjectError::new("", why))
             }
@@ -487,7 +487,7 @@ impl<'a> Linker<'a> {
                 let at = usize::try_from(relocation.offset).unwrap_or(usize::MAX);
                 let end = at.saturating_add(width);
                 let Some(bytes) = self.image.data[number].bytes.get(at..end) else {
-                    let what = format!("a relocation of byte {at}, which it has not");
+                    let what = format!("a relocation of byte {at}, which does not exist");
                     return Err(self.fault(section, what));
                 };
                 let mut addend = [0; 8];
@@ -534,7 +534,7 @@ impl<'a> Linker<'a> {
         let insn = self.image.code[at];
         let (value, sizes) = match resolution {
             Resolution::Missing(name) => {
-                self.poison(at, format!("uses {name}, which the kernel played here has not"));
+                self.poison(at, format!("uses {name}, which the emulated kernel lacks"));
                 return Ok(());
             }
             Resolution::Number(value) => (value, None),
@@ -595,24 +595,24 @@ impl<'a> Linker<'a> {
                     continue;
                 }
                 let Some(callback) = Callback::find(name) else {
-                    let what = format!("ops.{name} is not known in the kernel played here (6.18)");
+                    let what = format!("ops.{name} does not exist in the emulated kernel (6.18)");
                     return Err(self.fault(section, what));
                 };
                 let pc = code_number(value).ok_or_else(|| {
-                    self.fault(section, format!("ops.{name} is no address of a function"))
+                    self.fault(section, format!("ops.{name} is not the address of a function"))
                 })?;
                 self.image.callbacks[usize::from(callback.0)] = Some(pc as u32);
             } else if let Some(number) = self.image.ops.get_mut(name) {
                 *number = value;
             } else if value != 0 {
-                let what = format!("ops.{name} is not known in the kernel played here (6.18)");
+                let what = format!("ops.{name} does not exist in the emulated kernel (6.18)");
                 return Err(self.fault(section, what));
             }
         }
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
         if self.image.name.is_empty() || !self.image.name.bytes().all(is_good) {
             let what = format!(
-                "ops.name is {:?}; the kernel takes letters, digits, '_' and '.', at least one",
+                "ops.name is {:?}; the kernel accepts one or more letters, digits, '_' and '.'",
                 self.image.name
             );
             return Err(self.fault(section, what));
@@ -700,7 +700,7 @@ mod tests {
     const CALL_OUT: [u8; 8] = [0x85, 0x10, 0, 0, 0xff, 0xff, 0xff, 0xff];
 
     /// Unusual properties of an object.
-    struct Odd {
+    struct Variant {
         licence: &'static [u8],
         /// Code of `tick`.
         code: Vec<u8>,
@@ -711,39 +711,39 @@ mod tests {
         name: &'static [u8],
     }
 
-    impl Default for Odd {
+    impl Default for Variant {
         fn default() -> Self {
             let code = [ZERO, STOP].concat();
-            Odd { licence: b"GPL\0", code, calls: None, member: "tick", name: b"odd\0" }
+            Variant { licence: b"GPL\0", code, calls: None, member: "tick", name: b"odd\0" }
         }
     }
 
-    fn object(odd: &Odd) -> Vec<u8> {
+    fn object(variant: &Variant) -> Vec<u8> {
         let (mut btf, mut object) = (BtfWriter::default(), ObjectWriter::new());
         let int = btf.int("int", 4, true);
         let char = btf.int("char", 1, true);
         let name = btf.array(char, int, 16);
         let nothing = btf.prototype(0, &[]);
         let pointer = btf.pointer(nothing);
-        let members = [(odd.member, pointer, 0), ("flags", int, 64), ("name", name, 128)];
+        let members = [(variant.member, pointer, 0), ("flags", int, 64), ("name", name, 128)];
         let ops = btf.structure("sched_ext_ops", 32, &members);
         let variable = btf.variable("ops", ops, 1);
         btf.data_section(".struct_ops.link", &[(variable, 32)]);
-        let code = object.code("struct_ops/tick", odd.code.clone());
-        let tick = object.function("odd_tick", code, 0, odd.code.len() as u64);
+        let code = object.code("struct_ops/tick", variant.code.clone());
+        let tick = object.function("odd_tick", code, 0, variant.code.len() as u64);
         let mut table = vec![0; 16];
-        table.extend(odd.name);
+        table.extend(variant.name);
         table.resize(32, 0);
         let section = object.section(".struct_ops.link", PROGBITS, ALLOC, table);
         object.object("ops", section, 0, 32);
         object.relocation(section, 0, 2, tick);
-        if let Some((name, params, returns, is_weak)) = odd.calls {
+        if let Some((name, params, returns, is_weak)) = variant.calls {
             let proto = btf.prototype(if returns { int } else { 0 }, &vec![int; params]);
             btf.function(name, proto, 2);
             let symbol = object.undefined(name, is_weak);
             object.relocation(code, 0, 10, symbol);
         }
-        object.section("license", PROGBITS, ALLOC, odd.licence.to_vec());
+        object.section("license", PROGBITS, ALLOC, variant.licence.to_vec());
         btf.line("struct_ops/tick", 0, "odd.bpf.c", 12);
         let ext = btf.finish_ext();
         object.section(".BTF", PROGBITS, 0, btf.finish());
@@ -751,43 +751,43 @@ mod tests {
         object.finish()
     }
 
-    fn link(odd: &Odd) -> Result<Image, ObjectError> {
-        Object::read("odd.bpf.o", &object(odd))?.link(TARGET, &[])
+    fn link(variant: &Variant) -> Result<Image, ObjectError> {
+        Object::read("odd.bpf.o", &object(variant))?.link(TARGET, &[])
     }
 
-    fn message(odd: &Odd) -> String {
-        link(odd).expect_err("it is refused").to_string()
+    fn message(variant: &Variant) -> String {
+        link(variant).expect_err("linking fails").to_string()
     }
 
     #[test]
     fn callbacks_and_lines_are_found() {
-        let image = link(&Odd::default()).expect("it links");
+        let image = link(&Variant::default()).expect("the object links");
         assert_eq!((image.name.as_str(), image.callback(Callback::TICK)), ("odd", Some(0)));
         assert_eq!(image.callback(Callback::ENQUEUE), None);
         assert_eq!(image.place(1), "odd_tick, insn 1 (odd.bpf.c:12)");
-        let least = Object::read("least.bpf.o", &least_object()).expect("it is read");
-        assert!(least.link(TARGET, &[]).expect("it links").code.is_empty());
+        let least = Object::read("least.bpf.o", &least_object()).expect("the object is valid");
+        assert!(least.link(TARGET, &[]).expect("the object links").code.is_empty());
     }
 
     #[test]
     fn kernel_functions_are_found_by_name_and_shape() {
         let code = [CALL_OUT, ZERO, STOP].concat();
-        let calls = |name, params, returns, is_weak| Odd {
+        let calls = |name, params, returns, is_weak| Variant {
             code: code.clone(),
             calls: Some((name, params, returns, is_weak)),
-            ..Odd::default()
+            ..Variant::default()
         };
-        let image = link(&calls("scx_bpf_now___new", 0, true, false)).expect("it links");
-        assert_eq!(KFUNCS[image.kfuncs[0]].name, "scx_bpf_now", "the flavour does not count");
+        let image = link(&calls("scx_bpf_now___new", 0, true, false)).expect("the object links");
+        assert_eq!(KFUNCS[image.kfuncs[0]].name, "scx_bpf_now", "the flavour is ignored");
         assert_eq!(image.code[0].op, CALL_KFUNC);
         let other = message(&calls("scx_bpf_now", 1, true, false));
-        let expected = "odd.bpf.o: extern scx_bpf_now has another prototype than the kernel played \
-                        here (6.18) knows: 0 parameters, with a result";
+        let expected = "odd.bpf.o: extern scx_bpf_now has a different prototype in the emulated \
+                        kernel (6.18): 0 parameters, with a result";
         assert_eq!(other, expected);
         let unknown =
-            "odd.bpf.o: extern scx_bpf_dance is not known in the kernel played here (6.18)";
+            "odd.bpf.o: extern scx_bpf_dance does not exist in the emulated kernel (6.18)";
         assert_eq!(message(&calls("scx_bpf_dance", 0, true, false)), unknown);
-        let image = link(&calls("scx_bpf_dance", 0, true, true)).expect("it can do without");
+        let image = link(&calls("scx_bpf_dance", 0, true, true)).expect("the function is optional");
         assert_eq!(image.absent, ["scx_bpf_dance"]);
         let Insn { op, imm, .. } = image.code[0];
         assert_eq!((op, imm), (POISON, 0));
@@ -795,21 +795,25 @@ mod tests {
 
     #[test]
     fn what_a_kernel_would_refuse_is_refused() {
-        let licence = message(&Odd { licence: b"MIT\0", ..Odd::default() });
+        let licence = message(&Variant { licence: b"MIT\0", ..Variant::default() });
         assert!(licence.starts_with("odd.bpf.o: section license: \"MIT\": the kernel refuses"));
-        let member = message(&Odd { member: "balance", ..Odd::default() });
-        let expected = "section .struct_ops.link: ops.balance is not known in the kernel played";
+        let member = message(&Variant { member: "balance", ..Variant::default() });
+        let expected =
+            "section .struct_ops.link: ops.balance does not exist in the emulated kernel";
         assert!(member.contains(expected), "{member}");
-        let name = message(&Odd { name: b"a b\0", ..Odd::default() });
-        assert!(name.contains("ops.name is \"a b\"; the kernel takes letters"), "{name}");
+        let name = message(&Variant { name: b"a b\0", ..Variant::default() });
+        assert!(
+            name.contains("ops.name is \"a b\"; the kernel accepts one or more letters"),
+            "{name}"
+        );
         // r0 = r7, which was never written.
         let code = [[0xbf, 0x70, 0, 0, 0, 0, 0, 0], STOP].concat();
-        let flaw = message(&Odd { code, ..Odd::default() });
+        let flaw = message(&Variant { code, ..Variant::default() });
         assert_eq!(flaw, "odd.bpf.o: function odd_tick: insn 0: R7 !read_ok");
         let code = [[0x86, 0, 0, 0, 0, 0, 0, 0], STOP].concat();
-        assert!(message(&Odd { code, ..Odd::default() }).contains("unknown opcode"));
+        assert!(message(&Variant { code, ..Variant::default() }).contains("unknown opcode"));
         let code = [[0x85, 0x10, 0, 0, 1, 0, 0, 0], ZERO, STOP].concat();
-        let call = message(&Odd { code, ..Odd::default() });
+        let call = message(&Variant { code, ..Variant::default() });
         assert!(call.contains("insn 0 calls insn 2, where no function begins"), "{call}");
     }
 }

@@ -72,7 +72,7 @@ impl Log {
     }
 
     /// Calls the witness.
-    pub(crate) fn tell(&self, tell: impl FnOnce(&mut dyn Witness)) {
-        tell(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(crate) fn notify(&self, notify: impl FnOnce(&mut dyn Witness)) {
+        notify(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -167,12 +167,13 @@ impl MapDef {
                 || (self.max_entries.is_power_of_two() && self.max_entries.is_multiple_of(4096));
             if !is_whole {
                 return wrong(format!(
-                    "a {name} of {} bytes; the kernel takes powers of two of whole pages (4096)",
+                    "a {name} of {} bytes; the kernel accepts only powers of two that are whole \
+                     pages (4096)",
                     self.max_entries
                 ));
             }
             if size >= 1 << 32 {
-                return wrong(format!("a {name} of {size} bytes; less than 4 GiB it must be"));
+                return wrong(format!("a {name} of {size} bytes; it must be less than 4 GiB"));
             }
             return None;
         }
@@ -202,7 +203,7 @@ impl MapDef {
         let size = u64::from(self.value_size.next_multiple_of(8)) + u64::from(keys);
         let total = (size * copies).saturating_mul(u64::from(self.max_entries));
         if total > TOTAL_MAX {
-            return wrong(format!("its entries have {total} bytes; {TOTAL_MAX} are the most"));
+            return wrong(format!("its entries have {total} bytes; the maximum is {TOTAL_MAX}"));
         }
         None
     }
@@ -223,7 +224,8 @@ pub fn read(btf: &Btf, elf: &Elf) -> Result<Vec<MapDef>, ObjectError> {
             .symbols
             .iter()
             .find(|symbol| symbol.section == Some(section) && symbol.name == *name);
-        let symbol = symbol.ok_or_else(|| fault(name, "it has no symbol: it cannot be found"))?;
+        let symbol =
+            symbol.ok_or_else(|| fault(name, "it has no symbol, so it cannot be located"))?;
         maps.push(definition(btf, name, ty, symbol.value)?);
         places.push((symbol.value, symbol.size, values_offset(btf, ty)));
     }
@@ -237,7 +239,7 @@ pub fn read(btf: &Btf, elf: &Elf) -> Result<Vec<MapDef>, ObjectError> {
             .iter()
             .position(|&(start, ..)| symbol.section == Some(section) && start == symbol.value);
         let (Some(holder), Some(inner)) = (holder, inner) else {
-            let what = format!("byte {at} holds {}, which is no map", symbol.name);
+            let what = format!("byte {at} holds {}, which is not a map", symbol.name);
             return Err(ObjectError::new("section .maps", what));
         };
         let first = places[holder].0 + u64::from(places[holder].2);
@@ -275,7 +277,7 @@ pub(crate) fn definition(
 ) -> Result<MapDef, ObjectError> {
     let members = btf
         .members(ty)
-        .ok_or_else(|| fault(name, "its definition is no structure; write __uint(type, ...)"))?;
+        .ok_or_else(|| fault(name, "its definition is not a structure; write __uint(type, ...)"))?;
     let mut number = 0;
     let mut map = MapDef {
         name: name.into(),
@@ -301,7 +303,10 @@ pub(crate) fn definition(
         });
         let needed = |what: Option<u32>| {
             what.ok_or_else(|| {
-                fault(name, format!("member {} is not as __uint makes it", member.name))
+                fault(
+                    name,
+                    format!("member {} does not have the form that __uint makes", member.name),
+                )
             })
         };
         let size = |what: Option<u32>| {
@@ -341,7 +346,7 @@ pub(crate) fn definition(
             Some((_, kind)) => format!("maps of kind {kind} are not emulated yet"),
             None => format!("there are no maps of kind {number}"),
         };
-        fault(name, format!("{what}; these are: {}", emulated.join(", ")))
+        fault(name, format!("{what}; emulated kinds are: {}", emulated.join(", ")))
     })?;
     Ok(map)
 }
@@ -381,7 +386,10 @@ mod tests {
             object.relocation(section, first as u64 * 64 + 24 + 8, 2, 1);
         }
         btf.data_section(".maps", &vars);
-        (Btf::read(&btf.finish()).expect("good"), Elf::read(&object.finish()).expect("good"))
+        (
+            Btf::read(&btf.finish()).expect("the BTF is valid"),
+            Elf::read(&object.finish()).expect("the object is valid"),
+        )
     }
 
     #[test]
@@ -391,7 +399,7 @@ mod tests {
             ("tasks", &[("type", 29), ("map_flags", 1), ("key", 0), ("value", 0)]),
             ("outer", &[("type", 12), ("max_entries", 5), ("key_size", 4), ("values", 0)]),
         ]);
-        let maps = read(&btf, &elf).expect("good maps");
+        let maps = read(&btf, &elf).expect("the definitions are valid");
         let stats = &maps[0];
         assert_eq!((stats.kind, stats.max_entries), (MapKind::PercpuArray, 2));
         assert_eq!((stats.key_size, stats.value_size, stats.offset), (4, 8, 0));
@@ -406,7 +414,7 @@ mod tests {
             let (btf, elf) = write(&[("m", members)]);
             let maps = read(&btf, &elf);
             let flaw = maps.and_then(|maps| maps[0].flaw(4).map_or(Ok(()), Err));
-            flaw.expect_err("it is wrong").to_string()
+            flaw.expect_err("the definition is refused").to_string()
         };
         assert!(
             message(&[("type", 11)]).contains("map m: maps of kind LPM_TRIE are not emulated yet")
@@ -417,7 +425,7 @@ mod tests {
         let wide = [("type", 2), ("max_entries", 1), ("key_size", 8), ("value", 0)];
         assert!(message(&wide).contains("the key of an ARRAY has 4 bytes, not 8"));
         let huge = [("type", 1), ("max_entries", 1 << 30), ("key", 0), ("value", 0)];
-        assert!(message(&huge).contains("1073741824 are the most"));
+        assert!(message(&huge).contains("the maximum is 1073741824"));
         assert!(
             message(&[("type", 22), ("max_entries", 3), ("key", 0)]).contains("QUEUE has no key")
         );

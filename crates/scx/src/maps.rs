@@ -6,8 +6,7 @@
 
 use crate::errno::{E2BIG, EEXIST, EINVAL, ENOENT};
 use crate::map_def::{MapDef, MapKind, TOTAL_MAX};
-use crate::memory::map_handle;
-use crate::memory::{Memory, address, place};
+use crate::memory::{Memory, address, map_handle, place};
 use std::collections::BTreeMap;
 
 /// Flag of an update that must create a new entry.
@@ -489,7 +488,7 @@ mod tests {
         for number in [1, 2, 3] {
             assert_eq!(map.update(&mut memory, &key(number), &bytes(number.into()), 0, 1), 0);
         }
-        assert_eq!(map.lookup(&memory, &key(1), 0), 0, "it has made way");
+        assert_eq!(map.lookup(&memory, &key(1), 0), 0, "it was evicted");
         let values = [0, 1].map(|cpu| map.lookup(&memory, &key(3), cpu));
         assert_eq!(values.map(|at| memory.u64(at)), [0, 3]);
     }

@@ -61,7 +61,7 @@ impl Object {
         }
         let what = format!(
             "{text:?}: the kernel refuses scheduler functions to a program without a \
-             GPL-compatible licence; it takes {}",
+             GPL-compatible licence; it accepts {}",
             LICENCES.join(", ")
         );
         Err(ObjectError::new(place, what))
@@ -96,13 +96,13 @@ impl Object {
         match found.as_slice() {
             [] => Err(ObjectError::new(
                 "",
-                "there is no sched_ext policy in it: no struct sched_ext_ops in .struct_ops.link",
+                "it contains no sched_ext policy: no struct sched_ext_ops in .struct_ops.link",
             )),
             [(section, value, ty, _)] => Ok((*section, *value, *ty)),
             [(section, ..), ..] => {
                 let names: Vec<&str> = found.iter().map(|(.., name)| name.as_str()).collect();
                 let what = format!(
-                    "there are {} policies in it ({}); compile them to a file each",
+                    "it contains {} policies ({}); compile each to its own file",
                     names.len(),
                     names.join(", ")
                 );
@@ -125,7 +125,9 @@ mod tests {
         };
         let mut writer = ObjectWriter::new();
         let refused = |writer: &ObjectWriter| {
-            Object::read("no.bpf.o", &writer.finish()).expect_err("refused").to_string()
+            Object::read("no.bpf.o", &writer.finish())
+                .expect_err("the object is refused")
+                .to_string()
         };
         assert!(refused(&writer).contains("section .BTF: it is missing; compile with -g"));
         let mut btf = BtfWriter::default();
@@ -134,7 +136,7 @@ mod tests {
         section(&mut writer, ".BTF.ext", ext);
         assert!(refused(&writer).contains("section license: it is missing"));
         section(&mut writer, "license", b"GPL\0".to_vec());
-        assert!(refused(&writer).contains("no.bpf.o: there is no sched_ext policy in it"));
+        assert!(refused(&writer).contains("no.bpf.o: it contains no sched_ext policy"));
         let code = Section { kind: PROGBITS, flags: EXEC, ..Section::default() };
         assert!(code.is_code());
     }

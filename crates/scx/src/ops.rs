@@ -176,7 +176,7 @@ mod tests {
     fn numbers_have_names() {
         let mut numbers = OpsNumbers::default();
         for name in OpsNumbers::NAMES {
-            *numbers.get_mut(name).expect("it is there") = 7;
+            *numbers.get_mut(name).expect("the name is known") = 7;
         }
         assert_eq!((numbers.flags, numbers.hotplug_seq), (7, 7));
         assert_eq!(numbers.get_mut("name"), None);

@@ -17,7 +17,7 @@ impl ScxScheduler {
         let entry = self.world.image.program(name)?;
         if args.len() > PROGRAM_ARGS_MAX {
             let what =
-                format!("{} arguments of {name}; {PROGRAM_ARGS_MAX} are the most", args.len());
+                format!("{} arguments of {name}; the maximum is {PROGRAM_ARGS_MAX}", args.len());
             return Err(ObjectError::new("", what).in_file(&self.world.image.file));
         }
         self.world.first_calls.push((entry, args.to_vec()));
@@ -55,15 +55,15 @@ impl Act<'_> {
         let insns = self.w.vm.insns;
         let outcome = self.run(entry, [at, 0, 0, 0, 0]);
         let insns = self.w.vm.insns - insns;
-        let told = |result: &str| {
+        let line = |result: &str| {
             let args: Vec<String> = args.iter().map(i32::to_string).collect();
             format!("{name}({}){result}", args.join(", "))
         };
         match outcome {
-            Ok(0) => self.log_text("syscall", || told(""), insns),
+            Ok(0) => self.log_text("syscall", || line(""), insns),
             Ok(result) => {
                 let error = result as i32;
-                self.log_text("syscall", || told(&format!(" = {error}")), insns);
+                self.log_text("syscall", || line(&format!(" = {error}")), insns);
                 if before {
                     self.error(format!("{name} returned {error}"));
                 }

@@ -10,8 +10,7 @@ use crate::cpu::MASK_ONLINE;
 use crate::end::End;
 use crate::kernel_types::{ECODE_ACT_RESTART, ENQ_MOVE, ENQ_NOCLOCK, ENQ_RESTORE, SLICE_DFL};
 use crate::memory;
-use crate::ops::Callback;
-use crate::ops::Context;
+use crate::ops::{Callback, Context};
 use crate::scheduler::ScxScheduler;
 use crate::task::{Holder, Task};
 use crate::timers::Timer;
@@ -90,7 +89,7 @@ impl ScxScheduler {
         }
         for task in &mut new.tasks {
             let was = std::mem::take(task);
-            *task = Task { holder: Holder::Nobody, direct: None, put_back: None, qseq: 0, ..was };
+            *task = Task { holder: Holder::None, direct: None, put_back: None, qseq: 0, ..was };
         }
         let mut act = Act { w: new, p: platform };
         act.start();

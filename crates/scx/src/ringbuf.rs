@@ -74,7 +74,7 @@ pub(crate) fn reserve(act: &mut Act<'_>, [map, size, flags, ..]: [u64; 5]) -> Ou
 
 fn give_up(act: &mut Act<'_>, at: u64) -> Result<(usize, u32), Box<Fault>> {
     let record = act.w.reserved.remove(&at);
-    record.ok_or_else(|| Fault::new(format!("{at:#x} is no record that was reserved")))
+    record.ok_or_else(|| Fault::new(format!("{at:#x} is not a reserved record")))
 }
 
 pub(crate) fn submit(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {

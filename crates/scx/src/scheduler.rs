@@ -266,7 +266,7 @@ impl Scheduler for ScxScheduler {
 impl Drop for ScxScheduler {
     fn drop(&mut self) {
         if let Some(log) = self.world.log.take() {
-            log.tell(|witness| witness.finished(&self.summary()));
+            log.notify(|witness| witness.finished(&self.summary()));
         }
     }
 }
@@ -318,15 +318,15 @@ impl Inspect for ScxScheduler {
 
     fn audit(&self) -> Result<(), String> {
         let world = &self.world;
-        let mut standing = 0;
+        let mut queued = 0;
         for (number, queue) in world.queues.iter().enumerate() {
             for entry in queue.iter() {
-                standing += 1;
+                queued += 1;
                 let holder = world.tasks[entry.task as usize].holder;
                 if holder != Holder::Queue(number as u32, entry.key) {
                     let name = world.task_name(entry.task);
                     return Err(format!(
-                        "{name} stands in queue {number}, its row says {holder:?}"
+                        "{name} is in queue {number}, but its holder is {holder:?}"
                     ));
                 }
             }
@@ -336,7 +336,7 @@ impl Inspect for ScxScheduler {
             let task = &world.tasks[row as usize];
             held += usize::from(matches!(task.holder, Holder::Queue(..)));
             let runs = task.on_cpu.is_some_and(|cpu| world.cpus[cpu as usize].goes_on_with(row));
-            let is_held = task.holder != Holder::Nobody;
+            let is_held = task.holder != Holder::None;
             if task.is_alive && (task.is_runnable && !runs) != is_held {
                 let name = world.task_name(row);
                 return Err(format!(
@@ -345,9 +345,11 @@ impl Inspect for ScxScheduler {
                 ));
             }
         }
-        match standing == held {
+        match queued == held {
             true => Ok(()),
-            false => Err(format!("{standing} tasks stand in queues, {held} are said to")),
+            false => Err(format!(
+                "queues hold {queued} tasks, but {held} tasks have a queue as their holder"
+            )),
         }
     }
 }

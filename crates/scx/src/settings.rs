@@ -43,14 +43,16 @@ impl Setting {
             .ok_or_else(|| wrong("write NAME=VALUE, e.g. slice_ns=5000000".into()))?;
         let (name, value) = (name.trim(), value.trim());
         let value = number(value).ok_or_else(|| {
-            wrong(format!("{value:?} is no value: write a number, 0x and a number, true or false"))
+            wrong(format!(
+                "{value:?} is not a value: write a number, 0x and a number, true or false"
+            ))
         })?;
         let target = if let Some(field) = name.strip_prefix("ops.") {
             SettingTarget::Ops(field.into())
         } else if let Some(rest) = name.strip_prefix("map.") {
             let map = rest
                 .strip_suffix(".max_entries")
-                .ok_or_else(|| wrong("of a map only max_entries can be set".into()))?;
+                .ok_or_else(|| wrong("only max_entries of a map can be set".into()))?;
             SettingTarget::MapEntries(map.into())
         } else if let Some((name, rest)) = name.split_once('[') {
             let index = rest.strip_suffix(']').and_then(|index| index.parse().ok());
@@ -108,14 +110,15 @@ mod tests {
 
     #[test]
     fn what_is_no_setting_is_refused_with_what_would_be_right() {
-        let message = |text| Setting::read(text).expect_err("no setting").to_string();
+        let message = |text| Setting::read(text).expect_err("the setting is refused").to_string();
         assert!(message("slice_ns").contains("write NAME=VALUE"));
         assert_eq!(
             message("a=5ms"),
-            "setting \"a=5ms\": \"5ms\" is no value: write a number, 0x and a number, true or false"
+            "setting \"a=5ms\": \"5ms\" is not a value: write a number, 0x and a number, true or \
+             false"
         );
         assert!(message("a[x]=1").contains("NAME[3]"));
         assert!(message("map.a.flags=1").contains("only max_entries"));
-        assert!(message("a=99999999999999999999").contains("no value"));
+        assert!(message("a=99999999999999999999").contains("not a value"));
     }
 }

@@ -9,7 +9,7 @@ use schedlab_core::{CpuSet, Policy, SchedAttr};
 pub enum Holder {
     /// None: the task runs, sleeps or is being moved.
     #[default]
-    Nobody,
+    None,
     /// The policy, since `enqueue`.
     Policy,
     /// A queue, by its index, with the task's position.

@@ -152,7 +152,7 @@ impl Act<'_> {
         let is_held = match self.w.tasks[row as usize].holder {
             Holder::Policy => true,
             Holder::Queue(queue, _) => self.w.profile >= Profile::V7_3 && queue > self.w.global(),
-            Holder::Nobody => false,
+            Holder::None => false,
         };
         if is_held {
             let args = [self.w.task_address(row), deq_flags];

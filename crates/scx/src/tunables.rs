@@ -65,7 +65,7 @@ impl ScxScheduler {
                 name: format!("map.{}.max_entries", map.name).into(),
                 value: i64::from(map.max_entries),
                 range: (1, i64::from(u32::MAX)),
-                help: "how many entries a map of the policy has at most",
+                help: "maximum number of entries of a map of the policy",
             });
         }
         all
@@ -91,7 +91,7 @@ impl ScxScheduler {
         if self.has_started {
             let Some(variable) = variable.filter(|it| image.data[it.data].is_writable) else {
                 return Err(refused(
-                    "it is constant once the policy is loaded; set it before, by --scx-set".into(),
+                    "it is constant once the policy is loaded; set it before with --scx-set".into(),
                 ));
             };
             self.world.vm.memory.write(variable.address(), variable.size as usize, value as u64);

@@ -136,7 +136,7 @@ pub trait Calls {
 fn store_fault(fault: StoreFault, to: u64, width: usize) -> Box<Fault> {
     Fault::new(match fault {
         StoreFault::NoMemory => {
-            format!("stores {width} bytes to {to:#x}, where there is no memory")
+            format!("stores {width} bytes to {to:#x}, which is unmapped")
         }
         StoreFault::ReadOnly(name) => format!("stores {width} bytes to {name}, which is read-only"),
     })
@@ -535,7 +535,7 @@ mod tests {
     /// r0 = the result of `op` on r1 and r2.
     fn binary(op: u8, off: i32, a: u64, b: u64) -> u64 {
         let code = [insn(op, 1, 2, off, 0), insn(0xbf, 0, 1, 0, 0), STOP];
-        execute(&code, [a, b, 0, 0, 0]).expect("no fault")
+        execute(&code, [a, b, 0, 0, 0]).expect("the program has no fault")
     }
 
     #[test]
@@ -603,7 +603,7 @@ mod tests {
     fn bytes_are_put_in_order() {
         let swap = |op, bits| {
             let code = [insn(op, 1, 0, 0, bits), insn(0xbf, 0, 1, 0, 0), STOP];
-            execute(&code, [0x0102_0304_0506_0708, 0, 0, 0, 0]).expect("no fault")
+            execute(&code, [0x0102_0304_0506_0708, 0, 0, 0, 0]).expect("the program has no fault")
         };
         assert_eq!(swap(0xd4, 16), 0x0708);
         assert_eq!(swap(0xd4, 64), 0x0102_0304_0506_0708);
@@ -678,13 +678,15 @@ mod tests {
     #[test]
     fn stores_to_no_memory_and_to_constants_are_faults() {
         let code = [insn(0xb7, 2, 0, 0, 7), insn(0x7b, 1, 2, 8, 0), STOP];
-        let fault = execute(&code, [address(FIRST_FREE, 60), 0, 0, 0, 0]).expect_err("a fault");
-        assert_eq!(fault.what, "stores 8 bytes to 0x1000000044, where there is no memory");
+        let fault =
+            execute(&code, [address(FIRST_FREE, 60), 0, 0, 0, 0]).expect_err("the program faults");
+        assert_eq!(fault.what, "stores 8 bytes to 0x1000000044, which is unmapped");
         assert_eq!((fault.at, fault.registers[2]), (Some(1), 7));
-        let fault = execute(&code, [address(FIRST_FREE + 1, 0), 0, 0, 0, 0]).expect_err("a fault");
+        let fault = execute(&code, [address(FIRST_FREE + 1, 0), 0, 0, 0, 0])
+            .expect_err("the program faults");
         assert_eq!(fault.what, "stores 8 bytes to .rodata, which is read-only");
         let code = [insn(0xdb, 1, 2, 0, 0xe1), STOP];
-        assert!(execute(&code, [0; 5]).is_err(), "an atomic one");
+        assert!(execute(&code, [0; 5]).is_err(), "an atomic store");
     }
 
     #[test]
@@ -745,7 +747,10 @@ mod tests {
         let code = [insn(CALL, 0, 0, 0, 1), STOP];
         assert_eq!(execute(&code, [1, 2, 3, 4, 5]), Ok(15));
         let code = [insn(CALL, 0, 0, 0, 99), STOP];
-        assert_eq!(execute(&code, [0; 5]).expect_err("a fault").what, "helper 99 is not emulated");
+        assert_eq!(
+            execute(&code, [0; 5]).expect_err("the program faults").what,
+            "helper 99 is not emulated"
+        );
         // The kernel function runs the function at instruction 2 with 41.
         let code = [
             insn(CALL_KFUNC, 0, 0, 0, 0),
@@ -760,7 +765,7 @@ mod tests {
     #[test]
     fn endless_loops_and_endless_calls_end() {
         let code = [insn(0xb7, 0, 0, 0, 0), insn(JA, 0, 0, -1, 0)];
-        let fault = execute(&code, [0; 5]).expect_err("a fault");
+        let fault = execute(&code, [0; 5]).expect_err("the program faults");
         assert_eq!(
             (fault.what.as_str(), fault.at),
             ("ran for more than 4 million instructions", Some(1))
@@ -768,21 +773,24 @@ mod tests {
         let code = [insn(GOTOL, 0, 0, 0, -1)];
         assert!(execute(&code, [0; 5]).is_err());
         let code = [insn(CALL_LOCAL, 0, 0, 0, 0), STOP];
-        let fault = execute(&code, [0; 5]).expect_err("a fault");
+        let fault = execute(&code, [0; 5]).expect_err("the program faults");
         assert_eq!(fault.what, "calls are nested more than 60 deep");
         let code = [insn(CALL_KFUNC, 0, 0, 0, 0), STOP];
-        let fault = execute(&code, [0; 5]).expect_err("a fault");
+        let fault = execute(&code, [0; 5]).expect_err("the program faults");
         assert_eq!(fault.what, "calls are nested more than 60 deep");
         let mut bare = machine(&code);
         assert!(run(&mut bare, &code, 0, [0; 5]).is_err());
-        assert_eq!((bare.vm.depth, bare.vm.frames.len()), (0, 0), "it is as before");
+        assert_eq!((bare.vm.depth, bare.vm.frames.len()), (0, 0), "the state is restored");
     }
 
     #[test]
     fn poison_is_a_fault_when_it_is_reached() {
         let code = [insn(0x15, 1, 0, 1, 0), Insn::poison(3), insn(0xb7, 0, 0, 0, 0), STOP];
         assert_eq!(execute(&code, [0; 5]), Ok(0));
-        assert_eq!(execute(&code, [1, 0, 0, 0, 0]).expect_err("a fault").what, "reason 3");
+        assert_eq!(
+            execute(&code, [1, 0, 0, 0, 0]).expect_err("the program faults").what,
+            "reason 3"
+        );
     }
 
     #[test]

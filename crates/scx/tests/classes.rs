@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use support::{Books, HZ, MS, SECOND, link};
 
-/// A policy with the classes above it, driven by hand.
+/// A policy with the classes above it, called directly by the tests.
 struct Rig {
     classes: Classes,
     platform: Platform,
@@ -56,7 +56,7 @@ impl Rig {
         self.classes.fork(&mut self.platform, TaskId(task), &attr, Parent::External);
     }
 
-    /// The CPUs that were asked to reschedule do so, each until it has had its turn.
+    /// Reschedules the CPUs that were asked to, until none is.
     fn settle(&mut self) {
         let mut rounds = 0;
         let mut from = 0;
@@ -99,8 +99,8 @@ impl Rig {
         self.platform.set_now_ns(now_ns);
     }
 
-    /// What the policy printed since this was asked last.
-    fn told(&mut self) -> Vec<String> {
+    /// Printed output of the policy since the last call.
+    fn printed(&mut self) -> Vec<String> {
         let printed = self.classes.policy().printed();
         let new = printed[self.seen..].iter().map(|(_, _, text)| text.clone()).collect();
         self.seen = printed.len();
@@ -114,26 +114,26 @@ fn a_real_time_task_takes_the_cpu_at_once_and_gives_it_back() {
     rig.fork(0, OTHER);
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
     rig.at(5 * MS);
-    rig.told();
+    rig.printed();
     rig.fork(1, FIFO);
-    // It is known to the policy, but not given to it.
-    assert_eq!(rig.told(), ["init_task 1001"]);
+    // The policy knows the task, but does not have it.
+    assert_eq!(rig.printed(), ["init_task 1001"]);
     assert!(rig.platform.resched_pending(CpuId(0)), "it preempts");
     assert_eq!(rig.schedule(0), Some(TaskId(1)));
-    // With slice left it goes back to the head of the local queue: nobody asks `enqueue`.
-    assert_eq!(rig.told(), ["stopping 1000 1", "cpu_release 0 0 1001"]);
+    // With slice left it returns to the head of the local queue, without a call of `enqueue`.
+    assert_eq!(rig.printed(), ["stopping 1000 1", "cpu_release 0 0 1001"]);
     rig.at(7 * MS);
     rig.sleep(0, 1);
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
-    assert_eq!(rig.told(), ["cpu_acquire 0", "running 1000"]);
+    assert_eq!(rig.printed(), ["cpu_acquire 0", "running 1000"]);
     rig.at(8 * MS);
     rig.wake(1);
     assert_eq!(rig.schedule(0), Some(TaskId(1)));
     rig.block(0, 1, BlockReason::Dead);
-    rig.told();
+    rig.printed();
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
-    assert_eq!(rig.told(), ["cpu_acquire 0", "running 1000", "exit_task 1001"]);
-    // What the slice had left is not lost, nor given anew.
+    assert_eq!(rig.printed(), ["cpu_acquire 0", "running 1000", "exit_task 1001"]);
+    // The rest of the slice is neither lost nor renewed.
     assert_eq!(rig.classes.policy().end(), None);
 }
 
@@ -145,15 +145,15 @@ fn a_task_without_slice_is_enqueued_when_it_is_preempted() {
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
     rig.at(4 * MS);
     rig.fork(2, deadline());
-    rig.told();
+    rig.printed();
     assert_eq!(rig.schedule(0), Some(TaskId(2)));
-    // This class looks for work before the deadline class has the CPU; whom it found waits in the
-    // local queue. The reason is 1, a deadline task.
-    let told = ["dispatch 0 1000", "stopping 1000 1", "enqueue 1000 0", "cpu_release 0 1 1002"];
-    assert_eq!(rig.told(), told);
+    // This class looks for work before the deadline class has the CPU. The task that it found waits
+    // in the local queue. The reason is 1, a deadline task.
+    let printed = ["dispatch 0 1000", "stopping 1000 1", "enqueue 1000 0", "cpu_release 0 1 1002"];
+    assert_eq!(rig.printed(), printed);
     rig.sleep(0, 2);
     assert_eq!(rig.schedule(0), Some(TaskId(1)));
-    assert_eq!(rig.told(), ["cpu_acquire 0", "running 1001"]);
+    assert_eq!(rig.printed(), ["cpu_acquire 0", "running 1001"]);
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn tasks_of_the_local_queue_are_asked_back() {
     rig.fork(0, OTHER);
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
     rig.fork(1, FIFO);
-    rig.told();
+    rig.printed();
     assert_eq!(rig.schedule(0), Some(TaskId(1)));
     let reenq = format!("enqueue 1000 {:x}", 1_u64 << 40);
-    let told = ["stopping 1000 1", "cpu_release 0 0 1001", &reenq, "asked back 1"];
-    assert_eq!(rig.told(), told);
+    let printed = ["stopping 1000 1", "cpu_release 0 0 1001", &reenq, "asked back 1"];
+    assert_eq!(rig.printed(), printed);
 }
 
 #[test]
@@ -176,33 +176,33 @@ fn nothing_is_released_when_one_real_time_task_follows_another() {
     rig.schedule(0);
     rig.fork(1, FIFO);
     rig.schedule(0);
-    rig.told();
+    rig.printed();
     rig.fork(2, SchedAttr::realtime(Policy::Fifo, 20));
     assert_eq!(rig.schedule(0), Some(TaskId(2)));
     rig.fork(3, OTHER);
     assert!(!rig.platform.resched_pending(CpuId(0)), "an ordinary task waits");
     rig.sleep(0, 2);
     assert_eq!(rig.schedule(0), Some(TaskId(1)));
-    let told = rig.told();
-    assert!(!told.iter().any(|line| line.starts_with("cpu_")), "{told:?}");
+    let printed = rig.printed();
+    assert!(!printed.iter().any(|line| line.starts_with("cpu_")), "{printed:?}");
 }
 
 #[test]
 fn a_cpu_of_a_real_time_task_is_not_idle() {
     let mut rig = Rig::above(2, &[]);
     rig.fork_on(0, FIFO, CpuSet::only(CpuId(1)));
-    rig.told();
+    rig.printed();
     rig.settle();
-    // It was idle, and nothing was taken from the policy: no `cpu_release`.
-    assert_eq!(rig.told(), ["dispatch 1 0", "update_idle 1 0"]);
-    // An ordinary task that may use both finds the other.
+    // The CPU was idle, and nothing was taken from the policy: no `cpu_release`.
+    assert_eq!(rig.printed(), ["dispatch 1 0", "update_idle 1 0"]);
+    // An ordinary task that may use both CPUs finds the other.
     rig.fork(1, OTHER);
     rig.settle();
     assert_eq!(rig.classes.cpu_of(TaskId(1)), CpuId(0));
-    rig.told();
+    rig.printed();
     rig.sleep(1, 0);
     rig.settle();
-    assert_eq!(rig.told(), ["dispatch 1 0", "update_idle 1 1"]);
+    assert_eq!(rig.printed(), ["dispatch 1 0", "update_idle 1 1"]);
 }
 
 #[test]
@@ -211,21 +211,21 @@ fn a_task_changes_its_class_while_it_runs() {
     rig.fork(0, OTHER);
     rig.fork(1, OTHER);
     rig.schedule(0);
-    rig.told();
+    rig.printed();
     rig.set(0, FIFO);
-    assert_eq!(rig.told(), ["stopping 1000 0", "quiescent 1000 a", "disable 1000"]);
+    assert_eq!(rig.printed(), ["stopping 1000 0", "quiescent 1000 a", "disable 1000"]);
     rig.settle();
     assert_eq!(rig.schedule(0), Some(TaskId(0)), "it goes on, as a real-time task");
-    assert_eq!(rig.told(), Vec::<String>::new());
+    assert_eq!(rig.printed(), Vec::<String>::new());
     rig.set(0, OTHER);
-    let told = [
+    let printed = [
         "enable 1000",
         "set_weight 1000 100",
         "set_cpumask 1000",
         "runnable 1000 a",
         "running 1000",
     ];
-    assert_eq!(rig.told(), told);
+    assert_eq!(rig.printed(), printed);
     rig.settle();
     assert_eq!(rig.schedule(0), Some(TaskId(0)), "it goes on, as an ordinary one");
 }
@@ -236,17 +236,17 @@ fn a_task_changes_its_class_while_it_waits_or_sleeps() {
     rig.fork(0, OTHER);
     rig.fork(1, OTHER);
     rig.schedule(0);
-    rig.told();
+    rig.printed();
     rig.set(1, FIFO);
-    assert_eq!(rig.told(), ["quiescent 1001 a", "disable 1001"], "its queue is the class's own");
+    assert_eq!(rig.printed(), ["quiescent 1001 a", "disable 1001"], "its queue is the class's own");
     assert_eq!(rig.schedule(0), Some(TaskId(1)), "it preempts");
     rig.sleep(0, 1);
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
-    rig.told();
+    rig.printed();
     rig.set(1, OTHER);
-    assert_eq!(rig.told(), ["enable 1001", "set_weight 1001 100", "set_cpumask 1001"]);
+    assert_eq!(rig.printed(), ["enable 1001", "set_weight 1001 100", "set_cpumask 1001"]);
     rig.wake(1);
-    assert_eq!(rig.told(), ["runnable 1001 9", "enqueue 1001 9"]);
+    assert_eq!(rig.printed(), ["runnable 1001 9", "enqueue 1001 9"]);
     assert!(!rig.platform.resched_pending(CpuId(0)), "there is no wakeup preemption");
     rig.settle();
 }
@@ -256,16 +256,16 @@ fn what_was_not_promised_is_refused() {
     let mut rig = Rig::above(1, &[]);
     rig.fork(0, OTHER);
     rig.schedule(0);
-    rig.told();
-    // The whole CPU; 95 % may be promised, less 5 % for the server.
+    rig.printed();
+    // The whole CPU. 95 % may be reserved, less 5 % for the server.
     rig.set(0, SchedAttr { runtime_ns: 10 * MS, ..deadline() });
-    assert_eq!(rig.told(), Vec::<String>::new(), "it stays what it was");
+    assert_eq!(rig.printed(), Vec::<String>::new(), "it stays what it was");
     assert_eq!(rig.schedule(0), Some(TaskId(0)));
-    // Refused at its birth it is an ordinary task.
+    // Refused at its birth, the task is an ordinary one.
     rig.fork(1, SchedAttr { runtime_ns: 10 * MS, ..deadline() });
-    let told = rig.told();
-    assert_eq!(told[0], "init_task 1001");
-    assert!(told.contains(&"enqueue 1001 8".to_string()), "{told:?}");
+    let printed = rig.printed();
+    assert_eq!(printed[0], "init_task 1001");
+    assert!(printed.contains(&"enqueue 1001 8".to_string()), "{printed:?}");
     rig.settle();
 }
 
@@ -273,11 +273,11 @@ fn what_was_not_promised_is_refused() {
 fn a_policy_for_some_tasks_alone_is_refused() {
     let mut rig = Rig::above(1, &["ops.flags=9"]);
     rig.fork(0, OTHER);
-    let end = rig.classes.policy().end().expect("there is no fair class beside it");
+    let end = rig.classes.policy().end().expect("the policy ends");
     assert!(end.message.contains("SCX_OPS_SWITCH_PARTIAL"), "{}", end.message);
 }
 
-/// A task that never ends for each of the attributes.
+/// One endless task for each of the attributes.
 struct Hogs(Vec<SchedAttr>);
 
 impl Workload for Hogs {
@@ -294,8 +294,8 @@ impl Workload for Hogs {
     }
 }
 
-/// In 6.18 nothing keeps a real-time task from starving the policy's: the fair server serves the
-/// fair class. Later kernels have a server for this class.
+/// In 6.18 nothing keeps a real-time task from starving the policy's tasks: the fair server serves
+/// only the fair class. Later kernels have a server for this class.
 #[test]
 fn real_time_tasks_starve_the_policy_until_7_x() {
     let run = |profile, until_ns| {

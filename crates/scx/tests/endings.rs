@@ -1,4 +1,4 @@
-//! What ends a policy, and with which words.
+//! Reasons for which a policy ends, and their messages.
 
 mod support;
 
@@ -27,7 +27,7 @@ const OVERFLOW: u32 = 16;
 const BAD_HELPER: u32 = 17;
 const WRITE_PID: u32 = 18;
 
-/// Runs on with the tasks served first come first served.
+/// Runs the policy with a fault. After its end the tasks run first come, first served.
 fn run_with(fault: u32) -> Run {
     let policy = scheduler("faults", 2, &[&format!("fault={fault}")], OnEnd::GoOn);
     let tasks = vec![
@@ -40,7 +40,8 @@ fn run_with(fault: u32) -> Run {
     run(policy, 2, tasks, 10 * SECOND)
 }
 
-/// The run goes on after the end, and nobody is lost; the message of the end.
+/// Checks that the run continues after the end and that no task is lost. Returns the message of the
+/// end.
 fn ended(fault: u32, kind: u64) -> String {
     let run = run_with(fault);
     let policy = run.scheduler();
@@ -49,7 +50,7 @@ fn ended(fault: u32, kind: u64) -> String {
     assert_eq!(policy.variable("exits"), Some(1), "exit is called once: {}", end.message);
     assert_eq!(policy.variable("exit_kind"), Some(kind));
     assert_eq!(policy.inspect().audit(), Ok(()));
-    // Two CPUs, three hogs: nothing idles, and everybody goes on.
+    // Two CPUs, three hogs: no CPU idles, and all tasks continue.
     let cpu_ns = &run.observer().cpu_ns;
     assert_eq!(cpu_ns.iter().sum::<u64>(), 20 * SECOND, "{}: {cpu_ns:?}", end.message);
     assert!(cpu_ns.iter().all(|&ns| ns > SECOND / 5), "{}: {cpu_ns:?}", end.message);
@@ -115,21 +116,21 @@ fn faults_of_the_program_name_their_place() {
     let message = class(STORE);
     assert!(message.starts_with("faults_enqueue, insn "), "{message}");
     assert!(message.contains("faults.bpf.c:"), "{message}");
-    assert!(message.ends_with("stores 8 bytes to 0x0, where there is no memory"), "{message}");
+    assert!(message.ends_with("stores 8 bytes to 0x0, which is unmapped"), "{message}");
     let message = class(LOOP);
     assert!(message.ends_with("ran for more than 4 million instructions"), "{message}");
     let message = class(MISSING_FIELD);
-    let expected = "uses nonsense.a, which the kernel played here has not";
+    let expected = "uses nonsense.a, which the emulated kernel lacks";
     assert!(message.ends_with(expected), "{message}");
     assert!(class(BAD_HELPER).ends_with("helper 12 is not emulated"));
     assert!(class(WRITE_PID).ends_with("stores 4 bytes to tasks, which is read-only"));
 }
 
-/// The message with which `contexts.bpf.c` ends by its fault of this number, and the kind.
+/// The message and the kind with which `contexts.bpf.c` ends through the fault with this number.
 fn context(fault: u32) -> (String, u64) {
     let policy = scheduler("contexts", 1, &[&format!("fault={fault}")], OnEnd::GoOn);
     let run = run(policy, 1, vec![Script::hog(0), Script::sleeper(MS, 3 * MS)], SECOND);
-    assert_eq!(run.observer().cpu_ns.iter().sum::<u64>(), SECOND, "fault {fault}: nobody is lost");
+    assert_eq!(run.observer().cpu_ns.iter().sum::<u64>(), SECOND, "fault {fault}: no task is lost");
     let end = run.scheduler().end().unwrap_or_else(|| panic!("fault {fault} did not end it"));
     (end.message.clone(), end.kind)
 }
@@ -168,7 +169,7 @@ fn an_end_stops_the_run_unless_it_is_to_go_on() {
         let policy = scheduler("faults", 1, &[&format!("fault={STORE}")], OnEnd::Stop);
         run(policy, 1, vec![Script::hog(0)], SECOND);
     });
-    let payload = caught.expect_err("it unwinds");
+    let payload = caught.expect_err("the hook unwinds");
     let message = payload.downcast_ref::<String>().expect("a message");
     assert!(message.starts_with("scx: policy faults ended at 0 ns in enqueue: "), "{message}");
     assert!(message.contains("the last callbacks:\n"), "{message}");

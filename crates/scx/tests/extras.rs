@@ -1,4 +1,4 @@
-//! What larger policies need: `objects/extras.bpf.c`.
+//! Features that larger policies need: `objects/extras.bpf.c`.
 
 mod support;
 
@@ -13,7 +13,7 @@ use schedlab_scx::{OnEnd, Options, ScxScheduler};
 use std::sync::{Arc, Mutex};
 use support::{HZ, MS, SECOND, Script, link, run, scheduler};
 
-/// A policy and its machine, driven by hand.
+/// A policy and its machine, called directly by the tests.
 struct Rig {
     policy: ScxScheduler,
     platform: Platform,
@@ -47,7 +47,7 @@ impl Rig {
 fn two_nodes() -> Topology {
     let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
     let places = (0..8).map(place).collect();
-    Topology::new(places, &[]).expect("it is sound")
+    Topology::new(places, &[]).expect("the topology is valid")
 }
 
 #[test]
@@ -63,17 +63,18 @@ fn an_arena_has_pages_and_variables() {
 fn programs_run_before_the_policy_begins() {
     let mut rig = Rig::new("extras", Topology::flat(2), &[], OnEnd::Stop);
     for cpu in [0, 3] {
-        rig.policy.call_first("add_primary", &[cpu, -1]).expect("there is one");
+        rig.policy.call_first("add_primary", &[cpu, -1]).expect("the program exists");
     }
-    let unknown = rig.policy.call_first("add", &[]).expect_err("there is none").to_string();
+    let unknown =
+        rig.policy.call_first("add", &[]).expect_err("there is no such program").to_string();
     assert!(unknown.contains("no program add of section syscall; there are add_primary, refuse"));
     assert!(rig.policy.call_first("refuse", &[0; 65]).is_err());
     rig.fork(0);
     assert_eq!((rig.value("primary"), rig.value("given")), (0b1001, -2_i64 as u64));
     let mut rig = Rig::new("extras", Topology::flat(2), &[], OnEnd::GoOn);
-    rig.policy.call_first("refuse", &[]).expect("there is one");
+    rig.policy.call_first("refuse", &[]).expect("the program exists");
     rig.fork(0);
-    let end = rig.policy.end().expect("it was not attached");
+    let end = rig.policy.end().expect("the policy was not attached");
     assert_eq!(end.message, "refuse returned -22");
 }
 
@@ -98,7 +99,7 @@ fn limits_of_groups_are_told() {
     let mut rig = Rig::new("extras", Topology::flat(1), &[], OnEnd::Stop);
     let group = rig.policy.group_new(&mut rig.platform, GroupId(0), 1024).expect("a group");
     let quota = Quota { quota_us: Some(20_000), period_us: 50_000, burst_us: 0 };
-    rig.policy.group_set_quota(&mut rig.platform, group, quota).expect("it is taken");
+    rig.policy.group_set_quota(&mut rig.platform, group, quota).expect("the command is accepted");
     assert_eq!((rig.value("period"), rig.value("quota")), (50_000, 20_000));
 }
 
@@ -106,9 +107,9 @@ fn limits_of_groups_are_told() {
 fn cpus_that_go_and_come_are_told() {
     let mut rig = Rig::new("extras", Topology::flat(4), &[], OnEnd::Stop);
     rig.fork(0);
-    rig.policy.cpu_offline(&mut rig.platform, CpuId(2)).expect("it is taken");
-    rig.policy.cpu_offline(&mut rig.platform, CpuId(3)).expect("it is taken");
-    rig.policy.cpu_online(&mut rig.platform, CpuId(2)).expect("it is taken");
+    rig.policy.cpu_offline(&mut rig.platform, CpuId(2)).expect("the command is accepted");
+    rig.policy.cpu_offline(&mut rig.platform, CpuId(3)).expect("the command is accepted");
+    rig.policy.cpu_online(&mut rig.platform, CpuId(2)).expect("the command is accepted");
     assert_eq!((rig.value("offline"), rig.value("online")), (34, 3));
     assert_eq!(rig.policy.end(), None);
 }
@@ -127,9 +128,9 @@ fn a_policy_without_such_callbacks_ends_to_be_loaded_again() {
     let mut rig = Rig::new("vtime", Topology::flat(4), &[], OnEnd::Stop);
     rig.policy.log_to(Log::new(ends.clone()));
     rig.fork(0);
-    rig.policy.cpu_offline(&mut rig.platform, CpuId(2)).expect("it is taken");
+    rig.policy.cpu_offline(&mut rig.platform, CpuId(2)).expect("the command is accepted");
     assert_eq!((rig.policy.end(), rig.policy.restarts()), (None, 1));
-    let ends = ends.lock().expect("nobody panicked");
+    let ends = ends.lock().expect("no thread panicked");
     let [end] = ends.0.as_slice() else { panic!("it ended once") };
     assert_eq!((end.kind, end.code), (66, 1 << 48 | 1 << 32));
     assert_eq!(end.message, "cpu 2 going offline, exiting scheduler");
@@ -144,7 +145,7 @@ fn idle_cores_are_those_whose_threads_are_all_idle() {
     let cpu = rig.policy.cpu_of(TaskId(0));
     assert_eq!(rig.schedule(cpu.0), Some(TaskId(0)));
     assert_eq!(rig.value("idle_cores"), 6, "three of four cores");
-    // The next finds a whole core before a thread of one that is busy, in the same cache.
+    // The next task finds a whole core before a thread of a busy core in the same cache.
     rig.fork(1);
     let other = rig.policy.cpu_of(TaskId(1));
     assert_eq!((cpu.0 / 4, other.0 / 4), (0, 0));
@@ -161,7 +162,8 @@ fn the_search_goes_from_near_to_far() {
         assert_eq!(rig.schedule(cpu), Some(TaskId(task)), "it was idle");
         cores.push(cpu / 2);
     }
-    // Whole cores of the node, then of the other, then threads of the node, then of the other.
+    // Whole cores of the node, then of the other node, then threads of the node, then of the other
+    // node.
     let node = |core: &u32| core / 2;
     assert_eq!(cores.iter().map(node).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0, 1, 1], "{cores:?}");
     let mut first = cores[..4].to_vec();
@@ -178,7 +180,7 @@ fn idle_cpus_are_kept_by_node_for_those_who_ask() {
     assert_eq!(rig.schedule(cpu.0), Some(TaskId(0)));
     assert_eq!(rig.value("idle_in_node"), 4);
     assert!((4..8).contains(&rig.value("picked")), "{}", rig.value("picked"));
-    // Without the flag, and with it without a node, such questions end a policy.
+    // Without the flag, and with the flag but without a node, such calls end a policy.
     for (settings, message) in [
         (["ask_nodes=1", "ops.flags=0"], "per-node idle tracking is disabled"),
         (["ask_nodes=0", "ops.flags=64"], "SCX_OPS_BUILTIN_IDLE_PER_NODE enabled"),
@@ -191,15 +193,15 @@ fn idle_cpus_are_kept_by_node_for_those_who_ask() {
     }
 }
 
-/// What a log tells.
+/// Collects a log.
 #[derive(Default)]
-struct Told {
+struct Collected {
     lines: Vec<String>,
     ended: Option<End>,
     finished: bool,
 }
 
-impl Witness for Told {
+impl Witness for Collected {
     fn entry(&mut self, entry: &Entry) {
         let Entry { at_ns, name, pid, text, .. } = entry;
         self.lines.push(format!("{at_ns} {name} {pid:?} {text}"));
@@ -216,12 +218,12 @@ impl Witness for Told {
 
 #[test]
 fn what_a_policy_does_is_told_as_it_happens() {
-    let told = Arc::new(Mutex::new(Told::default()));
+    let collected = Arc::new(Mutex::new(Collected::default()));
     let mut policy = scheduler("extras", 1, &[], OnEnd::Stop);
-    policy.log_to(Log::new(Arc::clone(&told) as Arc<Mutex<dyn Witness>>));
-    policy.call_first("add_primary", &[5]).expect("there is one");
+    policy.log_to(Log::new(Arc::clone(&collected) as Arc<Mutex<dyn Witness>>));
+    policy.call_first("add_primary", &[5]).expect("the program exists");
     drop(run(policy, 1, vec![Script::hog(0)], 30 * MS));
-    let told = told.lock().expect("nobody panicked");
+    let collected = collected.lock().expect("no thread panicked");
     let records = "0 ringbuf None events: 16 bytes 0100000000000000e803000000000000";
     let expected = [
         "0 syscall None add_primary(5)",
@@ -233,9 +235,13 @@ fn what_a_policy_does_is_told_as_it_happens() {
         "0 running Some(1000) ",
     ];
     for line in expected {
-        assert!(told.lines.iter().any(|other| other == line), "no {line}: {:#?}", told.lines);
+        assert!(
+            collected.lines.iter().any(|other| other == line),
+            "no {line}: {:#?}",
+            collected.lines
+        );
     }
-    assert!(told.finished && told.ended.is_none());
+    assert!(collected.finished && collected.ended.is_none());
 }
 
 #[test]
@@ -243,12 +249,13 @@ fn a_policy_that_ends_leaves_a_dump() {
     let policy = scheduler("extras", 2, &["stall=1"], OnEnd::GoOn);
     let tasks = vec![Script::hog(0), Script::hog(3), Script::hog(0).on(1)];
     let run = run(policy, 2, tasks, 10 * SECOND);
-    let end = run.scheduler().end().expect("it ends");
+    let end = run.scheduler().end().expect("the policy ends");
     assert_eq!(end.message, "task-0[1000] failed to run for 5000 ms");
     let dump = &end.dump;
     for part in [
         "DEBUG DUMP\n",
-        "triggered exit kind 1026:\n  runnable task stall (task-0[1000] failed to run for 5000 ms)\n",
+        "triggered exit kind 1026:\n  runnable task stall (task-0[1000] failed to run for 5000 \
+         ms)\n",
         "extras: ",
         "\nCPU states\n----------\n",
         "\nCPU 0   : nr_run=",
@@ -288,8 +295,8 @@ fn settings_are_tunables() {
     assert!(set(&mut rig, "stall", 1 << 40).is_err_and(|it| it.contains("the kernel takes")));
     assert!(set(&mut rig, "nothing", 1).is_err());
     rig.fork(0);
-    assert_eq!(rig.value("records"), 7, "an idle CPU was found: nobody was enqueued");
-    let refused = set(&mut rig, "ask_nodes", 0).expect_err("it is constant");
+    assert_eq!(rig.value("records"), 7, "an idle CPU was found: no task was enqueued");
+    let refused = set(&mut rig, "ask_nodes", 0).expect_err("the variable is constant");
     assert!(refused.contains("constant once the policy is loaded"), "{refused}");
     assert_eq!(set(&mut rig, "records", 100), Ok(()), "as a user half can");
     assert_eq!(rig.value("records"), 100);

@@ -1,6 +1,6 @@
-//! The class played here against a real kernel's: callbacks and shares that Linux 7.3.4 had in
-//! QEMU, and the same load here. `tests/kernel/run.sh` boots the kernel, makes the records anew and
-//! runs these tests on them (`SCHEDLAB_KERNEL_RECORDS` names their directory).
+//! The emulated class against a real kernel's: callbacks and shares that Linux 7.3.4 had in QEMU,
+//! and the same load here. `tests/kernel/run.sh` boots the kernel, makes new records and runs these
+//! tests on them (`SCHEDLAB_KERNEL_RECORDS` names their directory).
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use support::{Books, HZ, MS, SECOND, link};
 
-/// A record of the kernel's: the one that a run has just made, or the one that is kept here.
+/// A record of the kernel: a new one, or the stored one.
 fn record(name: &str, kept: &str) -> String {
     match std::env::var_os("SCHEDLAB_KERNEL_RECORDS") {
         Some(directory) => {
@@ -23,33 +23,33 @@ fn record(name: &str, kept: &str) -> String {
     }
 }
 
-/// Whether the records are those of a boot just made.
+/// Whether the records are those of a new boot.
 fn is_fresh() -> bool {
     std::env::var_os("SCHEDLAB_KERNEL_RECORDS").is_some()
 }
 
-/// What the load's tasks do: all sleep until they are woken together; then a hog computes, and a
-/// sleeper sleeps and computes in turn.
+/// A task of the load. All tasks sleep until they are woken together. Then a hog computes, and a
+/// sleeper alternately sleeps and computes.
 #[derive(Clone, Copy)]
 struct Kind {
     nice: i32,
-    /// What a sleeper computes between two sleeps, ns.
+    /// Time that a sleeper computes between two sleeps, ns.
     run_ns: Option<u64>,
-    /// How long it sleeps at most, ns, if that is drawn: a kernel thread, bound to a CPU.
+    /// Maximum sleep, ns, if sleeps are random, and the CPU: a kernel thread, bound to that CPU.
     thread: Option<(u64, u32)>,
 }
 
 const SLEEP_NS: u64 = 20 * MS;
 
-/// How long the tasks have slept when they are woken, ns: the time that the kernel's load waits
-/// after it has started them. Estimates of interactivity come of it.
+/// Time that the tasks have slept when they are woken, ns: the time that the kernel's load waits
+/// after it has started them. Estimates of interactivity depend on it.
 const SLEPT_NS: u64 = 500 * MS;
 
-/// What it takes to go to sleep, ns: the first turn of a sleeper.
+/// Time to go to sleep, ns: the first run of a sleeper.
 const FIRST_NS: u64 = 10_000;
 
-/// What the kernel in QEMU takes for itself, ns. A task's clock runs from its switch on; that a
-/// turn of 8 ms needs three ticks, not two, comes of these.
+/// Costs of the kernel in QEMU, ns. A task's clock runs from its switch on. Because of these costs
+/// a slice of 8 ms needs three ticks, not two.
 const COSTS: [(&str, f64); 2] = [("switch", 1500.0), ("tick", 2000.0)];
 
 struct Load {
@@ -97,7 +97,7 @@ fn kinds(run_ns: u64) -> Vec<Kind> {
     vec![hog(0), hog(0), hog(5), Kind { nice: 0, run_ns: Some(run_ns), thread: None }]
 }
 
-/// The policy with the load on one CPU, woken so long before a tick.
+/// Runs the policy with the load on one CPU. The load wakes this long before a tick.
 fn run(
     policy: &str,
     settings: &[&str],
@@ -108,7 +108,7 @@ fn run(
     run_on(1, policy, settings, kinds, before_tick_ns, for_ns, (0, 0))
 }
 
-/// The same on several CPUs.
+/// Like `run`, on several CPUs.
 fn run_on(
     cpus: u32,
     policy: &str,
@@ -139,8 +139,8 @@ fn run_on(
 
 type Run = Machine<ScxScheduler, Load, Books>;
 
-/// Lines of a record: time in us, what happened. A tick's second argument, the slice that is left,
-/// depends on nanoseconds; it is not compared.
+/// Parses lines of a record: time in us, event. The second argument of a tick, the rest of the
+/// slice, depends on nanoseconds and is not compared.
 fn events<'a>(lines: impl Iterator<Item = (u64, &'a str)>) -> Vec<(u64, String)> {
     let line = |(at, text): (u64, &str)| {
         let words: Vec<&str> = text.split(' ').collect();
@@ -154,8 +154,8 @@ fn events<'a>(lines: impl Iterator<Item = (u64, &'a str)>) -> Vec<(u64, String)>
     lines.map(line).collect()
 }
 
-/// Callbacks in the order in which they come, and `dequeue`, whose place changes where a kernel
-/// thread runs between a task's turn and the next one's, by task.
+/// Compares callbacks in order. `dequeue` is compared by task, since its place changes where a
+/// kernel thread runs between two tasks.
 fn compare(kernel: &[(u64, String)], lab: &[(u64, String)]) -> (usize, String) {
     let strip = |events: &[(u64, String)]| -> Vec<(u64, String)> {
         events.iter().filter(|(_, text)| !text.starts_with("dequeue")).cloned().collect()
@@ -169,7 +169,7 @@ fn compare(kernel: &[(u64, String)], lab: &[(u64, String)]) -> (usize, String) {
     (same, format!("kernel:\n{}laboratory:\n{}", around(&kernel), around(&lab)))
 }
 
-/// The records that are kept.
+/// The stored records.
 const KEPT: [(&str, &str); 5] = [
     ("order", include_str!("kernel/order.txt")),
     ("vtime", include_str!("kernel/vtime.txt")),
@@ -178,25 +178,25 @@ const KEPT: [(&str, &str); 5] = [
     ("bfs", include_str!("kernel/bfs.txt")),
 ];
 
-/// The callbacks of a policy in the kernel.
+/// Callbacks of a policy in the kernel.
 fn kernels(policy: &str) -> Vec<(u64, String)> {
     let kept = KEPT.iter().find(|(name, _)| *name == policy).expect("a record").1;
     let text = record(&format!("{policy}.txt"), kept);
     let lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let (at, text) = line.split_once(' ').expect("time and event");
-        (at.parse().expect("us"), text)
+        (at.parse().expect("the time is a number of us"), text)
     });
     events(lines)
 }
 
-/// The settings with which a policy ran in the kernel: a slice that is no whole number of ticks, so
-/// that whether one more tick is needed does not hang on a microsecond.
+/// Settings with which a policy ran in the kernel: a slice that is not a whole number of ticks, so
+/// that the need for one more tick does not depend on a microsecond.
 fn settings(policy: &str) -> &'static [&'static str] {
     if policy == "order" { &["slice_ns=7000000"] } else { &["log_events=1"] }
 }
 
-/// The policy with the load here, as the record has it: how long before a tick it began, and what
-/// the sleeper computed in a turn.
+/// Runs the policy with the load here, with two numbers from the record: the time from the start to
+/// the next tick, and the time that the sleeper computed in a run.
 fn as_recorded(policy: &str, kernel: &[(u64, String)]) -> (Run, u64) {
     let tick = kernel.iter().find(|(_, text)| text.starts_with("tick")).expect("a tick").0;
     let mut turns = sleeper_turns(kernel);
@@ -207,13 +207,13 @@ fn as_recorded(policy: &str, kernel: &[(u64, String)]) -> (Run, u64) {
 
 #[test]
 fn callbacks_come_in_the_order_of_a_running_kernel() {
-    // The other policies decide by what their tasks did before the load began, which the kernel's
-    // record does not tell; this one has no memory.
+    // The other policies depend on the tasks' behaviour before the load began, which the kernel's
+    // record does not contain. This policy has no memory.
     let kernel = kernels("order");
     let (machine, begin_ns) = as_recorded("order", &kernel);
     let printed = machine.scheduler().printed();
     let from = printed.iter().rposition(|(_, _, text)| text == "runnable 1000 9");
-    let printed = printed[from.expect("it woke")..].iter();
+    let printed = printed[from.expect("the sleeper wakes")..].iter();
     let lab = printed.map(|(at, _, text)| ((at - begin_ns) / 1000, text.as_str()));
     let lab =
         events(lab.filter(|(_, text)| {
@@ -222,13 +222,13 @@ fn callbacks_come_in_the_order_of_a_running_kernel() {
     let (same, around) = compare(&kernel, &lab);
     let at = kernel[same.min(kernel.len() - 1)].0;
     eprintln!("{same} callbacks of {} agree, {at} us", kernel.len());
-    // In a boot that nobody has seen before, a slice may end at another tick for a microsecond, and
-    // a thread of the kernel's may come between, at any time: of three boots one parted after 91.
+    // In a new boot a slice may end at another tick because of a microsecond, and a kernel thread
+    // may interfere at any time: of three boots one differed after 91 callbacks.
     let least = if is_fresh() { 60 } else { 250 };
     assert!(same >= least, "only {same} callbacks agree\n{around}");
 }
 
-/// How long the sleeper computed, us, in turns that nothing interrupted, but the first.
+/// Time that the sleeper computed, us, in runs that nothing interrupted, without the first.
 fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
     let mut since = None;
     let mut turns = vec![];
@@ -242,9 +242,9 @@ fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
     turns.split_off(1.min(turns.len()))
 }
 
-/// CPU time in ms may differ by so much over 2 s. O(1) has slices of 78 and 102 ms, and who has
-/// used how much of his when the load begins is not recorded. Records that were made just now may
-/// be of another kernel, in another QEMU: 2 %.
+/// Tolerance of CPU times over 2 s, ms. O(1) has slices of 78 and 102 ms, and the used part of each
+/// slice at the start of the load is not recorded. New records may come from another kernel in
+/// another QEMU: 2 %.
 fn within_ms(policy: &str) -> f64 {
     match (is_fresh(), policy) {
         (true, _) => 40.0,
@@ -253,12 +253,12 @@ fn within_ms(policy: &str) -> f64 {
     }
 }
 
-/// Lines of a record: a policy, and CPU time in ms by task.
+/// Parses lines of a record: a policy, and CPU time in ms by task.
 fn times(text: &str) -> Vec<(String, Vec<f64>)> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let policy = words.next().expect("a policy").to_string();
-        (policy, words.map(|word| word.parse().expect("ms")).collect())
+        (policy, words.map(|word| word.parse().expect("the time is a number of ms")).collect())
     };
     text.lines().filter(|line| !line.starts_with('#')).map(line).collect()
 }
@@ -282,8 +282,8 @@ fn shares_are_those_of_a_running_kernel() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// Three free hogs on two CPUs for 4 s, beside a kernel thread on each, which wakes after up to so
-/// long: CPU time of the hogs in ms.
+/// Runs three free hogs on two CPUs for 4 s, beside a kernel thread on each CPU, which wakes after
+/// at most the given time. Returns the CPU times of the hogs, ms.
 fn free_hogs(policy: &str, threads_ns: Option<u64>, seed: u64, put_back_ns: u64) -> Vec<f64> {
     let mut kinds: Vec<Kind> = kinds(1).into_iter().take(3).collect();
     let thread = |most, cpu| Kind { nice: 0, run_ns: Some(30_000), thread: Some((most, cpu)) };
@@ -293,10 +293,10 @@ fn free_hogs(policy: &str, threads_ns: Option<u64>, seed: u64, put_back_ns: u64)
     machine.observer().cpu_ns.iter().take(3).map(|&ns| ns as f64 / 1e6).collect()
 }
 
-/// Why free tasks on two CPUs differ from those on one: whatever disturbs a CPU, a kernel thread
-/// that runs for some us, moves the ends of its slices against the other's. In an undisturbed
-/// machine all CPUs reschedule at the same ticks for ever, and the hogs of virtual time rotate
-/// whatever their weights are.
+/// Shows why free tasks on two CPUs differ from those on one. Any disturbance of a CPU, such as a
+/// kernel thread that runs for some us, moves the ends of its slices relative to the other CPU's.
+/// On an undisturbed machine all CPUs reschedule at the same ticks forever, and the hogs of virtual
+/// time rotate regardless of their weights.
 #[test]
 fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
     const SEEDS: u64 = 20;
@@ -309,7 +309,7 @@ fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
         let still = free_hogs(&policy, None, 0, 0);
         let mut disturbed = vec![0.0; 3];
         for seed in 0..SEEDS {
-            // One in 100 ms on each CPU, as in the kernel's trace.
+            // One wakeup in 100 ms on each CPU, as in the kernel's trace.
             let times = free_hogs(&policy, Some(200 * MS), seed, 0);
             for (sum, ms) in disturbed.iter_mut().zip(times) {
                 *sum += ms / SEEDS as f64;
@@ -321,10 +321,10 @@ fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
             show(&still),
             show(&disturbed)
         );
-        // These two share all CPUs' tasks at each reschedule. (A run of BFS or O(1) hangs on where
-        // its tasks began, and runs of the kernel's differ as much.)
+        // These two policies share all CPUs' tasks at each reschedule. (A run of BFS or O(1)
+        // depends on where its tasks began, and runs in the kernel differ by as much.)
         if policy == "vtime" || policy == "goodness" {
-            // Boots of one kernel that differ in what ran before differ by so much, too.
+            // Boots of one kernel with different histories differ by as much, too.
             let close = |(kernel, lab): (&f64, &f64)| (kernel - lab).abs() < within * kernel;
             assert!(kernel.iter().zip(&disturbed).all(close), "{policy}");
         }
@@ -333,8 +333,9 @@ fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
 
 #[test]
 fn what_a_cpu_puts_back_is_not_seen_at_once_if_that_is_asked_for() {
-    // All slices end at the same ticks. An atomic instant: the second CPU takes what the first has
-    // put back, and all rotate. Else it finds nothing, and goes on with what it has, always.
+    // All slices end at the same ticks. With an atomic instant the second CPU takes the task that
+    // the first has put back, and all tasks rotate. Otherwise it finds no task, and always
+    // continues with its own.
     let rotating = free_hogs("vtime", None, 0, 0);
     assert!(rotating.iter().all(|ms| (2_600.0..2_700.0).contains(ms)), "{rotating:?}");
     let keeping = free_hogs("vtime", None, 0, 40_000);

@@ -1,4 +1,4 @@
-//! Policies as a compiler makes them, on the simulated machine.
+//! Compiled policies on the simulated machine.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn settings_are_made_before_the_policy_is_loaded() {
 
 #[test]
 fn a_slice_that_starts_after_a_tick_ends_at_a_tick() {
-    // The first turn begins at 0, with the tick; the sleeper wakes in between.
+    // The first slice begins at 0, with the tick. The sleeper wakes in between.
     let tasks = vec![Script::hog(0).on(0), Script::sleeper(MS, 9 * MS).on(0)];
     let policy = scheduler("order", 1, &[], OnEnd::Stop);
     let run = run(policy, 1, tasks, SECOND);
@@ -49,7 +49,7 @@ fn a_slice_that_starts_after_a_tick_ends_at_a_tick() {
     assert!(ticks.len() > 100, "{}", ticks.len());
 }
 
-/// One CPU, a hog and a sleeper: what is told in which order (S 4 of the specification).
+/// One CPU, a hog and a sleeper: callbacks in order (S 4 of the specification).
 #[test]
 fn callbacks_come_in_the_kernels_order() {
     let tasks = vec![Script::hog(0), Script { rounds: 2, ..Script::sleeper(MS, 9 * MS) }];
@@ -67,7 +67,7 @@ fn callbacks_come_in_the_kernels_order() {
         "0.0 init_task 1000",
         "0.0 enable 1000",
         "0.0 set_weight 1000 100",
-        // One CPU is allowed: there is nothing to select.
+        // Only one CPU is allowed: there is no selection.
         "0.0 runnable 1000 8",
         "0.0 enqueue 1000 8",
         "0.0 init_task 1001",
@@ -153,7 +153,7 @@ fn trees_keep_arrival_order_among_equals() {
 
 #[test]
 fn a_policy_walks_through_its_queue_and_preempts() {
-    // Of two hogs the heavier one has the CPU all the time, but for a sleeper of nice -15, which
+    // Of two hogs the heavier one has the CPU all the time, except for a sleeper of nice -15, which
     // preempts as soon as it wakes (100 of 1000 ms).
     let heavy = Script { nice: -15, ..Script::sleeper(MS, 9 * MS) };
     let tasks = vec![Script::hog(5), Script::hog(0), heavy];
@@ -187,19 +187,23 @@ fn runs_repeat_to_the_last_instruction() {
 
 #[test]
 fn settings_that_cannot_be_made_are_refused() {
-    let message = |setting: &str| link("vtime", 1, &[setting]).expect_err("refused").to_string();
+    let message = |setting: &str| {
+        link("vtime", 1, &[setting]).expect_err("the setting is refused").to_string()
+    };
     let nearest = "vtime.bpf.o: setting \"slice_n=1\": there is no variable slice_n; did you mean \
                    slice_ns?";
     assert_eq!(message("slice_n=1"), nearest);
-    assert!(message("fifo=256").contains("fifo has 1 bytes: -128 to 255"));
-    assert!(message("fifo[0]=1").contains("fifo is no array"));
-    assert!(message("ops.flag=1").contains("ops has flags, timeout_ms"));
-    assert!(message("ops.timeout_ms=30001").contains("the kernel takes 30000 at most"));
+    assert!(message("fifo=256").contains("fifo has 1 bytes: the range is -128 to 255"));
+    assert!(message("fifo[0]=1").contains("fifo is not an array"));
+    assert!(message("ops.flag=1").contains("the fields of ops are flags, timeout_ms"));
+    assert!(message("ops.timeout_ms=30001").contains("the kernel accepts at most 30000"));
     assert!(message("map.stats.max_entries=1").contains("there is no map stats"));
-    let message = |setting: &str| link("features", 1, &[setting]).expect_err("refused").to_string();
+    let message = |setting: &str| {
+        link("features", 1, &[setting]).expect_err("the setting is refused").to_string()
+    };
     assert!(message("table=1").contains("table is an array: name an element, table[0]"));
     assert!(message("table[4]=1").contains("table has 4 elements, 0 to 3"));
-    assert!(message("map.pairs.max_entries=0").contains("1 entry or more"));
+    assert!(message("map.pairs.max_entries=0").contains("at least 1 entry"));
     assert!(
         link("features", 1, &["table[3]=-1", "map.pairs.max_entries=9", "ops.flags=2"]).is_ok()
     );
@@ -207,16 +211,16 @@ fn settings_that_cannot_be_made_are_refused() {
 
 #[test]
 fn what_is_absent_is_known_before_the_run() {
-    let image = link("features", 4, &[]).expect("it links");
+    let image = link("features", 4, &[]).expect("the object links");
     assert_eq!(image.absent, ["scx_bpf_not_there"]);
     assert!(image.poisons.iter().any(|why| why.contains("calls scx_bpf_not_there")));
-    let image = link("faults", 4, &[]).expect("it links");
-    assert_eq!(image.poisons, ["uses nonsense.a, which the kernel played here has not"]);
+    let image = link("faults", 4, &[]).expect("the object links");
+    assert_eq!(image.poisons, ["uses nonsense.a, which the emulated kernel lacks"]);
     assert_eq!(image.name, "faults");
     assert_eq!(image.ops.timeout_ms, 5000);
 }
 
-/// Any byte of an object may be anything: reading ends with a result, and so does a run.
+/// Changes any byte of an object. Reading must end with a result, and so must a run.
 #[test]
 fn damaged_objects_end_with_a_message_or_run() {
     let whole = bytes("features");

@@ -1,5 +1,5 @@
-//! Policies under random workloads: whatever happens when, tasks run on allowed CPUs, one CPU each,
-//! the books add up, and nobody is lost.
+//! Policies under random workloads: tasks always run on allowed CPUs, on one CPU each, CPU times
+//! add up, and no task is lost.
 
 mod support;
 
@@ -12,18 +12,18 @@ use schedlab_scx::{Classes, OnEnd};
 use std::convert::Infallible;
 use support::{Books, HZ, scheduler};
 
-/// Tasks that do whatever comes to mind.
-struct Mad {
+/// Tasks with random behaviour.
+struct RandomTasks {
     random: SplitMix64,
     cpus: u32,
     tasks: u32,
     groups: u32,
     forks_left: u32,
-    /// Some are real-time and deadline tasks at times.
+    /// Whether some tasks are sometimes real-time or deadline tasks.
     urgent: bool,
 }
 
-impl Mad {
+impl RandomTasks {
     fn attr(&mut self) -> SchedAttr {
         let mut attr = SchedAttr::nice(self.random.below(40) as i32 - 20);
         attr.policy = match self.random.below(if self.urgent { 12 } else { 8 }) {
@@ -70,7 +70,7 @@ impl Mad {
     }
 }
 
-impl Workload for Mad {
+impl Workload for RandomTasks {
     type Error = Infallible;
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
@@ -83,7 +83,7 @@ impl Workload for Mad {
     }
 
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
-        // Often on whole milliseconds, where ticks are.
+        // Times are often whole milliseconds, at which ticks occur.
         let time = match self.random.below(3) {
             0 => self.random.below(4) * 1_000_000,
             1 => self.random.below(30_000_000),
@@ -130,7 +130,7 @@ fn run(policy: &str, settings: &[&str], cpus: u32, seed: u64, order: Order) -> (
     run_with(policy, settings, cpus, seed, order, false)
 }
 
-/// The same with real-time and deadline tasks, or without.
+/// Runs a policy, with real-time and deadline tasks or without.
 fn run_with(
     policy: &str,
     settings: &[&str],
@@ -141,7 +141,8 @@ fn run_with(
 ) -> (u64, Vec<u64>) {
     let groups = if seed.is_multiple_of(2) { 0 } else { 4 };
     let random = SplitMix64::new(seed);
-    let workload = Mad { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20, urgent };
+    let workload =
+        RandomTasks { random, cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20, urgent };
     let mut config = Config::idealised(cpus, HZ);
     config.order = order;
     let scheduler = scheduler(policy, cpus, settings, OnEnd::GoOn);
@@ -184,7 +185,7 @@ fn the_books_add_up() {
     for (policy, settings) in POLICIES {
         for cpus in [1, 2, 5, 70] {
             if (*policy, cpus) == ("walk", 70) {
-                // It looks at the first word of masks only.
+                // The policy uses only the first word of masks.
                 continue;
             }
             for seed in 0..if cpus == 70 { 2 } else { 10 } {

@@ -1,5 +1,5 @@
 //! Policies of `examples/scx` against the schedulers that they are twins of, on one CPU, slice by
-//! slice: thousands of worlds as the golden schedules have them, of hogs and sleepers.
+//! slice: thousands of worlds of hogs and sleepers, like those of the golden schedules.
 
 mod support;
 
@@ -23,21 +23,21 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use support::{MS, link};
 
-/// What a task does.
+/// Behaviour of a task.
 #[derive(Clone, Debug)]
 struct Life {
     nice: i32,
     start_ns: u64,
-    /// Runs and sleeps in turn, ns; over and over. One: a hog.
+    /// Alternate runs and sleeps, ns, repeated. A single one: a hog.
     spans: Vec<u64>,
-    /// After so many spans it ends.
+    /// Number of spans after which it ends.
     ends: u64,
 }
 
 #[derive(Clone, Debug)]
 struct World {
     is_round: bool,
-    /// Tasks also fork, yield, and change their nice values.
+    /// Whether tasks also fork, yield, and change their nice values.
     is_lively: bool,
     lives: Vec<Life>,
     steps: Vec<u64>,
@@ -45,8 +45,8 @@ struct World {
 }
 
 /// A world of 1 to 9 tasks. No run ends in the nanosecond of a tick: the originals charge that tick
-/// to who has just gone to sleep, the class calls `tick` for runnable tasks only. In one world of
-/// three sleeps end at round times, together and with ticks.
+/// to the task that has just gone to sleep, while the class calls `tick` only for runnable tasks.
+/// In one world of three, sleeps end at round times, together and with ticks.
 fn world(seed: u64) -> World {
     let mut random = SplitMix64::new(seed);
     let mut below = |n: u64| random.next_u64() % n;
@@ -91,7 +91,7 @@ impl Workload for World {
 
     fn forked(&mut self, _now_ns: u64, parent: TaskId, child: TaskId) {
         let life = self.lives[parent.index()].clone();
-        // A child that runs and sleeps, and ends.
+        // The child runs and sleeps, and ends.
         let spans = vec![2_300_007, 5_100_003 + 1000 * u64::from(child.0)];
         assert_eq!(child.index(), self.lives.len());
         self.lives.push(Life { spans, ends: 9, ..life });
@@ -134,7 +134,7 @@ impl Workload for World {
     }
 }
 
-/// Who got the CPU when.
+/// The slices of a run.
 #[derive(Default)]
 struct Slices {
     all: Vec<(u64, Option<TaskId>)>,
@@ -143,7 +143,7 @@ struct Slices {
 impl Observer for Slices {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         let Event::Switched { next, .. } = event else { return };
-        // Whoever is current at a nanosecond only, between two reschedules, has no slice there.
+        // A task that is current only at one nanosecond, between two reschedules, has no slice.
         if self.all.last().is_some_and(|last| last.0 == now_ns) {
             self.all.pop();
         }
@@ -159,7 +159,7 @@ const UNTIL_NS: u64 = 3_000 * MS;
 /// Time, CPU, text.
 type Printed = Vec<(u64, u32, String)>;
 
-/// Who got the CPU when, and what the scheduler printed.
+/// The slices of a run, and the scheduler's printed output.
 fn slices<S: Scheduler>(
     scheduler: S,
     world: &World,
@@ -174,13 +174,16 @@ fn slices<S: Scheduler>(
 
 fn twin(policy: &str, settings: &[&str], original: &str, seeds: u64) {
     let config = BuildConfig::flat(1, HZ);
-    let (_, release) = registry::find(original).expect("there is such a release");
+    let (_, release) = registry::find(original).expect("the registry has the release");
     let image = Arc::new(link(policy, 1, settings).unwrap_or_else(|error| panic!("{error}")));
     let mut all = 0;
     for seed in 0..seeds {
         let world = world(seed);
-        let (expected, _) =
-            slices(release.build(&config).expect("it is of the registry"), &world, |_| vec![]);
+        let (expected, _) = slices(
+            release.build(&config).expect("the release supports the machine"),
+            &world,
+            |_| vec![],
+        );
         let options = Options { keeps_printed: true, ..Options::default() };
         let object = ScxScheduler::new(Arc::clone(&image), &config, options);
         let (got, printed) = slices(object, &world, |object| object.printed().to_vec());
@@ -230,7 +233,7 @@ fn o_1_is_o_1() {
     twin("o_1", &["log_events=1"], "o_1@2.6.0", 300);
 }
 
-/// The decisions that a policy writes into its ring buffer.
+/// Collects the decisions that a policy writes to its ring buffer.
 struct Decisions(Collector);
 
 impl Witness for Decisions {
@@ -243,7 +246,7 @@ impl Witness for Decisions {
     }
 }
 
-/// The log of a policy in a world of so many CPUs.
+/// The log of a policy in a world on `cpus` CPUs.
 fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decision_log::Log {
     let config = BuildConfig::flat(cpus, HZ);
     let image = Arc::new(link(policy, cpus, settings).unwrap_or_else(|error| panic!("{error}")));
@@ -254,21 +257,26 @@ fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decision_
     object.log_to(Log::new(Arc::clone(&witness) as Arc<Mutex<dyn Witness>>));
     let mut machine = Machine::new(Config::idealised(cpus, HZ), object, world, Slices::default());
     let Ok(_) = machine.run(UNTIL_NS);
-    let text = witness.lock().expect("nobody panicked").0.take(true).expect("a log");
-    let log = decision_log::Log::read("log", &text).expect("it is in order");
+    let text =
+        witness.lock().expect("no thread panicked").0.take(true).expect("the log is complete");
+    let log = decision_log::Log::read("log", &text).expect("the log is valid");
     assert_eq!((log.to_string(), log.lost()), (text, 0), "what is written is read");
     log
 }
 
-/// A log through the original.
+/// Replays a log through the original.
 fn through(original: &str, log: &decision_log::Log) -> Report {
-    let (_, release) = registry::find(original).expect("there is such a release");
+    let (_, release) = registry::find(original).expect("the registry has the release");
     let config = BuildConfig::flat(log.header.cpus, log.header.hz);
-    retrace(log, release.build(&config).expect("it is of the program"), retrace::Options::default())
+    retrace(
+        log,
+        release.build(&config).expect("the release supports the machine"),
+        retrace::Options::default(),
+    )
 }
 
-/// The originals make all decisions of the twins' logs: hogs and sleepers, then also tasks that
-/// fork, yield and change their nice values.
+/// Checks that the originals make all decisions of the twins' logs: hogs and sleepers, then also
+/// tasks that fork, yield and change their nice values.
 fn retraced(policy: &str, settings: &[&str], original: &str) {
     let (mut picks, mut asks) = (0, 0);
     for seed in 0..80 {
@@ -306,7 +314,7 @@ fn bfs_decides_as_the_log_of_bfs_says() {
     retraced("bfs", &["log_decisions=1"], "bfs@0.404");
 }
 
-/// A compiler for BPF and the tool that strips its objects, if there are.
+/// A compiler for BPF and the tool that strips its objects, if they are installed.
 fn compiler() -> Option<(String, String)> {
     let works = |program: &str| {
         let output = Command::new(program).arg("--version").output();
@@ -319,8 +327,8 @@ fn compiler() -> Option<(String, String)> {
     })
 }
 
-/// The objects that are kept are those of the sources beside them: compiled anew, they do the same
-/// in some worlds, to the last callback.
+/// Checks that the stored objects come from the sources beside them: compiled again, they behave
+/// the same in some worlds, to the last callback.
 #[test]
 fn objects_are_those_of_their_sources() {
     let Some((clang, strip)) = compiler() else {
@@ -331,8 +339,8 @@ fn objects_are_those_of_their_sources() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("a directory");
-    for entry in fs::read_dir(&sources).expect("the sources") {
-        let path = entry.expect("the sources").path();
+    for entry in fs::read_dir(&sources).expect("the directory is readable") {
+        let path = entry.expect("the directory is readable").path();
         if path.extension().is_some_and(|extension| extension == "c" || extension == "h") {
             fs::copy(&path, directory.join(path.file_name().expect("a name"))).expect("a copy");
         }
@@ -349,12 +357,12 @@ fn objects_are_those_of_their_sources() {
     let config = BuildConfig::flat(1, HZ);
     for name in ["vtime", "goodness", "o_1", "bfs"] {
         let path = directory.join(format!("{name}.bpf.o"));
-        let anew = fs::read(&path).expect("it was compiled");
+        let anew = fs::read(&path).expect("the compiler wrote the object");
         let settings = [Setting::read("log_events=1").expect("a setting")];
         let target = Target { cpus: 1, hz: HZ };
         let object = Object::read(name, &anew).and_then(|object| object.link(target, &settings));
         let object = Arc::new(object.unwrap_or_else(|error| panic!("{error}")));
-        let kept = Arc::new(link(name, 1, &["log_events=1"]).expect("it links"));
+        let kept = Arc::new(link(name, 1, &["log_events=1"]).expect("the object links"));
         for seed in 0..5 {
             let printed = |image: &Arc<schedlab_scx::Image>| {
                 let options = Options { keeps_printed: true, ..Options::default() };

@@ -1,4 +1,4 @@
-//! Free tasks on two CPUs, as a kernel had them and here: what else ran in the kernel is played
+//! Free tasks on two CPUs, in a kernel and here. Everything else that ran in the kernel is replayed
 //! from its trace. `tests/kernel/free.job` makes the records.
 
 mod support;
@@ -21,20 +21,20 @@ const CPUS: u32 = 2;
 const SECOND_US: u64 = 1_000_000;
 const LOAD_US: u64 = 4 * SECOND_US;
 
-/// What the kernel takes for itself, ns.
+/// Costs of the kernel, ns.
 const COSTS: [(&str, f64); 2] = [("switch", 0.0), ("tick", 1_000.0)];
 
-/// What is so near is one, us.
+/// Tolerance within which two times are equal, us.
 const SLACK_US: u64 = 60;
 
-/// A tick's clock is up to so much later than its trace tells, relative to that of a choice, us.
-/// Slices of five ticks hang on it. Where a choice followed at once, it was late.
+/// Maximum delay of a tick's clock after its trace, relative to that of a choice, us. Slices of
+/// five ticks depend on it. Where a choice followed immediately, the tick was late.
 const TICK_US: u64 = 8;
 
-/// So much later than the choice a switch is traced, where the choice is not, us.
+/// Delay of a switch's trace after the choice, us, where the choice is not traced.
 const SWITCH_US: u64 = 9;
 
-/// Somebody had a CPU from a time on, us; process 0 is the idle task.
+/// A process has a CPU from a time on, us. Process 0 is the idle task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
     from_us: u64,
@@ -42,42 +42,42 @@ struct Turn {
     pid: u32,
 }
 
-/// Somebody woke and computed for so long until he slept again, us.
+/// A process wakes and computes until it sleeps again, us.
 #[derive(Clone, Debug)]
 struct Episode {
     wake_us: u64,
     run_us: u64,
-    /// What it did to others, and what it had computed by then.
-    deeds: Vec<(u64, Step)>,
+    /// Its actions on other processes, with its own computing time at each.
+    actions: Vec<(u64, Step)>,
 }
 
-/// A process of the kernel's.
+/// A process of the kernel.
 #[derive(Clone, Debug, Default)]
 struct Process {
     comm: String,
     mask: u64,
     nice: i32,
-    /// It is of a class above sched_ext's.
+    /// Whether it belongs to a class above sched_ext's.
     is_above: bool,
     born_us: Option<u64>,
-    /// The CPU that it was on when the policy came.
+    /// Its CPU when the policy was loaded.
     cpu: Option<u32>,
     episodes: Vec<Episode>,
-    // While the trace is read.
+    // Used while the trace is read.
     awake_since: Option<u64>,
     ran_us: u64,
     runs_since: Option<u64>,
-    deeds: Vec<(u64, Step)>,
+    actions: Vec<(u64, Step)>,
 }
 
 impl Process {
-    /// Whether it is one of the job's, not a thread of the kernel's.
+    /// Whether it belongs to the job and is not a kernel thread.
     fn is_user(&self) -> bool {
         ["sh", "guest-load", "schedlab-live", "sleep", "init", "awk"].contains(&self.comm.as_str())
     }
 }
 
-/// What a trace tells.
+/// Contents of a trace.
 #[derive(Debug, Default)]
 struct Record {
     policy: String,
@@ -86,12 +86,12 @@ struct Record {
     processes: BTreeMap<u32, Process>,
     turns: Vec<Turn>,
     ticks: Vec<(u64, u32)>,
-    /// By CPU: from when on it was stopped, and when it rescheduled.
+    /// By CPU: start of a stop, and the time of the following reschedule.
     stops: Vec<Vec<(u64, u64)>>,
-    /// By CPU: when it was last seen with no reschedule to do.
+    /// By CPU: last time at which no reschedule was pending.
     free_at: Vec<u64>,
-    /// By CPU: when it chose another task and when it put back the one that it had, where the
-    /// emulator stopped it in between.
+    /// By CPU: time of the choice of another task, and time when the old task was put back, where
+    /// the emulator stopped the CPU in between.
     put_backs: Vec<Vec<(u64, u64)>>,
     begin_us: u64,
     end_us: u64,
@@ -141,7 +141,7 @@ impl Record {
             }
             let (us, cpu) = (number(words[0]), number(words[1]) as u32);
             if it.origin_us == 0 && words[2] == "d" {
-                // The policy is there. Who was awake wakes now.
+                // The policy is loaded. Processes that were awake wake now.
                 it.origin_us = us - 200_000;
                 it.turns.clear();
                 it.ticks.clear();
@@ -151,7 +151,7 @@ impl Record {
                     process.runs_since = process.runs_since.map(|_| us);
                     (process.ran_us, process.born_us) = (0, None);
                     process.episodes.clear();
-                    process.deeds.clear();
+                    process.actions.clear();
                 }
             }
             it.end_us = us;
@@ -188,14 +188,14 @@ impl Record {
                         _ => None,
                     };
                     if let (Some(deed), Some(since)) = (deed, by.runs_since) {
-                        by.deeds.push((by.ran_us + us.saturating_sub(since), deed));
+                        by.actions.push((by.ran_us + us.saturating_sub(since), deed));
                     }
                 }
                 "s" => {
-                    // The clock of a runqueue stands from the choice on.
+                    // The clock of a runqueue stands still from the choice on.
                     let switched = us;
                     let us = chosen[cpu as usize].take().unwrap_or(us - SWITCH_US);
-                    // Who goes by himself is not asked to.
+                    // A process that leaves by itself is not asked to.
                     let prev = number(words[3]) as u32;
                     let was_above = it.processes.get(&prev).is_some_and(|it| it.is_above);
                     if words[4].starts_with('R') || was_above {
@@ -212,8 +212,8 @@ impl Record {
                     if !words[4].starts_with('R') && prev != 0 {
                         let run_us = std::mem::take(&mut leaves.ran_us).max(1);
                         if let Some(wake_us) = leaves.awake_since.take() {
-                            let deeds = std::mem::take(&mut leaves.deeds);
-                            leaves.episodes.push(Episode { wake_us, run_us, deeds });
+                            let actions = std::mem::take(&mut leaves.actions);
+                            leaves.episodes.push(Episode { wake_us, run_us, actions });
                         }
                     }
                     let comes = it.processes.entry(next).or_default();
@@ -229,21 +229,22 @@ impl Record {
                 other => panic!("what is {other}?"),
             }
         }
-        it.begin_us = begin.expect("the load begins");
+        it.begin_us = begin.expect("the trace contains the start of the load");
         for process in it.processes.values_mut() {
             if let Some(cpu) = process.comm.strip_prefix("migration/") {
                 process.is_above = true;
                 process.mask = 1 << number(cpu);
             }
             if process.mask == 0 {
-                // Those that are gone: the load's own, on the first CPU.
+                // The load's own processes, on the first CPU, have exited.
                 process.mask = 1;
             }
         }
         it
     }
 
-    /// A CPU chooses its next task: it was stopped since it was last seen with nothing to do.
+    /// Records that a CPU chooses its next task: it was stopped since the last time at which
+    /// nothing was pending.
     fn chooses(&mut self, us: u64, cpu: u32) {
         let stops = &mut self.stops[cpu as usize];
         let before = stops.last().map_or(0, |&(_, at)| at);
@@ -256,7 +257,7 @@ impl Record {
         }
     }
 
-    /// CPU time of processes within the load, us, of turns of the kernel's or the laboratory's.
+    /// CPU time of processes within the load, us, from turns of the kernel or of the laboratory.
     fn times_us(&self, turns: &[Turn]) -> Vec<u64> {
         let (begin, end) = (self.begin_us, self.begin_us + LOAD_US);
         let mut times = vec![0; self.hogs.len()];
@@ -274,7 +275,7 @@ impl Record {
     }
 }
 
-/// What a task does next.
+/// Next step of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Run(u64),
@@ -283,19 +284,19 @@ enum Step {
     Compute,
     /// It may use all CPUs, and has this nice value.
     Free(i32),
-    /// It may use these from now on.
+    /// It may use these CPUs from now on.
     Settle(u64),
     Wake(u32),
     Fork(u32),
 }
 
-/// The kernel's processes, played.
+/// Replays the kernel's processes.
 struct Replay {
     origin_us: u64,
-    /// By process: what it does, the last first.
+    /// By process: its steps, the last first.
     steps: BTreeMap<u32, Vec<Step>>,
     attrs: BTreeMap<u32, TaskAttr>,
-    /// Those that are there from the beginning.
+    /// Processes that exist from the beginning.
     first: Vec<u32>,
     /// By task: its process.
     pids: Vec<u32>,
@@ -353,7 +354,7 @@ impl Workload for Replay {
 
     fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
         self.pids.resize(child.index() + 1, 0);
-        self.pids[child.index()] = self.forks.take().expect("it forks");
+        self.pids[child.index()] = self.forks.take().expect("a fork is pending");
     }
 }
 
@@ -378,20 +379,20 @@ fn mask(bits: u64) -> CpuSet {
     }
 }
 
-/// What of a record is played.
+/// Parts of a record that are replayed.
 #[derive(Clone, Copy)]
 struct Played {
-    /// What else ran.
+    /// Other processes.
     threads: bool,
-    /// When CPUs were stopped, up to the choice of their next task.
+    /// Stops of CPUs before the choice of their next task.
     stops: bool,
-    /// When they put the old one back.
+    /// Delayed returns of the old task.
     returns: bool,
 }
 
 const ALL: Played = Played { threads: true, stops: true, returns: true };
 
-/// Plays a record: the turns of the laboratory's.
+/// Replays a record. Returns the turns in the laboratory.
 fn play(record: &Record, what: Played) -> Vec<Turn> {
     let at_ns = |us: u64| (us - record.origin_us) * 1000;
     let mut replay = Replay {
@@ -404,7 +405,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     };
     for (&pid, process) in &record.processes {
         let hog = record.hogs.iter().position(|&hog| hog == pid);
-        let does = process.episodes.iter().any(|episode| !episode.deeds.is_empty());
+        let does = process.episodes.iter().any(|episode| !episode.actions.is_empty());
         let is_played = !process.episodes.is_empty() && (what.threads || does);
         if pid == 0 || process.is_above || hog.is_none() && !is_played {
             continue;
@@ -421,7 +422,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
                 steps.push(Step::SleepUntil(episode.wake_us));
             }
             let mut ran_us = 0;
-            for &(after_us, deed) in &episode.deeds {
+            for &(after_us, deed) in &episode.actions {
                 if after_us > ran_us {
                     steps.push(Step::Run(after_us - ran_us));
                 }
@@ -433,7 +434,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
             }
         }
         if let Some(hog) = hog {
-            // It says where and how it runs as the last thing before it waits to be woken.
+            // It sets its affinity and nice value last, before it waits to be woken.
             steps.extend([Step::Free([0, 0, 5][hog]), Step::Block, Step::Compute]);
         }
         steps.reverse();
@@ -452,7 +453,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
             replay.first.push(pid);
         }
     }
-    // What runs above the class has CPUs as it had.
+    // Tasks of the classes above have their CPUs at the recorded times.
     for &pid in record.processes.iter().filter(|(_, it)| it.is_above).map(|(pid, _)| pid) {
         let mut steps = vec![];
         let mut allowed = CpuSet::All;
@@ -473,10 +474,10 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
         replay.attrs.insert(pid, attr);
         replay.first.push(pid);
     }
-    // Whoever is born by one that is not played has always been there.
-    let deeds = record.processes.values().flat_map(|process| &process.episodes);
+    // A process whose parent is not replayed exists from the beginning.
+    let actions = record.processes.values().flat_map(|process| &process.episodes);
     let forks: Vec<Step> =
-        deeds.flat_map(|episode| episode.deeds.iter().map(|&(_, deed)| deed)).collect();
+        actions.flat_map(|episode| episode.actions.iter().map(|&(_, deed)| deed)).collect();
     let orphans = replay
         .steps
         .keys()
@@ -516,8 +517,8 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     machine.observer().turns.iter().map(turn).collect()
 }
 
-/// Where two first part: the turns of hogs on each CPU.
-fn parting(record: &Record, lab: &[Turn]) -> String {
+/// The first difference: the turns of hogs on each CPU.
+fn first_difference(record: &Record, lab: &[Turn]) -> String {
     let of = |turns: &[Turn], cpu: u32| -> Vec<Turn> {
         let mine = turns.iter().filter(|turn| {
             turn.cpu == cpu && (record.begin_us..record.begin_us + LOAD_US).contains(&turn.from_us)
@@ -554,7 +555,7 @@ fn parting(record: &Record, lab: &[Turn]) -> String {
     first.map_or("they never part".into(), |(_, text)| text)
 }
 
-/// The records: those that a run has just made, or those that are kept here.
+/// The records: new ones, or the stored ones.
 fn records() -> Vec<(String, Record)> {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/free");
     let directory = std::env::var("SCHEDLAB_KERNEL_FREE").unwrap_or(kept.into());
@@ -571,16 +572,17 @@ fn records() -> Vec<(String, Record)> {
     paths.iter().map(read).collect()
 }
 
-/// CPU times of free hogs may differ by so much over 4 s, ms: 2 % of the run, and much less where
-/// the laboratory follows the kernel to the end; none: it hangs on microseconds. What was recorded
-/// just now may be of another kernel.
+/// Tolerance of the CPU times of free hogs over 4 s, ms: 2 % of the run, and much less where the
+/// laboratory follows the kernel to the end. `None`: the result depends on microseconds. New
+/// records may come from another kernel.
 fn within_ms(name: &str) -> Option<f64> {
     let policy = name.rsplit('.').next().unwrap_or(name);
     match (policy, std::env::var_os("SCHEDLAB_KERNEL_FREE").is_some()) {
         ("bfs", _) => None,
         ("rounds" | "goodness", false) => Some(8.0),
         (_, false) => Some(80.0),
-        // A boot that parts early goes its own way; under another policy it is 800 ms and more.
+        // A boot that differs early goes its own way. Under another policy the difference is 800 ms
+        // and more.
         (_, true) => Some(400.0),
     }
 }
@@ -606,7 +608,7 @@ fn free_tasks_get_what_they_got_in_a_running_kernel() {
             "{name:<12} kernel {} laboratory {}  {}",
             ms(record.times_us(&record.turns)),
             ms(record.times_us(&lab)),
-            parting(&record, &lab)
+            first_difference(&record, &lab)
         );
         eprintln!("{line}");
         let worst = most(&differences_ms(&record, &lab));
@@ -617,7 +619,8 @@ fn free_tasks_get_what_they_got_in_a_running_kernel() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// What the agreement comes from: without any one of the things that are played it is lost.
+/// Checks that the agreement depends on each part that is replayed: without any one of them it is
+/// lost.
 #[test]
 fn each_thing_that_is_played_counts() {
     let without = [
@@ -650,7 +653,7 @@ fn each_thing_that_is_played_counts() {
     }
 }
 
-/// The record does not tell who is to run: another policy parts from it.
+/// The record does not determine the order of the tasks: another policy differs from it.
 #[test]
 fn another_policy_parts_from_the_record() {
     for (name, mut record) in records() {

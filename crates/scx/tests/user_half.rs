@@ -1,4 +1,4 @@
-//! Scripted user halves, policies that end without theirs, and what they bring:
+//! Scripted user halves, policies that end without theirs, and the effect of a script:
 //! `objects/half.bpf.c`.
 
 mod support;
@@ -39,7 +39,7 @@ fn entry(map: &str, key: Value, value: Value) -> Entry {
     Entry { map, key, value, cpu: None, each: None }
 }
 
-/// What the policy cannot do without.
+/// The script that the policy cannot run without.
 fn whole() -> Script {
     let each = Some(text("cpus"));
     let before = vec![
@@ -161,8 +161,8 @@ fn a_setting_counts_more_than_the_script() {
     assert_eq!(value(&made(&script, 1, &[]), "slice_ns"), 7);
 }
 
-/// Section 15.7 of the specification: what six policies ended with in a kernel when they were
-/// loaded without their user halves, and end with here.
+/// Section 15.7 of the specification: the ends of six policies that were loaded without their user
+/// halves in a kernel, and their ends here.
 #[test]
 fn without_its_user_half_it_ends_as_in_the_kernel() {
     let (policy, _) = begun(&Script { before: vec![], ..whole() }, 2, &[]);
@@ -202,7 +202,7 @@ fn logged(script: &Script, until_ns: u64) -> (Vec<(u64, &'static str, String)>, 
     assert_eq!(end(policy), "it has not ended");
     let names = ["slice_ns", "drained", "values", "rdonly", "sizes", "read_error"];
     let values = names.map(|name| value(policy, name));
-    let lines = lines.lock().expect("nobody panicked").0.split_off(0);
+    let lines = lines.lock().expect("no thread panicked").0.split_off(0);
     (lines, values)
 }
 
@@ -273,7 +273,7 @@ fn it_adjusts_while_the_policy_runs() {
     for expected in [
         (250, "write domains[7]"),
         (250, "delete domains[0]"),
-        (250, "delete domains[99], which is not there"),
+        (250, "delete domains[99], which does not exist"),
         (250, "send commands 0102"),
         (250, "read map.domains[7].level + map.domains[0].mask = 5"),
         (300, "set slice_ns = 18000000"),
@@ -301,7 +301,7 @@ fn what_cannot_be_done_ends_the_policy_with_its_place() {
     let mut far = entry("domains", text("each"), table(&[]));
     far.each = Some(number(2_000_000));
     script.before.push(at(Statement::Write(far)));
-    assert!(end(&begun(&script, 2, &[]).0).contains("1000000 rounds are the most"));
+    assert!(end(&begun(&script, 2, &[]).0).contains("the maximum is 1000000 rounds"));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     let wrong = |change: &dyn Fn(&mut Script)| {
         let mut script = whole();
         change(&mut script);
-        link(&script, 2, &[]).expect_err("it is wrong").to_string()
+        link(&script, 2, &[]).expect_err("the script is refused").to_string()
     };
     let set_wrong =
         |name: &str, value: Value| wrong(&|script| script.set.push(at(set(name, value.clone()))));
@@ -318,36 +318,39 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
         set_wrong("slice_n", number(1)),
         "here: slice_n: there is no variable slice_n; did you mean slice_ns?",
     );
-    has(set_wrong("lacks", number(1 << 40)), "lacks has 32 bits: -2147483648 to 4294967295");
-    has(set_wrong("lacks", text("5ms")), "5ms is a time, and lacks does not say in what unit");
+    has(
+        set_wrong("lacks", number(1 << 40)),
+        "lacks has 32 bits: the range is -2147483648 to 4294967295",
+    );
+    has(set_wrong("lacks", text("5ms")), "5ms is a time, but lacks does not state a unit");
     has(set_wrong("slice_ns", text("queued")), "queued cannot be read before the policy is loaded");
-    has(set_wrong("slice_ns", text("1 +")), "ends where a number or a name should stand");
+    has(set_wrong("slice_ns", text("1 +")), "ends where a number or a name is expected");
     has(set_wrong("slice_ns", Value::List(vec![])), "slice_ns is a number, not a list");
     has(set_wrong("bounds", number(1)), "bounds is a structure: write its members");
     has(
         set_wrong("bounds", table(&[("hig", number(1))])),
         "there is no member hig; did you mean high?",
     );
-    has(set_wrong("bounds.high.x", number(1)), "high is no structure");
+    has(set_wrong("bounds.high.x", number(1)), "high is not a structure");
     has(set_wrong("of_cpu[2]", number(1)), "element 2 of 2, 0 to 1");
     has(set_wrong("of_cpu", Value::List(vec![number(1); 3])), "of_cpu has 2 elements, not 3");
-    has(set_wrong("slice_ns[0]", number(1)), "it is no array");
-    has(set_wrong("ops.flag", number(1)), "ops has ");
+    has(set_wrong("slice_ns[0]", number(1)), "it is not an array");
+    has(set_wrong("ops.flag", number(1)), "the fields of ops are ");
     has(set_wrong("ops.flags", number(-1)), "-1 does not fit in 64 bits");
-    has(set_wrong("map.table.max_entries", number(0)), "1 entry or more");
+    has(set_wrong("map.table.max_entries", number(0)), "at least 1 entry");
     has(set_wrong("map.tables.max_entries", number(1)), "did you mean table?");
-    has(set_wrong("map.table.max_entries", number(1 << 31)), "are the most");
+    has(set_wrong("map.table.max_entries", number(1 << 31)), "the maximum is ");
     let resize = |name: &str, value: Value| {
         wrong(&|script| script.resize.push(at(set(name, value.clone()))))
     };
-    has(resize("slice_ns", number(2)), "slice_ns is no array");
-    has(resize("of_cpu", number(0)), "at least 1 there must be");
-    has(resize("of_cpu", number(1 << 60)), "are the most");
-    has(resize("not_ready", number(2)), "only the last of a section can be resized");
+    has(resize("slice_ns", number(2)), "slice_ns is not an array");
+    has(resize("of_cpu", number(0)), "the minimum is 1 element");
+    has(resize("of_cpu", number(1 << 60)), "the maximum 67108864 bytes");
+    has(resize("not_ready", number(2)), "only the last one can be resized");
     let inner =
         |name: &str, count| wrong(&|script| script.inner.push(at(set(name, number(count)))));
-    has(inner("table", 1), "table is no ARRAY_OF_MAPS");
-    has(inner("groups", 5), "5 maps for groups; 1 to 4 it can have");
+    has(inner("table", 1), "table is not an ARRAY_OF_MAPS");
+    has(inner("groups", 5), "5 maps for groups; it can have 1 to 4");
     let statement =
         |statement: Statement| wrong(&|script| script.before.push(at(statement.clone())));
     let write =
@@ -360,7 +363,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     has(write("domains", number(1), name), "has 8 bytes, the last of which is 0");
     has(
         write("domains", number(1), table(&[("level", number(128))])),
-        "value.level has 7 bits: -64 to 127",
+        "value.level has 7 bits: the range is -64 to 127",
     );
     has(write("groups", number(1), number(1)), "[inner] gives it new maps");
     has(
@@ -375,20 +378,20 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
     has(on("stats", 2), "there is no CPU 2; there are 2");
     has(
         statement(Statement::Delete(entry("table", number(0), number(0)))),
-        "only hashes lose entries",
+        "entries can be deleted only from hashes",
     );
     let call = |program: &str, args: Value, ty: Option<&str>| {
         let (program, ty) = (program.into(), ty.map(str::to_string));
         statement(Statement::Call(Call { program, args, ty, each: None }))
     };
     has(call("set_primry", Value::List(vec![]), None), "there is no program set_primry");
-    has(call("adjust", Value::List(vec![number(0); 65]), None), "256 are the most");
+    has(call("adjust", Value::List(vec![number(0); 65]), None), "the maximum is 256");
     has(call("adjust", number(1), None), "a list of numbers of 32 bits");
     has(call("adjust", table(&[]), Some("struct cpu_ag")), "did you mean cpu_arg?");
     let send = |map: &str, value: Value| {
         statement(Statement::Send(Record { map: map.into(), value, ty: None, each: None }))
     };
-    has(send("events", Value::List(vec![])), "records go to a USER_RINGBUF");
+    has(send("events", Value::List(vec![])), "only a USER_RINGBUF takes records");
     has(send("commands", Value::List(vec![])), "a record of 0 bytes; 1 to 4088 fit");
     has(send("commands", Value::List(vec![number(256)])), "value[0] has 8 bits");
     has(statement(Statement::Read("map.todo".into())), "it cannot be read as a whole");
@@ -416,10 +419,10 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
         assert!(policy.schedule(&mut platform, CpuId(cpu)).is_some());
     }
     assert_eq!((value(&policy, "primary"), value(&policy, "queued")), (0b1111, 6));
-    policy.cpu_offline(&mut platform, CpuId(3)).expect("it is taken");
+    policy.cpu_offline(&mut platform, CpuId(3)).expect("the command is accepted");
     assert_eq!(end(&policy), "it has not ended");
     assert_eq!(policy.restarts(), 1);
-    // A new instance: set up again, and the two that waited were enqueued again.
+    // A new instance was set up, and the two waiting tasks were enqueued again.
     assert_eq!((value(&policy, "primary"), value(&policy, "queued")), (0b1111, 2));
     assert_eq!(value(&policy, "slice_ns"), 7 * MS);
     assert_eq!(policy.audit(), Ok(()));
@@ -429,10 +432,10 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
         ["scx: policy half was loaded again, as its user half would load it, once, first at 0 \
           ns: cpu 3 going offline, exiting scheduler"]
     );
-    // Those that run go on; the others follow when these have blocked.
+    // Running tasks continue. The others follow when these have blocked.
     let mut seen = vec![];
     for cpu in 0..3 {
-        let running = policy.schedule(&mut platform, CpuId(cpu)).expect("it goes on");
+        let running = policy.schedule(&mut platform, CpuId(cpu)).expect("the CPU has a task");
         seen.push(running);
         policy.block(&mut platform, CpuId(cpu), running, schedlab_core::BlockReason::Interruptible);
         seen.extend(policy.schedule(&mut platform, CpuId(cpu)));
@@ -441,10 +444,10 @@ fn a_policy_that_ends_by_hotplug_is_loaded_again() {
     seen.dedup();
     assert!(seen.len() >= 5, "{seen:?}");
     assert_eq!(policy.audit(), Ok(()));
-    // It cannot come and go for ever in one instant.
+    // It cannot restart forever in one instant.
     for _ in 0..8 {
-        policy.cpu_online(&mut platform, CpuId(3)).expect("it is taken");
-        policy.cpu_offline(&mut platform, CpuId(3)).expect("it is taken");
+        policy.cpu_online(&mut platform, CpuId(3)).expect("the command is accepted");
+        policy.cpu_offline(&mut platform, CpuId(3)).expect("the command is accepted");
     }
     assert_eq!(policy.restarts(), 16);
     assert!(end(&policy).contains("loaded again 16 times in this instant"), "{}", end(&policy));

@@ -1,14 +1,13 @@
-//! What can be asked about the scheduler: by which rules it decides, among whom it chooses, what it
-//! promises.
+//! Information about the scheduler: its rules, its candidates and its promises.
 
 use crate::my_scheduler::{MyScheduler, QUANTUM_NS};
 use schedlab::scheduler::{Candidate, CpuId, Inspect, Load, Promises, RuleDoc, define_rules};
 
 define_rules! {
-    /// How it decides.
+    /// Rules of its decisions.
     pub static RULES {
         1 FIRST Pick "first": "The task that has waited longest runs.";
-        2 GO_ON Pick "go_on": "Nobody waits: the current task goes on, if it is still runnable.";
+        2 GO_ON Pick "go_on": "No task waits: the current task continues, if it is still runnable.";
     }
 }
 

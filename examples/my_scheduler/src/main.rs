@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One workload under `mine` and under others, side by side.
+/// Runs one workload under `mine` and under other schedulers, side by side.
 fn compare(file: &str, args: &[String]) -> Result<String, Box<dyn Error>> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let mut plan = Plan::new(Load::Workload(Source { file: file.into(), text }), vec![]);
@@ -97,7 +97,7 @@ fn compare(file: &str, args: &[String]) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// Random worlds under every rule that a scheduler has to keep.
+/// Checks random worlds against all rules that a scheduler must keep.
 fn stress(worlds: &str) -> Result<String, Box<dyn Error>> {
     let worlds: u64 = worlds.parse()?;
     // A scheduler that panics has broken a rule, and is reported like the others.

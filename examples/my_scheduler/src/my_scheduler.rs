@@ -1,5 +1,5 @@
 //! One queue for all CPUs. A task that becomes runnable goes to its end; a free CPU takes the task
-//! at its front; after 10 ms a task goes to the end again. Nice values and affinity do not count.
+//! at its front; after 10 ms a task goes to the end again. Nice values and affinity are ignored.
 
 use crate::inspect::{FIRST, GO_ON};
 use schedlab::scheduler::{
@@ -8,13 +8,13 @@ use schedlab::scheduler::{
 use schedlab::scheduler::{TaskId, TaskTable, Waker};
 use std::collections::VecDeque;
 
-/// How long a task runs while others wait, ns. The tick looks, so that it may be up to a tick more.
+/// Time that a task runs while others wait, ns. Checked at ticks: it can be up to one tick longer.
 pub const QUANTUM_NS: u64 = 10_000_000;
 
 #[derive(Default)]
 struct Task {
     runnable: bool,
-    /// The number of the CPU that it runs on, or ran on last.
+    /// Number of the CPU that it runs on, or ran on last.
     cpu: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct MyScheduler {
     tasks: TaskTable<Task>,
     /// Tasks that are runnable and not current.
     pub queue: VecDeque<TaskId>,
-    /// Each CPU's current task, and since when.
+    /// Each CPU's current task, and the time since which it runs, ns.
     current: Vec<(Option<TaskId>, u64)>,
 }
 
@@ -31,11 +31,11 @@ impl MyScheduler {
         let current = vec![(None, 0); cpus as usize];
         MyScheduler { tasks: TaskTable::new(), queue: VecDeque::new(), current }
     }
-    /// Whether it is the current task of a CPU, which it stays for a moment after it blocked.
+    /// Whether it is the current task of a CPU. It remains so for a moment after it blocked.
     fn is_current(&self, task: TaskId) -> bool {
         self.current[self.tasks[task].cpu as usize].0 == Some(task)
     }
-    /// The current task of `cpu`, if it can go on.
+    /// The current task of `cpu`, if it can continue.
     pub fn can_go_on(&self, cpu: CpuId) -> Option<TaskId> {
         self.current[cpu.index()].0.filter(|&task| self.tasks[task].runnable)
     }

@@ -1,4 +1,4 @@
-//! Files about control groups, and whose tasks are.
+//! Files about control groups, and assignments of tasks to users.
 
 use super::{Reader, Shape, text};
 use schedlab_workload::Diagnostic;
@@ -6,7 +6,7 @@ use schedlab_workload::cgroups::{
     Group, GroupPlan, GroupSettings, Users, cgconfig, cgrules, parse, parse_option,
 };
 
-/// CPUs of the machine.
+/// Number of CPUs of the machine.
 const CPUS: u32 = 8;
 
 pub(super) const GROUPS: Reader = Reader {
@@ -69,7 +69,7 @@ fn read_groups(input: &[u8]) -> Shape {
     read(parse("fuzz", &text)).and(read(parse_option(&text)))
 }
 
-/// What was read keeps the rules of groups.
+/// Checks that the settings keep the rules of groups.
 fn check_settings(settings: &GroupSettings) -> Shape {
     match GroupPlan::new(settings, &["/own".into()], CPUS) {
         Ok(plan) => {
@@ -218,7 +218,7 @@ fn read_cgrules(input: &[u8]) -> Shape {
 
 pub(super) const USERS: Reader = Reader {
     name: "users",
-    about: "whose tasks are: files and the option --user",
+    about: "users of tasks: files and the option --user",
     read: read_users,
     words: &[
         "a",

@@ -50,7 +50,7 @@ pub(super) const PLAN: Reader = Reader {
     most: 1_500,
 };
 
-/// What is read can be written and read again. Preparing finds every mistake that is left.
+/// A plan that was read can be written and read again. Preparing finds all remaining errors.
 fn read_plan(input: &[u8]) -> Shape {
     let text = text(input);
     let is_plan = Plan::is_plan(&text);
@@ -159,7 +159,7 @@ pub(super) const PACKED: Reader = Reader {
     name: "packed",
     about: "files compressed with gzip and xz",
     read: |input| {
-        /// More is not unpacked.
+        /// Maximum unpacked size.
         const LIMIT: u64 = 1 << 16;
         match compressed::unpack(input.to_vec(), LIMIT) {
             Ok(bytes) => {

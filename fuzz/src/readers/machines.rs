@@ -71,7 +71,7 @@ pub(super) const MACHINE: Reader = Reader {
 
 pub(super) const TOPOLOGY: Reader = Reader {
     name: "topology",
-    about: "how CPUs hang together: a description's `topology`, also in golden files",
+    about: "the topology of CPUs: a description's `topology`, also in golden files",
     read: |input| match parse_topology(&text(input)) {
         Ok(topology) => Shape::taken(u64::from(topology.cpus().min(63))),
         Err((place, message)) => Shape::refused(format!("{place}: {message}")),

@@ -1,9 +1,9 @@
-//! Every reader of foreign files and of the words of the command line, each as a function that
-//! reads an input as the program would and checks what came of it.
+//! Every reader of foreign files and of the languages on the command line, each as a function that
+//! reads an input like the program and checks the result.
 //!
-//! Files of which the program only reads its own (`papers/data`, the benchmarks' tables) are not
-//! foreign. A mix's file is read by the command line, member by member as `clap` reads options;
-//! what stands in it are parameters (`values`) and the mix of a plan (`plan`).
+//! Files that only the program itself writes (`papers/data`, the benchmarks' tables) are not
+//! foreign. A mix's file is read by the command line, member by member as `clap` reads options; its
+//! contents are parameters (`values`) and the mix of a plan (`plan`).
 
 mod groups;
 mod lab;
@@ -19,35 +19,35 @@ use std::fmt::Display;
 
 /// A reader of foreign input.
 pub struct Reader {
-    /// Its name, and that of its corpus.
+    /// Its name, which is also the name of its corpus.
     pub name: &'static str,
-    /// What it reads.
+    /// Input that it reads.
     pub about: &'static str,
-    /// Reads an input; panics if what came of it is not as it should be.
+    /// Reads an input. Panics if the result is wrong.
     pub read: fn(&[u8]) -> Shape,
     /// Words of the language.
     pub words: &'static [&'static str],
-    /// The longest input that is worth making, bytes.
+    /// Longest useful input, bytes.
     pub most: usize,
 }
 
-/// What came of an input, roughly: two inputs of one shape were read alike. New shapes are worth
-/// going on with.
+/// Rough result of an input: two inputs with one shape were read alike. Inputs with new shapes are
+/// added to the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Shape(pub u64);
 
 impl Shape {
-    /// An input that was taken, with something about what it held.
+    /// Shape of an accepted input, with a detail of its contents.
     pub fn taken(detail: u64) -> Shape {
         Shape(detail.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// An input that was refused: the first line of the message without what it quotes and counts.
+    /// Shape of a refused input: the first line of the message without quotations and counts.
     pub fn refused(message: impl Display) -> Shape {
         let text = message.to_string();
-        assert!(!text.is_empty(), "it was refused without a word");
-        // Behind the place and before the first thing that is quoted, counted or named: that much
-        // of a message is the program's own.
+        assert!(!text.is_empty(), "it was refused without a message");
+        // The text after the place and before the first quotation, count or name is the program's
+        // own.
         let line = text.lines().next().unwrap_or_default();
         let told = line.rsplit_once(": ").map_or(line, |(_, told)| told);
         let own = |byte: &u8| byte.is_ascii_lowercase() || b" ,'".contains(byte);
@@ -58,7 +58,7 @@ impl Shape {
         Shape(hash & !1)
     }
 
-    /// Of a result whose good half is not looked at.
+    /// Shape of a result whose value is not examined.
     pub fn of<T, E: Display>(result: Result<T, E>) -> Shape {
         match result {
             Ok(_) => Shape::taken(0),
@@ -66,18 +66,18 @@ impl Shape {
         }
     }
 
-    /// Whether the input was taken.
+    /// Whether the input was accepted.
     pub fn is_taken(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// Both: for a reader that reads an input in several ways.
+    /// Combines two shapes, for a reader that reads an input in several ways.
     pub fn and(self, other: Shape) -> Shape {
         Shape(self.0.rotate_left(7).wrapping_mul(0x0100_0000_01b3) & !1 ^ other.0)
     }
 }
 
-/// All of them.
+/// All readers.
 pub const ALL: &[Reader] = &[
     workloads::RT_APP,
     workloads::GOLDEN,
@@ -122,8 +122,8 @@ pub fn find(name: &str) -> Option<&'static Reader> {
     ALL.iter().find(|reader| reader.name == name)
 }
 
-/// The input as the text that the program would see. What is no UTF-8 is refused before any reader,
-/// and nothing would be learnt from that.
+/// Returns the input as the text that the program would see. Input that is not UTF-8 is refused
+/// before any reader, which would reveal nothing.
 fn text(input: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(input)
 }

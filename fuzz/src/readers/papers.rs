@@ -80,7 +80,7 @@ pub(super) const TARGETS: Reader = Reader {
     about: "the ranges of the published experiments: targets.csv",
     read: |input| {
         let text = text(input);
-        // Without the head nothing else is looked at.
+        // Without the header everything else is ignored.
         let with_head = targets::parse(&format!("{HEAD}{text}"));
         if let Ok(rows) = &with_head {
             for row in rows {
@@ -112,7 +112,7 @@ pub(super) const CALIBRATION: Reader = Reader {
     about: "calibrations: papers/calibration/*.toml",
     read: |input| {
         let text = text(input);
-        // The machine may be a file's name. No device of this machine is to be read for it.
+        // The machine may be a file name. No device of this machine must be read for it.
         if text.contains("/") {
             return Shape::taken(1);
         }

@@ -1,4 +1,4 @@
-//! Results that were written earlier: reports as JSON, and the lines of a sweep.
+//! Results of earlier runs: reports as JSON, and the lines of a sweep.
 
 use super::{Reader, Shape, text};
 use schedlab_lab::bench::Bench;

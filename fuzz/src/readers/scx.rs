@@ -1,4 +1,5 @@
-//! sched_ext policies: objects, their types, what they ask about the kernel's types, programs.
+//! sched_ext policies: objects, their types, their relocations against the kernel's types,
+//! programs.
 
 use super::{Reader, Shape};
 use schedlab_core::{
@@ -14,10 +15,10 @@ use schedlab_scx::vm::{Calls, Fault, Outcome, Vm, run};
 use schedlab_scx::{Object, OnEnd, Options, ScxScheduler, Setting, Target};
 use std::sync::Arc;
 
-/// CPUs of the machine.
+/// Number of CPUs of the machine.
 const CPUS: u32 = 2;
 
-/// Words that stand in objects.
+/// Words that occur in objects.
 const WORDS: &[&str] = &[
     "\u{7f}ELF\u{2}\u{1}\u{1}",
     ".BTF\0",
@@ -59,20 +60,20 @@ fn read_object(input: &[u8]) -> Shape {
         Err(error) => return Shape::refused(error),
     };
     for callback in image.callbacks.iter().flatten() {
-        assert!((*callback as usize) < image.code.len(), "a callback behind the code");
+        assert!((*callback as usize) < image.code.len(), "a callback beyond the code");
     }
-    // What loads can be run: whatever it does comes to an end with its tasks alive.
+    // A policy that loads can be run: any behaviour ends, and its tasks survive.
     let config = BuildConfig::flat(CPUS, 250);
     let options = Options { on_end: OnEnd::GoOn, ..Options::default() };
     let mut policy = ScxScheduler::new(Arc::new(image), &config, options);
     let mut platform = config.platform();
     drive(&mut policy, &mut platform);
     if let Err(wrong) = policy.inspect().audit() {
-        panic!("its books are not in order: {wrong}");
+        panic!("its audit fails: {wrong}");
     }
     let ended = match policy.end() {
         Some(end) => {
-            assert!(!end.message.is_empty(), "it ended without a word");
+            assert!(!end.message.is_empty(), "it ended without a message");
             end.kind
         }
         None => 0,
@@ -81,7 +82,7 @@ fn read_object(input: &[u8]) -> Shape {
     Shape::taken(ended << 16 | calls << 8 | survey.missing.len() as u64)
 }
 
-/// Some tasks are born, run, sleep and wake.
+/// Runs some tasks: they are born, run, sleep and wake.
 fn drive(policy: &mut ScxScheduler, platform: &mut Platform) {
     let mut current = [None; CPUS as usize];
     for task in 0..3 {
@@ -133,13 +134,13 @@ pub(super) const ELF: Reader = Reader {
 
 pub(super) const BTF: Reader = Reader {
     name: "scx_btf",
-    about: "types of BPF objects (BTF, BTF.ext) and what they ask about the kernel's (CO-RE)",
+    about: "types of BPF objects (BTF, BTF.ext) and their relocations against the kernel's (CO-RE)",
     read: read_btf,
     words: WORDS,
     most: 4_000,
 };
 
-/// The first two bytes say how long the types are; behind them stands `.BTF.ext`.
+/// The first two bytes state the length of the types. `.BTF.ext` follows.
 fn read_btf(input: &[u8]) -> Shape {
     let [low, high, rest @ ..] = input else { return Shape::refused("it is too short") };
     let len = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
@@ -149,7 +150,7 @@ fn read_btf(input: &[u8]) -> Shape {
         Err(error) => return Shape::refused(error),
     };
     for (id, ty) in btf.iter() {
-        // None of these goes round for ever.
+        // None of these functions loops forever.
         let _ = (btf.size_of(id), btf.resolve_id(id), btf.members(id), btf.prototype(id));
         let _ = (btf.type_name(id), btf.section(&ty.name), btf.function(&ty.name));
     }
@@ -193,10 +194,10 @@ pub(super) const PROGRAM: Reader = Reader {
     most: 400,
 };
 
-/// A program may take so many instructions here.
+/// Maximum number of instructions of a program here.
 const BUDGET: u64 = 20_000;
 
-/// Round the machine stands nothing: calls return what they are given.
+/// A machine without an environment: calls return their arguments.
 struct Alone(Vm);
 
 impl Calls for Alone {

@@ -1,4 +1,4 @@
-//! Files of sweeps, and the parts in which their results are written.
+//! Files of sweeps, and the parts into which their results are written.
 
 use super::{Reader, Shape, text};
 use schedlab_lab::plan::Source;
@@ -6,7 +6,7 @@ use schedlab_space::Space;
 use schedlab_space::store::{PartForm, decode, encode};
 use std::sync::LazyLock;
 
-/// The one file beside the one that is read.
+/// The only other file.
 const WORKLOAD: &str = r#"{"global": {"duration": 1}, "tasks": {
     "hog": {"loop": -1, "run": 1000},
     "video": {"instance": 2, "loop": -1, "run": 4000, "timer": {"ref": "t", "period": 20000}}
@@ -66,7 +66,7 @@ pub(super) const SPACE: Reader = Reader {
     most: 800,
 };
 
-/// What is read can be written and read again, and has the points that it says.
+/// A space that was read can be written and read again, and has the stated number of points.
 fn read_space(input: &[u8]) -> Shape {
     let text = text(input);
     let (space, notes) = match Space::parse("fuzz.toml", &text, &mut beside) {

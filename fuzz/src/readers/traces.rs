@@ -12,7 +12,7 @@ fn read(input: &[u8], sink: &mut dyn Sink) -> Result<Reading, ReadError> {
     Trace::of_bytes(input)?.read(sink)
 }
 
-/// Reads a trace in all the ways in which it can be shown.
+/// Reads a trace in all forms in which it can be shown.
 fn shape(input: &[u8]) -> Shape {
     match read(input, &mut ()) {
         Ok(reading) => {

@@ -86,7 +86,7 @@ pub(super) const RT_APP: Reader = Reader {
     most: 2_000,
 };
 
-/// What is read can be written, read again, and run.
+/// A workload that was read can be written, read again, and run.
 fn read_rt_app(input: &[u8]) -> Shape {
     let text = text(input);
     let mut model = match rt_app::load("fuzz.json", &text, &TARGET) {
@@ -101,8 +101,8 @@ fn read_rt_app(input: &[u8]) -> Shape {
         kinds | 1 << (event.key.bytes().take(3).map(u64::from).sum::<u64>() % 61)
     });
     let shape = Shape::taken(kinds.wrapping_mul(8) + phases().count().min(7) as u64);
-    // Round robin has one policy, no groups, and looks at all tasks at every pick: of a task that
-    // forks itself there are 500,000 before it is stopped.
+    // Round robin has one policy and no groups, and examines all tasks at every pick. A task that
+    // forks itself makes 500,000 tasks before it is stopped.
     let plain = model.policies() == [Policy::Other]
         && model.group_paths().is_empty()
         && !forks_without_end(&model);
@@ -118,7 +118,7 @@ fn read_rt_app(input: &[u8]) -> Shape {
     shape
 }
 
-/// Whether some task forks itself, or one that stands before it and may fork it.
+/// Whether a task forks itself, or an earlier task that may fork it.
 fn forks_without_end(model: &Model) -> bool {
     model.tasks.iter().enumerate().any(|(place, task)| {
         let actions = task.phases.iter().flat_map(|phase| &phase.events).map(|event| &event.action);
@@ -210,7 +210,7 @@ pub(super) const GOLDEN: Reader = Reader {
     most: 3_000,
 };
 
-/// What is read makes a workload.
+/// A golden file that was read makes a workload.
 fn read_golden(input: &[u8]) -> Shape {
     let file = match GoldenFile::parse("fuzz.json", &text(input)) {
         Ok(file) => file,
@@ -230,11 +230,11 @@ pub(super) const REPLAY: Reader = Reader {
     most: 3_000,
 };
 
-/// Small schedules are replayed as by `schedlab verify`; the replay does not break down.
+/// Small schedules are replayed like by `schedlab verify`. The replay must not fail.
 fn read_replay(input: &[u8]) -> Shape {
     let text = text(input);
     let Ok(file) = GoldenFile::parse("fuzz.json", &text) else { return Shape::taken(0) };
-    // What is to be replayed for long takes long.
+    // Long schedules take long to replay.
     if file.end_ns > 20_000_000
         || file.cpus > 16
         || file.model.initial_threads() > 16
@@ -244,7 +244,7 @@ fn read_replay(input: &[u8]) -> Shape {
     }
     match verify_bytes("fuzz.json", text.as_bytes()) {
         Ok(verdict) => Shape::taken(2 + u64::from(verdict.agrees())),
-        Err(GoldenError::Broken(message)) => panic!("the replay broke down: {message}"),
+        Err(GoldenError::Broken(message)) => panic!("the replay failed: {message}"),
         Err(error) => Shape::refused(error),
     }
 }

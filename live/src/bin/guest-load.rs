@@ -1,8 +1,8 @@
-//! The load of the kernel's test: hogs and sleepers, each a process of its own, started in a known
-//! order; prints what CPU time each had.
+//! The load of the kernel's test: hogs and sleepers, each a separate process, started in a known
+//! order. Prints the CPU time of each.
 //!
-//! `guest-load SECONDS CPUS TASK...`: CPUS is where the tasks may run (`1`, `0-1`); TASK is
-//! `hog:NICE` or `sleeper:NICE:SLEEP_US:ROUNDS`. It waits itself, on the first CPU.
+//! `guest-load SECONDS CPUS TASK...`: CPUS are the CPUs of the tasks (`1`, `0-1`); TASK is
+//! `hog:NICE` or `sleeper:NICE:SLEEP_US:ROUNDS`. The program itself waits on the first CPU.
 
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
@@ -33,7 +33,7 @@ fn task(cpus_text: &str, what: &str) -> Option<()> {
     let numbers: Vec<u64> = parts.map(|part| part.parse().ok()).collect::<Option<_>>()?;
     sched_setaffinity(None, &cpus(cpus_text)?).ok()?;
     setpriority_process(None, nice).ok()?;
-    // Sleeps end when they should, not up to 50 us later.
+    // Sleeps must end on time, not up to 50 us later.
     set_current_timer_slack(std::num::NonZeroU64::new(1)).ok()?;
     println!("ready");
     std::io::stdout().flush().ok()?;
@@ -50,7 +50,7 @@ fn task(cpus_text: &str, what: &str) -> Option<()> {
     Some(())
 }
 
-/// CPU time, time waited, in ns, and turns.
+/// CPU time and waiting time in ns, and number of turns.
 fn schedstat(child: &Child) -> String {
     let pid = child.id();
     std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default().trim().into()
@@ -74,8 +74,8 @@ fn load(seconds: f64, cpus_text: &str, tasks: &[String]) -> Result<(), String> {
         out.read_exact(&mut ready).map_err(|error| format!("{what}: {error}"))?;
         children.push(child);
     }
-    // All of them wait now, to be woken in their order. What the kernel does behind their births
-    // it has done by then.
+    // All tasks wait now, to be woken in order. The kernel has finished its work after their births
+    // by then.
     std::thread::sleep(Duration::from_millis(500));
     let before: Vec<String> = children.iter().map(schedstat).collect();
     println!("load: begins");
@@ -112,12 +112,11 @@ fn load(seconds: f64, cpus_text: &str, tasks: &[String]) -> Result<(), String> {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.as_slice() {
-        [flag, cpus, what] if flag == "--task" => {
-            task(cpus, what).ok_or_else(|| format!("{what} is no task, or {cpus} no CPUs"))
-        }
+        [flag, cpus, what] if flag == "--task" => task(cpus, what)
+            .ok_or_else(|| format!("{what} is not a task, or {cpus} is not a set of CPUs")),
         [seconds, cpus, tasks @ ..] if !tasks.is_empty() => match seconds.parse() {
             Ok(seconds) => load(seconds, cpus, tasks),
-            Err(_) => Err(format!("{seconds} is no number of seconds")),
+            Err(_) => Err(format!("{seconds} is not a number of seconds")),
         },
         _ => Err("guest-load SECONDS CPUS TASK...".into()),
     };

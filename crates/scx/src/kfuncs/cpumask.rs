@@ -33,7 +33,7 @@ fn own(act: &Act<'_>, mask: u64) -> Result<usize, Box<Fault>> {
     let refs = number.and_then(|number| act.w.mask_refs.get(number)).copied().unwrap_or(0);
     match number {
         Some(number) if region == memory::MASKS && offset % stride == 0 && refs > 0 => Ok(number),
-        _ => Err(Fault::new(format!("{mask:#x} is no mask that the policy made"))),
+        _ => Err(Fault::new(format!("{mask:#x} is not a mask that the policy created"))),
     }
 }
 
@@ -207,8 +207,8 @@ mod tests {
         let (mut w, mut p) = world(70);
         let mut act = Act { w: &mut w, p: &mut p };
         let act = &mut act;
-        let a = create(act, [0; 5]).expect("a mask");
-        let b = create(act, [0; 5]).expect("a mask");
+        let a = create(act, [0; 5]).expect("a mask is created or found");
+        let b = create(act, [0; 5]).expect("a mask is created or found");
         assert_eq!(first(act, [a, 0, 0, 0, 0]), Ok(70), "it is empty");
         for cpu in [3, 69] {
             assert_eq!(set_cpu(act, [cpu, a, 0, 0, 0]), Ok(0));
@@ -233,13 +233,13 @@ mod tests {
         let (mut w, mut p) = world(4);
         let mut act = Act { w: &mut w, p: &mut p };
         let act = &mut act;
-        let a = create(act, [0; 5]).expect("a mask");
+        let a = create(act, [0; 5]).expect("a mask is created or found");
         assert_eq!(acquire(act, [a, 0, 0, 0, 0]), Ok(a));
         assert_eq!(release(act, [a, 0, 0, 0, 0]), Ok(0));
         assert_eq!(release(act, [a, 0, 0, 0, 0]), Ok(0));
         assert!(release(act, [a, 0, 0, 0, 0]).is_err(), "once too often");
         assert_eq!(create(act, [0; 5]), Ok(a), "it is used again");
-        let idle = idle::idle_cpumask(act, [0; 5]).expect("a mask");
+        let idle = idle::idle_cpumask(act, [0; 5]).expect("a mask is created or found");
         assert!(set_cpu(act, [1, idle, 0, 0, 0]).is_err());
     }
 
@@ -248,12 +248,12 @@ mod tests {
         let (mut w, mut p) = world(4);
         let mut act = Act { w: &mut w, p: &mut p };
         let act = &mut act;
-        let a = create(act, [0; 5]).expect("a mask");
+        let a = create(act, [0; 5]).expect("a mask is created or found");
         assert_eq!(any(act, [a, 0, 0, 0, 0]), Ok(4), "it is empty");
         for cpu in [0, 2, 3] {
             assert_eq!(set_cpu(act, [cpu, a, 0, 0, 0]), Ok(0));
         }
-        let chosen = [0; 4].map(|_| any(act, [a, 0, 0, 0, 0]).expect("a CPU"));
+        let chosen = [0; 4].map(|_| any(act, [a, 0, 0, 0, 0]).expect("the mask is not empty"));
         assert_eq!(chosen, [2, 3, 0, 2]);
     }
 }

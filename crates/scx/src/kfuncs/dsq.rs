@@ -13,7 +13,7 @@ const REVERSED: u64 = 0x10000;
 
 /// The task at an address that a policy passed.
 pub(super) fn task(act: &Act<'_>, at: u64) -> Result<u32, Box<Fault>> {
-    act.w.task_at(at).ok_or_else(|| Fault::new(format!("{at:#x} is no task")))
+    act.w.task_at(at).ok_or_else(|| Fault::new(format!("{at:#x} is not a task")))
 }
 
 pub(super) fn create_dsq(act: &mut Act<'_>, [id, node, ..]: [u64; 5]) -> Outcome {
@@ -133,7 +133,7 @@ pub(super) fn iter_destroy(act: &mut Act<'_>, [it, ..]: [u64; 5]) -> Outcome {
 fn move_from(act: &mut Act<'_>, it: u64, p: u64, dsq: u64, flags: u64) -> Outcome {
     let row = task(act, p)?;
     let Some(walk) = act.w.walks.get_mut(&it) else {
-        return Err(Fault::new("a task is moved by an iterator that walks through no queue"));
+        return Err(Fault::new("a task is moved by an iterator that is not on a queue"));
     };
     // The settings hold for one move.
     let (queue, slice, vtime) = (walk.queue, walk.slice.take(), walk.vtime.take());

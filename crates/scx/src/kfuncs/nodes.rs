@@ -4,8 +4,7 @@
 //! A node that is equal to others is inserted after them.
 
 use crate::act::Act;
-use crate::memory::code_number;
-use crate::memory::{self, address};
+use crate::memory::{self, address, code_number};
 use crate::vm::{Fault, Outcome};
 
 pub(super) fn obj_new(act: &mut Act<'_>, [ty, ..]: [u64; 5]) -> Outcome {
@@ -35,7 +34,7 @@ pub(super) fn obj_new(act: &mut Act<'_>, [ty, ..]: [u64; 5]) -> Outcome {
 
 pub(super) fn obj_drop(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
     let Some((size, refs)) = act.w.heap.get_mut(&at) else {
-        return Err(Fault::new(format!("bpf_obj_drop of {at:#x}, which is no object")));
+        return Err(Fault::new(format!("bpf_obj_drop of {at:#x}, which is not an object")));
     };
     *refs -= 1;
     if *refs == 0 {
@@ -59,7 +58,7 @@ pub(super) fn refcount_acquire(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome
 pub(super) fn rbtree_add(act: &mut Act<'_>, [root, node, less, ..]: [u64; 5]) -> Outcome {
     let Some(less) = code_number(less) else {
         return Err(Fault::new(format!(
-            "bpf_rbtree_add compares by {less:#x}, which is no function"
+            "bpf_rbtree_add compares by {less:#x}, which is not a function"
         )));
     };
     if act.w.in_tree.contains_key(&node) {

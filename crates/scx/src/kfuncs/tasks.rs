@@ -85,7 +85,7 @@ pub(super) fn cpuperf(act: &mut Act<'_>, [number, ..]: [u64; 5]) -> Outcome {
 pub(super) fn events(act: &mut Act<'_>, [to, len, ..]: [u64; 5]) -> Outcome {
     let len = len as u32 as usize;
     if act.w.vm.memory.check_store(to, len).is_err() {
-        return Err(Fault::new(format!("{len} bytes at {to:#x} are no memory to write to")));
+        return Err(Fault::new(format!("{len} bytes at {to:#x} are not writable memory")));
     }
     if let Some(place) = act.w.vm.memory.slice_mut(to, len) {
         place.fill(0);
@@ -133,7 +133,7 @@ pub(super) fn cgroup_from_id(act: &mut Act<'_>, [id, ..]: [u64; 5]) -> Outcome {
 
 pub(super) fn cgroup_ancestor(act: &mut Act<'_>, [cgroup, level, ..]: [u64; 5]) -> Outcome {
     let Some(mut group) = act.w.group_at(cgroup) else {
-        return Err(Fault::new(format!("{cgroup:#x} is no control group")));
+        return Err(Fault::new(format!("{cgroup:#x} is not a control group")));
     };
     let level = level as i32;
     if level < 0 || level > act.w.groups[group as usize].level as i32 {

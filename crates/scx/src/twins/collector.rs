@@ -75,7 +75,7 @@ impl Collector {
                 }
                 let (cpus, hz) = (decision.pid, decision.other);
                 if !(1..=CPUS_MAX).contains(&cpus) {
-                    let what = format!("the machine has {cpus} CPUs; a log is of 64 at most");
+                    let what = format!("the machine has {cpus} CPUs; a log supports at most 64");
                     return Err(what);
                 }
                 (decision.pid, decision.other) = (0, 0);
@@ -119,7 +119,7 @@ set at_tail=1
 
     #[test]
     fn records_are_collected_in_the_order_of_their_numbers() {
-        let log = Log::read("d.log", LOG).expect("it is in order");
+        let log = Log::read("d.log", LOG).expect("the log is valid");
         let mut records = log.decisions.clone();
         (records[0].pid, records[0].other) = (2, 250);
         let settings = log.header.settings.clone();

@@ -180,11 +180,11 @@ impl Decision {
             return Err(format!("on={}: there are CPUs 0 to {}", task.on, cpus - 1));
         }
         if self.pid == 0 {
-            return Err(format!("{}: it is about a task, whose pid is not 0", self.event.name()));
+            return Err(format!("{}: it refers to a task, whose pid is not 0", self.event.name()));
         }
         // A kernel also sets bits of CPUs that do not exist.
         if cpus < 64 && task.allowed & ((1 << cpus) - 1) == 0 || task.allowed == 0 {
-            return Err(format!("allowed={:#x}: one of the CPUs must be in it", task.allowed));
+            return Err(format!("allowed={:#x}: it must contain one of the CPUs", task.allowed));
         }
         Ok(())
     }
@@ -235,7 +235,8 @@ mod tests {
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
         let digits = crate::format::hex_digits(&bytes);
-        let decision = from_ring(&format!("decisions: {LEN} bytes {digits}")).expect("a record");
+        let decision =
+            from_ring(&format!("decisions: {LEN} bytes {digits}")).expect("the bytes are a record");
         assert_eq!(Some(decision), Decision::from_bytes(&bytes));
         let decision = Spaces::default().number(decision);
         let expected = "12 5000 70 1 wake 44 nice=-3 policy=0 mm=1 allowed=0x3 on=1 parent=43 \
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(decision.to_string(), expected);
         assert_eq!(Decision::from_bytes(&bytes[1..]), None, "too short");
         bytes[48] = 12;
-        assert_eq!(Decision::from_bytes(&bytes), None, "no event");
+        assert_eq!(Decision::from_bytes(&bytes), None, "an unknown event");
         assert_eq!(from_ring("other: 80 bytes 00"), None);
     }
 }

@@ -53,7 +53,7 @@ fn number<T: std::str::FromStr>(word: Option<&str>, what: &str) -> Result<T, Str
             "the {what} is missing; a record is NUMBER NS JIFFIES CPU EVENT PID [NAME=VALUE...]"
         )
     })?;
-    word.parse().map_err(|_| format!("\"{word}\" is no {what}: it is a whole number"))
+    word.parse().map_err(|_| format!("the {what} is \"{word}\"; it must be a whole number"))
 }
 
 fn set_of_cpus(word: &str) -> Option<u64> {
@@ -70,7 +70,7 @@ fn record(line: &str, cpus: u32) -> Result<Decision, String> {
     let name = words.next().unwrap_or_default();
     let event = EventKind::find(name).ok_or_else(|| {
         let names: Vec<&str> = EventKind::ALL.iter().map(|event| event.name()).collect();
-        format!("\"{name}\" is no event; events are {}", names.join(", "))
+        format!("\"{name}\" is not an event; events are {}", names.join(", "))
     })?;
     let pid = number(words.next(), "process id")?;
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
@@ -78,14 +78,17 @@ fn record(line: &str, cpus: u32) -> Result<Decision, String> {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let known = ["nice", "policy", "mm", "allowed", "on", "parent", "prev", "asks"];
         if !known.contains(&name) {
-            return Err(format!("\"{word}\": what can stand there is {}=", known.join("=, ")));
+            return Err(format!(
+                "\"{word}\" is not allowed here; possible values are {}=",
+                known.join("=, ")
+            ));
         }
         if values.insert(name, value).is_some() {
-            return Err(format!("{name} stands there twice"));
+            return Err(format!("{name} is given twice"));
         }
     }
     let set = |name: &str, value: &str| {
-        set_of_cpus(value).ok_or_else(|| format!("{name}={value}: a set of CPUs is as 0x3"))
+        set_of_cpus(value).ok_or_else(|| format!("{name}={value}: write a set of CPUs as 0x3"))
     };
     let asks = values.remove("asks").map_or(Ok(0), |value| set("asks", value))?;
     let before = if event == EventKind::Pick { "prev" } else { "parent" };
@@ -103,7 +106,7 @@ fn record(line: &str, cpus: u32) -> Result<Decision, String> {
         });
     }
     if let Some(name) = values.keys().next() {
-        return Err(format!("{name}= has no place in a record of {}", event.name()));
+        return Err(format!("{name}= is not allowed in a record of {}", event.name()));
     }
     let decision =
         Decision { number: number_of, at_ns, jiffies, cpu, event, pid, other, asks, task };
@@ -123,7 +126,7 @@ impl Log {
             _ => {
                 return wrong(
                     1,
-                    &format!("this is no log of decisions, whose first line is \"{MAGIC}\""),
+                    &format!("this is not a log of decisions, whose first line is \"{MAGIC}\""),
                 );
             }
         }
@@ -153,7 +156,7 @@ impl Log {
                 _ => false,
             };
             if is_there {
-                return wrong(at, &format!("{name} stands there twice"));
+                return wrong(at, &format!("{name} is given twice"));
             }
             let within = |range: std::ops::RangeInclusive<u32>| {
                 value.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
@@ -170,8 +173,8 @@ impl Log {
                 "set" => return wrong(at, "a setting is NAME=VALUE"),
                 _ => {
                     let what = format!(
-                        "\"{name}\" does not belong in the head of a log: policy, kernel, hz, \
-                         cpus, set, and an empty line behind them do"
+                        "\"{name}\" is not allowed in the header of a log: it has policy, kernel, \
+                         hz, cpus and set, and an empty line follows"
                     );
                     return wrong(at, &what);
                 }
@@ -184,10 +187,10 @@ impl Log {
             ("cpus", header.cpus == 0),
         ];
         if let Some((name, _)) = missing.iter().find(|(_, missing)| *missing) {
-            return wrong(last, &format!("the head of the log does not say \"{name} ...\""));
+            return wrong(last, &format!("the header of the log lacks \"{name} ...\""));
         }
         if !is_over {
-            return wrong(last, "no empty line and no records stand behind the head of the log");
+            return wrong(last, "no empty line and no records follow the header of the log");
         }
         let mut decisions: Vec<Decision> = vec![];
         for (line, at) in lines {
@@ -200,7 +203,7 @@ impl Log {
                 && before.number >= decision.number
             {
                 let what = format!(
-                    "record {} stands behind record {}: their numbers rise",
+                    "record {} follows record {}: their numbers must ascend",
                     decision.number, before.number
                 );
                 return wrong(at, &what);
@@ -208,10 +211,11 @@ impl Log {
             decisions.push(decision);
         }
         match decisions.first() {
-            None => wrong(last, "there is no record in the log"),
+            None => wrong(last, "the log has no records"),
             Some(first) if first.event != EventKind::Init => wrong(
                 last + 1,
-                "the log does not begin when the policy was loaded: its first record is an init",
+                "the log does not begin when the policy was loaded: its first record must be an \
+                 init",
             ),
             Some(_) => Ok(Log { header, decisions }),
         }
@@ -245,7 +249,7 @@ set at_tail=1
 
     #[test]
     fn a_log_is_read_as_it_is_written() {
-        let log = Log::read("d.log", LOG).expect("it is in order");
+        let log = Log::read("d.log", LOG).expect("the log is valid");
         assert_eq!(log.to_string(), LOG);
         assert_eq!(log.lost(), 2);
         let wake = log.decisions[2];
@@ -255,41 +259,49 @@ set at_tail=1
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
-        let told = |from: &str, to: &str| Log::read("d.log", &LOG.replacen(from, to, 1)).err();
+        let message = |from: &str, to: &str| Log::read("d.log", &LOG.replacen(from, to, 1)).err();
         let cases = [
-            ("schedlab-decisions 1", "# a trace", "d.log:1: this is no log of decisions"),
+            ("schedlab-decisions 1", "# a trace", "d.log:1: this is not a log of decisions"),
             ("hz 250", "hz fast", "d.log:4: hz is a number from 24 to 10000"),
-            ("hz 250\n", "", "d.log:6: the head of the log does not say \"hz"),
+            ("hz 250\n", "", "d.log:6: the header of the log lacks \"hz"),
             ("cpus 2", "cpus 65", "d.log:5: cpus is a number from 1 to 64"),
-            ("cpus 2", "processors 2", "d.log:5: \"processors\" does not belong"),
+            ("cpus 2", "processors 2", "d.log:5: \"processors\" is not allowed"),
             ("set at_tail=1", "set at_tail", "d.log:6: a setting is NAME=VALUE"),
-            ("0 init 0", "0 begin 0", "d.log:8: \"begin\" is no event; events are init,"),
+            ("0 init 0", "0 begin 0", "d.log:8: \"begin\" is not an event; events are init,"),
             ("0 init 0", "2 init 0", "d.log:8: CPU 2: there are CPUs 0 to 1"),
             ("0 init 0", "0 tick 7", "d.log:8: nice= is missing"),
             ("0 init 0", "0 pick 0", "d.log:8: the log does not begin when the policy"),
-            ("1 1100", "1 1k", "d.log:9: \"1k\" is no time in ns: it is a whole number"),
+            ("1 1100", "1 1k", "d.log:9: the time in ns is \"1k\"; it must be"),
             ("nice=-5", "nice=20", "d.log:9: nice=20: it is -20 to 19"),
-            ("mm=1 allowed=0x3", "mm=1 allowed=3", "d.log:9: allowed=3: a set of CPUs is as 0x3"),
-            ("mm=1 allowed=0x3", "mm=1 allowed=0x4", "d.log:9: allowed=0x4: one of the CPUs"),
-            ("on=1", "on=1 on=1", "d.log:9: on stands there twice"),
-            ("on=1", "on=1 color=1", "d.log:9: \"color=1\": what can stand there is"),
-            ("on=1", "on=1 prev=1", "d.log:9: prev= has no place in a record of init_task"),
+            (
+                "mm=1 allowed=0x3",
+                "mm=1 allowed=3",
+                "d.log:9: allowed=3: write a set of CPUs as 0x3",
+            ),
+            ("mm=1 allowed=0x3", "mm=1 allowed=0x4", "d.log:9: allowed=0x4: it must contain"),
+            ("on=1", "on=1 on=1", "d.log:9: on is given twice"),
+            (
+                "on=1",
+                "on=1 color=1",
+                "d.log:9: \"color=1\" is not allowed here; possible values are",
+            ),
+            ("on=1", "on=1 prev=1", "d.log:9: prev= is not allowed in a record of init_task"),
             ("asks=0x2", "asks=0x8", "d.log:10: asks=0x8: there are CPUs 0 to 1"),
-            ("init_task 7", "init_task 0", "d.log:9: init_task: it is about a task"),
-            ("5 1300", "2 1300", "d.log:11: record 2 stands behind record 2"),
+            ("init_task 7", "init_task 0", "d.log:9: init_task: it refers to a task"),
+            ("5 1300", "2 1300", "d.log:11: record 2 follows record 2"),
             (" 9\n", "\n", ""),
         ];
         for (from, to, expected) in
             cases.into_iter().filter(|(_, _, expected)| !expected.is_empty())
         {
-            let error = told(from, to).unwrap_or_default();
+            let error = message(from, to).unwrap_or_default();
             assert!(error.starts_with(expected), "{from} -> {to}: {error}");
         }
         let head = LOG.split_once("\n\n").map_or("", |(head, _)| head);
         let error = Log::read("d.log", head).unwrap_err();
         assert!(error.contains("d.log:6: no empty line"), "{error}");
         let error = Log::read("d.log", &format!("{head}\n\n")).unwrap_err();
-        assert!(error.contains("there is no record"), "{error}");
+        assert!(error.contains("has no records"), "{error}");
     }
 
     /// Changes, cuts and duplicates bytes of a log. The result is a message, or a log that is

@@ -38,14 +38,14 @@ impl Note {
     pub const fn text(self) -> &'static str {
         match self {
             Note::RanUnasked => {
-                "a task ran that the policy was not asked for (the class had it in its own queue)"
+                "a task ran without a decision of the policy (the class had it in its own queue)"
             }
             Note::Idled => {
                 "a CPU idled, or ran another class's task, where the original has a task"
             }
-            Note::NotFollowed => "the original could not be made to do as the policy did",
-            Note::Asleep => "a record of a task that slept, as far as the log told",
-            Note::Awake => "a task woke that was awake, as far as the log told",
+            Note::NotFollowed => "the original could not be made to follow the policy",
+            Note::Asleep => "an event refers to a task believed to be asleep",
+            Note::Awake => "a task woke that was believed to be awake",
             Note::Orphan => "a task was born of a parent that does not run in the original",
             Note::TimeBack => "the clock of one CPU was behind another's, or the policy's was late",
             Note::Lost => "a record was lost",
@@ -130,12 +130,12 @@ impl Report {
                 divergence;
             let seconds = *at_ns as f64 / 1e9;
             let what = match question {
-                Question::Pick => "who runs next",
-                Question::Resched => "who is to look for another task",
+                Question::Pick => "next task to run",
+                Question::Resched => "CPUs asked to reschedule",
             };
             let _ = writeln!(
                 text,
-                "{}. they part at record {record}, {seconds:.6} s, CPU {cpu}: {what}\n  \
+                "{}. difference at record {record}, {seconds:.6} s, CPU {cpu}: {what}\n  \
                  {policy:<12} {by_policy}\n  {original:<12} {}",
                 number + 1,
                 divergence.original
@@ -148,12 +148,12 @@ impl Report {
         let all = self.picks.all - self.picks.same + self.asks.all - self.asks.same;
         let shown = self.divergences.len() as u64;
         if all > shown {
-            let _ = writeln!(text, "({} divergences more)", all - shown);
+            let _ = writeln!(text, "({} more differences)", all - shown);
         }
         let _ = writeln!(
             text,
-            "{} records, {} tasks, {:.3} s\n{original} decides as {policy} did:\n  who runs next \
-             {:>34}\n  who is to look for another task {:>16}",
+            "{} records, {} tasks, {:.3} s\ndecisions of {original} that agree with {policy}:\n  \
+             next task to run {:>31}\n  CPUs asked to reschedule {:>23}",
             self.records,
             self.tasks,
             self.ns as f64 / 1e9,
@@ -161,7 +161,7 @@ impl Report {
             self.asks.text()
         );
         if !self.notes.is_empty() {
-            let _ = writeln!(text, "What no policy decided, or no log tells:");
+            let _ = writeln!(text, "Items that no policy decided, or that no log records:");
         }
         for (note, count) in &self.notes {
             let _ = writeln!(text, "  {count:>6}  {}", note.text());

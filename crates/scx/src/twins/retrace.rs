@@ -163,9 +163,9 @@ impl Retrace<'_> {
         }
     }
 
-    fn named(&self, task: Option<TaskId>) -> String {
+    fn name_of(&self, task: Option<TaskId>) -> String {
         match task {
-            None => "nobody".into(),
+            None => "no task".into(),
             Some(task) => {
                 let row = &self.rows[task.index()];
                 format!("process {} (nice {})", row.pid, row.about.nice)
@@ -439,15 +439,15 @@ impl Retrace<'_> {
             let is_same = original == self.asked;
             self.report.asks.add(is_same);
             if !is_same {
-                let said = |set: u64| match set {
-                    0 => "nobody".to_string(),
+                let names = |set: u64| match set {
+                    0 => "no CPU".to_string(),
                     set => {
                         let cpus = (0..64).filter(|cpu| set >> cpu & 1 == 1);
                         let cpus: Vec<String> = cpus.map(|cpu| format!("CPU {cpu}")).collect();
                         cpus.join(", ")
                     }
                 };
-                self.part(d, Question::Resched, said(self.asked), said(original));
+                self.part(d, Question::Resched, names(self.asked), names(original));
             }
         }
         self.follow_asks();
@@ -479,10 +479,10 @@ impl Retrace<'_> {
         if !is_same {
             let (by_policy, by_original) = (
                 match policy {
-                    None if d.pid != 0 => format!("process {}, of which nothing is known", d.pid),
-                    policy => self.named(policy),
+                    None if d.pid != 0 => format!("process {}, which is unknown", d.pid),
+                    policy => self.name_of(policy),
                 },
-                self.named(original),
+                self.name_of(original),
             );
             self.part(d, Question::Pick, by_policy, by_original);
             match policy {

@@ -124,7 +124,7 @@ pub fn parse(text: &str) -> Result<Ast, String> {
 pub fn parse_path(text: &str) -> Result<Path, String> {
     match parse(text)? {
         Ast::Path(path) => Ok(path),
-        _ => Err(format!("{text:?} is no name; write NAME, NAME[3] or NAME.MEMBER")),
+        _ => Err(format!("{text:?} is not a name; write NAME, NAME[3] or NAME.MEMBER")),
     }
 }
 
@@ -147,8 +147,8 @@ impl Parser<'_> {
         let at = self.at();
         let rest: String = self.text[at..].chars().take(12).collect();
         Err(match rest.is_empty() {
-            true => format!("{:?} ends where {wanted} should stand", self.text),
-            false => format!("{:?}: {wanted} should stand where {rest:?} stands", self.text),
+            true => format!("{:?} ends where {wanted} is expected", self.text),
+            false => format!("{:?}: expected {wanted}, found {rest:?}", self.text),
         })
     }
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
         self.skip();
         match self.chars.peek() {
             None => Ok(()),
-            Some(_) => self.wrong("an operation, or the end"),
+            Some(_) => self.wrong("an operator or the end"),
         }
     }
 
@@ -253,7 +253,7 @@ impl Parser<'_> {
         let number: Option<u64> = number;
         match number {
             Some(number) => Ok(Ast::Number(number.into())),
-            None => Err(format!("{:?}: {word:?} is no number of 64 bits", self.text)),
+            None => Err(format!("{:?}: {word:?} is not a 64-bit number", self.text)),
         }
     }
 
@@ -344,26 +344,23 @@ mod tests {
 
     #[test]
     fn names_lead_into_values() {
-        let path = parse_path("table[each + 1].inner.weight").expect("a path");
+        let path = parse_path("table[each + 1].inner.weight").expect("the text is a path");
         assert_eq!(path.root, "table");
         assert_eq!(path.steps.len(), 3);
         assert!(matches!(&path.steps[0], Step::Index(Ast::Binary(Op::Add, ..))));
         assert_eq!(path.steps[2], Step::Member("weight".into()));
-        assert!(parse_path("1 + 2").is_err_and(|what| what.contains("is no name")));
+        assert!(parse_path("1 + 2").is_err_and(|what| what.contains("is not a name")));
     }
 
     #[test]
     fn what_is_no_expression_is_refused_with_the_place() {
-        let wrong = |text: &str| parse(text).expect_err("it is wrong");
-        assert_eq!(wrong("1 +"), "\"1 +\" ends where a number or a name should stand");
-        assert_eq!(
-            wrong("a b"),
-            "\"a b\": an operation, or the end should stand where \"b\" stands"
-        );
+        let wrong = |text: &str| parse(text).expect_err("the expression is malformed");
+        assert_eq!(wrong("1 +"), "\"1 +\" ends where a number or a name is expected");
+        assert_eq!(wrong("a b"), "\"a b\": expected an operator or the end, found \"b\"");
         assert!(wrong("(1").contains("')'"));
         assert!(wrong("a[1").contains("']'"));
-        assert!(wrong("5ms").contains("is no number of 64 bits"));
-        assert!(wrong("99999999999999999999").contains("no number of 64 bits"));
+        assert!(wrong("5ms").contains("is not a 64-bit number"));
+        assert!(wrong("99999999999999999999").contains("not a 64-bit number"));
         assert!(wrong("a.").contains("the name of a member"));
         assert!(wrong("1 ? 2").contains("':'"));
         assert!(wrong("").contains("ends where a number"));

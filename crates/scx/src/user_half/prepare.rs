@@ -58,9 +58,7 @@ impl Script {
         image.user = Some(Arc::new(UserHalf { cpu: self.cpu, before, timed }));
         Ok(())
     }
-}
 
-impl Script {
     /// Whether the script sets this item before loading.
     pub fn sets(&self, target: &SettingTarget) -> bool {
         let name = match target {
@@ -88,21 +86,21 @@ fn resize(image: &mut Image, set: &Assignment) -> Resolved<()> {
     let variable = image.variables[at].clone();
     let name = &set.name;
     let Some(element) = variable.element.filter(|&element| element > 0) else {
-        return Err(format!("{name} is no array"));
+        return Err(format!("{name} is not an array"));
     };
     let last = image.variables.iter().filter(|it| it.data == variable.data);
     if last.clone().any(|it| it.offset > variable.offset) {
         return Err(format!(
-            "{name} has others behind it in section {}; only the last of a section can be resized: \
-             give it one of its own, SEC(\".data.{name}\")",
+            "{name} is not the last variable of section {}; only the last one can be resized: \
+             give it a section of its own, SEC(\".data.{name}\")",
             image.data[variable.data].name
         ));
     }
     let bytes = count.saturating_mul(element.into());
     if count < 1 || bytes > ARRAY_MAX {
         return Err(format!(
-            "{count} elements of {element} bytes; at least 1 there must be, and {ARRAY_MAX} bytes \
-             are the most"
+            "{count} elements of {element} bytes; the minimum is 1 element, the maximum \
+             {ARRAY_MAX} bytes"
         ));
     }
     image.variables[at].size = bytes as u32;
@@ -116,14 +114,16 @@ fn set_before(image: &mut Image, set: &Assignment) -> Resolved<()> {
         let value = known(image, &set.name, &set.value)?;
         let value = u64::try_from(value).map_err(|_| format!("{value} does not fit in 64 bits"))?;
         let number = image.ops.get_mut(field);
-        *number.ok_or_else(|| format!("ops has {}", OpsNumbers::NAMES.join(", ")))? = value;
+        *number
+            .ok_or_else(|| format!("the fields of ops are {}", OpsNumbers::NAMES.join(", ")))? =
+            value;
         return Ok(());
     }
     let map = set.name.strip_prefix("map.").and_then(|rest| rest.strip_suffix(".max_entries"));
     if let Some(map) = map {
         let value = known(image, &set.name, &set.value)?;
         let value = u32::try_from(value).ok().filter(|&value| value > 0);
-        let value = value.ok_or("a map has 1 entry or more, and fewer than 2^32")?;
+        let value = value.ok_or("a map has at least 1 entry, and fewer than 2^32")?;
         let map = find_map(image, map)?;
         image.maps[map].max_entries = value;
         return Ok(());
@@ -151,14 +151,14 @@ fn add_inner(image: &mut Image, set: &Assignment) -> Resolved<()> {
     let outer = find_map(image, &set.name)?;
     let name = &set.name;
     if image.maps[outer].kind != MapKind::ArrayOfMaps {
-        return Err(format!("{name} is no ARRAY_OF_MAPS"));
+        return Err(format!("{name} is not an ARRAY_OF_MAPS"));
     }
     let most = i128::from(image.maps[outer].max_entries).min(INNER_MAX);
     if count < 1 || count > most {
-        return Err(format!("{count} maps for {name}; 1 to {most} it can have"));
+        return Err(format!("{count} maps for {name}; it can have 1 to {most}"));
     }
     let Some(ty) = image.maps[outer].inner_type else {
-        return Err(format!("the definition of {name} does not say what maps it holds"));
+        return Err(format!("the definition of {name} does not state which maps it holds"));
     };
     for number in 0..count as u32 {
         let inner = map_def::definition(&image.btf, &format!("{name}[{number}]"), ty, u64::MAX);

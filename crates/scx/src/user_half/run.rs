@@ -115,7 +115,7 @@ impl Act<'_> {
             let context = RunContext { world: self.w, now_ns: self.now(), each: 0 };
             let rounds = job.each.as_ref().map_or(1, |each| each.value(&context));
             if rounds > ROUNDS_MAX {
-                let what = format!("each = {rounds}; {ROUNDS_MAX} rounds are the most");
+                let what = format!("each = {rounds}; the maximum is {ROUNDS_MAX} rounds");
                 return self.error(format!("{}: {what}", job.place));
             }
             for each in 0..rounds.max(0) as u64 {
@@ -141,11 +141,11 @@ impl Act<'_> {
                 self.user_put(at, puts, each);
                 let value = (matches!(puts.size, 1 | 2 | 4 | 8))
                     .then(|| self.w.vm.memory.load(at, puts.size as usize).unwrap_or(0));
-                let told = || match value {
+                let line = || match value {
                     Some(value) => format!("set {name} = {}", value as i64),
                     None => format!("set {name}"),
                 };
-                self.log_text("user", told, 0);
+                self.log_text("user", line, 0);
             }
             Operation::Write { map, key, value, cpu } => {
                 let key = bytes(self, key);
@@ -158,8 +158,8 @@ impl Act<'_> {
                     let at = self.entry(*map, &key, cpu)?;
                     self.user_put(at, value, each);
                 }
-                let told = || format!("write {}[{}]", self.w.maps[*map].def.name, hex(&key));
-                self.log_text("user", told, 0);
+                let line = || format!("write {}[{}]", self.w.maps[*map].def.name, hex(&key));
+                self.log_text("user", line, 0);
             }
             Operation::Push { map, value } => {
                 let value = bytes(self, value);
@@ -176,7 +176,7 @@ impl Act<'_> {
                 let result = self.w.maps[*map].delete(&key);
                 self.w.maps[*map].counts = counts;
                 let name = &self.w.maps[*map].def.name;
-                let found = if result == ENOENT { ", which is not there" } else { "" };
+                let found = if result == ENOENT { ", which does not exist" } else { "" };
                 self.log_text("user", || format!("delete {name}[{}]{found}", hex(&key)), 0);
             }
             Operation::Send { map, record } => {
@@ -188,14 +188,14 @@ impl Act<'_> {
                 // As for a real process: it learns that there is no room, and continues.
                 let is_full = records.len() == RECORDS_MAX
                     || used + record.len().next_multiple_of(8) + 8 > most;
-                let told = match is_full {
+                let line = match is_full {
                     true => format!("send {name}: no room (-28)"),
                     false => format!("send {name} {}", hex_digits(&record)),
                 };
                 if !is_full {
                     records.push_back(record);
                 }
-                self.log_text("user", || told, 0);
+                self.log_text("user", || line, 0);
             }
             Operation::Call { entry, args, .. } => {
                 let mut given = bytes(self, args);

@@ -96,8 +96,8 @@ impl Scope<'_> {
             match nearest(bare, known.filter(|known| !known.is_empty())) {
                 Some(near) => format!("the object has no type {name}; did you mean {near}?"),
                 None => format!(
-                    "the object has no type {name}; write \"struct NAME\" or \"u64\" (types of \
-                     local variables alone are not kept in an object)"
+                    "the object has no type {name}; write \"struct NAME\" or \"u64\" (an object \
+                     does not keep types that only local variables have)"
                 ),
             }
         })?;
@@ -167,11 +167,11 @@ impl Scope<'_> {
                 }
                 (Step::Member(member), _) => {
                     let what = if name.is_empty() { "it" } else { &name };
-                    return Err(format!("{what} is no structure, it has no member {member}"));
+                    return Err(format!("{what} is not a structure and has no member {member}"));
                 }
                 (Step::Index(_), _) => {
                     let what = if name.is_empty() { "it" } else { &name };
-                    return Err(format!("{what} is no array"));
+                    return Err(format!("{what} is not an array"));
                 }
             }
         }
@@ -229,8 +229,7 @@ impl Scope<'_> {
         }
         if !self.is_running {
             return Err(format!(
-                "{} cannot be read before the policy is loaded; there are numbers, cpus and \
-                 enumerators",
+                "{} cannot be read before the policy is loaded; use numbers, cpus and enumerators",
                 path.root
             ));
         }
@@ -269,7 +268,10 @@ impl Scope<'_> {
             return Err(format!("{name} is a {}; it has no keys", def.kind.name()));
         }
         if def.key_size > 8 {
-            return Err(format!("the keys of {name} have {} bytes; 8 are the most", def.key_size));
+            return Err(format!(
+                "the keys of {name} have {} bytes; the maximum is 8",
+                def.key_size
+            ));
         }
         let shape = Shape { ty: def.value_type, size: def.value_size, bits: None };
         let mut place = Place::at(0);
@@ -297,7 +299,7 @@ impl Scope<'_> {
                 None => self.expr(text),
             },
             Value::List(_) => Err(format!("{name} is a number, not a list")),
-            Value::Table(_) => Err(format!("{name} is a number, it has no members")),
+            Value::Table(_) => Err(format!("{name} is a number and has no members")),
         }
     }
 
@@ -384,7 +386,9 @@ impl Scope<'_> {
                 if let Some(number) = expr.known(self.image.cpus) {
                     let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << bits) - 1);
                     if !(least..=most).contains(&number) {
-                        return Err(format!("{name} has {bits} bits: {least} to {most}"));
+                        return Err(format!(
+                            "{name} has {bits} bits: the range is {least} to {most}"
+                        ));
                     }
                 }
                 let (offset, size, bits) = (at, shape.size, shape.bits);
@@ -400,7 +404,7 @@ impl Scope<'_> {
 
     fn puts(&self, name: &str, shape: Shape, value: &Value) -> Resolved<Puts> {
         if shape.size > BYTES_MAX {
-            return Err(format!("{name} has {} bytes; {BYTES_MAX} are the most", shape.size));
+            return Err(format!("{name} has {} bytes; the maximum is {BYTES_MAX}", shape.size));
         }
         let mut puts = Puts { size: shape.size, puts: vec![] };
         self.put(name, shape, 0, value, &mut puts)?;
@@ -426,7 +430,10 @@ impl Scope<'_> {
             ));
         }
         if shape.size > BYTES_MAX && self.is_running {
-            return Err(format!("{} has {} bytes; {BYTES_MAX} are the most", set.name, shape.size));
+            return Err(format!(
+                "{} has {} bytes; the maximum is {BYTES_MAX}",
+                set.name, shape.size
+            ));
         }
         let mut puts = Puts { size: shape.size, puts: vec![] };
         self.put(&set.name, shape, 0, &set.value, &mut puts)?;
@@ -485,7 +492,7 @@ impl Scope<'_> {
         }
         let Value::List(values) = value else {
             return Err(format!(
-                "{name} is a list of numbers of {} bits, or say its type: type = \"struct NAME\"",
+                "{name} is a list of numbers of {} bits, or state its type: type = \"struct NAME\"",
                 8 * width
             ));
         };
@@ -512,7 +519,10 @@ impl Scope<'_> {
                 let def = &self.image.maps[map];
                 if !def.kind.is_hash() || def.kind.is_of_maps() {
                     let kind = def.kind.name();
-                    return Err(format!("{} is a {kind}; only hashes lose entries", def.name));
+                    return Err(format!(
+                        "{} is a {kind}; entries can be deleted only from hashes",
+                        def.name
+                    ));
                 }
                 let key = self.key(map, entry.key.as_ref())?;
                 (Operation::Delete { map, key }, self.each(entry.each.as_ref())?)
@@ -522,7 +532,10 @@ impl Scope<'_> {
                 let def = &self.image.maps[map];
                 if def.kind != MapKind::UserRingbuf {
                     let kind = def.kind.name();
-                    return Err(format!("{} is a {kind}; records go to a USER_RINGBUF", def.name));
+                    return Err(format!(
+                        "{} is a {kind}; only a USER_RINGBUF takes records",
+                        def.name
+                    ));
                 }
                 let (ty, most) = (record.ty.as_deref(), def.max_entries);
                 let record_ = self.given("value", ty, &record.value, 1)?;
@@ -537,7 +550,7 @@ impl Scope<'_> {
                 let args = self.given("args", call.ty.as_deref(), &call.args, 4)?;
                 let most = PROGRAM_ARGS_MAX as u32 * 4;
                 if args.size > most {
-                    return Err(format!("args has {} bytes; {most} are the most", args.size));
+                    return Err(format!("args has {} bytes; the maximum is {most}", args.size));
                 }
                 let name = call.program.clone();
                 (Operation::Call { name, entry, args }, self.each(call.each.as_ref())?)
@@ -589,13 +602,12 @@ fn time(name: &str, text: &str) -> Resolved<Option<i128>> {
     let of_name = name.rsplit('_').next().and_then(unit).filter(|_| name.contains('_'));
     let Some(of_name) = of_name else {
         return Err(format!(
-            "{text} is a time, and {name} does not say in what unit (_ns, _us, _ms) it counts: \
-             write a number"
+            "{text} is a time, but {name} does not state a unit (_ns, _us, _ms): write a number"
         ));
     };
     let ns = i128::from(number) * in_ns;
     match ns % of_name {
         0 => Ok(Some(ns / of_name)),
-        _ => Err(format!("{text} is no whole number of {name}'s unit")),
+        _ => Err(format!("{text} is not a whole number of {name}'s unit")),
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Prints what comes of tasks of classes above, and what those do to its own. */
+/* Prints the callbacks around tasks of the classes above. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -9,7 +9,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define PID(n) (ARG(struct task_struct *, n) ? ARG(struct task_struct *, n)->pid : 0)
 
 const volatile u64 slice_ns = 20000000;
-/* In cpu_release the tasks of the local queue are asked back. */
+/* In cpu_release the policy requests the tasks of the local queue back. */
 const volatile bool asks_back = 0;
 
 enum scx_cpu_preempt_reason { SCX_CPU_PREEMPT_RT };

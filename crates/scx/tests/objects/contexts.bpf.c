@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Calls what may not be called where it is called, or ends itself; `fault` says what. */
+/* Calls functions where they are not allowed, or ends itself; `fault` selects which. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -33,7 +33,7 @@ static char text[] = "nothing";
 
 static __attribute__((noinline)) u64 deeper(u64 n)
 {
-	/* What the compiler does not turn into a loop. */
+	/* A form that the compiler does not turn into a loop. */
 	u64 below = n ? deeper(n - 1) : 0;
 
 	depth++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What larger policies need: an arena, ring buffers, iterators over groups and tasks, a program that
- * user space runs, idle CPUs by core and node, CPUs that go and come, limits of groups, dumps. What
- * came out is left in variables; tasks run from the global queue.
+ * Features of larger policies: an arena, ring buffers, iterators over groups and tasks, a program
+ * that user space runs, idle CPUs by core and node, CPU hotplug, limits of groups, dumps. The
+ * results are stored in variables; tasks run from the global queue.
  */
 #include "scx_lab.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Does one thing wrong, which `fault` names by number; else first in first out. */
+/* Does one thing wrong, which `fault` selects by number; else first in, first out. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define SHARED 7
 
-/* What is wrong. */
+/* Number of the fault. */
 enum {
 	INIT = 1, INIT_TASK, BAD_CPU, BAD_DSQ, TWICE, ANOTHER, MIXED, FORBIDDEN, STALL, ENDLESS_KICK,
 	SCX_ERROR, STORE, LOOP, MISSING_FIELD, BUILTIN_VTIME, OVERFLOW, BAD_HELPER, WRITE_PID,

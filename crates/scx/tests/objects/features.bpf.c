@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Uses one of everything, and leaves what came out in variables; schedules from the global queue. */
+/* Uses one of everything, and stores the results in variables; schedules from the global queue. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -2,8 +2,8 @@
 /*
  * A policy that does not run without its user half: an array that is resized, maps that are filled,
  * a program that is called before it is attached, variables that are adjusted while it runs, and
- * records that user space writes. It ends as policies end whose user half is missing: `lacks` says
- * how. What came out is left in variables; tasks run from queue 64.
+ * records that user space writes. It ends like policies whose user half is missing: `lacks` selects
+ * the way. The results are stored in variables; tasks run from queue 64.
  */
 #include "scx_lab.h"
 
@@ -31,7 +31,7 @@ extern u64 bpf_dynptr_size(const struct bpf_dynptr *dynptr) __ksym;
 extern bool bpf_dynptr_is_rdonly(const struct bpf_dynptr *dynptr) __ksym;
 extern s32 scx_bpf_pick_idle_cpu_node(const struct cpumask *mask, int node, u64 flags) __ksym;
 
-/* What layered policies look at. */
+/* Objects that layered policies read. */
 struct kuid { u32 val; };
 struct cred { struct kuid euid; } CORE;
 struct ns_common { u32 inum; } CORE;
@@ -102,7 +102,7 @@ struct {
 struct { __uint(type, MAP_RINGBUF); __uint(max_entries, 4096); } events SEC(".maps");
 struct { __uint(type, MAP_USER_RINGBUF); __uint(max_entries, 4096); } commands SEC(".maps");
 
-/* 0 nothing; 1 a node for which idle CPUs are not kept; 2 a queue that nobody made; 3 the same
+/* 0 nothing; 1 a node without tracking of idle CPUs; 2 a queue that was never created; 3 the same
  * queue twice */
 const volatile u32 lacks;
 const volatile u32 nr_cpus = 1;
@@ -150,7 +150,7 @@ static long take(struct bpf_dynptr *record, void *context)
 	last = cmd;
 	sizes += bpf_dynptr_size(record);
 	rdonly += bpf_dynptr_is_rdonly(record);
-	/* What user space writes may only be read. */
+	/* Records that user space writes are read-only. */
 	read_error += 10 * (bpf_dynptr_write(record, 0, &cmd, 4, 0) != -22);
 	return cmd.what == 9;
 }
@@ -209,7 +209,7 @@ static void read_maps(void)
 		per_cpu = per_cpu * 10 + (of ? *of : 9);
 		of = bpf_map_lookup_percpu_elem(&recent, &key, cpu);
 		recents = recents * 10 + (of ? *of : 9);
-		/* The compiler must not know how long the array is. */
+		/* The compiler must not know the length of the array. */
 		sum += ((volatile u64 *)of_cpu)[cpu];
 	}
 	while (!bpf_map_pop_elem(&todo, &value))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Is called as a policy that there is a preset for, and has what the preset sets and calls; it is
+ * Has the name of a policy that has a preset, and the items that the preset sets and calls; it is
  * the laboratory's own and has nothing else in common with that policy.
  */
 #include "scx_lab.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * Weighted fair queueing, one queue a CPU. Who ends his slice queues where most of his next turn is
- * nearest: at the CPU with the shortest queue, at his own among equals. Who finds his own queue
- * empty takes from the next one that is not.
+ * Weighted fair queueing, one queue per CPU. A task whose slice ended queues where its next turn is
+ * nearest: at the CPU with the shortest queue, at its own among equals. A CPU whose queue is empty
+ * takes from the next queue that is not.
  */
 #include "scx_lab.h"
 
@@ -39,7 +39,7 @@ OPS(queues_enqueue)
 			best = cpu;
 		}
 	}
-	/* Clocks of CPUs differ: he keeps what he is ahead of, or behind, his own. */
+	/* Clocks of CPUs differ: a task keeps its lead or lag relative to its CPU's clock. */
 	now = vtime_now[(u32)best % MAX_CPUS];
 	vtime += now - vtime_now[(u32)here % MAX_CPUS];
 	if (before(vtime, now - slice_ns))

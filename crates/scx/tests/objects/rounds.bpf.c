@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Round robin from one queue, slices as long as weights say. Nothing hangs on the past. */
+/* Round robin from one queue, with slices proportional to weights. Nothing depends on the past. */
 #include "scx_lab.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -48,14 +48,14 @@ pub fn scheduler(name: &str, cpus: u32, settings: &[&str], on_end: OnEnd) -> Scx
     ScxScheduler::new(Arc::new(image), &BuildConfig::flat(cpus, HZ), options)
 }
 
-/// What a task does for ever: run, then sleep; no sleep: a hog.
+/// Endless behaviour of a task: it runs, then sleeps. Without a sleep it is a hog.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub nice: i32,
     pub allowed: CpuSet,
     pub run_ns: u64,
     pub sleep_ns: u64,
-    /// After so many rounds it ends.
+    /// Number of rounds after which it ends.
     pub rounds: u64,
 }
 
@@ -102,7 +102,7 @@ impl Workload for Scripts {
     }
 }
 
-/// CPU time by task; where and when who ran, held against affinities.
+/// CPU times by task, with a check of all runs against affinities.
 #[derive(Default)]
 pub struct Books {
     pub cpu_ns: Vec<u64>,
@@ -163,7 +163,7 @@ impl Observer for Books {
 
 pub type Run = Machine<ScxScheduler, Scripts, Books>;
 
-/// The policy with these tasks for so long.
+/// Runs the policy with these tasks until a time.
 pub fn run(scheduler: ScxScheduler, cpus: u32, scripts: Vec<Script>, until_ns: u64) -> Run {
     let workload = Scripts { steps: vec![0; scripts.len()], scripts };
     let config = Config::idealised(cpus, HZ);
