@@ -2,7 +2,7 @@
 //! `chat_c`, and VolanoMark).
 //!
 //! A member has a sending and a receiving task on the client's side and one of each on the
-//! server's. After each message, a sender waits until its own receiver has seen it; the server
+//! server's. After each message, a sender waits until its own receiver has returned it; the server
 //! passes each message to all members of the room. Every hop is a message of 100 bytes on a socket
 //! of its own. This is a model: the source of the program was not available.
 
@@ -45,7 +45,7 @@ struct Member {
     /// Messages that the server's sending task has to write.
     queue: SemaphoreId,
     /// Its own messages that have come back.
-    seen: SemaphoreId,
+    returned: SemaphoreId,
     /// Senders of the messages in the server's queue, and of those on the way to the client.
     queued: RefCell<VecDeque<u16>>,
     under_way: RefCell<VecDeque<u16>>,
@@ -57,7 +57,7 @@ impl Member {
             up: objects.socket(),
             down: objects.socket(),
             queue: objects.semaphore(SemaphoreKind::Syscall, 0),
-            seen: objects.semaphore(SemaphoreKind::Syscall, 0),
+            returned: objects.semaphore(SemaphoreKind::Syscall, 0),
             // No member has more than one message on the way.
             queued: RefCell::new(VecDeque::with_capacity(users)),
             under_way: RefCell::new(VecDeque::with_capacity(users)),
@@ -183,7 +183,7 @@ fn client_sender(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Pro
             0 => Step::Pass(shape.start),
             _ if number > 2 * shape.messages => Step::Exit,
             _ if number % 2 == 1 => Step::Write(members[me].up, BYTES),
-            _ => Step::Wait(members[me].seen),
+            _ => Step::Wait(members[me].returned),
         }
     }
 }
@@ -256,7 +256,7 @@ fn client_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl P
                 .pop_front()
                 .expect("a message that was read was on the way");
             if usize::from(from) == me {
-                return Step::Post(member.seen);
+                return Step::Post(member.returned);
             }
         }
         if left == 0 {

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 /// Reason why a text is not a report.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The text is not JSON, or does not have this form; with the place.
     Form(serde_json::Error),

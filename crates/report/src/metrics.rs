@@ -11,6 +11,7 @@ use std::fmt;
 
 /// Figure of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Value {
     /// Duration, ns.
     Duration(u64),
@@ -247,6 +248,7 @@ fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
 
 /// Reason why a metric has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum MeasureError {
     /// No task has that key or is in that group.
     NoTask,

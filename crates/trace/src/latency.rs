@@ -111,11 +111,12 @@ impl Latency {
         Latency { only_cpu: Some(cpu), ..Latency::default() }
     }
 
-    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
+    fn task(&mut self, task_ref: TaskRef<'_>) -> &mut Task {
         let order = self.tasks.len();
-        let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
-        if crate::names::is_other(&task.name, who.comm) {
-            task.name = who.comm.into();
+        let task =
+            self.tasks.entry(task_ref.pid).or_insert_with(|| Task { order, ..Task::default() });
+        if crate::names::is_other(&task.name, task_ref.comm) {
+            task.name = task_ref.comm.into();
         }
         task
     }

@@ -73,7 +73,7 @@ struct CpuState {
 }
 
 impl Row {
-    fn who(&self, task: TaskId) -> TaskRef<'_> {
+    fn task_ref(&self, task: TaskId) -> TaskRef<'_> {
         TaskRef { comm: &self.comm, pid: pid(task), prio: self.prio }
     }
 }
@@ -109,8 +109,8 @@ impl<S: Sink> Recorder<S> {
     /// simulates that machine; this crate does not.)
     pub fn fluid_lag(&mut self, at_ns: u64, task: TaskId, lag_ns: i64) {
         self.row(task);
-        let who = self.tasks[task.index()].who(task);
-        self.sink.lag(at_ns, who, LagAccount::Fluid, lag_ns);
+        let task_ref = self.tasks[task.index()].task_ref(task);
+        self.sink.lag(at_ns, task_ref, LagAccount::Fluid, lag_ns);
     }
 
     fn row(&mut self, task: TaskId) -> &mut Row {
@@ -128,7 +128,7 @@ impl<S: Sink> Recorder<S> {
     }
 
     /// Reports a tracepoint about `tasks` (passed to `make`), in the context of `cpu`.
-    fn tell(
+    fn emit(
         &mut self,
         at_ns: u64,
         cpu: u32,
@@ -140,20 +140,20 @@ impl<S: Sink> Recorder<S> {
         for task in tasks.into_iter().flatten() {
             self.row(task);
         }
-        let who = |task: Option<TaskId>| -> TaskRef<'_> {
-            task.map_or(TaskRef::IDLE, |task| self.tasks[task.index()].who(task))
+        let task_ref = |task: Option<TaskId>| -> TaskRef<'_> {
+            task.map_or(TaskRef::IDLE, |task| self.tasks[task.index()].task_ref(task))
         };
         let record = Record {
             at_ns,
             cpu,
-            current: who(lane.current),
+            current: task_ref(lane.current),
             context: if in_interrupt { Context::Hard } else { Context::Task },
-            tracepoint: make(tasks.map(who)),
+            tracepoint: make(tasks.map(task_ref)),
         };
         self.sink.record(&record);
     }
 
-    fn tell_of(
+    fn emit_of(
         &mut self,
         at_ns: u64,
         cpu: u32,
@@ -161,7 +161,7 @@ impl<S: Sink> Recorder<S> {
         task: TaskId,
         make: impl for<'a> FnOnce(TaskRef<'a>) -> Tracepoint<'a>,
     ) {
-        self.tell(at_ns, cpu, in_interrupt, [Some(task), None], |[task, _]| make(task));
+        self.emit(at_ns, cpu, in_interrupt, [Some(task), None], |[task, _]| make(task));
     }
 
     /// Counts one task more or less on `cpu`.
@@ -230,7 +230,7 @@ impl<S: Sink> Recorder<S> {
         );
         if let Some(parent) = parent {
             let cpu = self.row(parent).cpu;
-            self.tell(at_ns, cpu, false, [Some(parent), Some(task)], |[parent, child]| {
+            self.emit(at_ns, cpu, false, [Some(parent), Some(task)], |[parent, child]| {
                 Tracepoint::Fork { parent, child }
             });
         }
@@ -238,7 +238,7 @@ impl<S: Sink> Recorder<S> {
 
     /// The task keeps its name: the new program has no name of its own.
     fn execed(&mut self, at_ns: u64, task: TaskId, cpu: u32) {
-        self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
+        self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
             filename: task.comm,
             pid: task.pid,
         });
@@ -250,20 +250,20 @@ impl<S: Sink> Recorder<S> {
             Waker::Process { cpu } | Waker::Task { cpu, .. } => (cpu.0, false),
         };
         let last = self.row(task).cpu;
-        self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Waking {
+        self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Waking {
             task,
             target_cpu: last,
         });
         self.migrated(at_ns, by, in_interrupt, task, target_cpu);
         self.set_runnable(task, true);
-        self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
+        self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
     }
 
     /// Moves `task` to the queue of `to`, if it is not there.
     fn migrated(&mut self, at_ns: u64, by: u32, in_interrupt: bool, task: TaskId, to: u32) {
         let from = self.row(task).cpu;
         if from != to {
-            self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Migrate {
+            self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Migrate {
                 task,
                 orig_cpu: from,
                 dest_cpu: to,
@@ -284,7 +284,7 @@ impl<S: Sink> Recorder<S> {
             Some(prev) if !prev_runnable => self.row(prev).leaves,
             _ => State::Runnable,
         };
-        self.tell(at_ns, cpu, false, [prev, next], |[prev, next]| Tracepoint::Switch {
+        self.emit(at_ns, cpu, false, [prev, next], |[prev, next]| Tracepoint::Switch {
             prev,
             prev_state,
             next,
@@ -323,7 +323,7 @@ impl<S: Sink> Observer for Recorder<S> {
             Event::Started { task, cpu: CpuId(cpu), .. } => {
                 self.row(task).cpu = cpu;
                 self.set_runnable(task, true);
-                self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::WakeupNew {
+                self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::WakeupNew {
                     task,
                     target_cpu: cpu,
                 });
@@ -339,7 +339,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     BlockReason::Dead => State::Zombie,
                 };
                 if reason == BlockReason::Dead {
-                    self.tell_of(at_ns, cpu.0, false, task, |task| Tracepoint::Exit { task });
+                    self.emit_of(at_ns, cpu.0, false, task, |task| Tracepoint::Exit { task });
                 }
             }
             Event::Execed { task, cpu } => self.execed(at_ns, task, cpu.0),
@@ -349,7 +349,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     let cpu = row.cpu;
                     row.leaves = State::Zombie;
                     self.set_runnable(task, false);
-                    self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exit { task });
+                    self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::Exit { task });
                 }
             }
             Event::Switched { cpu, prev, prev_runnable, next, .. } => {
@@ -363,8 +363,8 @@ impl<S: Sink> Observer for Recorder<S> {
                     let lag = candidate.terms.iter().find(|term| term.name == "lag_ns");
                     if let (Chosen::Task(task), Some(term)) = (candidate.who, lag) {
                         self.row(task);
-                        let who = self.tasks[task.index()].who(task);
-                        self.sink.lag(at_ns, who, LagAccount::Scheduler, term.value);
+                        let task_ref = self.tasks[task.index()].task_ref(task);
+                        self.sink.lag(at_ns, task_ref, LagAccount::Scheduler, term.value);
                     }
                 }
             }

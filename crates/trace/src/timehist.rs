@@ -269,11 +269,12 @@ impl<L: Lines> Timehist<L> {
         }
     }
 
-    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
+    fn task(&mut self, task_ref: TaskRef<'_>) -> &mut Task {
         let order = self.tasks.len();
-        let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
-        if crate::names::is_other(&task.name, who.comm) {
-            task.name = who.comm.into();
+        let task =
+            self.tasks.entry(task_ref.pid).or_insert_with(|| Task { order, ..Task::default() });
+        if crate::names::is_other(&task.name, task_ref.comm) {
+            task.name = task_ref.comm.into();
         }
         task
     }
@@ -283,17 +284,17 @@ impl<L: Lines> Timehist<L> {
         self.options.cpus.is_empty() || self.options.cpus.contains(&cpu)
     }
 
-    /// Whether lines about `who` on `cpu` are selected.
-    fn is_wanted(&self, who: TaskRef<'_>, cpu: u32) -> bool {
-        let tgid = self.tasks.get(&who.pid).and_then(|task| task.tgid).unwrap_or(who.pid);
-        let process = self.tasks.get(&tgid).map_or(who.comm, |task| task.name.as_str());
+    /// Whether lines about `task_ref` on `cpu` are selected.
+    fn is_wanted(&self, task_ref: TaskRef<'_>, cpu: u32) -> bool {
+        let tgid = self.tasks.get(&task_ref.pid).and_then(|task| task.tgid).unwrap_or(task_ref.pid);
+        let process = self.tasks.get(&tgid).map_or(task_ref.comm, |task| task.name.as_str());
         let Options { pids, tids, .. } = &self.options;
         let by_number = |list: &[String], pid: u32, name: &str| {
             list.iter().any(|wanted| crate::names::means(wanted, pid, name))
         };
         let wanted = (pids.is_empty() && tids.is_empty())
             || by_number(pids, tgid, process)
-            || by_number(tids, who.pid, who.comm);
+            || by_number(tids, task_ref.pid, task_ref.comm);
         wanted && self.is_seen(cpu)
     }
 
@@ -403,12 +404,12 @@ impl<L: Lines> Timehist<L> {
         self.lines.line(&line);
     }
 
-    fn wakeup(&mut self, record: &Record<'_>, who: TaskRef<'_>, tells: bool) {
-        let task = self.task(who);
+    fn wakeup(&mut self, record: &Record<'_>, task_ref: TaskRef<'_>, tells: bool) {
+        let task = self.task(task_ref);
         task.ready_ns.get_or_insert(record.at_ns);
         if self.options.wakeups && tells {
-            let shown = self.tasks[&who.pid].shown(who.pid);
-            self.note(record, ' ', who, format_args!("awakened: {shown}"));
+            let shown = self.tasks[&task_ref.pid].shown(task_ref.pid);
+            self.note(record, ' ', task_ref, format_args!("awakened: {shown}"));
         }
     }
 
@@ -460,8 +461,8 @@ impl<L: Lines> Timehist<L> {
         // Only slices on selected CPUs were counted.
         let a_cpu = self.options.cpus.first().copied().unwrap_or(0);
         let wanted = |pid: u32, task: &Task| {
-            let who = TaskRef { comm: &task.name, pid, prio: 120 };
-            pid != 0 && task.runs.count > 0 && self.is_wanted(who, a_cpu)
+            let task_ref = TaskRef { comm: &task.name, pid, prio: 120 };
+            pid != 0 && task.runs.count > 0 && self.is_wanted(task_ref, a_cpu)
         };
         let mut listed: Vec<(u32, &Task)> =
             self.tasks.iter().map(|(&pid, task)| (pid, task)).collect();
@@ -482,8 +483,8 @@ impl<L: Lines> Timehist<L> {
         rows(&mut out, true, "no terminated tasks");
         out.push_str("\nIdle stats:\n");
         let span_ns = self.end_ns - self.began_ns.unwrap_or(self.end_ns);
-        let seen = self.lanes.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
-        for (cpu, lane) in seen {
+        let selected = self.lanes.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
+        for (cpu, lane) in selected {
             // For a CPU that was never idle, perf prints the second line, too.
             if lane.has_switched || lane.idle_ns > 0 {
                 let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;

@@ -92,7 +92,7 @@ pub(super) fn process(
     let (work_manner, work_strings) = (manner.clone(), strings.clone());
     let mut threads: Option<Vec<Spawn>> = None;
     let mut left = 0;
-    let mut said = false;
+    let mut reported = false;
     let program = move |os: &mut Context<'_>| {
         let threads = threads.get_or_insert_with(|| {
             let mut made =
@@ -104,7 +104,7 @@ pub(super) fn process(
             left += 1;
             return Step::Fork(Box::new(thread.thread(work != Work::Hack)));
         }
-        if !std::mem::replace(&mut said, true) {
+        if !std::mem::replace(&mut reported, true) {
             return Step::Post(work_strings.ready);
         }
         if left == 0 {

@@ -43,16 +43,16 @@ pub fn sections(report: &BenchReport, figure: Option<&str>) -> Vec<Section> {
 
 /// Returns warnings about the runs, once for all runs of a scheduler with the same warning.
 fn warnings(report: &BenchReport) -> Markup {
-    let mut told: Vec<(usize, &str)> = vec![];
+    let mut listed: Vec<(usize, &str)> = vec![];
     for point in &report.points {
         for text in point.runs.iter().filter_map(|run| run.warning.as_deref()) {
-            if !told.contains(&(point.scheduler, text)) {
-                told.push((point.scheduler, text));
+            if !listed.contains(&(point.scheduler, text)) {
+                listed.push((point.scheduler, text));
             }
         }
     }
     html! {
-        @for (scheduler, text) in told {
+        @for (scheduler, text) in listed {
             p.note.thinned { (clean(&report.schedulers[scheduler].spec())) ": " (clean(text)) }
         }
     }

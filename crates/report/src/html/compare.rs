@@ -156,7 +156,7 @@ fn latencies(comparison: &KernelComparison) -> Markup {
                     text x="0" y=(shown(y + 6.0)) font-size="11" fill="currentColor" {
                         (clean(&task.name))
                     }
-                    @for (y, quantiles, opacity, whose) in [
+                    @for (y, quantiles, opacity, side) in [
                         (y, latencies.real, "1", "real"),
                         (y + 9.0, latencies.simulated, "0.45", "simulated"),
                     ] {
@@ -168,7 +168,7 @@ fn latencies(comparison: &KernelComparison) -> Markup {
                         @for ns in &known {
                             circle cx=(shown(place(*ns))) cy=(shown(y)) r="3" fill="currentColor"
                                 opacity=(opacity) {
-                                title { (whose) ": " (shown(*ns as f64 / 1e3)) " us" }
+                                title { (side) ": " (shown(*ns as f64 / 1e3)) " us" }
                             }
                         }
                     }

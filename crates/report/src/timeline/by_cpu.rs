@@ -144,19 +144,23 @@ fn draw_lane(
 fn legend(text: &mut String, window: &Window<'_>, owners: &Owners, letters: &Letters) {
     let style = window.style;
     let of_machine = |ns: u64| percent(window.part(ns) / window.cpus() as f64);
-    let mut who: Vec<String> = Vec::new();
+    let mut legend: Vec<String> = Vec::new();
     for (place, &owner) in letters.named.iter().enumerate() {
         let label = owners.label(owner, LABEL_MAX, style);
-        who.push(format!("{} {label} {}", letters.letter(place), of_machine(owners.cpu_ns[owner])));
+        legend.push(format!(
+            "{} {label} {}",
+            letters.letter(place),
+            of_machine(owners.cpu_ns[owner])
+        ));
     }
     let others = owners.len() - letters.named.len();
     if others > 0 {
         let named_ns: u64 = letters.named.iter().map(|&owner| owners.cpu_ns[owner]).sum();
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - named_ns;
-        who.push(format!("{OTHERS} {} more {}", owners.count_text(others), of_machine(rest_ns)));
+        legend.push(format!("{OTHERS} {} more {}", owners.count_text(others), of_machine(rest_ns)));
     }
     text.push('\n');
-    columns(text, &who, style);
+    columns(text, &legend, style);
     let [full, most, shared, little] = style.shades();
     let marks = [
         format!("{full} all of the column"),

@@ -121,9 +121,9 @@ fn left_out(text: &mut String, window: &Window<'_>, owners: &Owners, lanes: &[us
         let shown_ns: u64 = lanes.iter().map(|&owner| owners.cpu_ns[owner]).sum();
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - shown_ns;
         let rest = percent(window.part(rest_ns));
-        let who = owners.count_text(count);
+        let count = owners.count_text(count);
         text.push_str(&format!(
-            "left out: {who} with the least CPU time, {rest} of a CPU together\n"
+            "left out: {count} with the least CPU time, {rest} of a CPU together\n"
         ));
     }
 }

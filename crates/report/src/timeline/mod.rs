@@ -58,6 +58,7 @@ pub struct TimelineOptions {
 
 /// Reason why there is nothing to draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TimelineError {
     /// The slices of the run were not recorded.
     NotRecorded,

@@ -204,25 +204,25 @@ impl<'s> Feed<'s> {
     }
 
     /// Takes an event.
-    pub fn push(&mut self, seen: FeedEvent) {
-        if self.has_given && seen.at_ns < self.given_ns {
-            self.problems.note(Trouble::Late, 1, Place::Time(seen.at_ns, seen.cpu), String::new);
+    pub fn push(&mut self, entry: FeedEvent) {
+        if self.has_given && entry.at_ns < self.given_ns {
+            self.problems.note(Trouble::Late, 1, Place::Time(entry.at_ns, entry.cpu), String::new);
             return;
         }
-        if seen.at_ns < self.latest_ns {
+        if entry.at_ns < self.latest_ns {
             self.is_sorted = false;
             // Binary formats store the events of each CPU separately.
             let count = u64::from(self.is_ordered);
             self.problems.note(
                 Trouble::Unordered,
                 count,
-                Place::Time(seen.at_ns, seen.cpu),
+                Place::Time(entry.at_ns, entry.cpu),
                 String::new,
             );
         } else {
-            self.latest_ns = seen.at_ns;
+            self.latest_ns = entry.at_ns;
         }
-        self.window.push(seen);
+        self.window.push(entry);
         if self.window.len() >= 2 * self.size {
             self.give(self.size);
         }
@@ -232,12 +232,12 @@ impl<'s> Feed<'s> {
     fn give(&mut self, keep: usize) {
         let mut window = std::mem::take(&mut self.window);
         if !self.is_sorted {
-            window.sort_by_key(|seen| seen.at_ns);
+            window.sort_by_key(|entry| entry.at_ns);
             self.is_sorted = true;
         }
         let count = window.len() - keep;
-        for seen in &window[..count] {
-            self.tell(seen);
+        for entry in &window[..count] {
+            self.deliver(entry);
         }
         window.drain(..count);
         self.window = window;
@@ -281,8 +281,8 @@ impl<'s> Feed<'s> {
         self.sink.task(at_ns, &NewTask { pid: task.pid, tgid, parent, name, group: 0 });
     }
 
-    fn tell(&mut self, seen: &FeedEvent) {
-        let &FeedEvent { at_ns, cpu, context, current, what } = seen;
+    fn deliver(&mut self, entry: &FeedEvent) {
+        let &FeedEvent { at_ns, cpu, context, current, what } = entry;
         if let EventKind::Lost { events, cpu } = what {
             if cpu < CPUS_MAX {
                 *self.lane(cpu) = None;
@@ -388,33 +388,33 @@ impl<'s> Feed<'s> {
             name => name - 1,
         };
         let names = &self.names;
-        let who =
+        let task_ref =
             |task: Task| TaskRef { comm: names.text(task.name), pid: task.pid, prio: task.prio };
         let tracepoint = match what {
             EventKind::Switch { prev, state: prev_state, next } => {
-                Tracepoint::Switch { prev: who(prev), prev_state, next: who(next) }
+                Tracepoint::Switch { prev: task_ref(prev), prev_state, next: task_ref(next) }
             }
             EventKind::Waking { task, cpu } => {
-                Tracepoint::Waking { task: who(task), target_cpu: cpu }
+                Tracepoint::Waking { task: task_ref(task), target_cpu: cpu }
             }
             EventKind::Wakeup { task, cpu } => {
-                Tracepoint::Wakeup { task: who(task), target_cpu: cpu }
+                Tracepoint::Wakeup { task: task_ref(task), target_cpu: cpu }
             }
             EventKind::WakeupNew { task, cpu } => {
-                Tracepoint::WakeupNew { task: who(task), target_cpu: cpu }
+                Tracepoint::WakeupNew { task: task_ref(task), target_cpu: cpu }
             }
             EventKind::Migrate { task, from, to } => {
-                Tracepoint::Migrate { task: who(task), orig_cpu: from, dest_cpu: to }
+                Tracepoint::Migrate { task: task_ref(task), orig_cpu: from, dest_cpu: to }
             }
             EventKind::Fork { parent, child } => {
-                Tracepoint::Fork { parent: who(parent), child: who(child) }
+                Tracepoint::Fork { parent: task_ref(parent), child: task_ref(child) }
             }
             EventKind::Exec { filename, pid } => {
                 Tracepoint::Exec { filename: names.text(filename), pid }
             }
-            EventKind::Exit { task } => Tracepoint::Exit { task: who(task) },
+            EventKind::Exit { task } => Tracepoint::Exit { task: task_ref(task) },
             EventKind::Runtime { task, ns } => {
-                Tracepoint::Runtime { task: who(task), runtime_ns: ns }
+                Tracepoint::Runtime { task: task_ref(task), runtime_ns: ns }
             }
             EventKind::Lost { .. } | EventKind::SwitchTo { .. } => return,
         };
