@@ -160,27 +160,27 @@ impl Findings {
 
 /// Benchmark to run: one of [`ALL`](crate::ALL), or a combined one.
 #[derive(Clone)]
-pub enum Chosen {
+pub enum AnyBenchmark {
     /// One of the built-in benchmarks.
     Listed(&'static dyn Benchmark),
     /// One that is reference-counted.
     Owned(Arc<dyn Benchmark>),
 }
 
-impl Deref for Chosen {
+impl Deref for AnyBenchmark {
     type Target = dyn Benchmark;
 
     fn deref(&self) -> &(dyn Benchmark + 'static) {
         match self {
-            Chosen::Listed(benchmark) => *benchmark,
-            Chosen::Owned(benchmark) => &**benchmark,
+            AnyBenchmark::Listed(benchmark) => *benchmark,
+            AnyBenchmark::Owned(benchmark) => &**benchmark,
         }
     }
 }
 
-impl From<&'static dyn Benchmark> for Chosen {
-    fn from(benchmark: &'static dyn Benchmark) -> Chosen {
-        Chosen::Listed(benchmark)
+impl From<&'static dyn Benchmark> for AnyBenchmark {
+    fn from(benchmark: &'static dyn Benchmark) -> AnyBenchmark {
+        AnyBenchmark::Listed(benchmark)
     }
 }
 

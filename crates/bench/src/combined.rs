@@ -115,14 +115,14 @@ pub struct Mix {
 }
 
 /// Values of a mix, by the names of its parameters.
-pub type Given = Vec<(Cow<'static, str>, Vec<Value>)>;
+pub type GivenValues = Vec<(Cow<'static, str>, Vec<Value>)>;
 
 impl Mix {
     /// Combines `members`. Returns the mix, and the given values under the names of its parameters.
     ///
     /// # Errors
     /// [`MixError`].
-    pub fn of(members: Vec<Member>) -> Result<(Mix, Given), MixError> {
+    pub fn of(members: Vec<Member>) -> Result<(Mix, GivenValues), MixError> {
         if members.is_empty() {
             return Err(MixError::Nothing);
         }
@@ -174,7 +174,7 @@ impl Mixed {
         name: String,
         member: &Member,
         parameters: &mut Vec<Parameter>,
-        given: &mut Given,
+        given: &mut GivenValues,
     ) -> Mixed {
         let benchmark = member.benchmark;
         let mut add = |own: Cow<'static, str>, parameter: &Parameter| {

@@ -214,7 +214,7 @@ fn top(tree: Rc<Tree>) -> impl Program + 'static {
 }
 
 /// Next step of make in a directory.
-enum At {
+enum Stage {
     Exec,
     Parse,
     /// Starts an object, or waits for one.
@@ -227,45 +227,45 @@ enum At {
 
 /// The make in a directory with this number of objects.
 fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
-    let mut at = At::Exec;
+    let mut at = Stage::Exec;
     let (mut started, mut running) = (0, 0);
     move |os: &mut Context<'_>| {
         loop {
             match at {
-                At::Exec => {
-                    at = At::Parse;
+                Stage::Exec => {
+                    at = Stage::Parse;
                     return Step::Exec;
                 }
-                At::Parse => {
-                    at = At::Make;
+                Stage::Parse => {
+                    at = Stage::Make;
                     return Step::Run(PARSE_NS);
                 }
-                At::Make if started < objects && running < tree.jobs => {
+                Stage::Make if started < objects && running < tree.jobs => {
                     started += 1;
                     running += 1;
                     // Make draws, so that the order in which its children run does not matter.
                     let object = tree.draw(os);
                     return Step::Fork(Box::new(Spawn::new("sh", shell(tree.clone(), object))));
                 }
-                At::Make if running > 0 => {
+                Stage::Make if running > 0 => {
                     running -= 1;
-                    at = At::Reap;
+                    at = Stage::Reap;
                     return Step::WaitChild;
                 }
-                At::Make => at = At::Archive,
-                At::Reap => {
-                    at = At::Make;
+                Stage::Make => at = Stage::Archive,
+                Stage::Reap => {
+                    at = Stage::Make;
                     return Step::Run(REAP_NS);
                 }
-                At::Archive => {
-                    at = At::WaitArchive;
+                Stage::Archive => {
+                    at = Stage::WaitArchive;
                     return Step::Fork(Box::new(Spawn::new("ar", executed(ARCHIVE_NS))));
                 }
-                At::WaitArchive => {
-                    at = At::Over;
+                Stage::WaitArchive => {
+                    at = Stage::Over;
                     return Step::WaitChild;
                 }
-                At::Over => return Step::Exit,
+                Stage::Over => return Step::Exit,
             }
         }
     }

@@ -158,7 +158,7 @@ fn server((up, down): (ChannelId, ChannelId), work_ns: u64) -> impl Program + 's
 }
 
 /// Next step of the game.
-enum At {
+enum Stage {
     Begin,
     /// Computes the frame between calls; the number of calls left.
     Compute(u64),
@@ -169,7 +169,7 @@ enum At {
 }
 
 fn game(shape: Rc<Shape>) -> impl Program + 'static {
-    let mut at = At::Begin;
+    let mut at = Stage::Begin;
     let mut piece_ns = 0;
     // Requests that have not been answered.
     let mut open = 0;
@@ -177,40 +177,40 @@ fn game(shape: Rc<Shape>) -> impl Program + 'static {
     move |os: &mut Context<'_>| {
         loop {
             match at {
-                At::Begin => {
+                Stage::Begin => {
                     let calls = if shape.wine.is_some() { shape.wine_calls } else { 0 };
                     let drawn =
                         os.random().normal(shape.frame_ns as f64, shape.deviation_ns as f64);
                     piece_ns = drawn.max(shape.frame_ns as f64 / 10.0) as u64 / (calls + 1);
-                    at = At::Compute(calls);
+                    at = Stage::Compute(calls);
                     if shape.vsync {
                         return Step::SleepUntil((os.now_ns() / VSYNC_NS + 1) * VSYNC_NS);
                     }
                 }
-                At::Compute(left) => {
-                    at = if left > 0 { At::Ask(left) } else { At::Draw };
+                Stage::Compute(left) => {
+                    at = if left > 0 { Stage::Ask(left) } else { Stage::Draw };
                     return Step::Run(piece_ns);
                 }
-                At::Ask(left) => {
-                    at = At::Answer(left);
+                Stage::Ask(left) => {
+                    at = Stage::Answer(left);
                     if let Some((up, _)) = shape.wine {
                         return Step::Write(up, BYTES);
                     }
                 }
-                At::Answer(left) => {
-                    at = At::Compute(left - 1);
+                Stage::Answer(left) => {
+                    at = Stage::Compute(left - 1);
                     if let Some((_, down)) = shape.wine {
                         return Step::Read(down, BYTES);
                     }
                 }
-                At::Draw => {
-                    at = At::Drawn;
+                Stage::Draw => {
+                    at = Stage::Drawn;
                     if let Some((up, _)) = shape.display {
                         open += 1;
                         return Step::Write(up, BYTES);
                     }
                 }
-                At::Drawn => {
+                Stage::Drawn => {
                     if open == 2 {
                         open = 1;
                         if let Some((_, down)) = shape.display {
@@ -225,7 +225,7 @@ fn game(shape: Rc<Shape>) -> impl Program + 'static {
                     {
                         *count += 1;
                     }
-                    at = At::Begin;
+                    at = Stage::Begin;
                 }
             }
         }

@@ -45,7 +45,7 @@ const PARAMETERS: &[Parameter] = &[
         "sched",
         &["DEFAULT", "SINGLE", "BALANCED", "UNIQUE"],
         "DEFAULT",
-        "placement (LMBENCH_SCHED): by the kernel, all on CPU 0, one CPU per ring, one CPU per process",
+        "placement (LMBENCH_SCHED): by the kernel, all on CPU 0, a CPU per ring, a CPU per process",
     ),
     units::hogs("0"),
 ];

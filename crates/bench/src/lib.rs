@@ -35,7 +35,7 @@ mod units;
 pub mod yield_loops;
 
 pub use benchmark::{
-    Benchmark, Better, Chosen, Conditions, End, Figure, Findings, Prepared, Row, Table,
+    AnyBenchmark, Benchmark, Better, Conditions, End, Figure, Findings, Prepared, Row, Table,
 };
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 

@@ -288,7 +288,7 @@ impl Shape {
 }
 
 /// Next step of a server thread.
-enum At {
+enum Stage {
     Read,
     LockRow,
     Before,
@@ -302,7 +302,7 @@ enum At {
 }
 
 fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program + 'static {
-    let mut at = At::Read;
+    let mut at = Stage::Read;
     let mut number = 0;
     // The transaction's rows in ascending order, and the number of those that it has locked.
     let mut rows = [0; 3];
@@ -313,12 +313,12 @@ fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program 
             let inside_ns = statement.us * 1_000 / 20;
             let outside_ns = (statement.us * 1_000 - inside_ns) / 2;
             match at {
-                At::Read => {
-                    at = At::LockRow;
+                Stage::Read => {
+                    at = Stage::LockRow;
                     return Step::Read(up, BYTES);
                 }
-                At::LockRow => {
-                    at = At::Before;
+                Stage::LockRow => {
+                    at = Stage::Before;
                     if number == 0 {
                         rows =
                             [(); 3].map(|()| os.random().below(shape.rows.len() as u64) as usize);
@@ -332,43 +332,43 @@ fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program 
                         }
                     }
                 }
-                At::Before => {
-                    at = At::LockMutex;
+                Stage::Before => {
+                    at = Stage::LockMutex;
                     return Step::Run(outside_ns.saturating_sub(shape.socket_read_ns));
                 }
-                At::LockMutex => {
-                    at = At::Inside;
+                Stage::LockMutex => {
+                    at = Stage::Inside;
                     return Step::Lock(shape.mutex, shape.spin_ns);
                 }
-                At::Inside => {
-                    at = At::UnlockMutex;
+                Stage::Inside => {
+                    at = Stage::UnlockMutex;
                     return Step::Run(inside_ns);
                 }
-                At::UnlockMutex => {
-                    at = At::After;
+                Stage::UnlockMutex => {
+                    at = Stage::After;
                     return Step::Unlock(shape.mutex);
                 }
-                At::After => {
-                    at = At::Log;
+                Stage::After => {
+                    at = Stage::Log;
                     return Step::Run(outside_ns.saturating_sub(shape.socket_write_ns));
                 }
-                At::Log => {
+                Stage::Log => {
                     let commits = number + 1 == shape.statements.len();
-                    at = if commits { At::UnlockRows } else { At::Write };
+                    at = if commits { Stage::UnlockRows } else { Stage::Write };
                     if commits && shape.flush_ns > 0 {
                         return Step::Commit(shape.log, shape.flush_ns);
                     }
                 }
-                At::UnlockRows if locked == 0 => at = At::Write,
-                At::UnlockRows => {
+                Stage::UnlockRows if locked == 0 => at = Stage::Write,
+                Stage::UnlockRows => {
                     locked -= 1;
                     if locked == 0 || rows[locked] != rows[locked - 1] {
                         return Step::Unlock(shape.rows[rows[locked]]);
                     }
                 }
-                At::Write => {
+                Stage::Write => {
                     number = (number + 1) % shape.statements.len();
-                    at = At::Read;
+                    at = Stage::Read;
                     return Step::Write(down, BYTES);
                 }
             }

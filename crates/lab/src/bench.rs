@@ -9,7 +9,7 @@ use crate::report_of::TaskInfo;
 use crate::run::Run;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
-use schedlab_bench::{Chosen, Conditions, End, Values};
+use schedlab_bench::{AnyBenchmark, Conditions, End, Values};
 use schedlab_core::{Event, GroupId, Observer, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Action, Machine, RunEnd};
 use schedlab_measure::fairness::{Fairness, Group};
@@ -21,7 +21,7 @@ use schedlab_workload::programs::{Kernel, PartId, Profile};
 #[derive(Clone)]
 pub struct Bench {
     /// Which.
-    pub benchmark: Chosen,
+    pub benchmark: AnyBenchmark,
     /// Its parameters.
     pub values: Values,
     /// The machine and what is set about it.
@@ -30,7 +30,7 @@ pub struct Bench {
 
 impl Bench {
     /// `benchmark` as it is if nobody sets anything, on one CPU.
-    pub fn new(benchmark: impl Into<Chosen>) -> Bench {
+    pub fn new(benchmark: impl Into<AnyBenchmark>) -> Bench {
         let benchmark = benchmark.into();
         Bench {
             values: Values::defaults(benchmark.parameters()),

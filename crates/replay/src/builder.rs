@@ -83,7 +83,7 @@ pub struct TraceBuilder {
     tasks: HashMap<u32, u32>,
     /// Parent of each task that was forked before the trace began, by number.
     parents: HashMap<u32, u32>,
-    lanes: Vec<CpuState>,
+    cpu_states: Vec<CpuState>,
     is_begun: bool,
     last_ns: u64,
 }
@@ -272,11 +272,11 @@ impl TraceBuilder {
 
     /// Checks that `task_ref` is the current task of `cpu` at `at_ns`.
     fn check_current(&mut self, at_ns: u64, cpu: u32, task_ref: TaskRef<'_>) {
-        let lane = self.lanes[cpu as usize];
+        let cpu_state = self.cpu_states[cpu as usize];
         let known = self.task_of(task_ref.pid);
-        if !lane.is_seen {
+        if !cpu_state.is_seen {
             // It has run since the beginning, unless it was seen somewhere else.
-            self.lanes[cpu as usize] =
+            self.cpu_states[cpu as usize] =
                 CpuState { current: Some(task_ref.pid), since_ns: at_ns, is_seen: true };
             match known {
                 _ if task_ref.pid == 0 => self.trace.idle_ns += at_ns,
@@ -291,10 +291,10 @@ impl TraceBuilder {
             }
             return;
         }
-        let Some(believed) = lane.current.filter(|&believed| believed != task_ref.pid) else {
+        let Some(believed) = cpu_state.current.filter(|&believed| believed != task_ref.pid) else {
             return;
         };
-        let last_ns = lane.since_ns;
+        let last_ns = cpu_state.since_ns;
         let middle_ns = last_ns + (at_ns - last_ns) / 2;
         self.gap(last_ns, at_ns);
         match self.task_of(believed) {
@@ -313,8 +313,8 @@ impl TraceBuilder {
         } else {
             self.appears(task_ref, cpu, middle_ns, at_ns);
         }
-        self.lanes[cpu as usize].current = Some(task_ref.pid);
-        self.lanes[cpu as usize].since_ns = at_ns;
+        self.cpu_states[cpu as usize].current = Some(task_ref.pid);
+        self.cpu_states[cpu as usize].since_ns = at_ns;
     }
 
     fn runs_on(&self, task: u32, cpu: u32) -> bool {
@@ -360,15 +360,15 @@ impl TraceBuilder {
     ) {
         self.trace.switches += 1;
         if prev.pid == 0 {
-            let since_ns = self.lanes[cpu as usize].since_ns;
+            let since_ns = self.cpu_states[cpu as usize].since_ns;
             self.trace.idle_ns += at_ns - since_ns;
         } else if let Some(task) = self.task_of(prev.pid) {
             self.named(task, prev.comm);
             self.prio(task, at_ns, prev.prio);
             self.leaves(task, at_ns, prev_state);
         }
-        self.lanes[cpu as usize].current = Some(next.pid);
-        self.lanes[cpu as usize].since_ns = at_ns;
+        self.cpu_states[cpu as usize].current = Some(next.pid);
+        self.cpu_states[cpu as usize].since_ns = at_ns;
         if next.pid == 0 {
             return;
         }
@@ -428,8 +428,8 @@ impl TraceBuilder {
         }
     }
 
-    /// Records a wakeup of `task_ref` on `cpu`, where `current` runs. `is_waking`: this is the first
-    /// half of the wakeup.
+    /// Records a wakeup of `task_ref` on `cpu`, where `current` runs. `is_waking`: this is the
+    /// first half of the wakeup.
     fn woken(&mut self, record: &Record<'_>, task_ref: TaskRef<'_>, is_waking: bool) {
         let &Record { at_ns, cpu, current, context, .. } = record;
         if task_ref.pid == 0 {
@@ -559,12 +559,12 @@ impl TraceBuilder {
             this.history.shrink();
             this.is_kernel |= is_kernel_name(&this.name);
         }
-        for lane in &self.lanes {
-            if lane.current == Some(0) {
-                self.trace.idle_ns += end_ns - lane.since_ns.min(end_ns);
+        for cpu_state in &self.cpu_states {
+            if cpu_state.current == Some(0) {
+                self.trace.idle_ns += end_ns - cpu_state.since_ns.min(end_ns);
             }
         }
-        self.trace.cpus = self.lanes.len().max(1) as u32;
+        self.trace.cpus = self.cpu_states.len().max(1) as u32;
     }
 }
 
@@ -624,8 +624,8 @@ impl Sink for TraceBuilder {
         self.trace.events += 1;
         let &Record { cpu, current, context, ref tracepoint, .. } = record;
         self.trace.has_contexts |= context != Context::Unknown;
-        if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, CpuState::default());
+        if cpu as usize >= self.cpu_states.len() {
+            self.cpu_states.resize(cpu as usize + 1, CpuState::default());
         }
         match *tracepoint {
             Tracepoint::Switch { prev, .. } => self.check_current(at_ns, cpu, prev),

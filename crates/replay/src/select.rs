@@ -8,9 +8,9 @@ use schedlab_workload::{close_names, timetable::matches};
 
 const DESCENDANTS: &str = "descendants of ";
 
-/// Returns for each task of `trace` whether `selection` selects it: names, patterns (`cc*`), numbers and
-/// keys (`make.4711`) separated by commas, or `descendants of NAME`, which are the tasks of that
-/// name and all tasks that they forked.
+/// Returns for each task of `trace` whether `selection` selects it: names, patterns (`cc*`),
+/// numbers and keys (`make.4711`) separated by commas, or `descendants of NAME`, which are the
+/// tasks of that name and all tasks that they forked.
 ///
 /// # Errors
 /// No task has such a name.

@@ -77,8 +77,8 @@ pub fn from_json(text: &str) -> Result<Report, ReadError> {
     Ok(report)
 }
 
-/// Reads any document of this crate, after checking its schema. All of them go through this function
-/// and thus through one deserialiser, so that each type is compiled for a single one.
+/// Reads any document of this crate, after checking its schema. All of them go through this
+/// function and thus through one deserialiser, so that each type is compiled for a single one.
 pub(crate) fn read<T: DeserializeOwned>(text: &str, schema: &str) -> Result<T, ReadError> {
     let head: Head = serde_json::from_str(text).map_err(ReadError::Form)?;
     if head.schema != schema {

@@ -11,7 +11,7 @@ pub struct Antagonists {
     wanted: String,
     tasks: BTreeMap<u32, Task>,
     /// Current task of each CPU.
-    lanes: Vec<Option<u32>>,
+    current: Vec<Option<u32>>,
     /// Tasks waiting in the queue of each CPU.
     queues: Vec<Vec<u32>>,
     /// Victims that wait.
@@ -67,7 +67,7 @@ impl Antagonists {
         Antagonists {
             wanted: wanted.into(),
             tasks: BTreeMap::new(),
-            lanes: Vec::new(),
+            current: Vec::new(),
             queues: Vec::new(),
             waiting: Vec::new(),
             since_ns: 0,
@@ -108,8 +108,8 @@ impl Antagonists {
     }
 
     fn grow(&mut self, cpu: u32) {
-        if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, None);
+        if cpu as usize >= self.current.len() {
+            self.current.resize(cpu as usize + 1, None);
             self.queues.resize(cpu as usize + 1, Vec::new());
         }
     }
@@ -127,8 +127,8 @@ impl Antagonists {
             let Some(here) = self.tasks.get(&victim).map(|task| task.cpu as usize) else {
                 continue;
             };
-            for cpu in 0..self.lanes.len() {
-                let Some(running) = self.lanes[cpu] else { continue };
+            for cpu in 0..self.current.len() {
+                let Some(running) = self.current[cpu] else { continue };
                 let wait = self.waits;
                 let Some(task) = self.tasks.get_mut(&running) else { continue };
                 if cpu == here {
@@ -291,7 +291,7 @@ impl Sink for Antagonists {
                     self.stand(at_ns, next.pid, false);
                     self.go(next.pid, cpu);
                 }
-                self.lanes[cpu as usize] = (next.pid != 0).then_some(next.pid);
+                self.current[cpu as usize] = (next.pid != 0).then_some(next.pid);
             }
             Tracepoint::Wakeup { task: task_ref, target_cpu }
             | Tracepoint::WakeupNew { task: task_ref, target_cpu } => {

@@ -120,7 +120,7 @@ impl<S: Sink> Recorder<S> {
         &mut self.tasks[task.index()]
     }
 
-    fn lane(&mut self, cpu: u32) -> &mut CpuState {
+    fn cpu_state(&mut self, cpu: u32) -> &mut CpuState {
         if cpu as usize >= self.cpus.len() {
             self.cpus.resize(cpu as usize + 1, CpuState::default());
         }
@@ -136,7 +136,7 @@ impl<S: Sink> Recorder<S> {
         tasks: [Option<TaskId>; 2],
         make: impl for<'a> FnOnce([TaskRef<'a>; 2]) -> Tracepoint<'a>,
     ) {
-        let lane = *self.lane(cpu);
+        let cpu_state = *self.cpu_state(cpu);
         for task in tasks.into_iter().flatten() {
             self.row(task);
         }
@@ -146,7 +146,7 @@ impl<S: Sink> Recorder<S> {
         let record = Record {
             at_ns,
             cpu,
-            current: task_ref(lane.current),
+            current: task_ref(cpu_state.current),
             context: if in_interrupt { Context::Hard } else { Context::Task },
             tracepoint: make(tasks.map(task_ref)),
         };
@@ -166,10 +166,11 @@ impl<S: Sink> Recorder<S> {
 
     /// Counts one task more or less on `cpu`.
     fn count(&mut self, cpu: u32, more: bool) {
-        let lane = self.lane(cpu);
-        lane.tasks = if more { lane.tasks + 1 } else { lane.tasks.saturating_sub(1) };
-        if !lane.is_changed {
-            lane.is_changed = true;
+        let cpu_state = self.cpu_state(cpu);
+        cpu_state.tasks =
+            if more { cpu_state.tasks + 1 } else { cpu_state.tasks.saturating_sub(1) };
+        if !cpu_state.is_changed {
+            cpu_state.is_changed = true;
             self.changed.push(cpu);
         }
     }
@@ -196,11 +197,11 @@ impl<S: Sink> Recorder<S> {
     /// Reports the lengths of queues at the end of the last nanosecond in which they changed.
     fn report_lengths(&mut self) {
         for cpu in self.changed.drain(..) {
-            let lane = &mut self.cpus[cpu as usize];
-            lane.is_changed = false;
-            if lane.reported != Some(lane.tasks) {
-                lane.reported = Some(lane.tasks);
-                self.sink.queue_length(self.changed_ns, cpu, lane.tasks);
+            let cpu_state = &mut self.cpus[cpu as usize];
+            cpu_state.is_changed = false;
+            if cpu_state.reported != Some(cpu_state.tasks) {
+                cpu_state.reported = Some(cpu_state.tasks);
+                self.sink.queue_length(self.changed_ns, cpu, cpu_state.tasks);
             }
         }
     }
@@ -289,7 +290,7 @@ impl<S: Sink> Recorder<S> {
             prev_state,
             next,
         });
-        self.lane(cpu).current = next;
+        self.cpu_state(cpu).current = next;
         if let Some(next) = next {
             // With one queue for all CPUs, no event reports that a task moves from one CPU to
             // another.

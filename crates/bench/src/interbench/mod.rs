@@ -249,7 +249,7 @@ fn pairs(values: &Values, custom_run_us: u64) -> Result<Vec<Pair>, BadValue> {
 }
 
 /// Next step of the controller in a run.
-enum At {
+enum Stage {
     /// Becomes a normal task, so that its children are.
     Normal,
     Fork,
@@ -269,20 +269,20 @@ enum At {
 /// Makes one run after the other.
 fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'static {
     let mut number = 0;
-    let mut at = At::Normal;
+    let mut at = Stage::Normal;
     let mut bench: Option<(Controls, Option<Box<Spawn>>)> = None;
     let mut load: Option<Controls> = None;
     move |os: &mut Context<'_>| {
         loop {
             let Some(pair) = setting.pairs.get(number) else { return Step::Exit };
             match at {
-                At::Normal => {
-                    at = At::Fork;
+                Stage::Normal => {
+                    at = Stage::Fork;
                     if setting.fifo && number > 0 {
                         return Step::SetAttr(os.task(), Box::default());
                     }
                 }
-                At::Fork => {
+                Stage::Fork => {
                     let bench_strings = strings(os, ready);
                     let work = setting.work(pair.bench);
                     let manner = &setting.bench_manner;
@@ -296,7 +296,7 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                         counts,
                     );
                     bench = Some((bench_strings, Some(Box::new(spawn))));
-                    at = At::ForkLoad;
+                    at = Stage::ForkLoad;
                     if pair.load != "None" {
                         let strings = strings(os, ready);
                         let work = setting.work(pair.load);
@@ -313,59 +313,59 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                         return Step::Fork(Box::new(spawn));
                     }
                 }
-                At::ForkLoad => {
-                    at = At::Ready(if load.is_some() { 2 } else { 1 });
+                Stage::ForkLoad => {
+                    at = Stage::Ready(if load.is_some() { 2 } else { 1 });
                     if let Some(spawn) = bench.as_mut().and_then(|(_, spawn)| spawn.take()) {
                         return Step::Fork(spawn);
                     }
                 }
-                At::Ready(0) => at = At::Lead,
-                At::Ready(left) => {
-                    at = At::Ready(left - 1);
+                Stage::Ready(0) => at = Stage::Lead,
+                Stage::Ready(left) => {
+                    at = Stage::Ready(left - 1);
                     return Step::Wait(ready);
                 }
-                At::Lead => {
-                    at = At::StartLoad;
+                Stage::Lead => {
+                    at = Stage::StartLoad;
                     if setting.fifo {
                         return Step::SetAttr(os.task(), Box::new(CONTROLLER));
                     }
                 }
-                At::StartLoad => {
-                    at = At::Second;
+                Stage::StartLoad => {
+                    at = Stage::Second;
                     if let Some(load) = &load {
                         return Step::Open(load.start);
                     }
                 }
-                At::Second => {
-                    at = At::StartBench;
+                Stage::Second => {
+                    at = Stage::StartBench;
                     return Step::Sleep(1_000_000_000);
                 }
-                At::StartBench => {
-                    at = At::Time;
+                Stage::StartBench => {
+                    at = Stage::Time;
                     return Step::Open(start_of(&bench));
                 }
-                At::Time => {
-                    at = At::StopBench;
+                Stage::Time => {
+                    at = Stage::StopBench;
                     return Step::Sleep(setting.time_s * 1_000_000_000);
                 }
-                At::StopBench => {
+                Stage::StopBench => {
                     if let Some((strings, _)) = &bench {
                         strings.stop.set(true);
                     }
-                    at = At::StopLoad;
+                    at = Stage::StopLoad;
                     return Step::WaitChild;
                 }
-                At::StopLoad => {
+                Stage::StopLoad => {
                     pair.over.set(true);
-                    at = At::Over;
+                    at = Stage::Over;
                     if let Some(load) = load.take() {
                         load.stop.set(true);
                         return Step::WaitChild;
                     }
                 }
-                At::Over => {
+                Stage::Over => {
                     number += 1;
-                    at = At::Normal;
+                    at = Stage::Normal;
                 }
             }
         }

@@ -175,27 +175,27 @@ impl Keeper {
 
 /// Sleeps for the emulation thread and records the excess of each sleep.
 fn timekeeper(keeper: Rc<Keeper>) -> impl Program + 'static {
-    enum At {
+    enum Stage {
         Wait,
         Asked,
         Slept { since_us: u64 },
     }
-    let mut at = At::Wait;
+    let mut at = Stage::Wait;
     move |os: &mut Context<'_>| {
         let now_us = os.now_ns() / 1_000;
         match at {
-            At::Wait => {
-                at = At::Asked;
+            Stage::Wait => {
+                at = Stage::Asked;
                 Step::Wait(keeper.request)
             }
-            At::Asked if keeper.quit.get() => Step::Exit,
-            At::Asked => {
-                at = At::Slept { since_us: now_us };
+            Stage::Asked if keeper.quit.get() => Step::Exit,
+            Stage::Asked => {
+                at = Stage::Slept { since_us: now_us };
                 Step::Sleep(keeper.asked_us.get() * 1_000)
             }
-            At::Slept { since_us } => {
+            Stage::Slept { since_us } => {
                 keeper.over_us.set((now_us - since_us).saturating_sub(keeper.asked_us.get()));
-                at = At::Wait;
+                at = Stage::Wait;
                 Step::Post(keeper.done)
             }
         }
@@ -210,12 +210,12 @@ struct Periodic {
     counts: Rc<RefCell<Counts>>,
     deadlines: Deadlines,
     number: u64,
-    at: At,
+    at: Stage,
 }
 
 /// Next step of an emulation thread.
 #[derive(Clone, Copy)]
-enum At {
+enum Stage {
     Wait,
     First,
     Begin,
@@ -240,7 +240,7 @@ impl Periodic {
             counts,
             deadlines: Deadlines::default(),
             number: 0,
-            at: At::Wait,
+            at: Stage::Wait,
         }
     }
 
@@ -248,7 +248,7 @@ impl Periodic {
     fn step_over(&mut self, later_us: u64, sleep_us: u64) {
         self.deadlines.allow(later_us);
         self.number += 1;
-        self.at = if sleep_us > 0 { At::Ask(sleep_us) } else { At::Begin };
+        self.at = if sleep_us > 0 { Stage::Ask(sleep_us) } else { Stage::Begin };
     }
 }
 
@@ -258,45 +258,45 @@ impl Program for Periodic {
         loop {
             let (run_us, interval_us, later_us) = self.demand.of(self.number);
             match self.at {
-                At::Wait => {
-                    self.at = At::First;
+                Stage::Wait => {
+                    self.at = Stage::First;
                     return Step::Pass(self.strings.start);
                 }
-                At::First => {
+                Stage::First => {
                     self.deadlines = Deadlines::from(now_us);
-                    self.at = At::Begin;
+                    self.at = Stage::Begin;
                 }
-                At::Begin if self.strings.stop.get() => {
+                Stage::Begin if self.strings.stop.get() => {
                     self.counts.replace(std::mem::take(&mut self.deadlines.counts));
                     self.keeper.quit.set(true);
-                    self.at = At::Leave;
+                    self.at = Stage::Leave;
                     return Step::Post(self.keeper.request);
                 }
-                At::Begin => match self.deadlines.begin(now_us, interval_us) {
+                Stage::Begin => match self.deadlines.begin(now_us, interval_us) {
                     StepStart::Work => {
-                        self.at = At::Worked;
+                        self.at = Stage::Worked;
                         return Step::Run(run_us * 1_000);
                     }
                     StepStart::Sleep(us) => self.step_over(later_us, us),
                 },
-                At::Worked => {
+                Stage::Worked => {
                     let sleep_us = self.deadlines.end(now_us, interval_us);
                     self.step_over(later_us, sleep_us);
                 }
-                At::Ask(us) => {
+                Stage::Ask(us) => {
                     self.keeper.asked_us.set(us);
-                    self.at = At::Await;
+                    self.at = Stage::Await;
                     return Step::Post(self.keeper.request);
                 }
-                At::Await => {
-                    self.at = At::Slept;
+                Stage::Await => {
+                    self.at = Stage::Slept;
                     return Step::Wait(self.keeper.done);
                 }
-                At::Slept => {
+                Stage::Slept => {
                     self.deadlines.over_us = self.keeper.over_us.get();
-                    self.at = At::Begin;
+                    self.at = Stage::Begin;
                 }
-                At::Leave => return Step::Exit,
+                Stage::Leave => return Step::Exit,
             }
         }
     }

@@ -5,7 +5,8 @@ use super::{
     KeyFigures, RatioSpread, RepetitionRow, SliceRow, SpanRow, Spread, SummaryRow, TaskFigures,
     Totals,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Name and version of the document. The version changes when a reader of the old form would
@@ -63,13 +64,44 @@ pub struct SettingRow {
 }
 
 /// Value of a setting.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum SettingValue {
     /// Number.
     Number(i64),
     /// Quota: `20ms/100ms`, `max`.
     Text(String),
+}
+
+/// Derived code would first copy the value into a buffer of any type, which needs a second
+/// deserialiser.
+impl<'de> Deserialize<'de> for SettingValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SettingValue, D::Error> {
+        struct ValueVisitor;
+
+        impl Visitor<'_> for ValueVisitor {
+            type Value = SettingValue;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number or a text")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<SettingValue, E> {
+                Ok(SettingValue::Number(number))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<SettingValue, E> {
+                let too_large = || E::invalid_value(de::Unexpected::Unsigned(number), &self);
+                i64::try_from(number).map(SettingValue::Number).map_err(|_| too_large())
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SettingValue, E> {
+                Ok(SettingValue::Text(text.into()))
+            }
+        }
+
+        deserializer.deserialize_any(ValueVisitor)
+    }
 }
 
 impl fmt::Display for SettingRow {
@@ -258,4 +290,24 @@ pub enum EndState {
     Stuck,
     /// The run failed. (Only of a benchmark; there are no figures then.)
     Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_whole_numbers_or_texts() {
+        let read = |text: &str| serde_json::from_str::<SettingValue>(text);
+        for number in [0, -1, i64::MIN, i64::MAX] {
+            assert_eq!(read(&number.to_string()).unwrap(), SettingValue::Number(number));
+        }
+        for text in ["max", "20ms/100ms", "a \"quoted\" \\ text", ""] {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(read(&json).unwrap(), SettingValue::Text(text.into()));
+        }
+        for wrong in ["1.0", "1e3", "9223372036854775808", "null", "true", "[1]", "{}"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -106,8 +106,8 @@ fn spread(figure: &Summary, text: &dyn Fn(f64) -> String, sd: f64) -> Markup {
 
 fn best_hint() -> Markup {
     html! {
-        p.hint { "Marked " span.best { "like this" } ": the best value of a row. Point at a name, or move "
-            "to it with the Tab key, to read its definition." }
+        p.hint { "Marked " span.best { "like this" } ": the best value of a row. Point at a name, or "
+            "move to it with the Tab key, to read its definition." }
     }
 }
 

@@ -78,7 +78,7 @@ fn body(result: &ReplayResult) -> Markup {
             "The median of all runs of a column, below it minimum and maximum, and the "
             "difference from the second column. ≈: no difference beyond chance."
         }
-        div.wide tabindex="0" role="region" aria-label="ReplayResult" {
+        div.wide tabindex="0" role="region" aria-label="Result" {
             table.figures {
                 thead { tr {
                     th scope="col" { "" }

@@ -295,7 +295,8 @@ impl Chrome {
     }
 }
 
-/// Parses an event. It goes through text, as all other JSON does, so that the parser is compiled once.
+/// Parses an event. It goes through text, as all other JSON does, so that the parser is compiled
+/// once.
 fn parse(event: &[u8]) -> Option<Value> {
     serde_json::from_str(std::str::from_utf8(event).ok()?).ok()
 }
