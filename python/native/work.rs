@@ -12,7 +12,7 @@ use schedlab_lab::stress::{World, check, recent_events};
 use schedlab_lab::verify::{Collected, GoldenError, collect, verify_file};
 use schedlab_lab::{catch_panic, page, parallel};
 use schedlab_papers::{Outcomes, embedded, text};
-use schedlab_replay::{TraceBuilder, Trace};
+use schedlab_replay::{Trace, TraceBuilder};
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchReport, csv, curve, table};
 use schedlab_trace::read;
