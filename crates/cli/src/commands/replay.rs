@@ -10,7 +10,7 @@ use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
 use schedlab_lab::replay::{Answer, Begin, Column, Replay, Shown, Table, beside, duration};
-use schedlab_replay::{Arrivals, TraceBuilder, Tokens, Trace};
+use schedlab_replay::{Arrivals, Tokens, Trace, TraceBuilder};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
 use std::collections::{BTreeMap, BTreeSet};
